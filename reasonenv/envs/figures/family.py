@@ -1,0 +1,81 @@
+"""What a family of figures is, and which of its draws belong to which split."""
+
+import random
+import zlib
+from abc import ABC, abstractmethod
+from typing import Any
+
+from reasonenv.envs.figures.canvas import BLACK, Canvas, Style
+from reasonenv.envs.figures.steps import Steps
+
+SPLITS = ("train", "test", "heldout")
+
+Operands = tuple[Any, ...]
+"""Numbers, or tuples of them, that determine a figure up to its style, and its question."""
+
+
+class Family(ABC):
+    """One kind of figure with one kind of question; its instances hold no state."""
+
+    name: str
+    level: int
+    """The first level that poses it; the higher ones do too."""
+
+    unit: int = 1
+    """Distance between neighboring plausible answers, for the options of a multiple choice."""
+
+    @abstractmethod
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        """Operands of a new problem, larger ones at higher levels."""
+
+    @abstractmethod
+    def draw(self, operands: Operands, style: Style) -> Canvas:
+        """The figure."""
+
+    @abstractmethod
+    def ask(self, operands: Operands) -> str:
+        """The question, which says nothing that would answer it without the figure."""
+
+    @abstractmethod
+    def solve(self, operands: Operands, steps: Steps) -> int | str:
+        """The answer, by steps that are written down on the way."""
+
+    def canonical(self, operands: Operands) -> Operands:
+        """The same for operands that make the same problem, such as 2+8 and 8+2."""
+        return operands
+
+
+def draw_operands(family: Family, split: str, level: int, rng: random.Random) -> Operands:
+    """Operands of the split: a tenth of a family's combinations is for "heldout" alone."""
+    while True:
+        operands = family.sample(rng, level)
+        held_out = _digest(family.name, family.canonical(operands)) % 10 == 0
+        if held_out == (split == "heldout"):
+            return operands
+
+
+def draw_style(split: str, level: int, rng: random.Random) -> Style:
+    """A style of the split: no style belongs to two, hence no image does."""
+    while True:
+        style = _sample_style(level, rng)
+        if (
+            _STYLE_SPLITS.get(_digest(style.background, style.ink, style.shift) % 10, "train")
+            == split
+        ):
+            return style
+
+
+_STYLE_SPLITS = {0: "test", 1: "heldout"}
+_INKS = (BLACK, (20, 20, 110), (100, 30, 20), (60, 20, 90))
+
+
+def _sample_style(level: int, rng: random.Random) -> Style:
+    background = (rng.randint(235, 255), rng.randint(235, 255), rng.randint(235, 255))
+    if level < 3:
+        return Style(background)
+    return Style(background, rng.choice(_INKS), (rng.randint(-1, 1), rng.randint(-1, 1)))
+
+
+def _digest(*parts: object) -> int:
+    """A number that is the same in every process and on every machine."""
+    return zlib.crc32(repr(parts).encode())

@@ -1,0 +1,120 @@
+"""Figures as a sequence of problems, each drawn when it is asked for."""
+
+import operator
+import random
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from reasonenv.envs.figures import basic
+from reasonenv.envs.figures.family import SPLITS, Family, draw_operands, draw_style
+from reasonenv.envs.figures.steps import Steps
+from reasonenv.problem import Problem
+
+FAMILIES: dict[str, Family] = {family.name: family for family in basic.FAMILIES}
+LEVELS = (1, 2, 3)
+
+
+class Figures(Sequence[Problem]):
+    """Problems of one split and level; each is a pure function of its id and of slip and scale.
+
+    Any index from 0 on is a problem; the length only says where one pass over them ends.
+    """
+
+    def __init__(
+        self,
+        split: str,
+        level: int,
+        problem_seed: int,
+        slip: float,
+        scale: int,
+        families: Sequence[Family],
+    ):
+        self.split = split
+        self.level = level
+        self.problem_seed = problem_seed
+        self.slip = slip
+        self.scale = scale
+        self.families = tuple(families)
+
+    def __len__(self) -> int:
+        return 1_000_000
+
+    def __iter__(self) -> Iterator[Problem]:
+        return (self[index] for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Problem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Problem]: ...
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        index = operator.index(index)
+        if index < 0:
+            raise IndexError(f"problem {index} of Figures: indices start at 0")
+        return self._problem(f"figures/{self.level}/{self.split}/{self.problem_seed}/{index}")
+
+    def _problem(self, id: str) -> Problem:
+        rng = random.Random(id)
+        family = rng.choice(self.families)
+        operands = draw_operands(family, self.split, self.level, rng)
+        style = draw_style(self.split, self.level, rng)
+        steps = Steps(self.slip, random.Random(id + "/slip"))
+        return Problem(
+            id=id,
+            question=family.ask(operands),
+            answer=str(family.solve(operands, Steps())),
+            images=(family.draw(operands, style).pixels(self.scale),),
+            solution=steps.response(str(family.solve(operands, steps))),
+            metadata={"family": family.name, "level": self.level, "operands": operands},
+        )
+
+
+def problems(
+    split: str = "train",
+    level: int = 1,
+    problem_seed: int = 0,
+    slip: float = 0.0,
+    scale: int = 1,
+    families: Sequence[str] | None = None,
+) -> Figures:
+    """The problems of a split and level of Figures-v0.
+
+    Problem i depends on split, level, problem_seed, families and i alone; slip changes nothing of
+    it but the worked solution, scale nothing but the size of the image.
+
+    Args:
+        split: "train", "test" (images of its own) or "heldout" (operands of its own as well).
+        level: 1 to 3; see the table of the module.
+        problem_seed: Chooses another sequence of problems.
+        slip: Probability in [0, 1] that a step of a worked solution is one too small.
+        scale: Factor >= 1 by which images are enlarged.
+        families: Names of the families to draw from; None for all of the level.
+
+    Raises:
+        ValueError: For an unknown split, level or family, or a slip or scale out of range.
+    """
+    if split not in SPLITS:
+        raise ValueError(
+            f"split {split!r} of Figures-v0 is unknown: take one of {', '.join(SPLITS)}"
+        )
+    if level not in LEVELS:
+        raise ValueError(f"level {level!r} of Figures-v0 is unknown: take 1, 2 or 3")
+    if not 0 <= slip <= 1:
+        raise ValueError(f"slip is {slip}: give a probability in [0, 1]")
+    if scale != int(scale) or scale < 1:
+        raise ValueError(f"scale is {scale}: give a whole number >= 1")
+    return Figures(split, level, problem_seed, slip, int(scale), _of_level(level, families))
+
+
+def _of_level(level: int, names: Sequence[str] | None) -> list[Family]:
+    known = {name: family for name, family in FAMILIES.items() if family.level <= level}
+    names = tuple(known) if names is None else names
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"family {name!r} is not in level {level} of Figures-v0: take of {', '.join(known)}"
+            )
+    if not names:
+        raise ValueError("families is empty: name at least one, or leave it out for all")
+    return [known[name] for name in names]

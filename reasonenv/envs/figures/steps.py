@@ -1,0 +1,50 @@
+"""Worked solutions, written by a teacher who may slip."""
+
+import random
+
+
+class Steps:
+    """The lines of a worked solution; each step returns the value that it wrote down.
+
+    With probability `slip` a step writes, and returns, one less than the truth, so that whatever
+    is computed from it goes on consistently from the wrong value. Steps() never slips.
+
+    Args:
+        slip: Probability of a slip at each step, in [0, 1].
+        rng: Decides the slips; unused where slip is 0.
+    """
+
+    def __init__(self, slip: float = 0.0, rng: random.Random | None = None):
+        self.lines: list[str] = []
+        self._slip = slip
+        self._rng = rng or random.Random(0)
+
+    def read(self, name: str, value: int) -> int:
+        """A value read off the figure: `name=value`."""
+        return self._write(name, value)
+
+    def add(self, a: int, b: int) -> int:
+        """a+b."""
+        return self._write(f"{a}+{b}", a + b)
+
+    def subtract(self, a: int, b: int) -> int:
+        """a-b."""
+        return self._write(f"{a}-{b}", a - b)
+
+    def multiply(self, a: int, b: int) -> int:
+        """a*b."""
+        return self._write(f"{a}*{b}", a * b)
+
+    def divide(self, a: int, b: int) -> int:
+        """a/b, rounded down where an earlier slip left a remainder."""
+        return self._write(f"{a}/{b}", a // b)
+
+    def response(self, answer: str) -> str:
+        """The steps and the answer as a whole response."""
+        thinking = "\n".join(self.lines)
+        return f"<think>{thinking}</think><answer>\\boxed{{{answer}}}</answer>"
+
+    def _write(self, expression: str, value: int) -> int:
+        value -= self._rng.random() < self._slip
+        self.lines.append(f"{expression}={value}")
+        return value
