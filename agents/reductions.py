@@ -1,8 +1,10 @@
 """Reductions: how the losses of tokens become one number.
 
-A reduction looks at the lengths of all responses of a minibatch, over all ranks, and gives the weight of a token
-of each; the scalar is the weighted sum of the losses of response tokens. The weights know nothing of microbatches
-and ranks, so neither can change the sum. b responses, p = b / group_size prompts, |y_i| tokens of response i.
+A reduction looks at the lengths of all responses of a minibatch, over all ranks, and gives the
+weight of a token of each; the scalar is the weighted sum of the losses of response tokens. Neither
+microbatches nor ranks can change that sum, since the weights know nothing of them.
+
+b responses, p = b / group_size prompts, |y_i| tokens of response i.
 """
 
 from collections.abc import Callable
@@ -13,13 +15,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 Reduction = Callable[[Int[Tensor, " b"], int], Float[Tensor, " b"]]
-"""Lengths of the responses and the group size, to the weight of a token of each response, in float64."""
+"""Lengths and group size, to the weight of a token of each response, in float64."""
 
 
 def token_mean(lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, " b"]:
     """1 / Σ_j |y_j|: every token of the minibatch counts the same.
 
-    The weights of all tokens add up to one. Source: Yu et al., DAPO (arXiv:2503.14476), eq. 8.
+    The weights of all tokens add up to one. Source: Yu et al., DAPO (arXiv:2503.14476).
 
     Args:
         lengths: Response tokens of each response, >= 0.
@@ -31,8 +33,9 @@ def token_mean(lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, " b
 def sequence_mean(lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, " b"]:
     """1 / (b |y_i|): every response counts the same, and its tokens share that.
 
-    The weights of all tokens add up to one when no response is empty. It is what gradient accumulation over
-    microbatches of one response does. Source: Shao et al., DeepSeekMath (arXiv:2402.03300), eq. 3.
+    The weights of all tokens add up to one when no response is empty. Gradient accumulation over
+    microbatches of one response amounts to this. Source: Shao et al., DeepSeekMath
+    (arXiv:2402.03300), on GRPO.
 
     Args:
         lengths: Response tokens of each response, >= 0; an empty response adds nothing.
@@ -42,12 +45,13 @@ def sequence_mean(lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, 
 
 
 def prompt_mean(lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, " b"]:
-    """1 / (p Σ_{k in group of i} |y_k|): every prompt counts the same, and the tokens of its group share that.
+    """1 / (p Σ_{k in group of i} |y_k|): every prompt counts the same, its group's tokens share it.
 
-    The weights of all tokens add up to one when no group is empty. Source: CPGD (arXiv:2505.12504), eq. 2.
+    The weights of all tokens add up to one when no group is empty. Source: CPGD
+    (arXiv:2505.12504), eq. 2.
 
     Args:
-        lengths: Response tokens of each response, >= 0; the responses of a group are consecutive.
+        lengths: Response tokens of each response, >= 0; those of a group are consecutive.
         group_size: Responses to one prompt.
 
     Raises:
@@ -55,16 +59,16 @@ def prompt_mean(lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, " 
     """
     if len(lengths) % group_size:
         raise ValueError(
-            f"prompt_mean needs whole groups, got {len(lengths)} responses in groups of {group_size}: "
-            "let the minibatch be a multiple of the group size"
+            f"prompt_mean got {len(lengths)} responses in groups of {group_size}: "
+            "give it whole groups, a minibatch that is a multiple of the group size"
         )
-    tokens = _at_least_one(lengths.view(-1, group_size).sum(-1))
+    tokens = _at_least_one(lengths.reshape(-1, group_size).sum(-1))
     return 1 / (len(tokens) * tokens).repeat_interleave(group_size)
 
 
 @dataclass(frozen=True)
 class constant_length:  # noqa: N801 - reads like its siblings, which are functions
-    """1 / (b L): a token weighs the same whatever the length of its response or of the others.
+    """1 / (b L): a token weighs the same whatever the lengths of the responses.
 
     Source: Liu et al., Understanding R1-Zero-Like Training (arXiv:2503.20783), on Dr. GRPO.
     """
@@ -74,13 +78,14 @@ class constant_length:  # noqa: N801 - reads like its siblings, which are functi
 
     def __post_init__(self) -> None:
         if self.length < 1:
-            raise ValueError(f"constant_length needs a length >= 1 token, got {self.length}")
+            raise ValueError(f"constant_length got {self.length} tokens: give it at least 1")
 
     def __call__(self, lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, " b"]:
+        """The same weight for each of `lengths`; `group_size` is ignored."""
         weight = 1 / max(1, len(lengths) * self.length)
         return torch.full(lengths.shape, weight, dtype=torch.float64, device=lengths.device)
 
 
-def _at_least_one(tokens: Tensor) -> Tensor:
-    """Empty responses hold no token to weigh, so any finite weight will do."""
+def _at_least_one(tokens: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Numbers to divide by; where there is no token, any finite weight will do."""
     return tokens.clamp(min=1).double()

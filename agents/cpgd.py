@@ -1,0 +1,139 @@
+"""CPGD, a learner and a command: python -m agents.cpgd --help."""
+
+import math
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from agents.advantages import Advantage, standardized
+from agents.divergences import k3
+from agents.learner import Learner
+from agents.losses import Bound, clipped_log_ratio, policy_drift
+from agents.reductions import Reduction, prompt_mean
+from agents.rollout import Batch, Group, Mask, PerToken
+
+
+@dataclass(frozen=True, kw_only=True)
+class CPGD(Learner):
+    """Clipped policy gradient optimization with policy drift.
+
+    In theory a response y to a prompt x is one action, and the policy after π_old maximizes
+
+        E_{y ~ π_old}[min(u A, clip(u, ln(1 - ε), ln(1 + ε)) A)] - α KL(π_old || π)        (eq. 1)
+
+    with u = ln π(y|x) / π_old(y|x). The logarithm keeps the ratio out of the gradient, where it
+    would amplify a drift: from a ratio of 1 ± ε, a step of PPO-clip ends further outside than one
+    of this (proposition 1). Since u is a sum over tokens, each token i of a response adds
+
+        -min(u_i A, clip(u_i, ln(1 - ε_i), ln(1 + ε_i)) A) + α min(sg(w_i) - 1, c) ln π(y_i|x, y_<i)
+
+    to the loss (eq. 2), which is the mean over prompts of the mean over the tokens of their groups.
+    Here w_i = exp(u_i), A = ω(x) (R - mean of the group), and the second term has the gradient of
+    the k3 estimate of the KL divergence, capped at c (eq. 5).
+
+    Where the sources leave room:
+
+    - As printed, eq. 2 swaps the bounds of the clip and omits the sum over the group.
+    - The paper gives no number for ε, α, c and the cap of ω; the defaults are the released code's.
+    - That code clips ln π where the paper clips u: another value, the same gradient.
+    - Its scripts average over each response, then over responses: `reduction=sequence_mean`.
+    - Only the paper has the schedule of ε_i and the importance factor of later epochs.
+
+    None turns a part off: CPG has no drift, PGD no clip, PG neither (section 5.3).
+
+    Source: Liu et al., CPGD: Toward Stable Rule-based Reinforcement Learning for Language Models
+    (arXiv:2505.12504); released code: MM-EUREKA.
+    """
+
+    advantage_function: Advantage = standardized
+    """A, with its weight ω: standardized (STD), centered (equal), clip_filter(cap), or raw."""
+    reduction: Reduction = prompt_mean
+    """How the losses of tokens become one number."""
+    clip_low: float | None = 0.2
+    """ε below, in [0, 1): a negative advantage moves no token whose ratio is under 1 - ε."""
+    clip_high: float | None = 0.2
+    """ε above, >= 0: a positive advantage moves no token whose ratio is over 1 + ε."""
+    drift_coefficient: float | None = 0.01
+    """α, the weight of the policy drift, >= 0."""
+    drift_cap: float | None = 2.0
+    """c, the largest slope of the policy drift, > 0."""
+    clip_schedule: float | None = None
+    """λ in [0, 1] of the clip ε_i = λε + (1 - λ) ε i/|y|, tight to loose, i = 1 ... |y|."""
+    beta: float | None = None
+    """Weight of the k3 penalty to a reference policy, >= 0."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a number outside its range."""
+        for name, (valid, words) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not valid(value):
+                raise ValueError(f"{name} is {value}: give a number {words}, or None for without")
+
+    @property
+    def uses_reference(self) -> bool:
+        """Whether there is a penalty to a reference policy."""
+        return self.beta is not None
+
+    def advantage(self, reward: Group) -> Group:
+        """A = ω(x) (R - mean of the group), section 4.3 (III)."""
+        return self.advantage_function(reward)
+
+    def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
+        """-Φ + α E of eq. 2, and β k3 where there is a reference policy."""
+        old = batch.old_log_prob
+        low, high = (self._bound(bound, batch.mask) for bound in (self.clip_low, self.clip_high))
+        loss = clipped_log_ratio(
+            log_prob, old, batch.advantage * self._importance(batch), low, high
+        )
+        if self.drift_coefficient is not None:
+            loss = loss + self.drift_coefficient * policy_drift(log_prob, old, self.drift_cap)
+        if self.beta is not None and batch.ref_log_prob is not None:
+            loss = loss + self.beta * k3(batch.ref_log_prob - log_prob)
+        return loss
+
+    def _bound(self, epsilon: float | None, mask: Mask) -> Bound:
+        """ε_i of section 4.3 (I)."""
+        if epsilon is None or self.clip_schedule is None:
+            return epsilon
+        return epsilon * tight_to_loose(mask, self.clip_schedule)
+
+    def _importance(self, batch: Batch) -> PerToken:
+        """clip(π_(m-1) / π_old, 1 - ε, 1 + ε) of section 6.1, exactly 1 in the first epoch.
+
+        π_(m-1) is the policy at the end of the previous epoch, not the live one, whose ratio
+        would come back into the gradient.
+        """
+        ratio = (batch.epoch_log_prob - batch.old_log_prob).exp()
+        low = 0.0 if self.clip_low is None else 1 - self.clip_low
+        high = math.inf if self.clip_high is None else 1 + self.clip_high
+        return ratio.clamp(low, high)
+
+
+def tight_to_loose(mask: Mask, tightness: float) -> Float[Tensor, "b t"]:
+    """λ + (1 - λ) i/|y| of token i = 1 ... |y|, in float64: a factor that ends at 1.
+
+    Early tokens, whose gradients vary more, get the tighter bounds (section 4.3, I).
+
+    Args:
+        mask: True on response tokens.
+        tightness: λ in [0, 1]; 1 for the same bound everywhere.
+    """
+    length = mask.sum(-1, keepdim=True).clamp(min=1)
+    return tightness + (1 - tightness) * mask.cumsum(-1).double() / length
+
+
+_RANGES = {
+    "clip_low": (lambda x: 0 <= x < 1, "in [0, 1)"),
+    "clip_high": (lambda x: x >= 0, ">= 0"),
+    "drift_coefficient": (lambda x: 0 <= x < math.inf, ">= 0"),
+    "drift_cap": (lambda x: x > 0, "> 0"),
+    "clip_schedule": (lambda x: 0 <= x <= 1, "in [0, 1]"),
+    "beta": (lambda x: 0 <= x < math.inf, ">= 0"),
+}
+
+
+if __name__ == "__main__":
+    from agents.run import main
+
+    main(CPGD)
