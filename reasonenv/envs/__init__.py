@@ -1,0 +1,1 @@
+"""One module for each environment: its problems, its rewards, where they come from."""

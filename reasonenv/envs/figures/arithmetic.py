@@ -1,0 +1,97 @@
+"""Numbers in rows and on lines."""
+
+# ruff: noqa: D102 - what each method is for is said once, at Family
+
+import random
+from collections.abc import Sequence
+
+from reasonenv.envs.figures.canvas import RED, Canvas, Style, middle
+from reasonenv.envs.figures.family import Family, Operands
+from reasonenv.envs.figures.steps import Steps
+
+
+class Sum(Family):
+    """Two or three numbers with plus signs between them."""
+
+    name, level = "sum", 1
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        largest = 9 if level < 3 else 49
+        return tuple(rng.randint(1, largest) for _ in range(rng.choice((2, 3))))
+
+    def canonical(self, operands: Operands) -> Operands:
+        return tuple(sorted(operands))
+
+    def draw(self, operands: Operands, style: Style) -> Canvas:
+        numbers = [str(number) for number in operands]
+        return draw_row(" + ".join(numbers).split(), style)
+
+    def ask(self, operands: Operands) -> str:
+        return "What is the sum?"
+
+    def solve(self, operands: Operands, steps: Steps) -> int:
+        total = operands[0]
+        for number in operands[1:]:
+            total = steps.add(total, number)
+        return total
+
+
+class NumberLine(Family):
+    """Five ticks, the first two labelled, one of the others marked."""
+
+    name, level = "number_line", 1
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        distance = rng.randint(1, 5 if level < 3 else 9)
+        start = rng.randint(0, (9 if level < 3 else 60) - distance)
+        return start, distance, rng.randint(2, 4)
+
+    def draw(self, operands: Operands, style: Style) -> Canvas:
+        start, distance, marked = operands
+        canvas = Canvas(5, 2, style)
+        canvas.line((4, 20), (136, 20))
+        for tick in range(5):
+            x, _ = middle(tick, 0)
+            canvas.line((x, 13), (x, 27))
+        canvas.text(0, 1, str(start))
+        canvas.text(1, 1, str(start + distance))
+        canvas.disc((middle(marked, 0)[0], 20), 6, RED)
+        return canvas
+
+    def ask(self, operands: Operands) -> str:
+        return "Which number is marked?"
+
+    def solve(self, operands: Operands, steps: Steps) -> int:
+        start, distance, marked = operands
+        value = start + distance
+        distance = steps.subtract(value, start)
+        for _ in range(marked - 1):
+            value = steps.add(value, distance)
+        return value
+
+
+class Missing(Family):
+    """A sum with its second number missing."""
+
+    name, level = "missing", 2
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        largest = 9 if level < 3 else 49
+        return rng.randint(1, largest), rng.randint(1, largest)
+
+    def draw(self, operands: Operands, style: Style) -> Canvas:
+        return draw_row([str(operands[0]), "+", "?", "=", str(sum(operands))], style)
+
+    def ask(self, operands: Operands) -> str:
+        return "Which number is missing?"
+
+    def solve(self, operands: Operands, steps: Steps) -> int:
+        return steps.subtract(sum(operands), operands[0])
+
+
+def draw_row(labels: Sequence[str], style: Style) -> Canvas:
+    """Labels side by side in a row of five tiles."""
+    canvas = Canvas(5, 1, style)
+    for column, label in enumerate(labels):
+        canvas.text(column, 0, label)
+    return canvas

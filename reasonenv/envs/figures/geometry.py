@@ -1,0 +1,121 @@
+"""Rectangles and triangles with labelled sides and angles."""
+
+# ruff: noqa: D102 - what each method is for is said once, at Family
+
+import random
+from math import radians, tan
+
+from reasonenv.envs.figures.canvas import Canvas, Style
+from reasonenv.envs.figures.family import Family, Operands
+from reasonenv.envs.figures.steps import Steps
+
+
+class Perimeter(Family):
+    """A rectangle, to scale, with the lengths of two sides."""
+
+    name, level = "perimeter", 1
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        return sample_sides(rng, level)
+
+    def canonical(self, operands: Operands) -> Operands:
+        return tuple(sorted(operands))
+
+    def draw(self, operands: Operands, style: Style) -> Canvas:
+        width, height = operands
+        return draw_rectangle(width, height, (str(width), str(height)), style)
+
+    def ask(self, operands: Operands) -> str:
+        return "What is the perimeter?"
+
+    def solve(self, operands: Operands, steps: Steps) -> int:
+        return steps.multiply(2, steps.add(*operands))
+
+
+class Area(Family):
+    """A rectangle, to scale, with the lengths of two sides."""
+
+    name, level = "area", 2
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        return sample_sides(rng, level)
+
+    def canonical(self, operands: Operands) -> Operands:
+        return tuple(sorted(operands))
+
+    def draw(self, operands: Operands, style: Style) -> Canvas:
+        width, height = operands
+        return draw_rectangle(width, height, (str(width), str(height)), style)
+
+    def ask(self, operands: Operands) -> str:
+        return "What is the area?"
+
+    def solve(self, operands: Operands, steps: Steps) -> int:
+        return steps.multiply(*operands)
+
+
+class Side(Family):
+    """A rectangle, to scale, with the length of one side; the question gives the perimeter."""
+
+    name, level = "side", 3
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        return sample_sides(rng, level)
+
+    def draw(self, operands: Operands, style: Style) -> Canvas:
+        width, height = operands
+        return draw_rectangle(width, height, (str(width), "?"), style)
+
+    def ask(self, operands: Operands) -> str:
+        return f"The perimeter is {2 * sum(operands)}. How long is the other side?"
+
+    def solve(self, operands: Operands, steps: Steps) -> int:
+        return steps.subtract(steps.divide(2 * sum(operands), 2), operands[0])
+
+
+class Angle(Family):
+    """A triangle, stretched to one height, with two of its angles below their corners."""
+
+    name, level, unit = "angle", 1, 10
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        if level < 3:
+            return rng.choice(
+                [(10 * a, 10 * b) for a in range(2, 10) for b in range(2, 10) if a + b < 17]
+            )
+        return rng.randint(4, 18) * 5, rng.randint(4, 16) * 5
+
+    def canonical(self, operands: Operands) -> Operands:
+        return tuple(sorted(operands))
+
+    def draw(self, operands: Operands, style: Style) -> Canvas:
+        canvas = Canvas(4, 3, style)
+        left, right, base, top = 10, 102, 52, 5
+        foot = tan(radians(operands[1])) / sum(tan(radians(angle)) for angle in operands)
+        apex = (left + foot * (right - left), top)
+        canvas.line((left, base), (right, base), apex, (left, base), width=3)
+        canvas.text(0, 2, str(operands[0]))
+        canvas.text(3, 2, str(operands[1]))
+        return canvas
+
+    def ask(self, operands: Operands) -> str:
+        return "How large is the third angle?"
+
+    def solve(self, operands: Operands, steps: Steps) -> int:
+        return steps.subtract(180, steps.add(*operands))
+
+
+def sample_sides(rng: random.Random, level: int) -> Operands:
+    """Width and height of a rectangle."""
+    longest = 9 if level < 3 else 20
+    return rng.randint(2, longest), rng.randint(2, longest)
+
+
+def draw_rectangle(width: int, height: int, labels: tuple[str, str], style: Style) -> Canvas:
+    """A rectangle to scale, a label above it and one to its left."""
+    canvas = Canvas(3, 3, style)
+    unit = min(5, 50 / max(width, height))
+    canvas.box((30, 30), (30 + unit * width, 30 + unit * height), width=3)
+    canvas.text(1, 0, labels[0])
+    canvas.text(0, 1, labels[1])
+    return canvas
