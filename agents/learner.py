@@ -1,16 +1,33 @@
 """The learner: an algorithm as a value, and the one update that all of them share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from agents import diagnostics
+from agents.diagnostics import Statistics, rollout_metrics
 from agents.engines import TrainEngine
 from agents.reductions import Reduction, token_mean
 from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses
+
+Scalar = Float[Tensor, ""]
+Reference = Callable[[Responses], PerToken]
+"""Log-probability of each token under the reference policy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passes:
+    """How often and in what pieces an update goes through its responses."""
+
+    minibatch_size: int
+    """Responses per optimizer step, over all ranks; whole groups."""
+    microbatch_size: int
+    """Responses per forward pass on one rank; changes memory and speed, never the result."""
+    epochs: int = 1
+    """Passes over one rollout."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,13 +41,143 @@ class Learner(ABC):
     reduction: Reduction = token_mean
     """How the losses of tokens become one number."""
 
-    uses_reference = False
-    """Whether the loss looks at `ref_log_prob`."""
+    @property
+    def uses_reference(self) -> bool:
+        """Whether the loss looks at `ref_log_prob`."""
+        return False
 
     @abstractmethod
     def advantage(self, reward: Group) -> Group:
-        """Credit of each response, from the rewards of all prompts of the rollout on all ranks."""
+        """Credit of each response, from the rewards of the whole rollout on all ranks."""
 
     @abstractmethod
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
-        """Loss of each token, to be minimised; values outside the mask are ignored."""
+        """Loss of each token, to be minimised; what stands outside the mask is ignored."""
+
+    def compute_loss(
+        self,
+        log_prob: PerToken,
+        old_log_prob: PerToken,
+        reward: PerResponse,
+        response_mask: Mask,
+        group_size: int,
+        ref_log_prob: PerToken | None = None,
+    ) -> Scalar:
+        """The whole algorithm on tensors: from log-probabilities and rewards to the scalar to be minimised.
+
+        Args:
+            log_prob: Under the policy being trained; carries the gradient.
+            old_log_prob: Under the policy that sampled.
+            reward: Of each response; `group_size` consecutive ones answer the same prompt.
+            response_mask: True on response tokens.
+            group_size: Responses per prompt.
+            ref_log_prob: Under the reference policy, where the learner uses one.
+
+        Raises:
+            ValueError: `group_size` does not divide the number of responses, or a reference is missing.
+        """
+        if len(reward) % group_size:
+            raise ValueError(f"group_size {group_size} does not divide {len(reward)} responses")
+        if self.uses_reference and ref_log_prob is None:
+            raise ValueError(f"{type(self).__name__} with a reference constraint needs ref_log_prob")
+        advantage = self.advantage(reward.reshape(-1, group_size)).flatten()[:, None].expand_as(log_prob)
+        batch = Batch(response_mask, advantage, old_log_prob, old_log_prob, ref_log_prob)
+        weight = self.reduction(response_mask.sum(-1), group_size)
+        return self._scalar(log_prob, batch, weight)
+
+    def update(
+        self,
+        engine: TrainEngine,
+        responses: Responses,
+        reward: Group,
+        passes: Passes,
+        reference: Reference | None = None,
+    ) -> dict[str, float]:
+        """Trains on one rollout and gives what is logged of it.
+
+        The result does not depend on `microbatch_size`, nor on how many ranks share the rollout: advantages and
+        denominators are those of the whole minibatch.
+
+        Args:
+            engine: Holds the policy.
+            responses: Of this rank; those of a prompt are consecutive.
+            reward: Of this rank, one row a prompt.
+            passes: Minibatches, microbatches, epochs.
+            reference: Needed when `uses_reference`.
+        """
+        size = passes.minibatch_size // engine.num_ranks
+        if size % reward.shape[1] or len(responses) % size:
+            raise ValueError(
+                f"minibatch_size {passes.minibatch_size} must hold whole groups of {reward.shape[1]} on each of "
+                f"{engine.num_ranks} ranks and divide the {len(responses) * engine.num_ranks} responses"
+            )
+        batch = self._batch(engine, responses, reward, passes.microbatch_size, reference)
+        statistics = Statistics(getattr(self, "clip_low", None), getattr(self, "clip_high", None))
+        steps: list[dict[str, float]] = []
+        for epoch in range(passes.epochs):
+            if epoch:
+                current = _log_prob(engine, responses, passes.microbatch_size)
+                batch = replace(batch, epoch_log_prob=current)
+            for start in range(0, len(responses), size):
+                rows = (start, start + size, responses.mask.shape[1])
+                part = responses.rows(start, start + size), batch.rows(*rows)
+                steps.append(self._step(engine, *part, reward.shape[1], passes.microbatch_size, statistics))
+        means = {name: sum(step[name] for step in steps) / len(steps) for name in steps[0]}
+        return means | statistics.metrics(engine) | rollout_metrics(responses, batch.old_log_prob, engine)
+
+    def _batch(
+        self,
+        engine: TrainEngine,
+        responses: Responses,
+        reward: Group,
+        microbatch_size: int,
+        reference: Reference | None,
+    ) -> Batch:
+        """Advantages from the rewards of all ranks, log-probabilities of the old and the reference policy."""
+        mine = slice(engine.rank * len(reward), (engine.rank + 1) * len(reward))
+        advantage = self.advantage(engine.gather(reward))[mine].flatten()
+        old = _log_prob(engine, responses, microbatch_size)
+        ref = None if reference is None or not self.uses_reference else reference(responses).to(old)
+        credit = advantage.to(old)[:, None].expand_as(old)
+        return Batch(responses.mask.to(old.device), credit, old, old, ref)
+
+    def _step(
+        self,
+        engine: TrainEngine,
+        responses: Responses,
+        batch: Batch,
+        group_size: int,
+        microbatch_size: int,
+        statistics: Statistics,
+    ) -> dict[str, float]:
+        """One optimizer step on a minibatch, microbatch by microbatch."""
+        lengths = engine.gather(responses.lengths)
+        mine = slice(engine.rank * len(responses), (engine.rank + 1) * len(responses))
+        weight = self.reduction(lengths, group_size)[mine].to(batch.old_log_prob)
+        total = torch.zeros(1, dtype=torch.float64)
+        for start in range(0, len(responses), microbatch_size):
+            rows = slice(start, start + microbatch_size)
+            part = responses.rows(rows.start, min(rows.stop, len(responses)))
+            log_prob, entropy = engine.forward(part)
+            seen = batch.rows(rows.start, rows.stop, log_prob.shape[1])
+            loss = self._scalar(log_prob, seen, weight[rows])
+            engine.backward(loss)
+            statistics.add(log_prob, entropy, seen)
+            total += loss.item()
+        return {"train/loss": engine.gather(total).sum().item()} | engine.step()
+
+    def _scalar(self, log_prob: PerToken, batch: Batch, weight: PerResponse) -> Scalar:
+        """Sum over tokens, weighted by response; what stands outside the mask has neither value nor gradient."""
+        loss = self.loss(log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0)), batch)
+        return (weight * loss.where(batch.mask, 0.0).sum(-1)).sum()
+
+
+@torch.no_grad()
+def _log_prob(engine: TrainEngine, responses: Responses, microbatch_size: int) -> PerToken:
+    """Log-probability of each token under the policy as it is now, `[b t]`."""
+    parts = []
+    for start in range(0, len(responses), microbatch_size):
+        part = responses.rows(start, min(start + microbatch_size, len(responses)))
+        log_prob = engine.forward(part)[0]
+        parts.append(torch.nn.functional.pad(log_prob, (0, responses.mask.shape[1] - log_prob.shape[1])))
+    return torch.cat(parts)

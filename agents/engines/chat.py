@@ -1,0 +1,84 @@
+"""Observations of an environment as prompts of a model: chat template, token ids, image patches."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from agents.rollout import Prompt
+
+
+class Chat:
+    """The words and images of a problem in the units of one model, and its tokens back in words."""
+
+    def __init__(self, tokenizer: Any, image_processor: Any | None, config: Any, generation: Any = None) -> None:
+        self.tokenizer = tokenizer
+        self.image_processor = image_processor
+        self.image_token = tokenizer.convert_ids_to_tokens(getattr(config, "image_token_id", None) or 0)
+        self.eos = _end_tokens(tokenizer, generation)
+        self.banned = _banned_tokens(tokenizer, config)
+
+    def encode(self, observations: Mapping[str, Sequence]) -> tuple[Prompt, ...]:
+        """One prompt for each row of a vector observation; equal neighbours share one object.
+
+        Raises:
+            ValueError: An observation has images and the model cannot see.
+        """
+        prompts: list[Prompt] = []
+        last: tuple[Any, ...] = ()
+        for row in zip(observations["system"], observations["question"], observations["images"], strict=True):
+            if not (prompts and row[:2] == last[:2] and row[2] is last[2]):
+                prompts.append(self._prompt(*row))
+            else:
+                prompts.append(prompts[-1])
+            last = row
+        return tuple(prompts)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of response tokens, special tokens left out."""
+        return self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+    def _prompt(self, system: str, question: str, images: Sequence[np.ndarray]) -> Prompt:
+        text = self._template(system, question, len(images))
+        if not images:
+            return Prompt(tuple(self.tokenizer.encode(text, add_special_tokens=False)))
+        if self.image_processor is None:
+            raise ValueError("this problem has images and the model cannot see; choose a vision-language model")
+        pixels = self.image_processor(images=list(images), return_tensors="pt")
+        grid = pixels["image_grid_thw"]
+        merged = (grid.prod(-1) // self.image_processor.merge_size**2).tolist()
+        pieces = text.split(self.image_token)
+        if len(pieces) != len(merged) + 1:
+            raise ValueError(f"the chat template made {len(pieces) - 1} image places for {len(merged)} images")
+        marks = [self.image_token * count for count in merged] + [""]
+        text = "".join(piece + mark for piece, mark in zip(pieces, marks, strict=True))
+        return Prompt(tuple(self.tokenizer.encode(text, add_special_tokens=False)), pixels["pixel_values"], grid)
+
+    def _template(self, system: str, question: str, num_images: int) -> str:
+        words: Any = question
+        if num_images:
+            words = [{"type": "image"}] * num_images + [{"type": "text", "text": question}]
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": words})
+        return self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+
+
+def _end_tokens(tokenizer: Any, generation: Any) -> tuple[int, ...]:
+    """Ids that end a response: the tokenizer's, and what the model's generation configuration adds."""
+    ends = getattr(generation, "eos_token_id", None)
+    ends = [ends] if isinstance(ends, int) else list(ends or ())
+    return tuple(sorted({tokenizer.eos_token_id, *ends}))
+
+
+def _banned_tokens(tokenizer: Any, config: Any) -> tuple[int, ...]:
+    """Ids that a response must not hold: vision placeholders, padding, rows of the head without a token.
+
+    A sampled placeholder would make the next forward pass look for an image that is not there.
+    """
+    names = ("image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
+    banned = {getattr(config, name, None) for name in names} - {None}
+    vocabulary = config.get_text_config().vocab_size
+    banned |= set(range(len(tokenizer), vocabulary))
+    if tokenizer.pad_token_id is not None:
+        banned.add(tokenizer.pad_token_id)
+    return tuple(sorted(banned - {tokenizer.eos_token_id}))

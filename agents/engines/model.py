@@ -1,0 +1,129 @@
+"""A Hugging Face causal language model, with or without eyes, as a policy: prompts and responses to log-probabilities.
+
+The one place that knows how words, image features and positions become a forward pass. Both training engines
+and the transformers sampler use it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from agents.rollout import Prompt, Responses
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The distribution that responses are drawn from; sampler and trainer must agree on it."""
+
+    temperature: float = 1.0
+    """Divides the logits; 0 picks the most likely token."""
+    banned: tuple[int, ...] = ()
+    """Token ids that are never sampled: placeholders of images, padding."""
+
+    def logits(self, logits: Tensor) -> Tensor:
+        """Float32 logits `[n v]` of the distribution that is sampled from; -inf where banned."""
+        logits = logits.float()
+        if self.temperature not in (0.0, 1.0):
+            logits = logits / self.temperature
+        if self.banned:
+            logits = logits.index_fill(-1, torch.tensor(self.banned, device=logits.device), -torch.inf)
+        return logits
+
+
+def distinct(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
+    """The prompts without equal neighbours, and for each prompt the row of its first copy."""
+    rows: list[int] = []
+    unique: list[Prompt] = []
+    for prompt in prompts:
+        if not unique or prompt is not unique[-1]:
+            unique.append(prompt)
+        rows.append(len(unique) - 1)
+    return unique, rows
+
+
+class Policy(nn.Module):
+    """A causal language model that gives log-probabilities of responses.
+
+    Prompts that several responses share are embedded once, images included.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.model.parameters()).device
+
+    def positions(self, prompt: Prompt) -> Tensor:
+        """Position ids `[d s]` of a prompt: d = 3 (time, height, width) for multimodal rotary positions, else 1."""
+        find = getattr(self.model.base_model, "get_rope_index", None)
+        tokens = torch.tensor([prompt.token_ids])
+        if find is None:
+            return torch.arange(tokens.shape[1])[None]
+        if prompt.image_grid_thw is None:
+            return torch.arange(tokens.shape[1]).expand(3, -1)
+        is_image = (tokens == self.model.config.image_token_id).int()
+        return find(tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw)[0][:, 0]
+
+    def embed(self, tokens: Tensor, prompts: Sequence[Prompt]) -> Tensor:
+        """Embeddings `[p s h]` of padded prompt tokens `[p s]`, image placeholders replaced by image features."""
+        embedded = self.model.get_input_embeddings()(tokens)
+        seen = [prompt for prompt in prompts if prompt.pixel_values is not None]
+        if not seen:
+            return embedded
+        pixels = torch.cat([p.pixel_values for p in seen if p.pixel_values is not None]).to(self.device)
+        grid = torch.cat([p.image_grid_thw for p in seen if p.image_grid_thw is not None]).to(self.device)
+        features = self.model.get_image_features(pixels, grid, return_dict=True).pooler_output
+        is_image = (tokens == self.model.config.image_token_id)[..., None]
+        return embedded.masked_scatter(is_image, torch.cat(tuple(features)).to(embedded.dtype))
+
+    def forward(self, responses: Responses, sampling: Sampling) -> tuple[Tensor, Tensor]:
+        """Log-probability and entropy (nats, without gradient) of each response token, float32 `[b t]`, 0 off the mask."""
+        device = self.device
+        tokens, mask = responses.tokens.to(device), responses.mask.to(device)
+        hidden = self._hidden(responses, tokens, mask)
+        logits = sampling.logits(self.model.get_output_embeddings()(hidden[mask]))
+        every = logits.log_softmax(-1)
+        chosen = every.gather(-1, tokens[mask][:, None])[:, 0]
+        with torch.no_grad():
+            entropy = torch.special.entr(every.exp()).sum(-1)
+        blank = torch.zeros(mask.shape, device=device)
+        return blank.masked_scatter(mask, chosen), blank.masked_scatter(mask, entropy)
+
+    def _hidden(self, responses: Responses, tokens: Tensor, mask: Tensor) -> Tensor:
+        """Last hidden states `[b t h]` from which each response token is predicted."""
+        prompts, rows = distinct(responses.prompts)
+        device = tokens.device
+        length = torch.tensor([len(p.token_ids) for p in prompts], device=device)[rows]
+        column = torch.arange(tokens.shape[1], device=device)
+        embedded, positions = self._prompt_inputs(prompts, device)
+        joined = self._join(embedded[rows], self.model.get_input_embeddings()(tokens), length)
+        after = positions.amax(-1)[:, rows, None] + 1 + column
+        places = self._join(positions[:, rows].permute(1, 2, 0), after.permute(1, 2, 0), length).permute(2, 0, 1)
+        total = torch.arange(joined.shape[1], device=device)
+        attention = (total < (length + mask.sum(-1))[:, None]).long()
+        hidden = self.model.base_model(
+            inputs_embeds=joined,
+            attention_mask=attention,
+            position_ids=places if places.shape[0] > 1 else places[0],
+            use_cache=False,
+        ).last_hidden_state
+        return hidden[torch.arange(len(rows), device=device)[:, None], length[:, None] - 1 + column]
+
+    def _prompt_inputs(self, prompts: Sequence[Prompt], device: torch.device) -> tuple[Tensor, Tensor]:
+        """Embeddings `[p s h]` and position ids `[d p s]` of right-padded prompts; padding repeats position 0."""
+        tokens = pad_sequence([torch.tensor(p.token_ids) for p in prompts], batch_first=True).to(device)
+        places = pad_sequence([self.positions(p).T for p in prompts], batch_first=True).permute(2, 0, 1).to(device)
+        return self.embed(tokens, prompts), places
+
+    @staticmethod
+    def _join(prompt: Tensor, response: Tensor, length: Tensor) -> Tensor:
+        """Writes each response `[b t c]` right after the first `length` columns of its prompt `[b s c]`: `[b s+t c]`."""
+        joined = torch.cat([prompt, torch.zeros_like(response)], 1)
+        column = length[:, None] + torch.arange(response.shape[1], device=length.device)
+        return joined.scatter(1, column[..., None].expand_as(response), response)

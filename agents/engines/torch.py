@@ -1,0 +1,67 @@
+"""Training in one process with plain PyTorch: a laptop, no compiler, no DeepSpeed."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from agents.engines.load import load_weights, save
+from agents.engines.chat import Chat
+from agents.engines.model import Policy, Sampling
+from agents.engines.optimizer import Optimization
+from agents.rollout import PerToken, Responses
+
+
+class TorchEngine:
+    """A `TrainEngine` of one process."""
+
+    rank = 0
+    num_ranks = 1
+
+    def __init__(self, policy: Policy, chat: Chat, sampling: Sampling, optimization: Optimization) -> None:
+        self.policy = policy
+        self.chat = chat
+        self.sampling = sampling
+        self.max_grad_norm = optimization.max_grad_norm
+        self.optimizer, self.schedule = optimization.build(policy.parameters())
+        policy.eval()
+
+    def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
+        """See `TrainEngine`."""
+        return self.policy(responses, self.sampling)
+
+    def backward(self, loss: Tensor) -> None:
+        """See `TrainEngine`."""
+        loss.backward()
+
+    def step(self) -> dict[str, float]:
+        """See `TrainEngine`."""
+        rate = self.schedule.get_last_lr()[0]
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+        if torch.isfinite(norm):
+            self.optimizer.step()
+        self.schedule.step()
+        self.optimizer.zero_grad()
+        return {"train/grad_norm": norm.item(), "train/lr": rate}
+
+    def gather(self, values: Tensor) -> Tensor:
+        """See `TrainEngine`."""
+        return values
+
+    def weights(self) -> Iterable[tuple[str, Tensor]]:
+        """See `TrainEngine`."""
+        return self.policy.model.state_dict().items()
+
+    def save(self, folder: Path) -> None:
+        """See `TrainEngine`."""
+        save(folder, self.policy.model, self.chat)
+        state = {"optimizer": self.optimizer.state_dict(), "schedule": self.schedule.state_dict()}
+        torch.save(state, folder / "optimizer.pt")
+
+    def load(self, folder: Path) -> None:
+        """See `TrainEngine`."""
+        load_weights(self.policy.model, folder)
+        state = torch.load(folder / "optimizer.pt", weights_only=True)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.schedule.load_state_dict(state["schedule"])

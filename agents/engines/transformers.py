@@ -1,0 +1,163 @@
+"""Sampling with transformers: any machine, the trainer's own weights, no second copy."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import DynamicCache
+
+from agents.engines.chat import Chat
+from agents.engines.model import Policy, Sampling, distinct
+from agents.rollout import Prompt, Responses
+
+ROWS = 512
+"""Responses sampled at a time: enough to fill a laptop, few enough for its memory."""
+
+
+class TransformersSampler:
+    """A `RolloutEngine` that samples from a policy in this process, reading each prompt once for its group."""
+
+    def __init__(self, policy: Policy, chat: Chat, sampling: Sampling, max_response_length: int) -> None:
+        self.policy = policy
+        self.chat = chat
+        self.sampling = sampling
+        self.max_response_length = max_response_length
+
+    def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
+        """See `RolloutEngine`."""
+        return self.chat.encode(observations)
+
+    def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        """Nothing to do: the weights are the trainer's own."""
+
+    @torch.no_grad()
+    def generate(
+        self,
+        prompts: tuple[Prompt, ...],
+        seed: tuple[int, ...],
+        finished: Callable[[int, str], object] | None = None,
+    ) -> Responses:
+        """See `RolloutEngine`."""
+        entropy = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
+        generator = torch.Generator(self.policy.device).manual_seed(entropy)
+        was_training = self.policy.training
+        self.policy.eval()
+        records = []
+        for start in range(0, len(prompts), ROWS):
+            decoding = _Decoding(self, prompts[start : start + ROWS], generator, finished, start)
+            records.append(decoding.run())
+        self.policy.train(was_training)
+        return self._responses(prompts, [row for rows in records for row in rows])
+
+    def _responses(self, prompts: tuple[Prompt, ...], rows: list[tuple[list[int], list[float], str]]) -> Responses:
+        tokens = pad_sequence([torch.tensor(row[0]) for row in rows], batch_first=True)
+        log_prob = pad_sequence([torch.tensor(row[1]) for row in rows], batch_first=True)
+        lengths = torch.tensor([len(row[0]) for row in rows])
+        return Responses(
+            prompts=prompts,
+            tokens=tokens,
+            mask=torch.arange(tokens.shape[1]) < lengths[:, None],
+            texts=tuple(row[2] for row in rows),
+            sampler_log_prob=log_prob,
+            finished=torch.tensor([row[0][-1] in self.chat.eos for row in rows]),
+        )
+
+
+@dataclass
+class _Decoding:
+    """One batch on its way from prompts to finished responses."""
+
+    sampler: TransformersSampler
+    prompts: tuple[Prompt, ...]
+    generator: torch.Generator
+    finished: Callable[[int, str], object] | None
+    first: int
+    tokens: list[list[int]] = field(init=False)
+    log_probs: list[list[float]] = field(init=False)
+    texts: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tokens = [[] for _ in self.prompts]
+        self.log_probs = [[] for _ in self.prompts]
+        self.texts = ["" for _ in self.prompts]
+
+    def run(self) -> list[tuple[list[int], list[float], str]]:
+        """Tokens, their log-probabilities and the text of each response."""
+        hidden, cache, attention, position = self._read_prompts()
+        alive = list(range(len(self.prompts)))
+        for length in range(1, self.sampler.max_response_length + 1):
+            token = self._sample(hidden, alive)
+            going = self._retire(token, alive, last=length == self.sampler.max_response_length)
+            if not going:
+                break
+            if len(going) <= len(attention) // 2:
+                keep = torch.tensor(going, device=token.device)
+                cache.batch_select_indices(keep)
+                token, attention, position = token[keep], attention[keep], position[:, keep]
+                alive = [alive[row] for row in going]
+            position = position + 1
+            attention = torch.cat([attention, attention.new_ones(len(attention), 1)], 1)
+            hidden = self._step(token, cache, attention, position)
+        return list(zip(self.tokens, self.log_probs, self.texts, strict=True))
+
+    def _read_prompts(self) -> tuple[Tensor, DynamicCache, Tensor, Tensor]:
+        """Last hidden state, cache, attention mask and last position of every row; each distinct prompt is read once."""
+        policy, cache = self.sampler.policy, DynamicCache(config=self.sampler.policy.model.config.get_text_config())
+        unique, rows = distinct(self.prompts)
+        pad = {"batch_first": True, "padding_side": "left"}
+        tokens = pad_sequence([torch.tensor(p.token_ids) for p in unique], **pad).to(policy.device)
+        attention = pad_sequence([torch.ones(len(p.token_ids), dtype=torch.long) for p in unique], **pad)
+        places = pad_sequence([policy.positions(p).T for p in unique], **pad).permute(2, 0, 1).to(policy.device)
+        attention = attention.to(policy.device)
+        hidden = self._model(policy.embed(tokens, unique), cache, attention, places)
+        index = torch.tensor(rows, device=policy.device)
+        cache.batch_select_indices(index)
+        return hidden[index], cache, attention[index], places.amax(-1)[:, index]
+
+    def _step(self, token: Tensor, cache: DynamicCache, attention: Tensor, position: Tensor) -> Tensor:
+        embedded = self.sampler.policy.model.get_input_embeddings()(token[:, None])
+        return self._model(embedded, cache, attention, position[..., None])
+
+    def _model(self, embedded: Tensor, cache: DynamicCache, attention: Tensor, places: Tensor) -> Tensor:
+        return self.sampler.policy.model.base_model(
+            inputs_embeds=embedded,
+            attention_mask=attention,
+            position_ids=places if places.shape[0] > 1 else places[0],
+            past_key_values=cache,
+            use_cache=True,
+        ).last_hidden_state[:, -1]
+
+    def _sample(self, hidden: Tensor, alive: list[int]) -> Tensor:
+        """The next token of each row; rows that are done are sampled too, and ignored."""
+        sampling = self.sampler.sampling
+        log_prob = sampling.logits(self.sampler.policy.model.get_output_embeddings()(hidden)).log_softmax(-1)
+        if sampling.temperature == 0:
+            token = log_prob.argmax(-1)
+        else:
+            token = torch.multinomial(log_prob.exp(), 1, generator=self.generator)[:, 0]
+        chosen = log_prob.gather(-1, token[:, None])[:, 0].tolist()
+        for row, value in zip(alive, chosen, strict=True):
+            if not self._done(row):
+                self.log_probs[row].append(value)
+        return token
+
+    def _retire(self, token: Tensor, alive: list[int], last: bool) -> list[int]:
+        """Appends the tokens, announces the responses that end, and gives the places in the batch that go on."""
+        going = []
+        for place, (row, value) in enumerate(zip(alive, token.tolist(), strict=True)):
+            if self._done(row):
+                continue
+            self.tokens[row].append(value)
+            if last or self._done(row):
+                self.texts[row] = self.sampler.chat.decode(self.tokens[row])
+                if self.finished is not None:
+                    self.finished(self.first + row, self.texts[row])
+            else:
+                going.append(place)
+        return going
+
+    def _done(self, row: int) -> bool:
+        return bool(self.tokens[row]) and self.tokens[row][-1] in self.sampler.chat.eos

@@ -1,0 +1,136 @@
+"""A tiny Qwen2.5-VL and its tokenizer, made by program: the whole pipeline on a laptop, without a download.
+
+The classes are those of the 7B model; only the numbers are small (0.8 million parameters). Untrained it writes
+noise; `agents.sft` gives it its first words.
+"""
+
+from pathlib import Path
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    GenerationConfig,
+    PreTrainedTokenizerFast,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
+)
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+
+SPECIAL = (
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|vision_start|>",
+    "<|vision_end|>",
+    "<|image_pad|>",
+    "<|video_pad|>",
+)
+TAGS = ("<think>", "</think>", "<answer>", "</answer>", "\\boxed{")
+MERGES = 400
+TILE = 28
+"""Pixels of one visual token: 2 x 2 patches of 14."""
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
+    "{% if message['content'] is string %}{{ message['content'] }}{% else %}"
+    "{% for part in message['content'] %}"
+    "{% if part['type'] == 'image' %}<|vision_start|><|image_pad|><|vision_end|>"
+    "{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def tokenizer(corpus: list[str]) -> PreTrainedTokenizerFast:
+    """A byte-level BPE tokenizer: any Unicode text comes back unchanged, every digit is a token of its own.
+
+    Args:
+        corpus: Texts whose words become tokens; the same texts give the same tokenizer.
+    """
+    bpe = Tokenizer(models.BPE())
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    bpe.pre_tokenizer = pre_tokenizers.Sequence([digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    bpe.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    size = len(SPECIAL) + len(alphabet) + MERGES
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=list(SPECIAL), initial_alphabet=alphabet, show_progress=False
+    )
+    bpe.train_from_iterator(corpus, trainer)
+    bpe.add_tokens([AddedToken(tag, normalized=False, special=False) for tag in TAGS])
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=bpe,
+        eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+        additional_special_tokens=list(SPECIAL[1:]),
+        clean_up_tokenization_spaces=False,
+    )
+    fast.chat_template = CHAT_TEMPLATE
+    return fast
+
+
+def image_processor(max_tokens: int = 64) -> Qwen2VLImageProcessorPil:
+    """Qwen's own image processor without torchvision; images of 1 to `max_tokens` visual tokens keep their size."""
+    area = TILE * TILE
+    return Qwen2VLImageProcessorPil(size={"shortest_edge": area, "longest_edge": max_tokens * area})
+
+
+def config(tokens: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
+    """Two layers of text, two of vision; every number was chosen by measurement on two CPU cores."""
+    ids = {token: tokens.convert_tokens_to_ids(token) for token in SPECIAL}
+    end, pad = ids["<|im_end|>"], ids["<|endoftext|>"]
+    text = {
+        "hidden_size": 128,
+        "intermediate_size": 384,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": len(tokens),
+        "max_position_embeddings": 32768,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 6, 6]},
+        "tie_word_embeddings": True,
+        "initializer_range": 0.06,
+        "bos_token_id": None,
+        "eos_token_id": end,
+        "pad_token_id": pad,
+    }
+    vision = {
+        "depth": 2,
+        "hidden_size": 64,
+        "intermediate_size": 128,
+        "num_heads": 4,
+        "out_hidden_size": 128,
+        "patch_size": 14,
+        "spatial_merge_size": 2,
+        "fullatt_block_indexes": [0, 1],
+        "window_size": 10 * TILE,
+        "initializer_range": 0.06,
+    }
+    return Qwen2_5_VLConfig(
+        text_config=text,
+        vision_config=vision,
+        image_token_id=ids["<|image_pad|>"],
+        video_token_id=ids["<|video_pad|>"],
+        vision_start_token_id=ids["<|vision_start|>"],
+        vision_end_token_id=ids["<|vision_end|>"],
+        tie_word_embeddings=True,
+        initializer_range=0.06,
+    )
+
+
+def write(folder: Path, corpus: list[str], seed: int) -> None:
+    """Writes an untrained tiny model, its tokenizer and its image processor in Hugging Face format.
+
+    Args:
+        folder: Where to; made if missing.
+        corpus: Texts whose words the tokenizer shall know.
+        seed: Of the random weights.
+    """
+    tokens = tokenizer(corpus)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Qwen2_5_VLForConditionalGeneration(config(tokens))
+    end, pad = tokens.eos_token_id, tokens.pad_token_id
+    model.generation_config = GenerationConfig(eos_token_id=end, pad_token_id=pad)
+    model.save_pretrained(folder)
+    tokens.save_pretrained(folder)
+    image_processor().save_pretrained(folder)
