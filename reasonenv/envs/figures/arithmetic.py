@@ -48,14 +48,15 @@ class NumberLine(Family):
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         start, distance, marked = operands
-        canvas = Canvas(5, 2, style)
-        canvas.line((4, 20), (136, 20))
-        for tick in range(5):
-            x, _ = middle(tick, 0)
+        apart = 1 if start + distance < 10 else 2  # two labels of two digits would touch
+        canvas = Canvas(4 * apart + 1, 2, style)
+        ticks = [middle(apart * tick, 0)[0] for tick in range(5)]
+        canvas.line((4, 20), (ticks[-1] + 10, 20))
+        for x in ticks:
             canvas.line((x, 13), (x, 27))
         canvas.text(0, 1, str(start))
-        canvas.text(1, 1, str(start + distance))
-        canvas.disc((middle(marked, 0)[0], 20), 6, RED)
+        canvas.text(apart, 1, str(start + distance))
+        canvas.disc((ticks[marked], 20), 6, RED)
         return canvas
 
     def ask(self, operands: Operands) -> str:

@@ -61,9 +61,10 @@ class Canvas:
     def text(self, column: float, row: float, characters: str) -> None:
         """One or two characters in the middle of a tile, always at the same pixels of it."""
         mask = _glyphs(characters)
-        x = column * TILE + (TILE - mask.width) / 2
-        y = row * TILE + (TILE - mask.height) / 2
-        self._draw.bitmap(self._moved((round(x), round(y)))[0], mask, fill=self.style.ink)
+        right, down = self.style.shift
+        x = round(column * TILE + (TILE - mask.width) / 2) + right
+        y = round(row * TILE + (TILE - mask.height) / 2) + down
+        self._draw.bitmap((x, y), mask, fill=self.style.ink)
 
     def line(self, *points: Point, width: int = 2, color: Color | None = None) -> None:
         """A broken line through the points."""

@@ -55,6 +55,9 @@ class Minutes(Family):
         hour, minute = operands
         return steps.add(steps.multiply(60, hour), minute)
 
+    def unit(self, operands: Operands) -> int:
+        return 5
+
 
 def draw_dial(style: Style) -> Canvas:
     """A clock without hands: a tick for each hour, a longer one at 12."""

@@ -3,6 +3,7 @@
 import random
 import zlib
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import Any
 
 from reasonenv.envs.figures.canvas import BLACK, Canvas, Style
@@ -21,9 +22,6 @@ class Family(ABC):
     level: int
     """The first level that poses it; the higher ones do too."""
 
-    unit: int = 1
-    """Distance between neighboring plausible answers, for the options of a multiple choice."""
-
     @abstractmethod
     def sample(self, rng: random.Random, level: int) -> Operands:
         """Operands of a new problem, larger ones at higher levels."""
@@ -37,12 +35,16 @@ class Family(ABC):
         """The question, which says nothing that would answer it without the figure."""
 
     @abstractmethod
-    def solve(self, operands: Operands, steps: Steps) -> int | str:
+    def solve(self, operands: Operands, steps: Steps) -> int | Fraction:
         """The answer, by steps that are written down on the way."""
 
     def canonical(self, operands: Operands) -> Operands:
         """The same for operands that make the same problem, such as 2+8 and 8+2."""
         return operands
+
+    def unit(self, operands: Operands) -> int:
+        """The distance between answers that are plausible, for a multiple choice."""
+        return 1
 
 
 def draw_operands(family: Family, split: str, level: int, rng: random.Random) -> Operands:
@@ -58,22 +60,20 @@ def draw_style(split: str, level: int, rng: random.Random) -> Style:
     """A style of the split: no style belongs to two, hence no image does."""
     while True:
         style = _sample_style(level, rng)
-        if (
-            _STYLE_SPLITS.get(_digest(style.background, style.ink, style.shift) % 10, "train")
-            == split
-        ):
+        digest = _digest(style.background, style.ink, style.shift)
+        if STYLE_SPLITS.get(digest % 10, "train") == split:
             return style
 
 
-_STYLE_SPLITS = {0: "test", 1: "heldout"}
-_INKS = (BLACK, (20, 20, 110), (100, 30, 20), (60, 20, 90))
+STYLE_SPLITS = {0: "test", 1: "heldout"}
+INKS = (BLACK, (20, 20, 110), (100, 30, 20), (60, 20, 90))
 
 
 def _sample_style(level: int, rng: random.Random) -> Style:
     background = (rng.randint(235, 255), rng.randint(235, 255), rng.randint(235, 255))
     if level < 3:
         return Style(background)
-    return Style(background, rng.choice(_INKS), (rng.randint(-1, 1), rng.randint(-1, 1)))
+    return Style(background, rng.choice(INKS), (rng.randint(-1, 1), rng.randint(-1, 1)))
 
 
 def _digest(*parts: object) -> int:

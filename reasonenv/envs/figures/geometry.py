@@ -70,13 +70,15 @@ class Side(Family):
         return f"The perimeter is {2 * sum(operands)}. How long is the other side?"
 
     def solve(self, operands: Operands, steps: Steps) -> int:
-        return steps.subtract(steps.divide(2 * sum(operands), 2), operands[0])
+        width, height = operands
+        around = 2 * (width + height)
+        return steps.subtract(int(steps.divide(around, 2)), width)
 
 
 class Angle(Family):
     """A triangle, stretched to one height, with two of its angles below their corners."""
 
-    name, level, unit = "angle", 1, 10
+    name, level = "angle", 1
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         if level < 3:
@@ -103,6 +105,9 @@ class Angle(Family):
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.subtract(180, steps.add(*operands))
+
+    def unit(self, operands: Operands) -> int:
+        return 10
 
 
 def sample_sides(rng: random.Random, level: int) -> Operands:

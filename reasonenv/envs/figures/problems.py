@@ -3,38 +3,57 @@
 import operator
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import overload
 
-from reasonenv.envs.figures import basic
+from reasonenv.envs.figures import arithmetic, charts, clocks, counting, geometry
+from reasonenv.envs.figures.choices import sample_options, with_options, written
 from reasonenv.envs.figures.family import SPLITS, Family, draw_operands, draw_style
 from reasonenv.envs.figures.steps import Steps
 from reasonenv.problem import Problem
 
-FAMILIES: dict[str, Family] = {family.name: family for family in basic.FAMILIES}
 LEVELS = (1, 2, 3)
+CHOICE_RATE = 1 / 3
+"""Share of multiple choice among the whole-number answers of the levels above the first."""
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        arithmetic.Sum(),
+        geometry.Perimeter(),
+        clocks.Clock(),
+        arithmetic.NumberLine(),
+        geometry.Angle(),
+        arithmetic.Missing(),
+        geometry.Area(),
+        counting.Dots(),
+        counting.Dice(),
+        counting.Fractions(),
+        charts.Bar(),
+        charts.Coordinates(),
+        charts.Graph(),
+        clocks.Minutes(),
+        geometry.Side(),
+        counting.Shapes(),
+        charts.Difference(),
+        charts.Slope(),
+    )
+}
 
 
+@dataclass(frozen=True)
 class Figures(Sequence[Problem]):
     """Problems of one split and level; each is a pure function of its id and of slip and scale.
 
     Any index from 0 on is a problem; the length only says where one pass over them ends.
     """
 
-    def __init__(
-        self,
-        split: str,
-        level: int,
-        problem_seed: int,
-        slip: float,
-        scale: int,
-        families: Sequence[Family],
-    ):
-        self.split = split
-        self.level = level
-        self.problem_seed = problem_seed
-        self.slip = slip
-        self.scale = scale
-        self.families = tuple(families)
+    split: str
+    level: int
+    problem_seed: int
+    slip: float
+    scale: int
+    families: tuple[Family, ...]
 
     def __len__(self) -> int:
         return 1_000_000
@@ -52,20 +71,31 @@ class Figures(Sequence[Problem]):
         index = operator.index(index)
         if index < 0:
             raise IndexError(f"problem {index} of Figures: indices start at 0")
-        return self._problem(f"figures/{self.level}/{self.split}/{self.problem_seed}/{index}")
+        return self._problem(f"figures/{self._name()}/{self.split}/{self.problem_seed}/{index}")
+
+    def _name(self) -> str:
+        """The level, and the families where they are not all that the level has."""
+        if self.families == _of_level(self.level, None):
+            return str(self.level)
+        return f"{self.level}:{'+'.join(family.name for family in self.families)}"
 
     def _problem(self, id: str) -> Problem:
         rng = random.Random(id)
         family = rng.choice(self.families)
         operands = draw_operands(family, self.split, self.level, rng)
         style = draw_style(self.split, self.level, rng)
-        steps = Steps(self.slip, random.Random(id + "/slip"))
+        steps = Steps(self.slip, random.Random(f"{id}/slip"))
+        answer, taught = family.solve(operands, Steps()), family.solve(operands, steps)
+        options = ()
+        if self.level > 1 and isinstance(answer, int) and rng.random() < CHOICE_RATE:
+            options = sample_options(answer, family.unit(operands), rng)
         return Problem(
             id=id,
-            question=family.ask(operands),
-            answer=str(family.solve(operands, Steps())),
+            question=with_options(family.ask(operands), options),
+            answer=written(answer, options),
             images=(family.draw(operands, style).pixels(self.scale),),
-            solution=steps.response(str(family.solve(operands, steps))),
+            options=tuple(str(option) for option in options),
+            solution=steps.response(written(taught, options)),
             metadata={"family": family.name, "level": self.level, "operands": operands},
         )
 
@@ -107,7 +137,7 @@ def problems(
     return Figures(split, level, problem_seed, slip, int(scale), _of_level(level, families))
 
 
-def _of_level(level: int, names: Sequence[str] | None) -> list[Family]:
+def _of_level(level: int, names: Sequence[str] | None) -> tuple[Family, ...]:
     known = {name: family for name, family in FAMILIES.items() if family.level <= level}
     names = tuple(known) if names is None else names
     for name in names:
@@ -117,4 +147,4 @@ def _of_level(level: int, names: Sequence[str] | None) -> list[Family]:
             )
     if not names:
         raise ValueError("families is empty: name at least one, or leave it out for all")
-    return [known[name] for name in names]
+    return tuple(known[name] for name in names)

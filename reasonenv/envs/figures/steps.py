@@ -1,13 +1,18 @@
 """Worked solutions, written by a teacher who may slip."""
 
 import random
+from fractions import Fraction
+from typing import TypeVar
+
+Value = TypeVar("Value", int, Fraction)
 
 
 class Steps:
     """The lines of a worked solution; each step returns the value that it wrote down.
 
-    With probability `slip` a step writes, and returns, one less than the truth, so that whatever
-    is computed from it goes on consistently from the wrong value. Steps() never slips.
+    With probability `slip` a step writes, and returns, one less than the truth (of a fraction's
+    numerator), and whatever is computed from it goes on consistently from the wrong value. Steps()
+    never slips.
 
     Args:
         slip: Probability of a slip at each step, in [0, 1].
@@ -35,16 +40,18 @@ class Steps:
         """a*b."""
         return self._write(f"{a}*{b}", a * b)
 
-    def divide(self, a: int, b: int) -> int:
-        """a/b, rounded down where an earlier slip left a remainder."""
-        return self._write(f"{a}/{b}", a // b)
+    def divide(self, a: int, b: int) -> Fraction:
+        """a/b, in lowest terms."""
+        quotient = Fraction(a, b)
+        return self._write(f"{a}/{b}", quotient, error=Fraction(1, quotient.denominator))
 
     def response(self, answer: str) -> str:
         """The steps and the answer as a whole response."""
         thinking = "\n".join(self.lines)
         return f"<think>{thinking}</think><answer>\\boxed{{{answer}}}</answer>"
 
-    def _write(self, expression: str, value: int) -> int:
-        value -= self._rng.random() < self._slip
+    def _write(self, expression: str, value: Value, error: Value = 1) -> Value:
+        if self._rng.random() < self._slip:
+            value -= error
         self.lines.append(f"{expression}={value}")
         return value
