@@ -23,7 +23,7 @@ class CPGD(Learner):
         E_{y ~ π_old}[min(u A, clip(u, ln(1 - ε), ln(1 + ε)) A)] - α KL(π_old || π)        (eq. 1)
 
     with u = ln π(y|x) / π_old(y|x). The logarithm keeps the ratio out of the gradient, where it
-    would amplify a drift: from a ratio of 1 ± ε, a step of PPO-clip ends further outside than one
+    would amplify a drift: from a ratio of 1 + ε, a step of PPO-clip ends further outside than one
     of this (proposition 1). Since u is a sum over tokens, each token i of a response adds
 
         -min(u_i A, clip(u_i, ln(1 - ε_i), ln(1 + ε_i)) A) + α min(sg(w_i) - 1, c) ln π(y_i|x, y_<i)
@@ -35,6 +35,8 @@ class CPGD(Learner):
     Where the sources leave room:
 
     - As printed, eq. 2 swaps the bounds of the clip and omits the sum over the group.
+    - Proposition 1 is claimed at 1 - ε too, but there the ratio damps PPO's step and this ends
+      further outside: the proof takes the sign of A (1 - w) where A (w - 1) stands.
     - The paper gives no number for ε, α, c and the cap of ω; the defaults are the released code's.
     - That code clips ln π where the paper clips u: another value, the same gradient.
     - Its scripts average over each response, then over responses: `reduction=sequence_mean`.
@@ -88,7 +90,9 @@ class CPGD(Learner):
         )
         if self.drift_coefficient is not None:
             loss = loss + self.drift_coefficient * policy_drift(log_prob, old, self.drift_cap)
-        if self.beta is not None and batch.ref_log_prob is not None:
+        if self.beta is not None:
+            if batch.ref_log_prob is None:
+                raise ValueError(f"beta is {self.beta}: give ref_log_prob, or None for without")
             loss = loss + self.beta * k3(batch.ref_log_prob - log_prob)
         return loss
 

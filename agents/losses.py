@@ -49,7 +49,7 @@ def policy_drift(log_prob: PerToken, old_log_prob: PerToken, cap: float | None) 
     """min(sg(w) - 1, cap) ln π: a pull back to π_old of bounded strength.
 
     The slope in ln π is min(w - 1, cap): that of the k3 estimate of KL(π_old || π), capped. A cap
-    on the estimate itself would leave a slope of -1 beyond it and push the ratio further up.
+    on the ratio inside the estimate would leave a slope of -1 beyond it and push the ratio up.
     The value is no divergence; to look at one, take k3(log_prob - old_log_prob).
 
     Source: CPGD (arXiv:2505.12504), E of eq. 2, from eq. 5.

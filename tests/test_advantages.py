@@ -1,0 +1,130 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.advantages import centered, clip_filter, leave_one_out, raw, standardized
+
+ADVANTAGES = [centered, standardized, leave_one_out, clip_filter(3.0), clip_filter(3.0, True)]
+# Two prompts that teach something, one that does not.
+REWARD = torch.tensor([[0.0, 1.0, 1.0, 0.0], [1.5, 1.5, 1.5, 1.5], [0.0, 0.0, 0.0, 1.0]])
+
+rewards = st.integers(1, 4).flatmap(
+    lambda group_size: st.lists(
+        st.lists(
+            # The rewards of rules: sums of a few weights.
+            st.sampled_from([-1.0, 0.0, 0.1, 0.5, 1.0, 1.1, 1.5]),
+            min_size=group_size,
+            max_size=group_size,
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+
+
+def tensor(values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("advantage", "expected"),
+    [
+        (raw, [0, 0, 0, 1]),
+        (centered, [-0.25, -0.25, -0.25, 0.75]),
+        # The variance of (0, 0, 0, 1) is 3/4 over n - 1 = 3: a standard deviation of 1/2.
+        (standardized, [-0.5, -0.5, -0.5, 1.5]),
+        (leave_one_out, [-1 / 3, -1 / 3, -1 / 3, 1.0]),
+        # Two of three prompts have spread.
+        (clip_filter(3.0), [-0.375, -0.375, -0.375, 1.125]),
+        (clip_filter(1.2), [-0.3, -0.3, -0.3, 0.9]),
+        (clip_filter(3.0, divide_by_std=True), [-0.75, -0.75, -0.75, 2.25]),
+    ],
+)
+def test_advantages_of_a_group_by_hand(advantage, expected):
+    torch.testing.assert_close(advantage(REWARD)[2], torch.tensor(expected, dtype=torch.float32))
+
+
+@pytest.mark.parametrize("advantage", ADVANTAGES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("value", [0.0, 0.1, 1.1, 1 / 3, 1e-12, 3e4])
+@pytest.mark.parametrize("group_size", [1, 3, 8])
+def test_a_group_of_equal_rewards_has_advantages_of_exactly_zero(
+    advantage, dtype, value, group_size
+):
+    reward = torch.full((2, group_size), value, dtype=dtype)
+    assert torch.equal(advantage(reward), torch.zeros_like(reward))
+
+
+def test_rewards_whose_variance_underflows_give_finite_advantages():
+    reward = torch.tensor([[0.0, 1e-30]])
+    assert standardized(reward).isfinite().all()
+
+
+@pytest.mark.parametrize("advantage", ADVANTAGES)
+@settings(deadline=None)
+@given(rewards)
+def test_the_advantages_of_a_group_add_up_to_zero(advantage, reward):
+    result = advantage(tensor(reward))
+    torch.testing.assert_close(result.sum(-1), torch.zeros(len(reward), dtype=torch.float64))
+
+
+@pytest.mark.parametrize("advantage", ADVANTAGES)
+@settings(deadline=None)
+@given(rewards, st.floats(-10, 10))
+def test_a_shift_of_the_rewards_does_not_matter(advantage, reward, shift):
+    reward = tensor(reward)
+    torch.testing.assert_close(advantage(reward + shift), advantage(reward))
+
+
+@settings(deadline=None)
+@given(rewards, st.floats(1, 10))
+def test_a_scale_of_the_rewards_does_not_matter_once_standardized(reward, scale):
+    reward = tensor(reward)
+    torch.testing.assert_close(standardized(scale * reward), standardized(reward))
+
+
+@pytest.mark.parametrize("advantage", [raw, *ADVANTAGES])
+@settings(deadline=None)
+@given(rewards, st.randoms())
+def test_the_order_of_prompts_and_of_responses_only_orders_the_advantages(
+    advantage, reward, random
+):
+    reward = tensor(reward)
+    prompts = random.sample(range(len(reward)), len(reward))
+    responses = random.sample(range(reward.shape[1]), reward.shape[1])
+    shuffled = advantage(reward[prompts][:, responses])
+    torch.testing.assert_close(shuffled, advantage(reward)[prompts][:, responses])
+
+
+@settings(deadline=None)
+@given(rewards)
+def test_leaving_one_out_compares_with_the_mean_of_the_others(reward):
+    reward = tensor([[*row, 0.5, 1.0] for row in reward])
+    others = (reward.sum(-1, keepdim=True) - reward) / (reward.shape[1] - 1)
+    torch.testing.assert_close(leave_one_out(reward), reward - others)
+
+
+@settings(deadline=None)
+@given(rewards, st.floats(1, 4))
+def test_the_clip_filter_weight_is_one_factor_between_one_and_its_cap(reward, cap):
+    reward = tensor(reward)
+    with_spread = sum(len(set(row)) > 1 for row in reward.tolist())
+    factor = min(cap, len(reward) / with_spread) if with_spread else 1.0
+    torch.testing.assert_close(clip_filter(cap)(reward), factor * centered(reward))
+
+
+def test_a_clip_filter_is_a_value():
+    assert clip_filter(2.0) == clip_filter(2.0) != clip_filter(3.0)
+    assert repr(clip_filter(2.0)) == "clip_filter(cap=2.0, divide_by_std=False)"
+    assert len({clip_filter(), clip_filter(3.0), clip_filter(3.0, divide_by_std=True)}) == 2
+
+
+@pytest.mark.parametrize("cap", [0.5, -1.0, float("nan")])
+def test_a_clip_filter_that_would_weaken_every_prompt_is_refused(cap):
+    with pytest.raises(ValueError, match=f"cap of {cap}: give it at least 1"):
+        clip_filter(cap)
+
+
+def test_a_reward_that_is_no_number_is_not_hidden():
+    assert centered(torch.tensor([[float("nan"), 1.0]])).isnan().all()
