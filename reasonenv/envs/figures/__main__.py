@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 from reasonenv.envs.figures.problems import problems
 from reasonenv.problem import Problem
 
-CELL = (260, 300)
+CELL = (260, 270)
 """Pixels of one problem on the sheet: its figure above its words."""
 
 
@@ -27,8 +27,12 @@ def _cell(problem: Problem) -> Image.Image:
     cell = Image.new("RGB", CELL, "gainsboro")
     figure = Image.fromarray(problem.images[0])
     cell.paste(figure, (6, 6))
-    words = [*textwrap.wrap(problem.question, 40), f"= {problem.answer}"]
-    words += textwrap.wrap(str(problem.solution).replace("\n", " ; "), 40)
+    response = str(problem.solution).replace("\n", "  ")
+    words = [
+        line
+        for text in (problem.question, f"Answer: {problem.answer}", response)
+        for line in textwrap.wrap(text, 38)
+    ]
     ImageDraw.Draw(cell).multiline_text((6, figure.height + 10), "\n".join(words), fill="black")
     return cell
 

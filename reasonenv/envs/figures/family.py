@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any
 
-from reasonenv.envs.figures.canvas import BLACK, Canvas, Style
+from reasonenv.envs.figures.canvas import BLACK, Canvas, Color, Style
 from reasonenv.envs.figures.steps import Steps
 
 SPLITS = ("train", "test", "heldout")
@@ -48,32 +48,35 @@ class Family(ABC):
 
 
 def draw_operands(family: Family, split: str, level: int, rng: random.Random) -> Operands:
-    """Operands of the split: a tenth of a family's combinations is for "heldout" alone."""
-    while True:
+    """Operands of the split: a tenth of a family's combinations is for "heldout" alone.
+
+    Raises:
+        ValueError: When the family seems to have no operands for the split.
+    """
+    for _ in range(10_000):
         operands = family.sample(rng, level)
         held_out = _digest(family.name, family.canonical(operands)) % 10 == 0
         if held_out == (split == "heldout"):
             return operands
+    raise ValueError(f"family {family.name!r} has too few operands for a split {split!r}")
 
 
 def draw_style(split: str, level: int, rng: random.Random) -> Style:
-    """A style of the split: no style belongs to two, hence no image does."""
-    while True:
-        style = _sample_style(level, rng)
-        digest = _digest(style.background, style.ink, style.shift)
-        if STYLE_SPLITS.get(digest % 10, "train") == split:
-            return style
-
-
-STYLE_SPLITS = {0: "test", 1: "heldout"}
-INKS = (BLACK, (20, 20, 110), (100, 30, 20), (60, 20, 90))
-
-
-def _sample_style(level: int, rng: random.Random) -> Style:
-    background = (rng.randint(235, 255), rng.randint(235, 255), rng.randint(235, 255))
+    """A style of the split: no background belongs to two, hence no image does."""
+    background = _sample_background(rng)
+    while BACKGROUND_SPLITS.get(_digest(background) % 10, "train") != split:
+        background = _sample_background(rng)
     if level < 3:
         return Style(background)
     return Style(background, rng.choice(INKS), (rng.randint(-1, 1), rng.randint(-1, 1)))
+
+
+BACKGROUND_SPLITS = {0: "test", 1: "heldout"}
+INKS: tuple[Color, ...] = (BLACK, (20, 20, 110), (100, 30, 20), (60, 20, 90))
+
+
+def _sample_background(rng: random.Random) -> Color:
+    return rng.randint(235, 255), rng.randint(235, 255), rng.randint(235, 255)
 
 
 def _digest(*parts: object) -> int:

@@ -132,12 +132,14 @@ def problems(
         raise ValueError(f"level {level!r} of Figures-v0 is unknown: take 1, 2 or 3")
     if not 0 <= slip <= 1:
         raise ValueError(f"slip is {slip}: give a probability in [0, 1]")
-    if scale != int(scale) or scale < 1:
-        raise ValueError(f"scale is {scale}: give a whole number >= 1")
-    return Figures(split, level, problem_seed, slip, int(scale), _of_level(level, families))
+    if not isinstance(scale, int) or scale < 1:
+        raise ValueError(f"scale is {scale!r}: give a whole number >= 1")
+    return Figures(split, level, problem_seed, slip, scale, _of_level(level, families))
 
 
 def _of_level(level: int, names: Sequence[str] | None) -> tuple[Family, ...]:
+    if isinstance(names, str):
+        raise ValueError(f"families is {names!r}: give a list of names")
     known = {name: family for name, family in FAMILIES.items() if family.level <= level}
     names = tuple(known) if names is None else names
     for name in names:

@@ -11,8 +11,8 @@ class Steps:
     """The lines of a worked solution; each step returns the value that it wrote down.
 
     With probability `slip` a step writes, and returns, one less than the truth (of a fraction's
-    numerator), and whatever is computed from it goes on consistently from the wrong value. Steps()
-    never slips.
+    numerator), and whatever is computed from it goes on consistently from the wrong value. Two
+    slips may cancel. Steps() never slips.
 
     Args:
         slip: Probability of a slip at each step, in [0, 1].
