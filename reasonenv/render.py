@@ -1,0 +1,70 @@
+"""A problem, its response and the verdict as text or as one image."""
+
+import textwrap
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from reasonenv.grading import Grade
+from reasonenv.problem import Problem
+
+_WIDTH, _MARGIN, _FONT_SIZE = 480, 12, 14
+_RED, _GREEN, _BLACK = (170, 20, 20), (10, 110, 40), (0, 0, 0)
+# Of a response that went wild, the first screen says enough.
+_CHARACTERS = 4000
+
+
+def ansi(problem: Problem, response: str | None, grade: Grade | None) -> str:
+    """The problem in words, with the response and the verdict once there are any."""
+    lines = [problem.question]
+    lines += [f"<image {image.shape[1]}x{image.shape[0]}>" for image in problem.images]
+    if response is not None and grade is not None:
+        lines += ["", response, "", verdict(problem, grade)]
+    return "\n".join(lines)
+
+
+def rgb_array(problem: Problem, response: str | None, grade: Grade | None) -> np.ndarray:
+    """The figures with question, response and verdict below: [height, width, 3] uint8."""
+    blocks = [(problem.question, _BLACK)]
+    if response is not None and grade is not None:
+        blocks.append((response[:_CHARACTERS], _BLACK))
+        blocks.append((verdict(problem, grade), _GREEN if grade.correct else _RED))
+    parts = [_fitted(image) for image in problem.images]
+    parts += [_text_block(text, color) for text, color in blocks]
+    height = sum(part.height + _MARGIN for part in parts) + _MARGIN
+    canvas = Image.new("RGB", (_WIDTH, height), "white")
+    y = _MARGIN
+    for part in parts:
+        canvas.paste(part, (_MARGIN, y))
+        y += part.height + _MARGIN
+    return np.array(canvas)
+
+
+def verdict(problem: Problem, grade: Grade) -> str:
+    """One line on why a response was paid or not."""
+    word = "right" if grade.correct else "wrong"
+    status = "" if grade.status == "ok" else f" ({grade.status})"
+    return f"{word}{status}: answer {grade.answer!r}, reference {problem.answer!r}"
+
+
+def _fitted(image: np.ndarray) -> Image.Image:
+    figure = Image.fromarray(image)
+    # Tiny figures of a tiny model are enlarged by whole pixels, which keeps them sharp.
+    scale = (_WIDTH - 2 * _MARGIN) / figure.width
+    scale = max(1, min(int(scale), 4)) if scale >= 1 else scale
+    size = max(1, round(figure.width * scale)), max(1, round(figure.height * scale))
+    return figure.resize(size, Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.BOX)
+
+
+def _text_block(text: str, color: tuple[int, int, int]) -> Image.Image:
+    font = ImageFont.load_default(_FONT_SIZE)
+    # Surrogates cannot be drawn, and a tab has no glyph.
+    printable = text.encode("utf-8", "replace").decode("utf-8").replace("\t", "    ")
+    columns = (_WIDTH - 2 * _MARGIN) // 7
+    lines = [row for line in printable.splitlines() for row in textwrap.wrap(line, columns) or [""]]
+    line_height = _FONT_SIZE + 4
+    block = Image.new("RGB", (_WIDTH - 2 * _MARGIN, max(1, line_height * len(lines))), "white")
+    draw = ImageDraw.Draw(block)
+    for row, line in enumerate(lines):
+        draw.text((0, row * line_height), line, fill=color, font=font)
+    return block

@@ -1,0 +1,93 @@
+"""Spaces for text of any alphabet and for images of any size."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Space
+
+# Latin, Greek, mathematics, CJK and emoji: a sample should trip whoever expects ASCII.
+_ALPHABET = (
+    [chr(code) for code in range(0x20, 0x7F)] + list("\n\\{}$αβπθ∠△√×÷±≤≥∞°²³−，。、中文数学数") + ["🙂"]
+)
+
+
+class TextSpace(Space[str]):
+    """All strings: any alphabet, any length.
+
+    Args:
+        seed: Seeds the samples, which have at most 64 characters.
+    """
+
+    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
+        super().__init__(dtype=str, seed=seed)
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """False: a text has no fixed size."""
+        return False
+
+    def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
+        """A random string; masks and probabilities are not supported."""
+        _refuse(mask, probability)
+        length = int(self.np_random.integers(0, 65))
+        return "".join(_ALPHABET[i] for i in self.np_random.integers(len(_ALPHABET), size=length))
+
+    def contains(self, x: Any) -> bool:
+        """Whether x is a string."""
+        return isinstance(x, str)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TextSpace)
+
+    def __repr__(self) -> str:
+        return "TextSpace()"
+
+
+class ImagesSpace(Space[tuple[np.ndarray, ...]]):
+    """All tuples of RGB images: any number, each [height, width, 3] uint8 of any size.
+
+    Args:
+        seed: Seeds the samples, which hold at most three small images.
+    """
+
+    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
+        super().__init__(seed=seed)
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """False: neither the number nor the size of the images is fixed."""
+        return False
+
+    def sample(
+        self, mask: Any | None = None, probability: Any | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """Random images; masks and probabilities are not supported."""
+        _refuse(mask, probability)
+        rng = self.np_random
+        sizes = rng.integers(1, 33, size=(int(rng.integers(0, 4)), 2))
+        return tuple(rng.integers(256, size=(h, w, 3), dtype=np.uint8) for h, w in sizes)
+
+    def contains(self, x: Any) -> bool:
+        """Whether x is a tuple of RGB images."""
+        return isinstance(x, tuple) and all(map(_is_image, x))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ImagesSpace)
+
+    def __repr__(self) -> str:
+        return "ImagesSpace()"
+
+
+def _is_image(x: Any) -> bool:
+    return (
+        isinstance(x, np.ndarray)
+        and x.dtype == np.uint8
+        and x.ndim == 3
+        and x.shape[2] == 3
+        and x.size > 0
+    )
+
+
+def _refuse(mask: Any | None, probability: Any | None) -> None:
+    if mask is not None or probability is not None:
+        raise ValueError("this space samples without mask or probability")
