@@ -46,7 +46,7 @@ Levels:
     3     minutes     a clock with both hands                                 minutes past 12
     3     side        a rectangle with a side labelled; the perimeter is told the other side
     3     shapes      a table of shapes in three colors                       how many of one kind
-    3     difference  a bar chart                                             A's height minus C's
+    3     difference  a bar chart                                             K's height minus M's
     3     slope       a line with two points marked                           its slope
     ===== =========== ======================================================= ==================
 

@@ -10,7 +10,8 @@ from reasonenv.envs.figures.canvas import BLUE, RED, TILE, Canvas, Color, Point,
 from reasonenv.envs.figures.family import Family, Operands
 from reasonenv.envs.figures.steps import Steps
 
-BARS = "ABCD"
+BARS = "KLMN"
+"""Names of the bars, none of which is the letter of an option."""
 EVEN = (0, 2, 4, 6, 8)
 NUMBERED = {step: str(step) for step in EVEN}
 PALE: Color = (195, 195, 195)
