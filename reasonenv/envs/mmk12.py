@@ -1,0 +1,69 @@
+r"""MMK12-v0: school mathematics with figures, and a multiple-choice test of four subjects.
+
+Description:
+    A question of school mathematics and its one figure. The training problems are fill-in
+    questions whose answers were verified: numbers, expressions, short words. The test problems
+    are multiple choice in mathematics, physics, chemistry and biology; their options stand inside
+    the question, each on a line that begins with its letter.
+
+Action Space:
+    Text: a response whose final answer stands in `\boxed{}` inside `<answer>`; for a test problem
+    the letter of an option.
+
+Observation Space:
+    A dict of `system` (the instruction of the CPGD paper's Table 3, unless another prompt is
+    chosen), `question`, and `images`: one array [height, width, 3] of uint8, RGB.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+    format (weight 0.5): 1 for `<think>...</think><answer>...</answer>`, else 0.
+
+Splits:
+    ===== ====== ===================================================================
+    split rows   content
+    ===== ====== ===================================================================
+    train 15,616 fill-in, mathematics: elementary, middle and high school
+    test  2,000  multiple choice: 500 each of mathematics, physics, chemistry, biology
+    ===== ====== ===================================================================
+
+Source and licence:
+    https://huggingface.co/datasets/FanqingM/MMK12 at revision 372a609, Apache-2.0, about 1.4 GB.
+    Local files: `train-*.parquet` and `test-*.parquet` with the columns id, question, answer,
+    subject (strings) and image (a struct of bytes and path).
+
+Version History:
+    v0: Initial version.
+"""
+
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy, think_answer_format
+
+SPLITS = ("train", "test")
+PROMPT = "cpgd"
+REWARDS = {"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)}
+
+SOURCE = datasets.Source(
+    name="mmk12",
+    hub="FanqingM/MMK12",
+    revision="372a609268ea79b5e78d90ab173e02c37b486163",
+    texts=("id", "question", "answer", "subject"),
+    images=("image",),
+)
+
+
+def problems(split: str = "train", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    return Problem(
+        id=row["id"],
+        question=row["question"],
+        answer=row["answer"],
+        images=(datasets.decode(row["image"]),),
+        metadata={"subject": row["subject"]},
+    )
