@@ -1,6 +1,6 @@
 """Does each reference grade as right against itself, and wrong against another's?
 
-    python -m reasonenv.check --env MMK12-v0 --data DIR
+python -m reasonenv.check --env MMK12-v0 --data DIR
 """
 
 import argparse

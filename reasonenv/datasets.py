@@ -72,7 +72,10 @@ class Rows(Sequence[Problem]):
 
 
 def load(
-    source: Source, split: str, data: str | os.PathLike[str] | None, convert: Callable[[Row], Problem]
+    source: Source,
+    split: str,
+    data: str | os.PathLike[str] | None,
+    convert: Callable[[Row], Problem],
 ) -> Rows:
     """The problems of a split: from `data`, else from REASONENV_DATA, else from the hub.
 

@@ -2,7 +2,7 @@
 
 Such a module has
 
-    problems(split="train", ...) -> Sequence[Problem]    `data` among its arguments if it reads files
+    problems(split="train", ...) -> Sequence[Problem]; takes `data` if it reads files
     REWARDS: name -> (weight, function)
     PROMPT: name of the instruction, "plain" without one
     SPLITS: names of its splits

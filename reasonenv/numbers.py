@@ -27,7 +27,8 @@ def same_number(left: str, right: str) -> bool | None:
     a, b = number(left), number(right)
     if a is None or b is None:
         return None
-    return a == b or (_rounded(a, left, right) or _rounded(b, right, left)) and _near(a, b)
+    one_rounded = _rounded(left, right) or _rounded(right, left)
+    return a == b or (one_rounded and _near(a, b))
 
 
 def number(text: str) -> Fraction | None:
@@ -56,7 +57,7 @@ def _decimal(text: str) -> Fraction | None:
     return None
 
 
-def _rounded(value: Fraction, text: str, other: str) -> bool:
+def _rounded(text: str, other: str) -> bool:
     """Whether `text` gives six decimals or more of what `other` writes as a fraction."""
     return ("frac" in other or "/" in other) and len(text.partition(".")[2]) >= 6
 

@@ -85,8 +85,8 @@ def find(id: str) -> Registration:
     name = id.removeprefix(f"{NAMESPACE}/")
     if name in registry:
         return registry[name]
-    lowered = {known.lower(): known for known in registry}
-    near = [lowered[match] for match in difflib.get_close_matches(name.lower(), lowered, cutoff=0.5)]
+    known = {id.lower(): id for id in registry}
+    near = [known[match] for match in difflib.get_close_matches(name.lower(), known, cutoff=0.5)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(registry)}"
     raise gymnasium.error.NameNotFound(f"no environment is called {id!r}: {hint}")
 

@@ -60,7 +60,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         "autoreset_mode": AutoresetMode.SAME_STEP,
     }
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords, one for each choice of a user
         self,
         problems: Sequence[Problem],
         rewards: Rewards,
@@ -175,14 +175,14 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         return self.num_ranks * (self.num_envs // self.group_size)
 
     def _pose(self, walk: Walk) -> None:
-        positions = range(self._position, self._position + self._stride)[self.rank :: self.num_ranks]
-        problems = [self.problems[walk[position]] for position in positions]
+        batch = range(self._position, self._position + self._stride)
+        problems = [self.problems[walk[i]] for i in batch[self.rank :: self.num_ranks]]
         self._posed = [problem for problem in problems for _ in range(self.group_size)]
         self._submitted = {}
 
     def _observations(self) -> Observations:
         singles = [observe(problem, self.instruction) for problem in self._posed]
-        return {key: tuple(single[key] for single in singles) for key in self.observation_space}
+        return {key: tuple(single[key] for single in singles) for key in singles[0]}
 
     def _start_grading(self, index: int, response: str) -> Future[Grade]:
         problem = self._posed[index]
@@ -192,8 +192,9 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         futures: list[Future[Grade]] = []
         for index, response in enumerate(responses):
             submitted, future = self._submitted.get(index, (None, None))
-            known = future is not None and submitted == response
-            futures.append(future if known else self._start_grading(index, response))
+            if future is None or submitted != response:
+                future = self._start_grading(index, response)
+            futures.append(future)
         return [future.result() for future in futures]
 
     def _infos(self, components: list[dict[str, float]]) -> dict[str, Any]:

@@ -1,0 +1,203 @@
+"""The contract of a vectorised environment, for anyone's own."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+
+from reasonenv.check import written
+from reasonenv.rewards import maximum
+from reasonenv.vector import ReasonVectorEnv
+
+Make = Callable[..., ReasonVectorEnv]
+
+_NUM_PROMPTS, _GROUP_SIZE = 4, 3
+
+
+def check_env(make: Make) -> None:
+    """Fails with an AssertionError that says what a vectorised environment does wrong.
+
+        check_env(functools.partial(reasonenv.make, "Figures-v0"))
+
+    Args:
+        make: Makes the environment from num_envs, group_size, rank and num_ranks. It may have
+            few problems, but at least two, and components of its reward lie in [0, 1].
+    """
+    for check in (
+        _check_spaces_contain_what_comes_out,
+        _check_groups_share_a_problem,
+        _check_equal_seeds_give_equal_problems,
+        _check_the_reference_earns_the_maximum,
+        _check_no_observation_holds_the_reference,
+        _check_the_end_of_an_episode_is_told,
+        _check_ranks_share_the_batch,
+        _check_start_resumes_the_walk,
+        _check_indices_pose_these_problems,
+        _check_submit_changes_nothing,
+        _check_misuse_is_an_error,
+    ):
+        check(make)
+
+
+def _made(make: Make, **kwargs: Any) -> ReasonVectorEnv:
+    numbers = {"num_envs": _NUM_PROMPTS * _GROUP_SIZE, "group_size": _GROUP_SIZE}
+    return make(**{**numbers, **kwargs})
+
+
+def _ids(infos: dict[str, Any]) -> list[str]:
+    return list(infos["problem_id"])
+
+
+def _next_ids(env: ReasonVectorEnv) -> list[str]:
+    """Ids of the problems posed now, which a step tells."""
+    return _ids(env.step([""] * env.num_envs)[4])
+
+
+def _check_spaces_contain_what_comes_out(make: Make) -> None:
+    env = _made(make)
+    observations, _ = env.reset(seed=0)
+    assert observations in env.observation_space, "reset leaves the observation space"
+    env.action_space.seed(0)
+    observations, rewards, terminations, truncations, _ = env.step(env.action_space.sample())
+    assert observations in env.observation_space, "step leaves the observation space"
+    assert rewards.shape == terminations.shape == truncations.shape == (env.num_envs,)
+    assert np.issubdtype(rewards.dtype, np.floating), f"rewards are {rewards.dtype}"
+    assert terminations.all(), "an episode is one response, and it terminates"
+    assert not truncations.any(), "no episode is truncated"
+    env.close()
+
+
+def _check_groups_share_a_problem(make: Make) -> None:
+    env = _made(make)
+    observations, infos = env.reset(seed=0)
+    for first in range(0, env.num_envs, _GROUP_SIZE):
+        group = slice(first, first + _GROUP_SIZE)
+        assert len(set(_ids(infos)[group])) == 1, "a group has more than one problem"
+        assert len(set(observations["question"][group])) == 1, "a group has several questions"
+    env.close()
+
+
+def _check_equal_seeds_give_equal_problems(make: Make) -> None:
+    one, two = _made(make), _made(make)
+    before = repr((random.getstate(), np.random.get_state()))
+    ids = _ids(one.reset(seed=7)[1])
+    assert ids == _ids(two.reset(seed=7)[1]), "equal seeds give different problems"
+    assert _next_ids(one) == _next_ids(two) == ids, "infos tell of other problems than were posed"
+    assert _next_ids(one) == _next_ids(two), "equal seeds part after a step"
+    after = repr((random.getstate(), np.random.get_state()))
+    assert before == after, "the environment touches a global random number generator"
+    one.close()
+    two.close()
+
+
+def _check_the_reference_earns_the_maximum(make: Make) -> None:
+    env = _made(make)
+    env.reset(seed=0)
+    references = env.step([""] * env.num_envs)[4]["reference"]
+    env.reset(seed=0)
+    _, rewards, _, _, infos = env.step([written(reference) for reference in references])
+    most = maximum(env.rewards)
+    for reward, reference in zip(rewards, references, strict=True):
+        assert np.isclose(reward, most), f"reference {reference!r} earns {reward}, not {most}"
+    assert (infos["accuracy"] == 1).all(), "a reference is not accurate"
+    assert (infos["status"] == "ok").all(), "a reference has a status other than ok"
+    env.close()
+
+
+def _check_no_observation_holds_the_reference(make: Make) -> None:
+    env = _made(make)
+    observations, infos = env.reset(seed=0)
+    assert set(observations) == {"system", "question", "images"}, f"keys {set(observations)}"
+    assert not {"reference", "answer", "solution"} & set(infos), "reset tells the reference"
+    references = env.step([""] * env.num_envs)[4]["reference"]
+    for key in ("system", "question"):
+        shown = zip(observations[key], references, strict=True)
+        assert not any(text == reference for text, reference in shown), f"{key} is the reference"
+    env.close()
+
+
+def _check_the_end_of_an_episode_is_told(make: Make) -> None:
+    env = _made(make)
+    posed, _ = env.reset(seed=0)
+    infos = env.step([""] * env.num_envs)[4]
+    names = {"accuracy", "format", "answer", "reference", "status", "problem_id"}
+    assert names <= set(infos), f"infos lack {names - set(infos)}"
+    for name in names:
+        told = infos["final_info"][name]
+        assert len(told) == env.num_envs, f"final_info has {len(told)} entries of {name}"
+        assert list(told) == list(infos[name]), f"final_info tells another {name}"
+    questions = tuple(observation["question"] for observation in infos["final_obs"])
+    assert questions == posed["question"], "final_obs is not what the responses answered"
+    env.close()
+
+
+def _check_ranks_share_the_batch(make: Make) -> None:
+    whole = _made(make, num_envs=2 * _NUM_PROMPTS, group_size=1)
+    ranks = [
+        _made(make, num_envs=_NUM_PROMPTS, group_size=1, rank=rank, num_ranks=2)
+        for rank in range(2)
+    ]
+    for env in (whole, *ranks):
+        env.reset(seed=3)
+    for _ in range(2):
+        batch = _next_ids(whole)
+        for rank, env in enumerate(ranks):
+            assert _next_ids(env) == batch[rank::2], "a rank does not take its slice of the batch"
+    for env in (whole, *ranks):
+        env.close()
+
+
+def _check_start_resumes_the_walk(make: Make) -> None:
+    one, two = _made(make), _made(make)
+    one.reset(seed=5)
+    _next_ids(one)
+    start = {"start": one.position}
+    assert _ids(two.reset(seed=5, options=start)[1]) == _next_ids(one), "start does not resume"
+    one.close()
+    two.close()
+
+
+def _check_indices_pose_these_problems(make: Make) -> None:
+    env = _made(make, num_envs=2, group_size=1)
+    indices = [1, 0]
+    ids = _ids(env.reset(options={"indices": indices})[1])
+    assert ids == [env.problems[index].id for index in indices], "indices pose other problems"
+    env.close()
+
+
+def _check_submit_changes_nothing(make: Make) -> None:
+    plain, eager = _made(make), _made(make)
+    plain.reset(seed=0)
+    eager.reset(seed=0)
+    # One is submitted as it is, one is changed afterwards, the others are not submitted.
+    responses = [written(str(number)) for number in range(plain.num_envs)]
+    eager.submit(1, responses[1])
+    eager.submit(0, written("another"))
+    one, two = plain.step(responses), eager.step(responses)
+    assert (one[1] == two[1]).all(), "submit changes the rewards"
+    assert (one[4]["answer"] == two[4]["answer"]).all(), "submit changes the answers"
+    plain.close()
+    eager.close()
+
+
+def _check_misuse_is_an_error(make: Make) -> None:
+    env = _made(make)
+    responses = [""] * env.num_envs
+    _expect(ResetNeeded, lambda: env.step(responses), "step before reset")
+    env.reset(seed=0)
+    _expect(ValueError, lambda: env.step(responses[1:]), "a wrong number of actions")
+    wrong: Sequence[Any] = [3, *responses[1:]]
+    _expect(TypeError, lambda: env.step(wrong), "an action that is not a text")
+    env.close()
+
+
+def _expect(kind: type[Exception], call: Callable[[], object], what: str) -> None:
+    try:
+        call()
+    except kind as error:
+        message = str(error)
+    else:
+        raise AssertionError(f"{what} raises no {kind.__name__}")
+    assert "\n" not in message, f"{what} is told in more than one line"
