@@ -1,0 +1,204 @@
+"""What a run leaves behind: metrics, sampled rollouts, evaluations, and a record to repeat it by.
+
+A run directory holds `metrics.jsonl`, `evaluations.jsonl`, `rollouts/step-N.jsonl` with images
+beside it, and `run.json`. Each is valid JSON at any moment, but for a last line of a `.jsonl` that
+a kill may cut; `read_lines` passes over it, and a resumed run removes it.
+"""
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from torch import Tensor
+
+from agents.files import write_atomically
+from agents.progress import Progress
+
+EXPLAINED = ("problem_id", "accuracy", "format", "answer", "reference", "status")
+"""What of an environment's infos stands beside a sampled response."""
+
+
+class RunLog:
+    """Writes the records of one run; of several ranks only rank 0 does anything.
+
+    What was written after step `start`, by a run that was stopped, is removed first.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        num_steps: int,
+        *,
+        start: int = 0,
+        rank: int = 0,
+        tensorboard: bool = False,
+    ) -> None:
+        """Args: the run's directory, its length, the steps it has done, and who writes what."""
+        self.folder = folder
+        self.writes = rank == 0
+        self._tensorboard = None
+        if not self.writes:
+            return
+        (folder / "rollouts").mkdir(parents=True, exist_ok=True)
+        _forget_after(folder, start)
+        if tensorboard:
+            self._tensorboard = _tensorboard(folder / "tensorboard", start + 1)
+        self._progress = Progress(num_steps, start)
+
+    def __enter__(self) -> "RunLog":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, step: int, metrics: Mapping[str, Any]) -> None:
+        """Records the metrics of a training step, the first is 1; on the disk on return."""
+        if not self.writes:
+            return
+        row = plain(metrics)
+        _append(self.folder / "metrics.jsonl", {"step": step, **row})
+        if self._tensorboard:
+            for name, value in row.items():
+                if isinstance(value, int | float):
+                    self._tensorboard.add_scalar(name, value, step)
+        self._progress.show(step, row)
+
+    def write_evaluation(self, step: int, result: Mapping[str, Any]) -> None:
+        """Records what an evaluation after `step` steps found."""
+        if self.writes:
+            _append(self.folder / "evaluations.jsonl", {"step": step, **plain(result)})
+
+    def write_rollout(
+        self,
+        step: int,
+        observations: Mapping[str, Sequence[Any]],
+        responses: Sequence[str],
+        rewards: Sequence[float] | np.ndarray,
+        infos: Mapping[str, Any],
+        count: int = 8,
+    ) -> None:
+        """Records `count` responses, evenly spaced over the rollout, with what they answered.
+
+        Args:
+            step: The training step that the rollout is for.
+            observations: Of the vector environment: what was posed, not what comes next.
+            responses: One to each.
+            rewards: One of each.
+            infos: As the vector environment's step gave them with the rewards.
+            count: Responses to keep.
+        """
+        if not self.writes:
+            return
+        stride = math.ceil(len(responses) / count)
+        rows = []
+        for i in range(0, len(responses), stride):
+            row = {"index": i, "system": observations["system"][i]}
+            row |= {"question": observations["question"][i], "response": responses[i]}
+            row |= {"reward": float(rewards[i])}
+            row |= {name: infos[name][i] for name in EXPLAINED if name in infos}
+            row["images"] = self._write_images(f"step-{step}-{i}", observations["images"][i])
+            rows.append(_line(row))
+        write_atomically(self.folder / "rollouts" / f"step-{step}.jsonl", b"".join(rows))
+
+    def say(self, text: str) -> None:
+        """Shows a line without breaking the progress display."""
+        if self.writes:
+            self._progress.say(text)
+
+    def close(self) -> None:
+        """Ends the progress display and TensorBoard's file; can be called twice."""
+        if self.writes:
+            self._progress.close()
+        if self._tensorboard:
+            self._tensorboard.close()
+
+    def _write_images(self, name: str, images: Sequence[np.ndarray]) -> list[str]:
+        names = [f"{name}-{j}.png" for j in range(len(images))]
+        for path, image in zip(names, images, strict=True):
+            Image.fromarray(image).save(self.folder / "rollouts" / path)
+        return names
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; numbers that are not finite become None, functions their names."""
+    for kind, convert in _CONVERSIONS:
+        if isinstance(value, kind):
+            return convert(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not callable(value):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    return getattr(value, "__name__", None) or str(value)
+
+
+_CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (bool | int | str | None, lambda value: value),
+    (float, lambda value: value if math.isfinite(value) else None),
+    (np.generic | np.ndarray | Tensor, lambda value: plain(value.tolist())),
+    (Mapping, lambda value: {str(k): plain(v) for k, v in value.items()}),
+    (list | tuple | set | frozenset, lambda value: [plain(v) for v in value]),
+)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a `.jsonl`; a last line that was cut is left out, an absent file is empty.
+
+    Raises:
+        ValueError: Another line is damaged; the message gives its number.
+    """
+    if not path.exists():
+        return []
+    *lines, _cut = path.read_bytes().split(b"\n")
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(json.loads(line))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number} is no JSON: {error}; remove it") from error
+    return rows
+
+
+def _forget_after(folder: Path, step: int) -> None:
+    """Removes what steps after `step` recorded, and lines that were cut."""
+    for path in (folder / "metrics.jsonl", folder / "evaluations.jsonl"):
+        if path.exists():
+            kept = [_line(row) for row in read_lines(path) if row["step"] <= step]
+            write_atomically(path, b"".join(kept))
+    for path in (folder / "rollouts").glob("step-*"):
+        number = path.stem.split("-")[1]
+        if number.isdecimal() and int(number) > step:
+            path.unlink()
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    # A response may hold half of a surrogate pair, which UTF-8 cannot.
+    text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False)
+    return text.encode(errors="replace") + b"\n"
+
+
+def _append(path: Path, row: Mapping[str, Any]) -> None:
+    """Adds a whole line, or leaves the file as it was and raises OSError."""
+    with path.open("ab", buffering=0) as file:
+        end = file.tell()
+        rest = _line(row)
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(end)
+            raise
+
+
+def _tensorboard(folder: Path, purge_step: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "TensorBoard is not here: pip install tensorboard, or leave --tensorboard out"
+        ) from error
+    return SummaryWriter(str(folder), purge_step=purge_step)
