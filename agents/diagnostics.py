@@ -9,7 +9,9 @@ from agents.engines import TrainEngine
 from agents.rollout import Batch, PerToken, Responses
 
 
-def frozen_by_clip(log_ratio: Tensor, advantage: Tensor, low: float | None, high: float | None) -> Tensor:
+def frozen_by_clip(
+    log_ratio: Tensor, advantage: Tensor, low: float | None, high: float | None
+) -> Tensor:
     """True where the ratio has left [1 - low, 1 + high] in the direction that the advantage favours."""
     above = log_ratio > (math.inf if high is None else math.log1p(high))
     below = log_ratio < (-math.inf if low is None else math.log1p(-low))
@@ -49,12 +51,16 @@ class Statistics:
         }
 
 
-def rollout_metrics(responses: Responses, old_log_prob: PerToken, engine: TrainEngine) -> dict[str, float]:
+def rollout_metrics(
+    responses: Responses, old_log_prob: PerToken, engine: TrainEngine
+) -> dict[str, float]:
     """Lengths in tokens, and how far the sampler's log-probabilities are from the trainer's, in nats."""
     difference = (responses.sampler_log_prob - old_log_prob.cpu()).abs()[responses.mask].double()
     lengths = responses.lengths.double()
     cut = (~responses.finished).double()
-    sums = torch.stack([difference.sum(), lengths.sum(), cut.sum(), torch.tensor(float(len(responses)))])
+    sums = torch.stack(
+        [difference.sum(), lengths.sum(), cut.sum(), torch.tensor(float(len(responses)))]
+    )
     total, tokens, truncated, count = engine.gather(sums[None].double()).sum(0).tolist()
     widest = engine.gather(difference.max()[None]).max().item() if len(difference) else 0.0
     return {

@@ -79,8 +79,12 @@ class Learner(ABC):
         if len(reward) % group_size:
             raise ValueError(f"group_size {group_size} does not divide {len(reward)} responses")
         if self.uses_reference and ref_log_prob is None:
-            raise ValueError(f"{type(self).__name__} with a reference constraint needs ref_log_prob")
-        advantage = self.advantage(reward.reshape(-1, group_size)).flatten()[:, None].expand_as(log_prob)
+            raise ValueError(
+                f"{type(self).__name__} with a reference constraint needs ref_log_prob"
+            )
+        advantage = (
+            self.advantage(reward.reshape(-1, group_size)).flatten()[:, None].expand_as(log_prob)
+        )
         batch = Batch(response_mask, advantage, old_log_prob, old_log_prob, ref_log_prob)
         weight = self.reduction(response_mask.sum(-1), group_size)
         return self._scalar(log_prob, batch, weight)
@@ -121,9 +125,15 @@ class Learner(ABC):
             for start in range(0, len(responses), size):
                 rows = (start, start + size, responses.mask.shape[1])
                 part = responses.rows(start, start + size), batch.rows(*rows)
-                steps.append(self._step(engine, *part, reward.shape[1], passes.microbatch_size, statistics))
+                steps.append(
+                    self._step(engine, *part, reward.shape[1], passes.microbatch_size, statistics)
+                )
         means = {name: sum(step[name] for step in steps) / len(steps) for name in steps[0]}
-        return means | statistics.metrics(engine) | rollout_metrics(responses, batch.old_log_prob, engine)
+        return (
+            means
+            | statistics.metrics(engine)
+            | rollout_metrics(responses, batch.old_log_prob, engine)
+        )
 
     def _batch(
         self,
@@ -168,7 +178,9 @@ class Learner(ABC):
 
     def _scalar(self, log_prob: PerToken, batch: Batch, weight: PerResponse) -> Scalar:
         """Sum over tokens, weighted by response; what stands outside the mask has neither value nor gradient."""
-        loss = self.loss(log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0)), batch)
+        loss = self.loss(
+            log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0)), batch
+        )
         return (weight * loss.where(batch.mask, 0.0).sum(-1)).sum()
 
 
@@ -179,5 +191,7 @@ def _log_prob(engine: TrainEngine, responses: Responses, microbatch_size: int) -
     for start in range(0, len(responses), microbatch_size):
         part = responses.rows(start, min(start + microbatch_size, len(responses)))
         log_prob = engine.forward(part)[0]
-        parts.append(torch.nn.functional.pad(log_prob, (0, responses.mask.shape[1] - log_prob.shape[1])))
+        parts.append(
+            torch.nn.functional.pad(log_prob, (0, responses.mask.shape[1] - log_prob.shape[1]))
+        )
     return torch.cat(parts)

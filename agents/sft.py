@@ -1,94 +1,169 @@
-"""Supervised learning on worked solutions: the warm start of a model before reinforcement learning.
+"""Supervised learning on worked solutions, such as a warm start: python -m agents.sft --help.
 
-    python -m agents.sft --env Figures-v0 --model tiny --output-dir warm
-
-Any environment whose problems carry a `solution` will do. The tiny model's own warm start is made here too, once,
-and kept in a cache.
+Any environment whose problems carry a `solution` will do. The tiny model's own warm start is made
+here too, once for each seed, and kept in a cache.
 """
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from filelock import FileLock
 from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
+import reasonenv
 from agents import tiny
+from agents.command_line import errors_in_one_line, parse
+from agents.engines import TrainEngine
 from agents.engines.chat import Chat
-from agents.engines.load import load, save
+from agents.engines.load import load, place, save
 from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
+from reasonenv.prompts import PROMPTS
 
 
 @dataclass(frozen=True, kw_only=True)
 class WarmStart:
     """Supervised learning on the worked solutions of an environment's training problems."""
 
-    num_steps: int = 900
+    env: str = "Figures-v0"
+    """Environment whose problems carry worked solutions."""
+    env_options: str = '{"slip": 0.4}'
+    """Further arguments of the environment as JSON; slip is how often a step of Figures errs."""
+    model: str = "tiny"
+    """Hub name, folder in Hugging Face format, or 'tiny' for the untrained tiny model."""
+    num_steps: int = 1000
     """Optimizer steps."""
     batch_size: int = 48
     """Solutions per step."""
     num_problems: int = 8000
     """Different problems; each is seen num_steps * batch_size / num_problems times."""
     learning_rate: float = 1e-3
-    """Highest learning rate of AdamW, after 50 steps of warm-up."""
+    """Highest learning rate of AdamW, after 50 steps of warm-up; it decays along a cosine."""
     seed: int = 0
-    """Of the weights, of the problems and of their order."""
+    """Of the weights of the tiny model and of the order of the problems."""
+    output_dir: Path = Path("warm")
+    """Where the model goes, in Hugging Face format."""
 
 
+@dataclass
 class Lessons:
-    """Prompts and solutions as token tensors, encoded when first needed."""
+    """Prompts and solutions as tokens, encoded when first needed."""
 
-    def __init__(self, problems: Sequence, chat: Chat, prompt_words) -> None:
-        self.problems, self.chat, self.prompt_words = problems, chat, prompt_words
-        self.encoded: dict[int, tuple[Prompt, torch.Tensor]] = {}
-
-    def __getitem__(self, index: int) -> tuple[Prompt, torch.Tensor]:
-        """The prompt of a problem and the tokens of its solution, ended."""
-        if index not in self.encoded:
-            self.encoded[index] = self._encode(self.problems[index])
-        return self.encoded[index]
-
-    def _encode(self, problem) -> tuple[Prompt, torch.Tensor]:
-        if problem.solution is None:
-            raise ValueError(f"problem {problem.id} has no worked solution: choose an environment that gives them")
-        observation = {"system": ("",), "question": (problem.question,), "images": (problem.images,)}
-        tokens = self.chat.tokenizer.encode(problem.solution, add_special_tokens=False)
-        return self.chat.encode(observation)[0], torch.tensor([*tokens, self.chat.tokenizer.eos_token_id])
+    envs: Any
+    chat: Chat
+    encoded: dict[int, tuple[Prompt, torch.Tensor]] = field(default_factory=dict)
 
     def batch(self, indices: Sequence[int]) -> Responses:
-        """The solutions as responses."""
-        prompts, solutions = zip(*(self[index] for index in indices), strict=True)
+        """The worked solutions of some problems, as if a policy had given them."""
+        missing = [index for index in indices if index not in self.encoded]
+        for index in missing:
+            self.encoded[index] = self._encode(index)
+        prompts, solutions = zip(*(self.encoded[index] for index in indices), strict=True)
         tokens = pad_sequence(list(solutions), batch_first=True)
         lengths = torch.tensor([len(solution) for solution in solutions])
-        return Responses(
-            prompts,
-            tokens,
-            torch.arange(tokens.shape[1]) < lengths[:, None],
-            ("",) * len(prompts),
-            torch.zeros(tokens.shape),
-            torch.ones(len(prompts), dtype=torch.bool),
-        )
+        mask = torch.arange(tokens.shape[1]) < lengths[:, None]
+        done = torch.ones(len(prompts), dtype=torch.bool)
+        return Responses(prompts, tokens, mask, ("",) * len(prompts), torch.zeros(mask.shape), done)
+
+    def _encode(self, index: int) -> tuple[Prompt, torch.Tensor]:
+        solution = self.envs.problems[index].solution
+        if solution is None:
+            raise ValueError(
+                f"problem {self.envs.problems[index].id} has no worked solution: choose an "
+                "environment that gives them, such as Figures-v0"
+            )
+        observations, _ = self.envs.reset(options={"indices": [index]})
+        tokenizer = self.chat.tokenizer
+        tokens = [*tokenizer.encode(solution, add_special_tokens=False), tokenizer.eos_token_id]
+        return self.chat.encode(observations)[0], torch.tensor(tokens)
 
 
-def learn(engine: TorchEngine, lessons: Lessons, settings: WarmStart, progress=None) -> None:
-    """Maximises the likelihood of the solutions: one minibatch a step, mean over tokens."""
+def learn(engine: TrainEngine, lessons: Lessons, settings: WarmStart) -> Iterator[float]:
+    """Maximises the likelihood of the solutions; gives the mean loss of a token, step by step."""
     rng = np.random.default_rng(settings.seed)
-    for step in range(settings.num_steps):
-        responses = lessons.batch(rng.choice(settings.num_problems, settings.batch_size, replace=False).tolist())
+    count = min(settings.num_problems, len(lessons.envs.problems))
+    for _ in range(settings.num_steps):
+        chosen = rng.choice(count, min(settings.batch_size, count), replace=False)
+        responses = lessons.batch(chosen.tolist())
         log_prob, _ = engine.forward(responses)
-        weight = token_mean(responses.lengths, 1).to(log_prob)
-        loss = -(weight * log_prob.sum(-1)).sum()
+        loss = -(token_mean(responses.lengths, 1).to(log_prob) * log_prob.sum(-1)).sum()
         engine.backward(loss)
-        metrics = engine.step()
-        if progress:
-            progress(step, loss.item(), metrics)
+        engine.step()
+        yield loss.item()
+
+
+def warm_start(settings: WarmStart) -> Path:
+    """Trains as the settings say and writes the model into their output directory.
+
+    Raises:
+        ValueError: In one line, when the problems have no solutions or the model cannot be had.
+    """
+    envs = reasonenv.make(settings.env, num_envs=1, **json.loads(settings.env_options))
+    folder = settings.output_dir
+    if settings.model == "tiny":
+        tiny.write(folder, corpus(envs), settings.seed)
+    model, chat = load(str(folder if settings.model == "tiny" else settings.model), *place())
+    optimization = Optimization(
+        settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
+    )
+    engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
+    steps = learn(engine, Lessons(envs, chat), settings)
+    with tqdm(steps, total=settings.num_steps, desc="warm start", unit="step") as bar:
+        for step, loss in enumerate(bar):
+            if step % 20 == 0:
+                bar.set_postfix(loss=f"{loss:.3f}")
+    envs.close()
+    save(folder, model, chat)
+    return folder
+
+
+def corpus(envs: Any, count: int = 2000) -> list[str]:
+    """Words that the tiny tokenizer shall know: instructions, questions, solutions."""
+    prompts = [f"{p.system} {p.template}" for p in PROMPTS.values()]
+    problems = (envs.problems[index] for index in range(count))
+    return ["system user assistant", *prompts] * 20 + [
+        f"{p.question} {p.solution}" for p in problems
+    ]
+
+
+def tiny_model(seed: int) -> Path:
+    """The tiny model after its warm start: made once for each seed, then found in the cache.
+
+    The cache is `$REASONENV_CACHE`, by default `~/.cache/reasonenv`. Of several processes that ask
+    at once, one makes the model and the others wait.
+    """
+    settings = WarmStart(seed=seed)
+    cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
+    recipe = {**asdict(settings), "output_dir": "", "format": tiny.FORMAT}
+    digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
+    folder = Path(cache) / f"tiny-{digest}-seed{seed}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_suffix(".lock")):
+        if not folder.exists():
+            aside = folder.with_name(f".{folder.name}.tmp")
+            shutil.rmtree(aside, ignore_errors=True)
+            warm_start(replace(settings, output_dir=aside)).rename(folder)
+    return folder
+
+
+def main() -> None:
+    """The command line."""
+    settings = parse(WarmStart, "agents.sft")
+    with errors_in_one_line():
+        print(f"wrote {warm_start(settings)}")
+
+
+if __name__ == "__main__":
+    main()

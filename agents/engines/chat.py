@@ -11,10 +11,14 @@ from agents.rollout import Prompt
 class Chat:
     """The words and images of a problem in the units of one model, and its tokens back in words."""
 
-    def __init__(self, tokenizer: Any, image_processor: Any | None, config: Any, generation: Any = None) -> None:
+    def __init__(
+        self, tokenizer: Any, image_processor: Any | None, config: Any, generation: Any = None
+    ) -> None:
         self.tokenizer = tokenizer
         self.image_processor = image_processor
-        self.image_token = tokenizer.convert_ids_to_tokens(getattr(config, "image_token_id", None) or 0)
+        self.image_token = tokenizer.convert_ids_to_tokens(
+            getattr(config, "image_token_id", None) or 0
+        )
         self.eos = _end_tokens(tokenizer, generation)
         self.banned = _banned_tokens(tokenizer, config)
 
@@ -26,7 +30,9 @@ class Chat:
         """
         prompts: list[Prompt] = []
         last: tuple[Any, ...] = ()
-        for row in zip(observations["system"], observations["question"], observations["images"], strict=True):
+        for row in zip(
+            observations["system"], observations["question"], observations["images"], strict=True
+        ):
             if not (prompts and row[:2] == last[:2] and row[2] is last[2]):
                 prompts.append(self._prompt(*row))
             else:
@@ -36,23 +42,33 @@ class Chat:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of response tokens, special tokens left out."""
-        return self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return self.tokenizer.decode(
+            tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
 
     def _prompt(self, system: str, question: str, images: Sequence[np.ndarray]) -> Prompt:
         text = self._template(system, question, len(images))
         if not images:
             return Prompt(tuple(self.tokenizer.encode(text, add_special_tokens=False)))
         if self.image_processor is None:
-            raise ValueError("this problem has images and the model cannot see; choose a vision-language model")
+            raise ValueError(
+                "this problem has images and the model cannot see; choose a vision-language model"
+            )
         pixels = self.image_processor(images=list(images), return_tensors="pt")
         grid = pixels["image_grid_thw"]
         merged = (grid.prod(-1) // self.image_processor.merge_size**2).tolist()
         pieces = text.split(self.image_token)
         if len(pieces) != len(merged) + 1:
-            raise ValueError(f"the chat template made {len(pieces) - 1} image places for {len(merged)} images")
+            raise ValueError(
+                f"the chat template made {len(pieces) - 1} image places for {len(merged)} images"
+            )
         marks = [self.image_token * count for count in merged] + [""]
         text = "".join(piece + mark for piece, mark in zip(pieces, marks, strict=True))
-        return Prompt(tuple(self.tokenizer.encode(text, add_special_tokens=False)), pixels["pixel_values"], grid)
+        return Prompt(
+            tuple(self.tokenizer.encode(text, add_special_tokens=False)),
+            pixels["pixel_values"],
+            grid,
+        )
 
     def _template(self, system: str, question: str, num_images: int) -> str:
         words: Any = question
@@ -60,7 +76,9 @@ class Chat:
             words = [{"type": "image"}] * num_images + [{"type": "text", "text": question}]
         messages = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": words})
-        return self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True
+        )
 
 
 def _end_tokens(tokenizer: Any, generation: Any) -> tuple[int, ...]:
@@ -75,8 +93,15 @@ def _banned_tokens(tokenizer: Any, config: Any) -> tuple[int, ...]:
 
     A sampled placeholder would make the next forward pass look for an image that is not there.
     """
-    names = ("image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
-    banned = {getattr(config, name, None) for name in names} - {None}
+    names = (
+        "image_token_id",
+        "video_token_id",
+        "vision_start_token_id",
+        "vision_end_token_id",
+        "vision_token_id",
+    )
+    found = (getattr(config, name, None) for name in names)
+    banned = {token for token in found if token is not None}
     vocabulary = config.get_text_config().vocab_size
     banned |= set(range(len(tokenizer), vocabulary))
     if tokenizer.pad_token_id is not None:

@@ -1,5 +1,6 @@
 """Models from a name or a folder, and back into a folder."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,24 @@ from transformers.utils import logging
 
 from agents.engines.chat import Chat
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+def place() -> tuple[torch.device, torch.dtype]:
+    """This process's device and the precision that suits it."""
+    if not torch.cuda.is_available():
+        return torch.device("cpu"), torch.float32
+    rank, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if rank >= count:
+        raise ValueError(
+            f"local rank {rank} has no device: this machine has {count}; "
+            f"start torchrun with --nproc-per-node {count}"
+        )
+    torch.cuda.set_device(rank)
+    return torch.device("cuda", rank), torch.bfloat16
 
 
-def load(name: str, device: torch.device, dtype: torch.dtype, max_pixels: int | None = None) -> tuple[Any, Chat]:
+def load(
+    name: str, device: torch.device, dtype: torch.dtype, max_pixels: int | None = None
+) -> tuple[Any, Chat]:
     """A model and its chat, from the hub or from a folder in Hugging Face format.
 
     Args:
@@ -36,8 +51,7 @@ def load(name: str, device: torch.device, dtype: torch.dtype, max_pixels: int | 
         tokenizer = AutoTokenizer.from_pretrained(name)
         sees = hasattr(config, "vision_config")
         images = AutoImageProcessor.from_pretrained(name) if sees else None
-        auto = AutoModelForImageTextToText if sees else AutoModelForCausalLM
-        model = auto.from_pretrained(name, dtype=dtype).to(device)
+        model = _auto(config).from_pretrained(name, dtype=dtype).to(device)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(
@@ -63,7 +77,9 @@ def load_weights(model: Any, folder: Path) -> None:
         raise ValueError(f"the checkpoint {folder} does not fit this model: {reason}") from error
 
 
-def save(folder: Path, model: Any, chat: Chat, weights: dict[str, torch.Tensor] | None = None) -> None:
+def save(
+    folder: Path, model: Any, chat: Chat, weights: dict[str, torch.Tensor] | None = None
+) -> None:
     """Writes model, tokenizer and image processor so that `load`, vLLM and transformers can read the folder.
 
     Args:
@@ -76,3 +92,31 @@ def save(folder: Path, model: Any, chat: Chat, weights: dict[str, torch.Tensor] 
     chat.tokenizer.save_pretrained(folder)
     if chat.image_processor is not None:
         chat.image_processor.save_pretrained(folder)
+
+
+def check_size(name: str, device: torch.device) -> None:
+    """Refuses to train a model that this machine's memory cannot hold, before anything is loaded.
+
+    AdamW needs four numbers for each weight: the weight, its gradient and two moments.
+
+    Raises:
+        ValueError: In one line, with what is needed and what there is.
+    """
+    if device.type != "cpu" or not (Path(name) / "config.json").is_file():
+        return
+    with torch.device("meta"):
+        model = _auto(config := AutoConfig.from_pretrained(name)).from_config(config)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    needed, there = (
+        16 * count / 2**30,
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
+    )
+    if needed > there:
+        raise ValueError(
+            f"{name} has {count / 1e9:.1f} billion weights: training needs about {needed:.0f} GiB in "
+            f"float32, this machine has {there:.0f} GiB and no GPU; use a machine with one, or --model tiny"
+        )
+
+
+def _auto(config: Any) -> Any:
+    return AutoModelForImageTextToText if hasattr(config, "vision_config") else AutoModelForCausalLM

@@ -6,6 +6,7 @@ and the transformers sampler use it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,9 @@ class Sampling:
         if self.temperature not in (0.0, 1.0):
             logits = logits / self.temperature
         if self.banned:
-            logits = logits.index_fill(-1, torch.tensor(self.banned, device=logits.device), -torch.inf)
+            logits = logits.index_fill(
+                -1, torch.tensor(self.banned, device=logits.device), -torch.inf
+            )
         return logits
 
 
@@ -50,6 +53,11 @@ class Policy(nn.Module):
     Prompts that several responses share are embedded once, images included.
     """
 
+    always_looks = False
+    """Whether the vision tower runs without an image too: ZeRO wants ranks to use the same weights."""
+
+    model: Any
+
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
@@ -68,19 +76,35 @@ class Policy(nn.Module):
         if prompt.image_grid_thw is None:
             return torch.arange(tokens.shape[1]).expand(3, -1)
         is_image = (tokens == self.model.config.image_token_id).int()
-        return find(tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw)[0][:, 0]
+        return find(tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw)[0][
+            :, 0
+        ]
 
     def embed(self, tokens: Tensor, prompts: Sequence[Prompt]) -> Tensor:
         """Embeddings `[p s h]` of padded prompt tokens `[p s]`, image placeholders replaced by image features."""
         embedded = self.model.get_input_embeddings()(tokens)
         seen = [prompt for prompt in prompts if prompt.pixel_values is not None]
         if not seen:
-            return embedded
-        pixels = torch.cat([p.pixel_values for p in seen if p.pixel_values is not None]).to(self.device)
-        grid = torch.cat([p.image_grid_thw for p in seen if p.image_grid_thw is not None]).to(self.device)
+            return embedded + self._blank() if self.always_looks else embedded
+        pixels = torch.cat([p.pixel_values for p in seen if p.pixel_values is not None]).to(
+            self.device
+        )
+        grid = torch.cat([p.image_grid_thw for p in seen if p.image_grid_thw is not None]).to(
+            self.device
+        )
         features = self.model.get_image_features(pixels, grid, return_dict=True).pooler_output
         is_image = (tokens == self.model.config.image_token_id)[..., None]
         return embedded.masked_scatter(is_image, torch.cat(tuple(features)).to(embedded.dtype))
+
+    def _blank(self) -> Tensor:
+        """Zero, and a zero gradient for every weight of the vision tower."""
+        vision = self.model.config.vision_config
+        side = vision.spatial_merge_size
+        patch = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
+        pixels = torch.zeros(side**2, patch, device=self.device)
+        grid = torch.tensor([[1, side, side]], device=self.device)
+        features = self.model.get_image_features(pixels, grid, return_dict=True).pooler_output
+        return 0 * torch.cat(tuple(features)).sum()
 
     def forward(self, responses: Responses, sampling: Sampling) -> tuple[Tensor, Tensor]:
         """Log-probability and entropy (nats, without gradient) of each response token, float32 `[b t]`, 0 off the mask."""
@@ -104,7 +128,9 @@ class Policy(nn.Module):
         embedded, positions = self._prompt_inputs(prompts, device)
         joined = self._join(embedded[rows], self.model.get_input_embeddings()(tokens), length)
         after = positions.amax(-1)[:, rows, None] + 1 + column
-        places = self._join(positions[:, rows].permute(1, 2, 0), after.permute(1, 2, 0), length).permute(2, 0, 1)
+        places = self._join(
+            positions[:, rows].permute(1, 2, 0), after.permute(1, 2, 0), length
+        ).permute(2, 0, 1)
         total = torch.arange(joined.shape[1], device=device)
         attention = (total < (length + mask.sum(-1))[:, None]).long()
         hidden = self.model.base_model(
@@ -115,10 +141,18 @@ class Policy(nn.Module):
         ).last_hidden_state
         return hidden[torch.arange(len(rows), device=device)[:, None], length[:, None] - 1 + column]
 
-    def _prompt_inputs(self, prompts: Sequence[Prompt], device: torch.device) -> tuple[Tensor, Tensor]:
+    def _prompt_inputs(
+        self, prompts: Sequence[Prompt], device: torch.device
+    ) -> tuple[Tensor, Tensor]:
         """Embeddings `[p s h]` and position ids `[d p s]` of right-padded prompts; padding repeats position 0."""
-        tokens = pad_sequence([torch.tensor(p.token_ids) for p in prompts], batch_first=True).to(device)
-        places = pad_sequence([self.positions(p).T for p in prompts], batch_first=True).permute(2, 0, 1).to(device)
+        tokens = pad_sequence([torch.tensor(p.token_ids) for p in prompts], batch_first=True).to(
+            device
+        )
+        places = (
+            pad_sequence([self.positions(p).T for p in prompts], batch_first=True)
+            .permute(2, 0, 1)
+            .to(device)
+        )
         return self.embed(tokens, prompts), places
 
     @staticmethod

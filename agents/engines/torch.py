@@ -6,8 +6,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from agents.engines.load import load_weights, save
 from agents.engines.chat import Chat
+from agents.engines.load import load_weights, save
 from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.rollout import PerToken, Responses
@@ -19,7 +19,9 @@ class TorchEngine:
     rank = 0
     num_ranks = 1
 
-    def __init__(self, policy: Policy, chat: Chat, sampling: Sampling, optimization: Optimization) -> None:
+    def __init__(
+        self, policy: Policy, chat: Chat, sampling: Sampling, optimization: Optimization
+    ) -> None:
         self.policy = policy
         self.chat = chat
         self.sampling = sampling
@@ -43,7 +45,7 @@ class TorchEngine:
             self.optimizer.step()
         self.schedule.step()
         self.optimizer.zero_grad()
-        return {"train/grad_norm": norm.item(), "train/lr": rate}
+        return {"train/grad_norm": norm.item(), "train/lr": float(rate)}
 
     def gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""

@@ -20,7 +20,9 @@ ROWS = 512
 class TransformersSampler:
     """A `RolloutEngine` that samples from a policy in this process, reading each prompt once for its group."""
 
-    def __init__(self, policy: Policy, chat: Chat, sampling: Sampling, max_response_length: int) -> None:
+    def __init__(
+        self, policy: Policy, chat: Chat, sampling: Sampling, max_response_length: int
+    ) -> None:
         self.policy = policy
         self.chat = chat
         self.sampling = sampling
@@ -52,7 +54,9 @@ class TransformersSampler:
         self.policy.train(was_training)
         return self._responses(prompts, [row for rows in records for row in rows])
 
-    def _responses(self, prompts: tuple[Prompt, ...], rows: list[tuple[list[int], list[float], str]]) -> Responses:
+    def _responses(
+        self, prompts: tuple[Prompt, ...], rows: list[tuple[list[int], list[float], str]]
+    ) -> Responses:
         tokens = pad_sequence([torch.tensor(row[0]) for row in rows], batch_first=True)
         log_prob = pad_sequence([torch.tensor(row[1]) for row in rows], batch_first=True)
         lengths = torch.tensor([len(row[0]) for row in rows])
@@ -105,23 +109,36 @@ class _Decoding:
 
     def _read_prompts(self) -> tuple[Tensor, DynamicCache, Tensor, Tensor]:
         """Last hidden state, cache, attention mask and last position of every row; each distinct prompt is read once."""
-        policy, cache = self.sampler.policy, DynamicCache(config=self.sampler.policy.model.config.get_text_config())
+        policy, cache = (
+            self.sampler.policy,
+            DynamicCache(config=self.sampler.policy.model.config.get_text_config()),
+        )
         unique, rows = distinct(self.prompts)
         pad = {"batch_first": True, "padding_side": "left"}
         tokens = pad_sequence([torch.tensor(p.token_ids) for p in unique], **pad).to(policy.device)
-        attention = pad_sequence([torch.ones(len(p.token_ids), dtype=torch.long) for p in unique], **pad)
-        places = pad_sequence([policy.positions(p).T for p in unique], **pad).permute(2, 0, 1).to(policy.device)
+        attention = pad_sequence(
+            [torch.ones(len(p.token_ids), dtype=torch.long) for p in unique], **pad
+        )
+        places = (
+            pad_sequence([policy.positions(p).T for p in unique], **pad)
+            .permute(2, 0, 1)
+            .to(policy.device)
+        )
         attention = attention.to(policy.device)
         hidden = self._model(policy.embed(tokens, unique), cache, attention, places)
         index = torch.tensor(rows, device=policy.device)
         cache.batch_select_indices(index)
         return hidden[index], cache, attention[index], places.amax(-1)[:, index]
 
-    def _step(self, token: Tensor, cache: DynamicCache, attention: Tensor, position: Tensor) -> Tensor:
+    def _step(
+        self, token: Tensor, cache: DynamicCache, attention: Tensor, position: Tensor
+    ) -> Tensor:
         embedded = self.sampler.policy.model.get_input_embeddings()(token[:, None])
         return self._model(embedded, cache, attention, position[..., None])
 
-    def _model(self, embedded: Tensor, cache: DynamicCache, attention: Tensor, places: Tensor) -> Tensor:
+    def _model(
+        self, embedded: Tensor, cache: DynamicCache, attention: Tensor, places: Tensor
+    ) -> Tensor:
         return self.sampler.policy.model.base_model(
             inputs_embeds=embedded,
             attention_mask=attention,
@@ -133,7 +150,9 @@ class _Decoding:
     def _sample(self, hidden: Tensor, alive: list[int]) -> Tensor:
         """The next token of each row; rows that are done are sampled too, and ignored."""
         sampling = self.sampler.sampling
-        log_prob = sampling.logits(self.sampler.policy.model.get_output_embeddings()(hidden)).log_softmax(-1)
+        log_prob = sampling.logits(
+            self.sampler.policy.model.get_output_embeddings()(hidden)
+        ).log_softmax(-1)
         if sampling.temperature == 0:
             token = log_prob.argmax(-1)
         else:

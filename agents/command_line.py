@@ -1,0 +1,141 @@
+"""The command line of a learner: its fields and those of a run, with their docstrings as help."""
+
+import argparse
+import ast
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import make_dataclass
+from types import ModuleType
+from typing import Any, TypeVar, get_origin
+
+import gymnasium
+import tyro
+
+from agents import advantages, divergences, reductions
+from agents.learner import Learner
+from agents.settings import Run, defaults
+
+MODULES = (advantages, reductions, divergences)
+C = TypeVar("C")
+L = TypeVar("L", bound=Learner)
+
+
+def parse(
+    command: type[C],
+    module: str,
+    arguments: Sequence[str] | None = None,
+    default: C | None = None,
+) -> C:
+    """An instance of a dataclass from the command line.
+
+    Fields become flags, their docstrings the help; a field that is a dataclass adds its fields. The
+    program ends with the help, or with what is wrong.
+
+    Args:
+        command: Class of what is wanted.
+        module: What `python -m` runs.
+        arguments: Words after the program's name; None for this process's own.
+        default: Values of the flags that are not given; None for those of the fields.
+    """
+    registry = tyro.constructors.ConstructorRegistry()
+    registry.primitive_rule(_named_function)
+    config = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
+    with registry:
+        extra: dict[str, Any] = {} if default is None else {"default": default}
+        return tyro.cli(command, prog=f"python -m {module}", args=arguments, config=config, **extra)
+
+
+def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple[Run, L]:
+    """A run and a learner from the command line of the learner's module.
+
+    The defaults, in the help too, are those of the environment and the model that are given.
+    """
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first.add_argument("--env")
+    first.add_argument("--model")
+    given, _ = first.parse_known_args(arguments)
+    fields = [("run", Run), ("learner", learner)]
+    command = make_dataclass("Command", fields, frozen=True)
+    command.__doc__ = (inspect.getdoc(learner) or "").split("\n\n")[0]
+    with errors_in_one_line():
+        default = command(defaults(given.env, given.model), learner())
+    parsed: Any = parse(command, _module(learner), arguments, default)
+    return parsed.run, parsed.learner
+
+
+@contextmanager
+def errors_in_one_line() -> Iterator[None]:
+    """Ends the program with one line where something that a user gave does not fit.
+
+    It stands around preparations only: a fault of the program itself keeps its traceback.
+    """
+    try:
+        yield
+    except (ValueError, OSError, ImportError, gymnasium.error.Error) as error:
+        if os.environ.get("REASONENV_TRACEBACK"):
+            raise
+        sys.exit(f"error: {error}")
+
+
+def function(text: str) -> Callable[..., Any]:
+    """A function of advantages, reductions or divergences by name, such as 'centered' or 'clip_filter(3.0)'.
+
+    Raises:
+        ValueError: No function has this name, or its arguments are not literals.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(f"{text!r} is no name of a function, such as token_mean") from error
+    if isinstance(tree, ast.Name):
+        return _find(tree.id)
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
+        values = [ast.literal_eval(value) for value in tree.args]
+        named = {word.arg: ast.literal_eval(word.value) for word in tree.keywords if word.arg}
+        return _find(tree.func.id)(*values, **named)
+    raise ValueError(f"{text!r} is no name of a function, such as token_mean or clip_filter(3.0)")
+
+
+def spelled(value: Any) -> str:
+    """A function as the command line spells it; the inverse of `function`."""
+    return value.__name__ if inspect.isfunction(value) else repr(value)
+
+
+def _find(name: str) -> Callable[..., Any]:
+    known = {n: f for module in MODULES for n, f in _public(module).items()}
+    if name not in known:
+        raise ValueError(f"no function is called {name!r}: there are {', '.join(sorted(known))}")
+    return known[name]
+
+
+def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
+    members = vars(module).items()
+    return {
+        name: value
+        for name, value in members
+        if not name.startswith("_")
+        and (inspect.isfunction(value) or inspect.isclass(value))
+        and value.__module__ == module.__name__
+    }
+
+
+def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
+    """How tyro reads and writes a field that is a function."""
+    if get_origin(info.type) is not Callable and info.type is not Callable:
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="FUNCTION",
+        instance_from_str=lambda words: function(words[0]),
+        is_instance=callable,
+        str_from_instance=lambda value: [spelled(value)],
+    )
+
+
+def _module(learner: type) -> str:
+    """The name that `python -m` ran, also where the class is that of the main program."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec.name if spec and learner.__module__ == "__main__" else learner.__module__

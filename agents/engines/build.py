@@ -1,0 +1,80 @@
+"""The engines of a run, from its settings and this machine."""
+
+import copy
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from agents.engines import RolloutEngine, TrainEngine
+from agents.engines.chat import Chat
+from agents.engines.load import check_size, load, place
+from agents.engines.model import Policy, Sampling
+from agents.engines.optimizer import Optimization
+from agents.engines.torch import TorchEngine
+from agents.engines.transformers import TransformersSampler
+from agents.learner import Reference
+from agents.settings import Run
+
+
+@dataclass(frozen=True)
+class Engines:
+    """What trains and what samples; one copy of the weights serves both."""
+
+    train: TrainEngine
+    sampler: RolloutEngine
+    policy: Policy
+    sampling: Sampling
+
+    def reference(self) -> Reference:
+        """Log-probabilities under the policy as it is now, whatever becomes of it."""
+        frozen = copy.deepcopy(self.policy).requires_grad_(False).eval()
+        return torch.no_grad()(lambda responses: frozen(responses, self.sampling)[0])
+
+
+def build(run: Run, folder: str | Path) -> Engines:
+    """The engines that a run asks for, holding the model in `folder`.
+
+    Args:
+        run: Resolved settings.
+        folder: Folder or hub name of the base model.
+
+    Raises:
+        ValueError: In one line, when the model, the device or the engine cannot be had.
+    """
+    device, dtype = place()
+    check_size(str(folder), device)
+    model, chat = load(str(folder), device, dtype, run.max_pixels)
+    policy = Policy(model)
+    sampling = Sampling(run.temperature, chat.banned)
+    optimization = Optimization(run.learning_rate, run.optimizer_steps())
+    parts = (policy, chat, sampling, optimization)
+    engine: TrainEngine = _deepspeed(run, *parts) if uses_deepspeed(run) else TorchEngine(*parts)
+    sampler = TransformersSampler(policy, chat, sampling, run.max_response_length)
+    return Engines(engine, sampler, policy, sampling)
+
+
+def uses_deepspeed(run: Run) -> bool:
+    """Whether DeepSpeed trains: when asked for, and by default on GPUs and with several ranks."""
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    if run.engine == "torch" and several:
+        raise ValueError("--engine torch is one process; leave --engine to auto, or drop torchrun")
+    if run.engine == "auto":
+        return several or run.deepspeed is not None or torch.cuda.is_available()
+    return run.engine == "deepspeed"
+
+
+def _deepspeed(
+    run: Run, policy: Policy, chat: Chat, sampling: Sampling, optimization: Optimization
+) -> TrainEngine:
+    from agents.engines.deepspeed import DeepSpeedEngine
+
+    config = json.loads(run.deepspeed.read_text()) if run.deepspeed else None
+    return DeepSpeedEngine(policy, chat, sampling, optimization, config)
+
+
+def ranks() -> tuple[int, int]:
+    """Rank of this process and number of ranks, as torchrun tells them."""
+    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))

@@ -1,0 +1,268 @@
+"""The loop: problems, responses, rewards, an update, and again; and the command line of a learner."""
+
+import contextlib
+import importlib
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+import reasonenv
+from agents import checkpoints
+from agents.command_line import errors_in_one_line, parse_run
+from agents.engines.build import Engines, build, ranks
+from agents.evaluate import evaluate
+from agents.interrupt import Interrupt
+from agents.learner import Learner, Passes, Reference
+from agents.logs import RunLog, plain
+from agents.provenance import write_run
+from agents.rollout import Responses
+from agents.settings import Run, check
+from agents.sft import tiny_model
+from reasonenv.registration import find
+
+L = TypeVar("L", bound=Learner)
+ROLLOUTS_EVERY = 10
+"""Steps between the samples of rollouts that are kept."""
+
+
+@dataclass
+class Job:
+    """A run made ready: the environment, the engines, and how far it is."""
+
+    run: Run
+    learner: Learner
+    folder: Path
+    envs: Any
+    engines: Engines
+    reference: Reference | None
+    splits: tuple[str, ...]
+    """Those to evaluate on."""
+    step: int = 0
+    """Steps that are done."""
+
+
+def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
+    """Trains to the last step, or to the end of the step in which the run is interrupted."""
+    run, engine, sampler = job.run, job.engines.train, job.engines.sampler
+    passes = Passes(
+        minibatch_size=run.minibatch_size,
+        microbatch_size=run.microbatch_size,
+        epochs=run.epochs,
+    )
+    start = {"start": job.step * run.num_prompts}
+    observations, _ = job.envs.reset(seed=run.seed, options=start)
+    while job.step < run.num_steps and not _any(interrupt, job):
+        job.step += 1
+        clock = Clock()
+        with clock("rollout"):
+            prompts = sampler.encode(observations)
+            seed = (run.seed, job.step, engine.rank)
+            responses = sampler.generate(prompts, seed, job.envs.submit)
+        with clock("grade"):
+            posed = observations
+            observations, rewards, _, _, infos = job.envs.step(responses.texts)
+        with clock("train"):
+            reward = torch.as_tensor(rewards, dtype=torch.float32).view(-1, run.group_size)
+            metrics = job.learner.update(engine, responses, reward, passes, job.reference)
+        with clock("sync"):
+            sampler.load_weights(engine.weights())
+        metrics |= reward_metrics(job, rewards, infos) | clock.metrics(job, responses)
+        log.write(job.step, metrics)
+        if job.step == 1 or job.step % ROLLOUTS_EVERY == 0:
+            log.write_rollout(job.step, posed, responses.texts, rewards, infos)
+        keep(job, log)
+
+
+def reward_metrics(job: Job, rewards: Any, infos: dict[str, Any]) -> dict[str, float]:
+    """Means over the responses of all ranks: of the reward, and of each of its parts."""
+    names = dict.fromkeys(("accuracy", "format", *job.envs.rewards))
+    parts = {"mean": rewards, **{name: infos[name] for name in names}}
+    values = torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in parts.values()])
+    means = job.engines.train.gather(values.mean(1)[None]).mean(0).tolist()
+    return {f"reward/{name}": mean for name, mean in zip(parts, means, strict=True)}
+
+
+class Clock:
+    """Seconds of the parts of one step."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        """Counts the time inside the context as that of `part`."""
+        began = time.perf_counter()
+        yield
+        self.seconds[part] = time.perf_counter() - began
+
+    def metrics(self, job: Job, responses: Responses) -> dict[str, float]:
+        """Seconds, responses and tokens a second over all ranks, memory of this process."""
+        total = time.perf_counter() - self.began
+        ranks = job.engines.train.num_ranks
+        return {
+            **{f"time/{part}_s": seconds for part, seconds in self.seconds.items()},
+            "time/step_s": total,
+            "throughput/responses_per_s": ranks * len(responses) / total,
+            "throughput/tokens_per_s": ranks * int(responses.lengths.sum()) / total,
+            "memory/peak_gib": peak_memory(),
+        }
+
+
+def peak_memory() -> float:
+    """The most memory that this process has held, in GiB: on its GPU where it has one."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**30
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
+
+
+def keep(job: Job, log: RunLog, *, now: bool = False) -> None:
+    """Evaluates and saves where this step, or `now`, asks for it."""
+    run, last = job.run, job.step == job.run.num_steps
+    if last or (run.evaluate_every and job.step % run.evaluate_every == 0):
+        evaluate_splits(job, log)
+    if now or last or job.step % run.save_every == 0:
+        save(job)
+
+
+def save(job: Job) -> None:
+    """Writes the checkpoint of this step; every rank calls it."""
+    engine = job.engines.train
+    checkpoints.save(
+        job.folder,
+        job.step,
+        engine.save,
+        identity(job),
+        keep=job.run.keep_checkpoints,
+        rank=engine.rank,
+        barrier=lambda: _barrier(job),
+    )
+
+
+def identity(job: Job) -> dict[str, Any]:
+    """What a checkpoint and a run must share to fit."""
+    return {
+        "learner": type(job.learner).__name__,
+        "model": checkpoints.fingerprint(job.engines.policy.model.state_dict().items()),
+        "num_ranks": job.engines.train.num_ranks,
+    }
+
+
+def evaluate_splits(job: Job, log: RunLog) -> None:
+    """Accuracy on each evaluation split, by rank 0 while the others wait."""
+    for split in job.splits:
+        if job.engines.train.rank == 0:
+            result = evaluate(
+                job.run.env,
+                split,
+                job.engines.sampler,
+                job.run.num_test_problems,
+                seed=job.run.seed,
+                options=environment_options(job.run),
+            )
+            log.write_evaluation(job.step, result.summary())
+            log.say(f"step {job.step}: {result}")
+        _barrier(job)
+
+
+def environment_options(run: Run) -> dict[str, Any]:
+    """Arguments of the environment, whatever the split."""
+    try:
+        options = json.loads(run.env_options)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--env-options {run.env_options!r} is no JSON: {error}") from error
+    return options | ({"data": run.data} if run.data else {})
+
+
+def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
+    """The training environment of this rank, and the names of the splits to evaluate on."""
+    rank, num_ranks = ranks()
+    if run.num_prompts % num_ranks:
+        raise ValueError(f"--num-prompts {run.num_prompts} does not divide among {num_ranks} ranks")
+    options = environment_options(run)
+    envs = reasonenv.make(
+        run.env,
+        num_envs=run.num_prompts // num_ranks * run.group_size,
+        group_size=run.group_size,
+        rank=rank,
+        num_ranks=num_ranks,
+        **options,
+    )
+    return envs, tuple(_evaluation_splits(run, options)) if run.num_test_problems else ()
+
+
+def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
+    """Splits other than the training one; one that local data lack is named and left out."""
+    module = importlib.import_module(find(run.env).module)
+    for split in module.SPLITS:
+        if split == options.get("split", "train"):
+            continue
+        try:
+            reasonenv.make(run.env, num_envs=1, **{**options, "split": split}).close()
+            yield split
+        except ValueError as error:
+            print(f"no evaluation on {split}: {error}", file=sys.stderr)
+
+
+def prepare(run: Run, learner: Learner) -> Job:
+    """The job that the settings ask for, begun or restored.
+
+    Raises:
+        ValueError: In one line, when something does not fit; nothing has been written then.
+    """
+    check(run)
+    folder = run.folder(type(learner).__name__)
+    found = checkpoints.start(folder, plain(settings(run, learner)), run.resume)
+    envs, splits = make_envs(run)
+    engines = build(run, tiny_model(run.seed) if run.model == "tiny" else run.model)
+    reference = engines.reference() if learner.uses_reference else None
+    job = Job(run, learner, folder, envs, engines, reference, splits)
+    if found:
+        job.step = checkpoints.read_state(found, identity(job))["step"]
+        engines.train.load(found)
+        engines.sampler.load_weights(engines.train.weights())
+    return job
+
+
+def settings(run: Run, learner: Learner) -> dict[str, Any]:
+    """Everything that decides a run's numbers, by name."""
+    return {"run": run, "algorithm": type(learner).__name__, "learner": learner}
+
+
+def main(learner: type[L]) -> None:
+    """The command line of a learner: trains, and leaves a run directory behind."""
+    run, value = parse_run(learner)
+    with errors_in_one_line():
+        job = prepare(run, value)
+    rank, folder = job.engines.train.rank, job.folder
+    if rank == 0:
+        write_run(folder, settings(job.run, job.learner), job.step)
+    options = {"start": job.step, "rank": rank, "tensorboard": job.run.tensorboard}
+    with Interrupt(rank) as interrupt, RunLog(folder, job.run.num_steps, **options) as log:
+        if job.step == 0:
+            evaluate_splits(job, log)
+        train(job, log, interrupt)
+        if job.step < job.run.num_steps:
+            keep(job, log, now=True)
+            log.say(f"{interrupt.name or 'signal'}: saved step {job.step}; go on with --resume")
+        else:
+            log.say(f"done: {folder}")
+    job.envs.close()
+
+
+def _any(interrupt: Interrupt, job: Job) -> bool:
+    """Whether any rank was told to stop."""
+    return bool(job.engines.train.gather(torch.tensor([bool(interrupt)])).any())
+
+
+def _barrier(job: Job) -> None:
+    """Returns when every rank is here."""
+    job.engines.train.gather(torch.zeros(1))

@@ -1,0 +1,124 @@
+"""What a run trains on and for how long; the defaults follow from the model."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from reasonenv.registration import find
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What to train on, for how long, with which engines, and what to keep of it.
+
+    The defaults are those of the tiny model: minutes on two CPU cores. `defaults` gives those of
+    other models.
+    """
+
+    env: str = "Figures-v0"
+    """Environment, such as Figures-v0 or MMK12-v0."""
+    env_options: str = "{}"
+    """Further arguments of the environment as JSON, such as '{"level": 2}'."""
+    data: str | None = None
+    """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
+    model: str = "tiny"
+    """Hub name, folder in Hugging Face format, or 'tiny'; the default is the environment's."""
+    num_steps: int = 200
+    """Rollouts, each followed by an update."""
+    num_prompts: int = 32
+    """Prompts of a rollout, over all ranks."""
+    group_size: int = 8
+    """Responses to each prompt."""
+    minibatch_size: int = 128
+    """Responses per optimizer step, over all ranks; whole groups."""
+    microbatch_size: int = 128
+    """Responses per forward pass on one rank; changes memory and speed, never the result."""
+    epochs: int = 1
+    """Passes over one rollout."""
+    max_response_length: int = 48
+    """Tokens after which a response is cut."""
+    max_pixels: int = 64 * 28 * 28
+    """Larger images are shrunk to this area."""
+    temperature: float = 1.0
+    """Of the sampler and of every log-probability."""
+    learning_rate: float = 3e-4
+    """Highest learning rate of AdamW; it decays along a cosine to a tenth."""
+    seed: int = 0
+    """Of the order of problems, of the sampler and of the tiny model."""
+    engine: Literal["auto", "torch", "deepspeed"] = "auto"
+    """Training: auto is plain PyTorch for one CPU process, DeepSpeed on GPUs and several ranks."""
+    deepspeed: Path | None = None
+    """DeepSpeed configuration in JSON, passed on as it is."""
+    output_dir: str = "runs/{algorithm}-{env}-seed{seed}"
+    """Where metrics, rollouts and checkpoints go."""
+    resume: bool = False
+    """Go on from the last checkpoint of the output directory."""
+    save_every: int = 50
+    """Steps between checkpoints; the last step always saves."""
+    keep_checkpoints: int = 2
+    """Older checkpoints are deleted."""
+    evaluate_every: int = 0
+    """Steps between evaluations; 0 for only before the first step and after the last."""
+    num_test_problems: int = 500
+    """Problems of each evaluation split; 0 turns evaluation off."""
+    tensorboard: bool = False
+    """Also write TensorBoard files."""
+
+    def folder(self, algorithm: str) -> Path:
+        """The output directory, its placeholders filled in."""
+        marks = {"{algorithm}": algorithm, "{env}": self.env, "{seed}": str(self.seed)}
+        name = self.output_dir
+        for mark, value in marks.items():
+            name = name.replace(mark, value.lower())
+        return Path(name)
+
+    def optimizer_steps(self) -> int:
+        """Optimizer steps of the whole run."""
+        minibatches = self.num_prompts * self.group_size // self.minibatch_size
+        return self.num_steps * self.epochs * minibatches
+
+
+# The released CPGD scripts: five passes over the 15,616 problems of MMK12, 128 at a time.
+PAPER = {
+    "num_steps": 610,
+    "num_prompts": 128,
+    "microbatch_size": 1,
+    "max_response_length": 4096,
+    "max_pixels": 640 * 28 * 28,
+    "learning_rate": 1e-6,
+}
+
+
+def defaults(env: str | None = None, model: str | None = None) -> Run:
+    """The run that an environment and a model call for when nothing else is said.
+
+    Args:
+        env: None for Figures-v0.
+        model: None for the environment's own.
+    """
+    known = find(env or Run.env)
+    run = Run(env=known.id, model=model or known.model)
+    return run if run.model == "tiny" else replace(run, **PAPER)
+
+
+def check(run: Run) -> None:
+    """Refuses numbers that do not fit each other.
+
+    Raises:
+        ValueError: In one line, with the flag, its value and what to do.
+    """
+    for name in (
+        *("num_steps", "num_prompts", "group_size", "minibatch_size", "microbatch_size"),
+        *("epochs", "max_response_length", "save_every", "keep_checkpoints", "max_pixels"),
+    ):
+        if getattr(run, name) < 1:
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} is {getattr(run, name)}: give at least 1")
+    if not run.temperature > 0:
+        raise ValueError(f"--temperature is {run.temperature}: training needs one above 0")
+    responses = run.num_prompts * run.group_size
+    if run.minibatch_size % run.group_size or responses % run.minibatch_size:
+        raise ValueError(
+            f"--minibatch-size {run.minibatch_size} must be a multiple of --group-size "
+            f"{run.group_size} and divide the {responses} responses of a rollout"
+        )
