@@ -18,9 +18,9 @@ from agents.rollout import Batch, Group, Mask, PerToken
 class CPGD(Learner):
     """Clipped policy gradient optimization with policy drift.
 
-    In theory a response y to a prompt x is one action, and the policy after π_old maximizes
+    In theory a response y to a prompt x is one action, and the policy after π_old maximizes (eq. 1)
 
-        E_{y ~ π_old}[min(u A, clip(u, ln(1 - ε), ln(1 + ε)) A)] - α KL(π_old || π)        (eq. 1)
+        E_{y ~ π_old}[min(u A, clip(u, ln(1 - ε), ln(1 + ε)) A)] - α KL(π_old || π)
 
     with u = ln π(y|x) / π_old(y|x). The logarithm keeps the ratio out of the gradient, where it
     would amplify a drift: from a ratio of 1 + ε, a step of PPO-clip ends further outside than one

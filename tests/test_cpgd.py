@@ -75,6 +75,26 @@ def test_a_schedule_of_one_is_the_constant_clip():
     torch.testing.assert_close(scheduled, constant, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize(
+    ("schedule", "moves"),
+    [
+        # Bounds 0.9 and 1.3 everywhere; then 0.95 and 1.15 for the first of two tokens.
+        (None, [[True, True], [False, False], [True, True], [False, False]]),
+        (0.0, [[False, True], [False, False], [False, True], [False, False]]),
+    ],
+)
+def test_clip_low_holds_negative_advantages_below_and_clip_high_positive_ones_above(
+    schedule, moves
+):
+    ratio = tensor([[1.2] * 2, [1.4] * 2, [0.92] * 2, [0.85] * 2])
+    advantage = tensor([[1.0] * 2, [1.0] * 2, [-1.0] * 2, [-1.0] * 2])
+    old, log_prob = torch.full_like(ratio, -1.0), (ratio.log() - 1).requires_grad_()
+    learner = CPGD(clip_low=0.1, clip_high=0.3, clip_schedule=schedule, drift_coefficient=None)
+    loss = learner.loss(log_prob, Batch(torch.ones(4, 2).bool(), advantage, old, old))
+    (slope,) = torch.autograd.grad(loss.sum(), log_prob)
+    torch.testing.assert_close(slope, -advantage * tensor(moves))
+
+
 def test_in_the_first_epoch_the_importance_factor_is_exactly_one():
     log_prob, batch = batch_of(CPGD())
     bare = CPGD(drift_coefficient=None, clip_low=None, clip_high=None)

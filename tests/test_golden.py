@@ -58,6 +58,10 @@ def test_loss_and_gradient_are_those_of_the_paper_and_of_the_released_code(algor
         assert_golden(loss, expected["paper"]["loss"])
 
 
+def test_the_defaults_are_the_papers_loss_with_the_numbers_of_the_released_code():
+    assert CPGD() == learner_of(GOLDEN["algorithms"]["cpgd_prompt_mean"]["settings"])
+
+
 @pytest.mark.parametrize("drift_coefficient", [None, 0.01])
 @pytest.mark.parametrize("signs", SMALL["cases"])
 def test_one_group_with_given_advantages_agrees_with_the_released_code(signs, drift_coefficient):
