@@ -54,7 +54,7 @@ class Policy(nn.Module):
     """
 
     always_looks = False
-    """Whether the vision tower runs without an image too: ZeRO wants ranks to use the same weights."""
+    """Whether the vision tower runs without an image too, as ZeRO wants it on several ranks."""
 
     model: Any
 

@@ -1,0 +1,216 @@
+"""Training with DeepSpeed: GPUs, any number of ranks, state and weights shared out by ZeRO."""
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, distributed
+from torch.nn.utils import clip_grad_norm_
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+
+from agents.engines.chat import Chat
+from agents.engines.load import save
+from agents.engines.model import Policy, Sampling
+from agents.engines.optimizer import Optimization
+from agents.rollout import PerToken, Responses
+
+FIXED = {
+    "train_micro_batch_size_per_gpu": 1,
+    "gradient_accumulation_steps": 1,
+    "managed_gradient_accumulation": False,
+    "gradient_allreduce_op": "mean",
+}
+"""What a configuration cannot change: the learner decides what goes into a step."""
+STATE = "deepspeed"
+"""Folder within a checkpoint, and tag within that folder, of every rank's state."""
+
+
+class DeepSpeedEngine:
+    """A `TrainEngine` on each rank that torchrun started, or in one process without it.
+
+    With ZeRO stage 3 a rank holds only a part of each weight: whatever reads weights, sampling
+    included, must then happen on all ranks alike.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        chat: Chat,
+        sampling: Sampling,
+        optimization: Optimization,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        deepspeed = _import()
+        _join_ranks(deepspeed)
+        self.rank, self.num_ranks = distributed.get_rank(), distributed.get_world_size()
+        self.policy, self.chat, self.sampling = policy.eval(), chat, sampling
+        policy.always_looks = self.num_ranks > 1 and hasattr(policy.model.config, "vision_config")
+        settings = complete(config or {}, optimization, cuda=torch.cuda.is_available())
+        self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
+        if self.plain:
+            settings["gradient_clipping"] = 0.0
+        try:
+            self.engine, *_ = deepspeed.initialize(
+                model=policy,
+                model_parameters=[p for p in policy.parameters() if p.requires_grad],
+                lr_scheduler=None if "scheduler" in settings else _schedule(optimization),
+                config=settings,
+            )
+        except (AssertionError, ValueError) as error:
+            raise ValueError(f"DeepSpeed refuses its configuration: {_line(error)}") from error
+        if self.plain:
+            self.engine.optimizer.register_step_pre_hook(self._clip)
+
+    def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
+        """See `TrainEngine`."""
+        return self.engine(responses, self.sampling)
+
+    def backward(self, loss: Tensor) -> None:
+        """See `TrainEngine`."""
+        self.engine.backward(loss * self.num_ranks)  # DeepSpeed divides by the number of ranks
+
+    def step(self) -> dict[str, float]:
+        """See `TrainEngine`."""
+        rate = self.engine.get_lr()[0]
+        self.engine.step()
+        norm = self.grad_norm if self.plain else self.engine.get_global_grad_norm()
+        return {"train/grad_norm": float(norm), "train/lr": rate}
+
+    def gather(self, values: Tensor) -> Tensor:
+        """See `TrainEngine`."""
+        mine = values.detach().to(self.engine.device).contiguous()
+        every = [torch.empty_like(mine) for _ in range(self.num_ranks)]
+        distributed.all_gather(every, mine)
+        return torch.cat(every).to(values.device)
+
+    def weights(self) -> Iterable[tuple[str, Tensor]]:
+        """See `TrainEngine`; every rank must go through all of them."""
+        import deepspeed
+
+        for name, weight in self.policy.model.state_dict(keep_vars=True).items():
+            with deepspeed.zero.GatheredParameters([weight]):
+                yield name, weight.detach()
+
+    def save(self, folder: Path) -> None:
+        """See `TrainEngine`."""
+        weights = {name: weight.cpu() for name, weight in self.weights() if self.rank == 0}
+        if self.rank == 0:
+            save(folder, self.policy.model, self.chat, weights)
+        self.engine.save_checkpoint(str(folder / STATE), STATE)
+        distributed.barrier()
+
+    def load(self, folder: Path) -> None:
+        """See `TrainEngine`.
+
+        Raises:
+            ValueError: In one line, when the checkpoint is of another model or number of ranks.
+        """
+        try:
+            self.engine.load_checkpoint(str(folder / STATE), STATE)
+        except (AssertionError, OSError, RuntimeError, ValueError) as error:
+            raise ValueError(
+                f"the checkpoint {folder} does not fit this run: {_line(error)}"
+            ) from error
+
+    def _clip(self, optimizer: Optimizer, *_: object) -> None:
+        """Clips and tells the norm as ZeRO does; a gradient that is not finite is dropped."""
+        limit = self.max_grad_norm or torch.inf
+        self.grad_norm = clip_grad_norm_(self.policy.parameters(), limit)
+        if not torch.isfinite(self.grad_norm):
+            optimizer.zero_grad()
+
+
+def complete(
+    config: Mapping[str, Any], optimization: Optimization, *, cuda: bool
+) -> dict[str, Any]:
+    """A configuration of DeepSpeed, filled in where the user's is silent or says "auto".
+
+    On GPUs bf16 with fp32 master weights and gradients and ZeRO stage 1, else fp32 without ZeRO;
+    AdamW on both.
+
+    Args:
+        config: As in DeepSpeed's JSON.
+        optimization: Of AdamW and of gradient clipping.
+        cuda: Whether there are GPUs.
+    """
+    given = _stated(config)
+    zero = {"stage": 1 if cuda else 0} | given.get("zero_optimization", {})
+    adamw = {
+        "lr": optimization.learning_rate,
+        "betas": list(optimization.betas),
+        "weight_decay": optimization.weight_decay,
+        # PyTorch's needs no compiler; state that is offloaded to the CPU wants DeepSpeed's own.
+        "torch_adam": "offload_optimizer" not in zero,
+    }
+    settings = {
+        "bf16": {"enabled": cuda and "fp16" not in given},
+        "optimizer": {"type": "AdamW", "params": adamw},
+        "gradient_clipping": optimization.max_grad_norm,
+        **given,
+        "zero_optimization": zero,
+        **FIXED,
+    }
+    if zero["stage"] > 0 and settings["bf16"].get("enabled"):
+        settings.setdefault("data_types", {"grad_accum_dtype": "fp32"})
+    settings.pop("train_batch_size", None)
+    return settings
+
+
+def _stated(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without its "auto", the word by which transformers' leave things open."""
+    stated = {
+        key: _stated(value) if isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if value != "auto"
+    }
+    return {key: value for key, value in stated.items() if value != {} or config[key] == {}}
+
+
+def _is_plain(settings: Mapping[str, Any]) -> bool:
+    """Whether DeepSpeed leaves the optimizer as it is; it then clips without telling the norm."""
+    half = any(settings.get(name, {}).get("enabled") for name in ("bf16", "fp16"))
+    return not half and settings["zero_optimization"]["stage"] == 0
+
+
+def _schedule(optimization: Optimization) -> Any:
+    return lambda optimizer: LambdaLR(optimizer, optimization.ratio)
+
+
+def _import() -> Any:
+    """The package, told which devices there are, without warnings meant for its own authors."""
+    cpu = not torch.cuda.is_available()
+    if cpu:
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    try:
+        import deepspeed
+    except ImportError as error:
+        raise ValueError(
+            f"DeepSpeed cannot be imported ({error}): pip install deepspeed, or train in one "
+            "process with --engine torch"
+        ) from error
+    if cpu:
+        # Collectives through shared memory would have to be compiled first; gloo's are there.
+        deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    warnings.filterwarnings("ignore", r".torch\.distributed\.\w+. is deprecated", FutureWarning)
+    return deepspeed
+
+
+def _join_ranks(deepspeed: Any) -> None:
+    """Connects the ranks that torchrun started; without it this process is the only one."""
+    if distributed.is_initialized():
+        return
+    if "RANK" in os.environ:
+        deepspeed.init_distributed()
+    else:
+        os.environ.setdefault("LOCAL_RANK", "0")  # DeepSpeed insists on it
+        backend = "gloo" if not torch.cuda.is_available() else "nccl"
+        store = distributed.HashStore()
+        distributed.init_process_group(backend, store=store, rank=0, world_size=1)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
