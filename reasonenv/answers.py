@@ -7,6 +7,7 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 _BOX = re.compile(r"\\f?boxed\s*\{")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"\\boxed\s+(\S+)")
 
 
@@ -39,21 +40,22 @@ def section(response: str) -> tuple[str, bool]:
 
 def last_box(text: str) -> str | None:
     r"""Contents of the last \boxed{} whose braces close, or None."""
+    limit = len(text)
     for match in reversed(list(_BOX.finditer(text))):
-        end = _closing_brace(text, match.end())
+        end = _closing_brace(text, match.end(), limit)
         if end is not None:
             return text[match.end() : end]
-        # An opening that never closes leaves none to try before it but those it does not hold,
-        # and looking at every one of 10^5 would take quadratic time.
-        text = text[: match.start()]
+        # No box holds one that never closes; and to look beyond it for each of 10^5 openings
+        # would take quadratic time.
+        limit = match.start()
     bare = _BARE_BOX.search(text)
     return bare.group(1) if bare else None
 
 
-def _closing_brace(text: str, start: int) -> int | None:
-    """Where the brace closes that was opened just before `start`."""
+def _closing_brace(text: str, start: int, limit: int) -> int | None:
+    """Where, before `limit`, the brace closes that was opened just before `start`."""
     depth = 1
-    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
+    for match in _BRACE.finditer(text, start, limit):
         depth += {"{": 1, "}": -1}.get(match.group(), 0)
         if depth == 0:
             return match.start()
@@ -93,7 +95,7 @@ def normal(answer: str) -> str:
     for opening, closing in _DELIMITERS:
         if text.startswith(opening) and text.endswith(closing) and len(text) > len(opening):
             text = text[len(opening) : -len(closing)].strip().removesuffix(".")
-    if "\\" in text or "*" in text or "~" in text or " " in text:
+    if any(mark in text for mark in "\\*~{ "):
         for pattern, replacement in _REWRITES:
             text = pattern.sub(replacement, text)
     # The space of "2 1/2" makes the number; every other one is decoration.

@@ -101,7 +101,8 @@ def quick(answer: str, reference: str) -> bool | None:
     if left == right:
         return True
     if left.isalpha() and right.isalpha() and len(right) > 2:
-        return True if left.casefold() == right.casefold() else None
+        # math-verify would read words as products of letters, in which god is dog.
+        return left.casefold() == right.casefold()
     return same_number(left, right)
 
 
