@@ -5,6 +5,7 @@ noise; `agents.sft` gives it its first words.
 """
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -83,7 +84,7 @@ def image_processor(max_tokens: int = 64) -> Qwen2VLImageProcessorPil:
 
 def config(tokens: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
     """Two layers of text, two of vision; every number was chosen by measurement on two CPU cores."""
-    ids = {token: tokens.convert_tokens_to_ids(token) for token in SPECIAL}
+    ids: dict[str, Any] = {token: tokens.convert_tokens_to_ids(token) for token in SPECIAL}
     end, pad = ids["<|im_end|>"], ids["<|endoftext|>"]
     text = {
         "hidden_size": 128,

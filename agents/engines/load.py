@@ -16,6 +16,10 @@ from transformers.utils import logging
 
 from agents.engines.chat import Chat
 
+if not torch.cuda.is_available():
+    # transformers imports DeepSpeed where it is installed, which else warns of a missing GPU.
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
+
 
 def place() -> tuple[torch.device, torch.dtype]:
     """This process's device and the precision that suits it."""

@@ -82,10 +82,8 @@ class Angle(Family):
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         if level < 3:
-            return rng.choice(
-                [(10 * a, 10 * b) for a in range(2, 10) for b in range(2, 10) if a + b < 17]
-            )
-        return rng.randint(4, 18) * 5, rng.randint(4, 16) * 5
+            return rng.randint(4, 17) * 5, rng.randint(4, 15) * 5
+        return rng.randint(20, 89), rng.randint(20, 80)
 
     def canonical(self, operands: Operands) -> Operands:
         return tuple(sorted(operands))
@@ -107,7 +105,7 @@ class Angle(Family):
         return steps.subtract(180, steps.add(*operands))
 
     def unit(self, operands: Operands) -> int:
-        return 10
+        return 5
 
 
 def sample_sides(rng: random.Random, level: int) -> Operands:
