@@ -54,7 +54,7 @@ class ReasonEnv(gymnasium.Env[Observation, str]):
         self.render_mode = check_render_mode(render_mode)
         self.observation_space = observation_space()
         self.action_space = TextSpace()
-        self._grader = Grader(num_workers or 1, timeout)
+        self._grader = Grader(1 if num_workers is None else num_workers, timeout)
         self._walk: Walk | None = None
         self._position = 0
         self._problem: Problem | None = None

@@ -208,7 +208,7 @@ def _join_ranks(deepspeed: Any) -> None:
     else:
         os.environ.setdefault("LOCAL_RANK", "0")  # DeepSpeed insists on it
         backend = "gloo" if not torch.cuda.is_available() else "nccl"
-        store = distributed.HashStore()
+        store = distributed.HashStore()  # pyright: ignore[reportPrivateImportUsage] - documented
         distributed.init_process_group(backend, store=store, rank=0, world_size=1)
 
 
