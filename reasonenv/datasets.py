@@ -81,7 +81,7 @@ def load(
 
     Args:
         source: What to read.
-        split: Name of the split; local files are called `<split>*.parquet`.
+        split: Name of the split; local files are called `<split>-*.parquet`.
         data: The folder of this data set, or a folder with a subfolder called `source.name`.
         convert: One row to its problem.
 
@@ -113,11 +113,20 @@ def _from_hub(source: Source, split: str) -> Any:
 def _from_folder(source: Source, split: str, data: Path) -> Any:
     from datasets import load_dataset
 
-    files = split_files(source, split, data)
-    for file in files:
-        _check_columns(source, str(file), _schema(file))
-    paths = {split: [str(file) for file in files]}
-    return _undecoded(source, load_dataset("parquet", data_files=paths, split=split))
+    files = []
+    for file in split_files(source, split, data):
+        columns, num_rows = _summary(file)
+        _check_columns(source, str(file), columns)
+        files += [str(file)] if num_rows else []
+    if not files:
+        raise ValueError(f"the split {split!r} of {source.name} in {data} has no rows")
+    try:
+        rows = load_dataset("parquet", data_files={split: files}, split=split)
+    # The columns are right, so what fails is the content of a file or the disk of the cache.
+    except Exception as error:
+        reason = str(error.__cause__ or error).strip().partition("\n")[0]
+        raise ValueError(f"the files of {source.name} in {data} cannot be read: {reason}") from None
+    return _undecoded(source, rows)
 
 
 def split_files(source: Source, split: str, data: Path) -> list[Path]:
@@ -128,7 +137,7 @@ def split_files(source: Source, split: str, data: Path) -> list[Path]:
     files = sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])
     if not files:
         raise FileNotFoundError(
-            f"{data} has no parquet file of {source.name}: {split}*.parquet was expected there "
+            f"{data} has no parquet file of {source.name}: {split}-*.parquet was expected there "
             f"or in {data / source.name}"
         )
     chosen = [file for file in files if file.name.startswith((f"{split}-", f"{split}."))]
@@ -140,14 +149,15 @@ def split_files(source: Source, split: str, data: Path) -> list[Path]:
     return chosen
 
 
-def _schema(file: Path) -> dict[str, str]:
+def _summary(file: Path) -> tuple[dict[str, str], int]:
+    """The types of a file's columns by name, and how many rows it has."""
     from pyarrow import ArrowException, parquet
 
     try:
-        schema = parquet.read_schema(file)
+        schema, num_rows = parquet.read_schema(file), parquet.read_metadata(file).num_rows
     except (ArrowException, OSError) as error:
         raise ValueError(f"{file} is not a readable parquet file: {error}") from None
-    return {field.name: str(field.type) for field in schema}
+    return {field.name: str(field.type) for field in schema}, num_rows
 
 
 def _check_columns(source: Source, where: str, kinds: Mapping[str, str]) -> None:
@@ -168,8 +178,6 @@ def _check_columns(source: Source, where: str, kinds: Mapping[str, str]) -> None
 
 
 def _check_values(source: Source, split: str, rows: Any) -> None:
-    if len(rows) == 0:
-        raise ValueError(f"the split {split!r} of {source.name} has no rows")
     for name in source.texts:
         if rows.data.column(name).null_count:
             missing = rows.data.column(name).is_null().to_pylist().index(True)

@@ -153,7 +153,7 @@ def test_closing_answers_whoever_still_waits():
     time.sleep(0.2)
     grader.close()
     for future in futures:
-        with pytest.raises(RuntimeError, match="closed|ended"):
+        with pytest.raises(RuntimeError, match=r"closed|ended"):
             future.result(timeout=10)
 
 

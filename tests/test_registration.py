@@ -1,0 +1,104 @@
+import inspect
+
+import gymnasium
+import pytest
+
+import reasonenv
+from reasonenv.registration import find
+
+SECTIONS = ["Description:", "Action Space:", "Observation Space:", "Rewards:", "Splits:"]
+
+
+@pytest.fixture
+def _toy():
+    reasonenv.register("Toy-v0", "toy")
+    yield
+    del reasonenv.registry["Toy-v0"]
+    del gymnasium.registry["reasonenv/Toy-v0"]
+
+
+@pytest.mark.parametrize("name", reasonenv.registry)
+def test_every_environment_is_known_to_gymnasium_too(name):
+    spec = gymnasium.spec(f"reasonenv/{name}")
+    assert isinstance(spec.entry_point, str)
+    assert isinstance(spec.vector_entry_point, str)
+    assert spec.to_json()
+
+
+@pytest.mark.parametrize("name", reasonenv.registry)
+def test_every_environment_has_a_page(name):
+    module = __import__(reasonenv.registry[name].module, fromlist=["problems"])
+    page = inspect.getdoc(module) or ""
+    assert page.startswith(name)
+    assert all(section in page for section in [*SECTIONS, "Version History:"])
+
+
+def test_every_environment_has_a_model_to_begin_with():
+    assert reasonenv.registry["Figures-v0"].model == "tiny"
+    assert reasonenv.registry["MMK12-v0"].model == "Qwen/Qwen2.5-VL-7B-Instruct"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Figure-v0", "no environment is called 'Figure-v0': did you mean Figures-v0?"),
+        ("mmk12", "did you mean MMK12-v0?"),
+        ("reasonenv/Figures-v1", "did you mean Figures-v0?"),
+        ("CartPole", "no environment is called 'CartPole': there are Figures-v0, MMK12-v0"),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_nearest(name, message):
+    with pytest.raises(gymnasium.error.NameNotFound) as caught:
+        reasonenv.make(name)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_may_carry_the_namespace():
+    assert find("reasonenv/Figures-v0") is find("Figures-v0")
+
+
+@pytest.mark.usefixtures("_toy")
+def test_anyones_module_is_an_environment():
+    envs = reasonenv.make("Toy-v0", num_envs=4, group_size=2, split="test", size=2)
+    assert set(envs.reset(seed=0)[1]["problem_id"]) == {"test/10", "test/11"}
+    envs.close()
+    env = gymnasium.make("reasonenv/Toy-v0")
+    assert env.reset(seed=0)[0]["system"] == ""
+    env.close()
+
+
+@pytest.mark.usefixtures("_toy")
+@pytest.mark.parametrize("num_envs", [None, 4])
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"split": "validation"}, "toy has no split 'validation': there are train, test"),
+        ({"prompt": "poem"}, "no prompt is called 'poem': there are cpgd, dapo, plain"),
+        ({"siz": 3}, "toy takes no argument 'siz': did you mean 'size'?"),
+        ({"colour": 3}, "toy takes no argument 'colour': it takes"),
+        ({"data": "somewhere"}, "toy makes its own problems and takes no data"),
+        ({"num_workers": 0}, "num_workers=0: at least one process is needed"),
+        ({"timeout": 0}, "timeout=0: more than 0 seconds are needed"),
+    ],
+)
+def test_an_argument_that_does_not_fit_is_told_at_make(num_envs, kwargs, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - its text is compared below
+        reasonenv.make("Toy-v0", num_envs=num_envs, **kwargs)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("_toy")
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"num_envs": 0}, "num_envs=0: at least 1 is needed"),
+        ({"num_envs": -8}, "num_envs=-8: at least 1 is needed"),
+        ({"num_envs": 10, "group_size": 4}, "group_size=4 does not divide num_envs=10"),
+        ({"group_size": 4}, "group_size=4 needs num_envs, a multiple of it"),
+    ],
+)
+def test_a_number_of_environments_that_does_not_fit_is_told_at_make(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        reasonenv.make("Toy-v0", **kwargs)
