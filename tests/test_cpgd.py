@@ -128,6 +128,14 @@ def test_in_later_epochs_the_advantage_is_weighed_with_the_truncated_ratio_of_th
         torch.testing.assert_close(slope, -2 * tensor([factors]))
 
 
+def test_in_later_epochs_the_clip_and_the_drift_still_start_from_the_old_policy():
+    old, advantage = tensor([[-3.0]]), tensor([[1.0]])
+    epoch, log_prob = old + tensor([[2.4]]).log(), (old + tensor([[2.5]]).log()).requires_grad_()
+    batch = Batch(torch.ones(1, 1).bool(), advantage, old, epoch)
+    (slope,) = torch.autograd.grad(CPGD(drift_coefficient=0.1).loss(log_prob, batch), log_prob)
+    torch.testing.assert_close(slope, tensor([[0.1 * 1.5]]))
+
+
 def test_none_and_zero_turn_off_the_drift_and_the_reference_alike():
     without, *zeros = (
         loss_and_gradient(learner, *case())
