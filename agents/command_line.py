@@ -81,7 +81,7 @@ def errors_in_one_line() -> Iterator[None]:
 
 
 def function(text: str) -> Callable[..., Any]:
-    """A function of advantages, reductions or divergences by name, such as 'centered' or 'clip_filter(3.0)'.
+    """A function of advantages, reductions or divergences by name, such as 'clip_filter(3.0)'.
 
     Raises:
         ValueError: No function has this name, or its arguments are not literals.

@@ -12,7 +12,7 @@ from agents.rollout import Batch, PerToken, Responses
 def frozen_by_clip(
     log_ratio: Tensor, advantage: Tensor, low: float | None, high: float | None
 ) -> Tensor:
-    """True where the ratio has left [1 - low, 1 + high] in the direction that the advantage favours."""
+    """True where the ratio has left [1 - low, 1 + high] in the direction of the advantage."""
     above = log_ratio > (math.inf if high is None else math.log1p(high))
     below = log_ratio < (-math.inf if low is None else math.log1p(-low))
     return (above & (advantage > 0)) | (below & (advantage < 0))
@@ -54,7 +54,7 @@ class Statistics:
 def rollout_metrics(
     responses: Responses, old_log_prob: PerToken, engine: TrainEngine
 ) -> dict[str, float]:
-    """Lengths in tokens, and how far the sampler's log-probabilities are from the trainer's, in nats."""
+    """Lengths in tokens, and how far sampler and trainer are apart in log-probability, in nats."""
     difference = (responses.sampler_log_prob - old_log_prob.cpu()).abs()[responses.mask].double()
     lengths = responses.lengths.double()
     cut = (~responses.finished).double()

@@ -34,8 +34,8 @@ class Passes:
 class Learner(ABC):
     """An algorithm: how rewards become advantages, and advantages a loss for each token.
 
-    A learner is a frozen value without state. A subclass gives `advantage` and `loss`; its fields are its
-    hyper-parameters and its command line.
+    A learner is a frozen value without state. A subclass gives `advantage` and `loss`; its fields
+    are its hyper-parameters and its command line.
     """
 
     reduction: Reduction = token_mean
@@ -63,7 +63,7 @@ class Learner(ABC):
         group_size: int,
         ref_log_prob: PerToken | None = None,
     ) -> Scalar:
-        """The whole algorithm on tensors: from log-probabilities and rewards to the scalar to be minimised.
+        """The whole algorithm on tensors: the scalar to be minimised.
 
         Args:
             log_prob: Under the policy being trained; carries the gradient.
@@ -74,7 +74,8 @@ class Learner(ABC):
             ref_log_prob: Under the reference policy, where the learner uses one.
 
         Raises:
-            ValueError: `group_size` does not divide the number of responses, or a reference is missing.
+            ValueError: `group_size` does not divide the number of responses, or the learner uses a
+                reference and none is given.
         """
         if len(reward) % group_size:
             raise ValueError(f"group_size {group_size} does not divide {len(reward)} responses")
@@ -99,8 +100,8 @@ class Learner(ABC):
     ) -> dict[str, float]:
         """Trains on one rollout and gives what is logged of it.
 
-        The result does not depend on `microbatch_size`, nor on how many ranks share the rollout: advantages and
-        denominators are those of the whole minibatch.
+        The result does not depend on `microbatch_size`, nor on how many ranks share the rollout:
+        advantages and denominators are those of the whole.
 
         Args:
             engine: Holds the policy.
@@ -112,8 +113,9 @@ class Learner(ABC):
         size = passes.minibatch_size // engine.num_ranks
         if size % reward.shape[1] or len(responses) % size:
             raise ValueError(
-                f"minibatch_size {passes.minibatch_size} must hold whole groups of {reward.shape[1]} on each of "
-                f"{engine.num_ranks} ranks and divide the {len(responses) * engine.num_ranks} responses"
+                f"minibatch_size {passes.minibatch_size} must hold whole groups of "
+                f"{reward.shape[1]} on each of {engine.num_ranks} ranks and divide the "
+                f"{len(responses) * engine.num_ranks} responses"
             )
         batch = self._batch(engine, responses, reward, passes.microbatch_size, reference)
         statistics = Statistics(getattr(self, "clip_low", None), getattr(self, "clip_high", None))
@@ -143,7 +145,7 @@ class Learner(ABC):
         microbatch_size: int,
         reference: Reference | None,
     ) -> Batch:
-        """Advantages from the rewards of all ranks, log-probabilities of the old and the reference policy."""
+        """Advantages from the rewards of all ranks, and what the old and reference policies say."""
         mine = slice(engine.rank * len(reward), (engine.rank + 1) * len(reward))
         advantage = self.advantage(engine.gather(reward))[mine].flatten()
         old = _log_prob(engine, responses, microbatch_size)
@@ -177,10 +179,9 @@ class Learner(ABC):
         return {"train/loss": engine.gather(total).sum().item()} | engine.step()
 
     def _scalar(self, log_prob: PerToken, batch: Batch, weight: PerResponse) -> Scalar:
-        """Sum over tokens, weighted by response; what stands outside the mask has neither value nor gradient."""
-        loss = self.loss(
-            log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0)), batch
-        )
+        """Sum over tokens, weighted by response; off the mask is neither value nor gradient."""
+        log_prob = log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0))
+        loss = self.loss(log_prob, batch)
         return (weight * loss.where(batch.mask, 0.0).sum(-1)).sum()
 
 

@@ -1,7 +1,7 @@
 """What a rollout is made of: prompts, responses, and the batch that a loss sees.
 
-Axis letters, here and everywhere: p prompts, g responses of a group, b = p * g responses, t response tokens,
-s prompt tokens, v vocabulary.
+Axis letters, here and everywhere: p prompts, g responses of a group, b = p * g responses,
+t response tokens, s prompt tokens, v vocabulary.
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class Responses:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What a loss knows about b responses besides their log-probabilities under the policy being trained."""
+    """What a loss knows about b responses besides their log-probabilities under the policy."""
 
     mask: Mask
     """True on response tokens."""

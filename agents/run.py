@@ -1,4 +1,4 @@
-"""The loop: problems, responses, rewards, an update, and again; and the command line of a learner."""
+"""The loop: problems, responses, rewards, an update, and again; and a learner's command line."""
 
 import contextlib
 import importlib

@@ -1,7 +1,7 @@
-"""A tiny Qwen2.5-VL and its tokenizer, made by program: the whole pipeline on a laptop, without a download.
+"""A tiny Qwen2.5-VL and its tokenizer, made by program: the whole pipeline without a download.
 
-The classes are those of the 7B model; only the numbers are small (0.8 million parameters). Untrained it writes
-noise; `agents.sft` gives it its first words.
+The classes are those of the 7B model; only the numbers are small (0.7 million parameters).
+Untrained it writes noise; `agents.sft` gives it its first words.
 """
 
 from pathlib import Path
@@ -44,7 +44,7 @@ CHAT_TEMPLATE = (
 
 
 def tokenizer(corpus: list[str]) -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer: any Unicode text comes back unchanged, every digit is a token of its own.
+    """A byte-level BPE tokenizer: any Unicode text comes back unchanged, a digit is a token.
 
     Args:
         corpus: Texts whose words become tokens; the same texts give the same tokenizer.
@@ -77,13 +77,13 @@ def tokenizer(corpus: list[str]) -> PreTrainedTokenizerFast:
 
 
 def image_processor(max_tokens: int = 64) -> Qwen2VLImageProcessorPil:
-    """Qwen's own image processor without torchvision; images of 1 to `max_tokens` visual tokens keep their size."""
+    """Qwen's own image processor; images of 1 to `max_tokens` visual tokens keep their size."""
     area = TILE * TILE
     return Qwen2VLImageProcessorPil(size={"shortest_edge": area, "longest_edge": max_tokens * area})
 
 
 def config(tokens: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
-    """Two layers of text, two of vision; every number was chosen by measurement on two CPU cores."""
+    """Two layers of text, two of vision; the numbers were chosen by measurement on two cores."""
     ids: dict[str, Any] = {token: tokens.convert_tokens_to_ids(token) for token in SPECIAL}
     end, pad = ids["<|im_end|>"], ids["<|endoftext|>"]
     text = {

@@ -1,6 +1,7 @@
 """The two engines that a learner and the loop know: one trains, one samples.
 
-Everything behind these protocols (padding, packing, ZeRO, image features, devices) is an engine's own affair.
+Everything behind these protocols (padding, packing, ZeRO, image features, devices) is an engine's
+own affair.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,18 +24,21 @@ class TrainEngine(Protocol):
     def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
         """Log-probability of each response token, and the policy's entropy there, in nats.
 
-        Both are float32 `[b t]`, 0 outside the mask, at the sampling temperature and over the tokens that may
-        be sampled. The log-probability is differentiable in the weights unless gradients are off; the entropy
-        never is.
+        Both are float32 `[b t]`, 0 outside the mask, at the sampling temperature and over the
+        tokens that may be sampled. The log-probability is differentiable in the weights unless
+        gradients are off; the entropy never is.
         """
         ...
 
     def backward(self, loss: Tensor) -> None:
-        """Adds the gradient of this rank's scalar `loss`; the losses of all ranks add up, none is averaged."""
+        """Adds the gradient of this rank's scalar `loss`; those of all ranks add up."""
         ...
 
     def step(self) -> dict[str, float]:
-        """Applies the accumulated gradient and clears it; gives `train/grad_norm` (before clipping) and `train/lr`."""
+        """Applies the accumulated gradient and clears it.
+
+        Gives `train/grad_norm`, before clipping, and `train/lr`.
+        """
         ...
 
     def gather(self, values: Tensor) -> Tensor:
@@ -46,11 +50,14 @@ class TrainEngine(Protocol):
         ...
 
     def save(self, folder: Path) -> None:
-        """Writes the policy in Hugging Face format and the optimizer's state; every rank calls it."""
+        """Writes the policy in Hugging Face format, and the optimizer; every rank calls it."""
         ...
 
     def load(self, folder: Path) -> None:
-        """Restores what `save` wrote; training goes on as if never interrupted. Every rank calls it."""
+        """Restores what `save` wrote: training goes on as if never interrupted.
+
+        Every rank calls it.
+        """
         ...
 
 
@@ -59,7 +66,10 @@ class RolloutEngine(Protocol):
     """Samples responses from a policy."""
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        """The prompts of a vector observation (`system`, `question`, `images`); equal neighbours share one object."""
+        """The prompts of a vector observation (`system`, `question`, `images`).
+
+        Equal neighbours share one object.
+        """
         ...
 
     def generate(
@@ -78,5 +88,5 @@ class RolloutEngine(Protocol):
         ...
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Replaces the policy's weights; nothing happens where the sampler shares the trainer's own."""
+        """Replaces the policy's weights, unless they are the trainer's own."""
         ...

@@ -82,14 +82,14 @@ class Chat:
 
 
 def _end_tokens(tokenizer: Any, generation: Any) -> tuple[int, ...]:
-    """Ids that end a response: the tokenizer's, and what the model's generation configuration adds."""
+    """Ids that end a response: the tokenizer's, and what the generation configuration adds."""
     ends = getattr(generation, "eos_token_id", None)
     ends = [ends] if isinstance(ends, int) else list(ends or ())
     return tuple(sorted({tokenizer.eos_token_id, *ends}))
 
 
 def _banned_tokens(tokenizer: Any, config: Any) -> tuple[int, ...]:
-    """Ids that a response must not hold: vision placeholders, padding, rows of the head without a token.
+    """Ids that a response must not hold: vision placeholders, padding, rows without a token.
 
     A sampled placeholder would make the next forward pass look for an image that is not there.
     """

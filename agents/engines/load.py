@@ -59,8 +59,8 @@ def load(
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(
-            f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face format, "
-            "or a hub name that this machine can reach)"
+            f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face format "
+            "or the name of one on the hub that this machine can reach)"
         ) from error
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
@@ -84,7 +84,7 @@ def load_weights(model: Any, folder: Path) -> None:
 def save(
     folder: Path, model: Any, chat: Chat, weights: dict[str, torch.Tensor] | None = None
 ) -> None:
-    """Writes model, tokenizer and image processor so that `load`, vLLM and transformers can read the folder.
+    """Writes model, tokenizer and image processor as `load`, vLLM and transformers read them.
 
     Args:
         folder: Made if missing.
@@ -117,8 +117,9 @@ def check_size(name: str, device: torch.device) -> None:
     )
     if needed > there:
         raise ValueError(
-            f"{name} has {count / 1e9:.1f} billion weights: training needs about {needed:.0f} GiB in "
-            f"float32, this machine has {there:.0f} GiB and no GPU; use a machine with one, or --model tiny"
+            f"{name} has {count / 1e9:.1f} billion weights: training needs about {needed:.0f} GiB "
+            f"in float32, this machine has {there:.0f} GiB and no GPU; use one that has, or "
+            "--model tiny"
         )
 
 

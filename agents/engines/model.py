@@ -1,7 +1,7 @@
-"""A Hugging Face causal language model, with or without eyes, as a policy: prompts and responses to log-probabilities.
+"""A Hugging Face causal language model, with or without eyes, as a policy.
 
-The one place that knows how words, image features and positions become a forward pass. Both training engines
-and the transformers sampler use it.
+The one place that knows how words, image features and positions become a forward pass. Both
+training engines and the transformers sampler use it.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,10 @@ class Policy(nn.Module):
         return next(self.model.parameters()).device
 
     def positions(self, prompt: Prompt) -> Tensor:
-        """Position ids `[d s]` of a prompt: d = 3 (time, height, width) for multimodal rotary positions, else 1."""
+        """Position ids `[d s]` of a prompt.
+
+        d is 3 (time, height, width) where rotary positions are multimodal, else 1.
+        """
         find = getattr(self.model.base_model, "get_rope_index", None)
         tokens = torch.tensor([prompt.token_ids])
         if find is None:
@@ -76,22 +79,18 @@ class Policy(nn.Module):
         if prompt.image_grid_thw is None:
             return torch.arange(tokens.shape[1]).expand(3, -1)
         is_image = (tokens == self.model.config.image_token_id).int()
-        return find(tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw)[0][
-            :, 0
-        ]
+        found, _ = find(tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw)
+        return found[:, 0]
 
     def embed(self, tokens: Tensor, prompts: Sequence[Prompt]) -> Tensor:
-        """Embeddings `[p s h]` of padded prompt tokens `[p s]`, image placeholders replaced by image features."""
+        """Embeddings `[p s h]` of padded prompt tokens `[p s]`, with features for placeholders."""
         embedded = self.model.get_input_embeddings()(tokens)
         seen = [prompt for prompt in prompts if prompt.pixel_values is not None]
         if not seen:
             return embedded + self._blank() if self.always_looks else embedded
-        pixels = torch.cat([p.pixel_values for p in seen if p.pixel_values is not None]).to(
-            self.device
-        )
-        grid = torch.cat([p.image_grid_thw for p in seen if p.image_grid_thw is not None]).to(
-            self.device
-        )
+        pixels = torch.cat([p.pixel_values for p in seen if p.pixel_values is not None])
+        grid = torch.cat([p.image_grid_thw for p in seen if p.image_grid_thw is not None])
+        pixels, grid = pixels.to(self.device), grid.to(self.device)
         features = self.model.get_image_features(pixels, grid, return_dict=True).pooler_output
         is_image = (tokens == self.model.config.image_token_id)[..., None]
         return embedded.masked_scatter(is_image, torch.cat(tuple(features)).to(embedded.dtype))
@@ -107,7 +106,7 @@ class Policy(nn.Module):
         return 0 * torch.cat(tuple(features)).sum()
 
     def forward(self, responses: Responses, sampling: Sampling) -> tuple[Tensor, Tensor]:
-        """Log-probability and entropy (nats, without gradient) of each response token, float32 `[b t]`, 0 off the mask."""
+        """Log-probability, and entropy in nats, of each response token; see `TrainEngine`."""
         device = self.device
         tokens, mask = responses.tokens.to(device), responses.mask.to(device)
         hidden = self._hidden(responses, tokens, mask)
@@ -128,9 +127,8 @@ class Policy(nn.Module):
         embedded, positions = self._prompt_inputs(prompts, device)
         joined = self._join(embedded[rows], self.model.get_input_embeddings()(tokens), length)
         after = positions.amax(-1)[:, rows, None] + 1 + column
-        places = self._join(
-            positions[:, rows].permute(1, 2, 0), after.permute(1, 2, 0), length
-        ).permute(2, 0, 1)
+        before, after = positions[:, rows].permute(1, 2, 0), after.permute(1, 2, 0)
+        places = self._join(before, after, length).permute(2, 0, 1)
         total = torch.arange(joined.shape[1], device=device)
         attention = (total < (length + mask.sum(-1))[:, None]).long()
         hidden = self.model.base_model(
@@ -144,20 +142,14 @@ class Policy(nn.Module):
     def _prompt_inputs(
         self, prompts: Sequence[Prompt], device: torch.device
     ) -> tuple[Tensor, Tensor]:
-        """Embeddings `[p s h]` and position ids `[d p s]` of right-padded prompts; padding repeats position 0."""
-        tokens = pad_sequence([torch.tensor(p.token_ids) for p in prompts], batch_first=True).to(
-            device
-        )
-        places = (
-            pad_sequence([self.positions(p).T for p in prompts], batch_first=True)
-            .permute(2, 0, 1)
-            .to(device)
-        )
-        return self.embed(tokens, prompts), places
+        """Embeddings `[p s h]` and position ids `[d p s]` of right-padded prompts."""
+        tokens = pad_sequence([torch.tensor(p.token_ids) for p in prompts], batch_first=True)
+        places = pad_sequence([self.positions(p).T for p in prompts], batch_first=True)
+        return self.embed(tokens.to(device), prompts), places.permute(2, 0, 1).to(device)
 
     @staticmethod
     def _join(prompt: Tensor, response: Tensor, length: Tensor) -> Tensor:
-        """Writes each response `[b t c]` right after the first `length` columns of its prompt `[b s c]`: `[b s+t c]`."""
+        """Each response `[b t c]` right after the `length` columns of its prompt `[b s c]`."""
         joined = torch.cat([prompt, torch.zeros_like(response)], 1)
         column = length[:, None] + torch.arange(response.shape[1], device=length.device)
         return joined.scatter(1, column[..., None].expand_as(response), response)

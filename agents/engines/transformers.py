@@ -18,7 +18,7 @@ ROWS = 512
 
 
 class TransformersSampler:
-    """A `RolloutEngine` that samples from a policy in this process, reading each prompt once for its group."""
+    """A `RolloutEngine` on a policy in this process, which reads each prompt once for its group."""
 
     def __init__(
         self, policy: Policy, chat: Chat, sampling: Sampling, max_response_length: int
@@ -108,7 +108,7 @@ class _Decoding:
         return list(zip(self.tokens, self.log_probs, self.texts, strict=True))
 
     def _read_prompts(self) -> tuple[Tensor, DynamicCache, Tensor, Tensor]:
-        """Last hidden state, cache, attention mask and last position of every row; each distinct prompt is read once."""
+        """Last hidden state, cache, attention and last position of every row."""
         policy, cache = (
             self.sampler.policy,
             DynamicCache(config=self.sampler.policy.model.config.get_text_config()),
@@ -164,7 +164,7 @@ class _Decoding:
         return token
 
     def _retire(self, token: Tensor, alive: list[int], last: bool) -> list[int]:
-        """Appends the tokens, announces the responses that end, and gives the places in the batch that go on."""
+        """Appends the tokens and announces the responses that end; gives the places that go on."""
         going = []
         for place, (row, value) in enumerate(zip(alive, token.tolist(), strict=True)):
             if self._done(row):
