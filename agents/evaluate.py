@@ -1,18 +1,54 @@
 """Accuracy of a model on a split of an environment: python -m agents.evaluate --help."""
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from tqdm import tqdm
 
 import reasonenv
+from agents.command_line import errors_in_one_line, parse
 from agents.engines import RolloutEngine
+from agents.engines.load import load, place
+from agents.engines.model import Policy, Sampling
+from agents.engines.transformers import TransformersSampler
+from agents.logs import line
+from agents.sft import tiny_model
 
 BATCH = 256
 """Responses that are sampled and graded at a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    """How many problems of a split a model solves."""
+
+    env: str = "Figures-v0"
+    """Environment, such as Figures-v0 or MMK12-v0."""
+    split: str = "test"
+    """Part of its data."""
+    env_options: str = "{}"
+    """Further arguments of the environment as JSON, such as '{"level": 2}'."""
+    data: str | None = None
+    """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
+    model: str = "tiny"
+    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny'."""
+    num_problems: int = 500
+    """The first ones of the split."""
+    num_samples: int = 1
+    """Responses to each problem; at most 256 or a multiple of it."""
+    temperature: float = 1.0
+    """0 takes the most likely token."""
+    max_response_length: int = 2048
+    """Tokens after which a response is cut."""
+    seed: int = 0
+    """Of the responses."""
+    output: Path = Path("responses.jsonl")
+    """Where the responses and their verdicts go, as JSON lines; must not exist."""
 
 
 @dataclass(frozen=True)
@@ -45,44 +81,54 @@ class Evaluation:
 
 
 def evaluate(
-    env: str,
-    split: str,
     sampler: RolloutEngine,
-    num_problems: int,
-    *,
-    num_samples: int = 1,
-    seed: int = 0,
-    options: dict[str, Any] | None = None,
+    settings: Evaluate,
+    record: Callable[[list[dict[str, Any]]], object] = lambda rows: None,
     progress: bool = False,
 ) -> Evaluation:
-    """The accuracy of `sampler` on the first `num_problems` problems of a split.
+    """The accuracy of `sampler` on the first problems of a split, in the split's own order.
 
     Args:
-        env: Name of the environment.
-        split: Of its data.
         sampler: Gives the responses.
-        num_problems: At most as many as the split has; the first ones in its own order.
-        num_samples: Responses to each problem.
-        seed: Of the responses.
-        options: Further arguments of the environment, such as `data` or `level`.
+        settings: What to evaluate on, and how often.
+        record: Called with the rows of each batch as soon as it is graded.
         progress: Whether to show a progress bar.
+
+    Raises:
+        ValueError: In one line, when the environment cannot be made.
     """
-    group = min(BATCH, num_samples)
-    prompts = BATCH // group
+    group = min(BATCH, settings.num_samples)
     envs = reasonenv.make(
-        env, num_envs=prompts * group, group_size=group, split=split, **(options or {})
+        settings.env,
+        num_envs=BATCH // group * group,
+        group_size=group,
+        split=settings.split,
+        **environment_options(settings.env_options, settings.data),
     )
+    rows: list[dict[str, Any]] = []
     try:
-        num_problems = min(num_problems, len(envs.problems))
-        rows: list[dict[str, Any]] = []
-        bar = tqdm(total=num_problems * num_samples, desc=split, disable=not progress, leave=False)
-        for part, repeat in _parts(num_problems, num_samples, prompts, group):
-            rows += _rollout(envs, sampler, part, (seed, repeat, part[0]))
-            bar.update(len(part) * group)
-        bar.close()
+        count = min(settings.num_problems, len(envs.problems))
+        total = count * settings.num_samples
+        with tqdm(total=total, desc=settings.split, disable=not progress, leave=False) as bar:
+            for part, repeat in _parts(count, settings.num_samples, BATCH // group, group):
+                new = _rollout(envs, sampler, part, (settings.seed, repeat, part[0]))
+                record(new)
+                bar.update(len(new))
+                rows += new
     finally:
         envs.close()
-    return _summarise(split, rows, num_samples)
+    return _summarise(settings.split, rows, settings.num_samples)
+
+
+def environment_options(text: str, data: str | None) -> dict[str, Any]:
+    """Arguments of an environment from `--env-options` and `--data`."""
+    try:
+        options = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--env-options {text!r} is no JSON: {error}") from error
+    if not isinstance(options, dict):
+        raise ValueError(f"--env-options {text!r} is no JSON object, such as '{{\"level\": 2}}'")
+    return options | ({"data": data} if data else {})
 
 
 def _parts(
@@ -147,3 +193,35 @@ def _summarise(split: str, rows: list[dict[str, Any]], num_samples: int) -> Eval
         by={kind: float(np.mean(correct)) for kind, correct in sorted(by_kind.items())},
         rows=tuple(rows),
     )
+
+
+def main() -> None:
+    """The command line."""
+    settings = parse(Evaluate, "agents.evaluate")
+    with errors_in_one_line():
+        if settings.output.exists():
+            raise ValueError(f"{settings.output} is there already: give another --output")
+        sampler = _sampler(settings)
+        settings.output.parent.mkdir(parents=True, exist_ok=True)
+        with settings.output.open("xb") as file:
+            result = evaluate(sampler, settings, lambda rows: _write(file, rows), progress=True)
+    print(f"{settings.env} {result} ({result.num_problems} problems)")
+    for kind, accuracy in result.by.items():
+        print(f"  {kind:20s} {accuracy:.3f}")
+    print(f"responses: {settings.output}")
+
+
+def _sampler(settings: Evaluate) -> RolloutEngine:
+    folder = tiny_model(settings.seed) if settings.model == "tiny" else settings.model
+    model, chat = load(str(folder), *place())
+    sampling = Sampling(settings.temperature, chat.banned)
+    return TransformersSampler(Policy(model), chat, sampling, settings.max_response_length)
+
+
+def _write(file: BinaryIO, rows: list[dict[str, Any]]) -> None:
+    file.write(b"".join(line(row) for row in rows))
+    file.flush()
+
+
+if __name__ == "__main__":
+    main()

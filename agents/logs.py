@@ -103,7 +103,7 @@ class RunLog:
             row |= {"reward": float(rewards[i])}
             row |= {name: infos[name][i] for name in EXPLAINED if name in infos}
             row["images"] = self._write_images(f"step-{step}-{i}", observations["images"][i])
-            rows.append(_line(row))
+            rows.append(line(row))
         write_atomically(self.folder / "rollouts" / f"step-{step}.jsonl", b"".join(rows))
 
     def say(self, text: str) -> None:
@@ -166,7 +166,7 @@ def _forget_after(folder: Path, step: int) -> None:
     """Removes what steps after `step` recorded, and lines that were cut."""
     for path in (folder / "metrics.jsonl", folder / "evaluations.jsonl"):
         if path.exists():
-            kept = [_line(row) for row in read_lines(path) if row["step"] <= step]
+            kept = [line(row) for row in read_lines(path) if row["step"] <= step]
             write_atomically(path, b"".join(kept))
     for path in (folder / "rollouts").glob("step-*"):
         number = path.stem.split("-")[1]
@@ -174,7 +174,8 @@ def _forget_after(folder: Path, step: int) -> None:
             path.unlink()
 
 
-def _line(row: Mapping[str, Any]) -> bytes:
+def line(row: Mapping[str, Any]) -> bytes:
+    """A row as a line of a `.jsonl`."""
     # A response may hold half of a surrogate pair, which UTF-8 cannot.
     text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False)
     return text.encode(errors="replace") + b"\n"
@@ -184,7 +185,7 @@ def _append(path: Path, row: Mapping[str, Any]) -> None:
     """Adds a whole line, or leaves the file as it was and raises OSError."""
     with path.open("ab", buffering=0) as file:
         end = file.tell()
-        rest = _line(row)
+        rest = line(row)
         try:
             while rest:
                 rest = rest[file.write(rest) :]

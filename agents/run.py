@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import json
 import resource
 import sys
 import time
@@ -17,7 +16,7 @@ import reasonenv
 from agents import checkpoints
 from agents.command_line import errors_in_one_line, parse_run
 from agents.engines.build import Engines, build, ranks
-from agents.evaluate import evaluate
+from agents.evaluate import Evaluate, environment_options, evaluate
 from agents.interrupt import Interrupt
 from agents.learner import Learner, Passes, Reference
 from agents.logs import RunLog, plain
@@ -160,26 +159,22 @@ def evaluate_splits(job: Job, log: RunLog) -> None:
     """Accuracy on each evaluation split, by rank 0 while the others wait."""
     for split in job.splits:
         if job.engines.train.rank == 0:
-            result = evaluate(
-                job.run.env,
-                split,
-                job.engines.sampler,
-                job.run.num_test_problems,
-                seed=job.run.seed,
-                options=environment_options(job.run),
-            )
+            result = evaluate(job.engines.sampler, evaluation(job.run, split))
             log.write_evaluation(job.step, result.summary())
             log.say(f"step {job.step}: {result}")
         _barrier(job)
 
 
-def environment_options(run: Run) -> dict[str, Any]:
-    """Arguments of the environment, whatever the split."""
-    try:
-        options = json.loads(run.env_options)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"--env-options {run.env_options!r} is no JSON: {error}") from error
-    return options | ({"data": run.data} if run.data else {})
+def evaluation(run: Run, split: str) -> Evaluate:
+    """How a run looks at a split: with the responses that it would train on."""
+    return Evaluate(
+        env=run.env,
+        split=split,
+        env_options=run.env_options,
+        data=run.data,
+        num_problems=run.num_test_problems,
+        seed=run.seed,
+    )
 
 
 def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
@@ -187,7 +182,7 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
     rank, num_ranks = ranks()
     if run.num_prompts % num_ranks:
         raise ValueError(f"--num-prompts {run.num_prompts} does not divide among {num_ranks} ranks")
-    options = environment_options(run)
+    options = environment_options(run.env_options, run.data)
     envs = reasonenv.make(
         run.env,
         num_envs=run.num_prompts // num_ranks * run.group_size,

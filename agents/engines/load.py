@@ -59,8 +59,8 @@ def load(
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(
-            f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face format "
-            "or the name of one on the hub that this machine can reach)"
+            f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face "
+            "format, or the name of one on the hub that this machine can reach)"
         ) from error
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
