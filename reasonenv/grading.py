@@ -67,7 +67,7 @@ def evaluate(answer: str, reference: str) -> tuple[bool, str]:
 
 def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | None, str]:
     """The verdict of a multiple choice, or None and the text that the answer must equal."""
-    right = normal(reference).strip("().").upper()
+    right = normal(reference).strip("().")
     if not re.fullmatch(r"[A-J]", right):
         return None, reference
     letter = choice(answer)

@@ -1,6 +1,7 @@
 """The environments by name: how they are registered, looked up and made."""
 
 import difflib
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,7 @@ def make(
     num_envs: int | None = None,
     group_size: int = 1,
     split: str = "train",
-    data: str | None = None,
+    data: str | os.PathLike[str] | None = None,
     num_workers: int | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -72,6 +73,8 @@ def make(
         ValueError: When an argument does not fit; the line says which.
     """
     name = f"{NAMESPACE}/{find(id).id}"
+    # The spec of an environment is written as JSON, which knows no paths.
+    data = None if data is None else os.fspath(data)
     options = {"split": split, "data": data, "num_workers": num_workers, **kwargs}
     if num_envs is not None:
         return gymnasium.make_vec(name, num_envs=num_envs, group_size=group_size, **options)

@@ -118,7 +118,7 @@ def test_a_file_that_is_no_parquet_is_named(tmp_path):
 def test_a_file_without_rows_is_told(tmp_path):
     table = pa.Table.from_pylist([row()]).slice(0, 0)
     pq.write_table(table, tmp_path / "train-0.parquet")
-    with pytest.raises(ValueError, match="the split 'train' of mmk12 in .* has no rows"):
+    with pytest.raises(ValueError, match=r"the split 'train' of mmk12 in .* has no rows"):
         reasonenv.make("MMK12-v0", data=str(tmp_path))
 
 
@@ -145,7 +145,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path):
 
 def test_a_split_that_the_folder_lacks_is_told(tmp_path):
     write(tmp_path, [row()])
-    with pytest.raises(FileNotFoundError, match="has no split 'test' of mmk12: .*train-00000"):
+    with pytest.raises(FileNotFoundError, match=r"has no split 'test' of mmk12: .*train-00000"):
         reasonenv.make("MMK12-v0", split="test", data=str(tmp_path))
 
 

