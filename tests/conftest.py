@@ -9,3 +9,13 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the folder ../shared")
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory) -> Path:
+    """An untrained tiny model; nobody writes into it."""
+    from agents import tiny
+
+    folder = tmp_path_factory.mktemp("tiny")
+    tiny.write(folder, ["What is the sum of the numbers? How many letters are there?"], seed=0)
+    return folder

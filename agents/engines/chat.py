@@ -7,6 +7,9 @@ import numpy as np
 
 from agents.rollout import Prompt
 
+WORDS = "\ue000"
+"""Stands for the words of a problem in a chat template; a character of no language."""
+
 
 class Chat:
     """The words and images of a problem in the units of one model, and its tokens back in words."""
@@ -46,10 +49,13 @@ class Chat:
             tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
 
+    def words(self, text: str) -> list[int]:
+        """Token ids of a text by itself; what reads like a special token in it is not one."""
+        return self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+
     def _prompt(self, system: str, question: str, images: Sequence[np.ndarray]) -> Prompt:
-        text = self._template(system, question, len(images))
         if not images:
-            return Prompt(tuple(self.tokenizer.encode(text, add_special_tokens=False)))
+            return Prompt(self._tokens(system, question, []))
         if self.image_processor is None:
             raise ValueError(
                 "this problem has images and the model cannot see; choose a vision-language model"
@@ -57,28 +63,38 @@ class Chat:
         pixels = self.image_processor(images=list(images), return_tensors="pt")
         grid = pixels["image_grid_thw"]
         merged = (grid.prod(-1) // self.image_processor.merge_size**2).tolist()
+        return Prompt(self._tokens(system, question, merged), pixels["pixel_values"], grid)
+
+    def _tokens(self, system: str, question: str, merged: list[int]) -> tuple[int, ...]:
+        """Token ids of a prompt whose images take `merged` places; only the template ends turns."""
+        words = [system, question] if system else [question]
+        pieces = self._frame(bool(system), merged).split(WORDS)
+        if len(pieces) != len(words) + 1:
+            raise ValueError("this model's chat template does not repeat each message once")
+        tokens = self.tokenizer.encode(pieces[0], add_special_tokens=False)
+        for text, piece in zip(words, pieces[1:], strict=True):
+            tokens += self.words(text) + self.tokenizer.encode(piece, add_special_tokens=False)
+        return tuple(tokens)
+
+    def _frame(self, has_system: bool, merged: list[int]) -> str:
+        """What the chat template writes around the words, with as many image tokens as needed."""
+        content: Any = WORDS
+        if merged:
+            content = [{"type": "image"}] * len(merged) + [{"type": "text", "text": WORDS}]
+        messages = [{"role": "system", "content": WORDS}] if has_system else []
+        messages.append({"role": "user", "content": content})
+        text = self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True
+        )
+        if not merged:
+            return text
         pieces = text.split(self.image_token)
         if len(pieces) != len(merged) + 1:
             raise ValueError(
                 f"the chat template made {len(pieces) - 1} image places for {len(merged)} images"
             )
         marks = [self.image_token * count for count in merged] + [""]
-        text = "".join(piece + mark for piece, mark in zip(pieces, marks, strict=True))
-        return Prompt(
-            tuple(self.tokenizer.encode(text, add_special_tokens=False)),
-            pixels["pixel_values"],
-            grid,
-        )
-
-    def _template(self, system: str, question: str, num_images: int) -> str:
-        words: Any = question
-        if num_images:
-            words = [{"type": "image"}] * num_images + [{"type": "text", "text": question}]
-        messages = [{"role": "system", "content": system}] if system else []
-        messages.append({"role": "user", "content": words})
-        return self.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True
-        )
+        return "".join(piece + mark for piece, mark in zip(pieces, marks, strict=True))
 
 
 def _end_tokens(tokenizer: Any, generation: Any) -> tuple[int, ...]:
