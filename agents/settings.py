@@ -39,6 +39,8 @@ class Run:
     """Tokens after which a response is cut."""
     max_pixels: int = 64 * 28 * 28
     """Larger images are shrunk to this area."""
+    sampler_batch_size: int = 512
+    """Responses sampled at a time on one rank, as many as the memory holds."""
     temperature: float = 1.0
     """Of the sampler and of every log-probability."""
     learning_rate: float = 3e-4
@@ -83,10 +85,21 @@ PAPER = {
     "num_steps": 610,
     "num_prompts": 128,
     "microbatch_size": 1,
+    "sampler_batch_size": 32,
     "max_response_length": 4096,
     "max_pixels": 640 * 28 * 28,
     "learning_rate": 1e-6,
 }
+
+LEAST = dict.fromkeys(("evaluate_every", "num_test_problems", "seed"), 0) | dict.fromkeys(
+    (
+        *("num_steps", "num_prompts", "group_size", "minibatch_size", "microbatch_size"),
+        *("epochs", "max_response_length", "save_every", "keep_checkpoints", "max_pixels"),
+        "sampler_batch_size",
+    ),
+    1,
+)
+"""Smallest values of the settings that count."""
 
 
 def defaults(env: str | None = None, model: str | None = None) -> Run:
@@ -107,13 +120,10 @@ def check(run: Run) -> None:
     Raises:
         ValueError: In one line, with the flag, its value and what to do.
     """
-    for name in (
-        *("num_steps", "num_prompts", "group_size", "minibatch_size", "microbatch_size"),
-        *("epochs", "max_response_length", "save_every", "keep_checkpoints", "max_pixels"),
-    ):
-        if getattr(run, name) < 1:
+    for name, least in LEAST.items():
+        if getattr(run, name) < least:
             flag = name.replace("_", "-")
-            raise ValueError(f"--{flag} is {getattr(run, name)}: give at least 1")
+            raise ValueError(f"--{flag} is {getattr(run, name)}: give at least {least}")
     if not run.temperature > 0:
         raise ValueError(f"--temperature is {run.temperature}: training needs one above 0")
     responses = run.num_prompts * run.group_size
