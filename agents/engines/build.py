@@ -1,10 +1,10 @@
 """The engines of a run, from its settings and this machine."""
 
 import copy
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,6 +15,7 @@ from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
+from agents.files import read_object
 from agents.learner import Reference
 from agents.settings import Run
 
@@ -44,6 +45,8 @@ def build(run: Run, folder: str | Path) -> Engines:
     Raises:
         ValueError: In one line, when the model, the device or the engine cannot be had.
     """
+    config = read_object(run.deepspeed) if run.deepspeed else None
+    deepspeed = uses_deepspeed(run)
     device, dtype = place()
     check_size(str(folder), device)
     model, chat = load(str(folder), device, dtype, run.max_pixels)
@@ -51,8 +54,10 @@ def build(run: Run, folder: str | Path) -> Engines:
     sampling = Sampling(run.temperature, chat.banned)
     optimization = Optimization(run.learning_rate, run.optimizer_steps())
     parts = (policy, chat, sampling, optimization)
-    engine: TrainEngine = _deepspeed(run, *parts) if uses_deepspeed(run) else TorchEngine(*parts)
-    sampler = TransformersSampler(policy, chat, sampling, run.max_response_length)
+    engine: TrainEngine = _deepspeed(*parts, config) if deepspeed else TorchEngine(*parts)
+    sampler = TransformersSampler(
+        policy, chat, sampling, run.max_response_length, run.sampler_batch_size
+    )
     return Engines(engine, sampler, policy, sampling)
 
 
@@ -61,17 +66,22 @@ def uses_deepspeed(run: Run) -> bool:
     several = int(os.environ.get("WORLD_SIZE", "1")) > 1
     if run.engine == "torch" and several:
         raise ValueError("--engine torch is one process; leave --engine to auto, or drop torchrun")
+    if run.engine == "torch" and run.deepspeed:
+        raise ValueError(f"--deepspeed {run.deepspeed} is not for --engine torch: drop one")
     if run.engine == "auto":
         return several or run.deepspeed is not None or torch.cuda.is_available()
     return run.engine == "deepspeed"
 
 
 def _deepspeed(
-    run: Run, policy: Policy, chat: Chat, sampling: Sampling, optimization: Optimization
+    policy: Policy,
+    chat: Chat,
+    sampling: Sampling,
+    optimization: Optimization,
+    config: dict[str, Any] | None,
 ) -> TrainEngine:
     from agents.engines.deepspeed import DeepSpeedEngine
 
-    config = json.loads(run.deepspeed.read_text()) if run.deepspeed else None
     return DeepSpeedEngine(policy, chat, sampling, optimization, config)
 
 
