@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoImageProcessor,
@@ -15,6 +17,9 @@ from transformers import (
 from transformers.utils import logging
 
 from agents.engines.chat import Chat
+
+UNREADABLE = (OSError, ValueError, RuntimeError, StrictDataclassError, SafetensorError)
+"""How a model that is missing or damaged shows itself: its configuration, tokenizer, weights."""
 
 if not torch.cuda.is_available():
     # transformers imports DeepSpeed where it is installed, which else warns of a missing GPU.
@@ -56,12 +61,8 @@ def load(
         sees = hasattr(config, "vision_config")
         images = AutoImageProcessor.from_pretrained(name) if sees else None
         model = _auto(config).from_pretrained(name, dtype=dtype).to(device)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ValueError(
-            f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face "
-            "format, or the name of one on the hub that this machine can reach)"
-        ) from error
+    except UNREADABLE as error:
+        raise _unavailable(name, error) from error
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
     return model, Chat(tokenizer, images, model.config, model.generation_config)
@@ -106,10 +107,14 @@ def check_size(name: str, device: torch.device) -> None:
     Raises:
         ValueError: In one line, with what is needed and what there is.
     """
-    if device.type != "cpu" or not (Path(name) / "config.json").is_file():
+    if device.type != "cpu":
         return
+    try:
+        config = AutoConfig.from_pretrained(name)
+    except UNREADABLE as error:
+        raise _unavailable(name, error) from error
     with torch.device("meta"):
-        model = _auto(config := AutoConfig.from_pretrained(name)).from_config(config)
+        model = _auto(config).from_config(config)
     count = sum(parameter.numel() for parameter in model.parameters())
     needed, there = (
         16 * count / 2**30,
@@ -121,6 +126,16 @@ def check_size(name: str, device: torch.device) -> None:
             f"in float32, this machine has {there:.0f} GiB and no GPU; use one that has, or "
             "--model tiny"
         )
+
+
+def _unavailable(name: str, error: Exception) -> ValueError:
+    looks_like_folder = name.startswith((".", "/", "~")) or name.count("/") > 1
+    absent = looks_like_folder and not Path(name).is_dir()
+    reason = "there is no such folder" if absent else str(error).strip().splitlines()[0]
+    return ValueError(
+        f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face "
+        "format, or the name of one on the hub that this machine can reach)"
+    )
 
 
 def _auto(config: Any) -> Any:
