@@ -100,9 +100,9 @@ def quick(answer: str, reference: str) -> bool | None:
     left, right = normal(answer), normal(reference)
     if left == right:
         return True
-    if left.isalpha() and right.isalpha() and len(right) > 2:
-        # math-verify would read words as products of letters, in which god is dog.
-        return left.casefold() == right.casefold()
+    if left.isalpha() and right.isalpha() and len(right) != 2:
+        # math-verify would read words as products of letters, in which god is dog, and h as H.
+        return len(right) > 2 and left.casefold() == right.casefold()
     return same_number(left, right)
 
 

@@ -173,7 +173,13 @@ def test_a_response_that_changed_since_it_was_submitted_is_graded_afresh(envs):
     envs.reset(options={"indices": [0]})
     envs.submit(0, "20")
     assert envs.step(["21"] + ["20"] * 5)[1].tolist() == [0.0] + [1.0] * 5
-    assert envs.step(["21"] * 6)[1].sum() == 0
+
+
+def test_what_was_submitted_for_one_problem_is_not_for_the_next(envs):
+    envs.reset(options={"indices": [0, 1, 2, 3]})
+    envs.submit(0, "20")
+    assert envs.step(["20"] * 6)[1].tolist() == [1.0] * 3 + [0.0] * 3
+    assert envs.step(["20"] * 6)[1].tolist() == [0.0] * 6
 
 
 @pytest.mark.parametrize("index", [-1, 6])
