@@ -123,12 +123,12 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
 
 
-def keep(job: Job, log: RunLog, *, now: bool = False) -> None:
-    """Evaluates and saves where this step, or `now`, asks for it."""
+def keep(job: Job, log: RunLog) -> None:
+    """Evaluates and saves where this step asks for it."""
     run, last = job.run, job.step == job.run.num_steps
     if last or (run.evaluate_every and job.step % run.evaluate_every == 0):
         evaluate_splits(job, log)
-    if now or last or job.step % run.save_every == 0:
+    if last or job.step % run.save_every == 0:
         save(job)
 
 
@@ -246,7 +246,7 @@ def main(learner: type[L]) -> None:
             evaluate_splits(job, log)
         train(job, log, interrupt)
         if job.step < job.run.num_steps:
-            keep(job, log, now=True)
+            save(job)
             log.say(f"{interrupt.name or 'signal'}: saved step {job.step}; go on with --resume")
         else:
             log.say(f"done: {folder}")

@@ -13,20 +13,24 @@ from agents.engines.chat import Chat
 from agents.engines.model import Policy, Sampling, distinct
 from agents.rollout import Prompt, Responses
 
-ROWS = 512
-"""Responses sampled at a time: enough to fill a laptop, few enough for its memory."""
-
 
 class TransformersSampler:
     """A `RolloutEngine` on a policy in this process, which reads each prompt once for its group."""
 
     def __init__(
-        self, policy: Policy, chat: Chat, sampling: Sampling, max_response_length: int
+        self,
+        policy: Policy,
+        chat: Chat,
+        sampling: Sampling,
+        max_response_length: int,
+        batch_size: int = 512,
     ) -> None:
+        """Args: what samples, how, at most how many tokens, and how many responses at a time."""
         self.policy = policy
         self.chat = chat
         self.sampling = sampling
         self.max_response_length = max_response_length
+        self.batch_size = batch_size
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """See `RolloutEngine`."""
@@ -48,9 +52,9 @@ class TransformersSampler:
         was_training = self.policy.training
         self.policy.eval()
         records = []
-        for start in range(0, len(prompts), ROWS):
-            decoding = _Decoding(self, prompts[start : start + ROWS], generator, finished, start)
-            records.append(decoding.run())
+        for start in range(0, len(prompts), self.batch_size):
+            part = prompts[start : start + self.batch_size]
+            records.append(_Decoding(self, part, generator, finished, start).run())
         self.policy.train(was_training)
         return self._responses(prompts, [row for rows in records for row in rows])
 
