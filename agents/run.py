@@ -3,9 +3,10 @@
 import contextlib
 import importlib
 import resource
+import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -232,25 +233,37 @@ def settings(run: Run, learner: Learner) -> dict[str, Any]:
     return {"run": run, "algorithm": type(learner).__name__, "learner": learner}
 
 
-def main(learner: type[L]) -> None:
-    """The command line of a learner: trains, and leaves a run directory behind."""
-    run, value = parse_run(learner)
+def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
+    """The command line of a learner: trains, and leaves a run directory behind.
+
+    A run that SIGINT or SIGTERM ends before its last step exits with 128 plus the signal's number.
+
+    Args:
+        learner: The algorithm.
+        arguments: Words after the program's name; None for this process's own.
+    """
+    run, value = parse_run(learner, arguments)
     with errors_in_one_line():
         job = prepare(run, value)
-    rank, folder = job.engines.train.rank, job.folder
-    if rank == 0:
-        write_run(folder, settings(job.run, job.learner), job.step)
+        if job.engines.train.rank == 0:
+            write_run(job.folder, settings(job.run, job.learner), job.step)
+    rank, last = job.engines.train.rank, job.run.num_steps
     options = {"start": job.step, "rank": rank, "tensorboard": job.run.tensorboard}
-    with Interrupt(rank) as interrupt, RunLog(folder, job.run.num_steps, **options) as log:
+    with (
+        contextlib.closing(job.envs),
+        Interrupt(rank) as interrupt,
+        RunLog(job.folder, last, **options) as log,
+    ):
         if job.step == 0:
             evaluate_splits(job, log)
         train(job, log, interrupt)
-        if job.step < job.run.num_steps:
-            save(job)
-            log.say(f"{interrupt.name or 'signal'}: saved step {job.step}; go on with --resume")
-        else:
-            log.say(f"done: {folder}")
-    job.envs.close()
+        if job.step >= last:
+            log.say(f"done: {job.folder}")
+            return
+        save(job)
+        name = interrupt.name or "SIGTERM"
+        log.say(f"{name}: saved step {job.step}; go on with --resume")
+        sys.exit(128 + signal.Signals[name])
 
 
 def _any(interrupt: Interrupt, job: Job) -> bool:
