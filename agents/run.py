@@ -198,13 +198,13 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
 def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
     """Splits other than the training one; one that local data lack is named and left out."""
     module = importlib.import_module(find(run.env).module)
-    for split in module.SPLITS:
+    for split in getattr(module, "SPLITS", ()):
         if split == options.get("split", "train"):
             continue
         try:
             reasonenv.make(run.env, num_envs=1, **{**options, "split": split}).close()
             yield split
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             print(f"no evaluation on {split}: {error}", file=sys.stderr)
 
 
