@@ -219,6 +219,9 @@ def prepare(run: Run, learner: Learner) -> Job:
     found = checkpoints.start(folder, plain(settings(run, learner)), run.resume)
     envs, splits = make_envs(run)
     engines = build(run, tiny_model(run.seed) if run.model == "tiny" else run.model)
+    # A model that cannot read these problems is found out here, not in the first step.
+    posed, _ = envs.reset(options={"indices": [0]})
+    engines.sampler.encode({name: rows[:1] for name, rows in posed.items()})
     reference = engines.reference() if learner.uses_reference else None
     job = Job(run, learner, folder, envs, engines, reference, splits)
     if found:
