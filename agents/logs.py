@@ -166,7 +166,8 @@ def _forget_after(folder: Path, step: int) -> None:
     """Removes what steps after `step` recorded, and lines that were cut."""
     for path in (folder / "metrics.jsonl", folder / "evaluations.jsonl"):
         if path.exists():
-            kept = [line(row) for row in read_lines(path) if row["step"] <= step]
+            # A run that begins anew evaluates at step 0 again.
+            kept = [line(row) for row in read_lines(path) if step and row["step"] <= step]
             write_atomically(path, b"".join(kept))
     for path in (folder / "rollouts").glob("step-*"):
         number = path.stem.split("-")[1]
