@@ -102,8 +102,7 @@ def evaluate(
         settings.env,
         num_envs=BATCH // group * group,
         group_size=group,
-        split=settings.split,
-        **environment_options(settings.env_options, settings.data),
+        **environment_options(settings.env_options, settings.data) | {"split": settings.split},
     )
     rows: list[dict[str, Any]] = []
     try:
@@ -128,6 +127,11 @@ def environment_options(text: str, data: str | None) -> dict[str, Any]:
         raise ValueError(f"--env-options {text!r} is no JSON: {error}") from error
     if not isinstance(options, dict):
         raise ValueError(f"--env-options {text!r} is no JSON object, such as '{{\"level\": 2}}'")
+    counted = sorted(options.keys() & {"num_envs", "group_size", "rank", "num_ranks"})
+    if counted:
+        raise ValueError(
+            f"--env-options cannot give {counted[0]}: a flag or the number of ranks does"
+        )
     return options | ({"data": data} if data else {})
 
 
