@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, distributed
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
 
 from agents.engines.chat import Chat
 from agents.engines.load import save
@@ -57,7 +56,7 @@ class DeepSpeedEngine:
             self.engine, *_ = deepspeed.initialize(
                 model=policy,
                 model_parameters=[p for p in policy.parameters() if p.requires_grad],
-                lr_scheduler=None if "scheduler" in settings else _schedule(optimization),
+                lr_scheduler=None if "scheduler" in settings else optimization.schedule,
                 config=settings,
             )
         except (AssertionError, ValueError) as error:
@@ -109,9 +108,11 @@ class DeepSpeedEngine:
         Raises:
             ValueError: In one line, when the checkpoint is of another model or number of ranks.
         """
+        from deepspeed.runtime.zero.utils import ZeRORuntimeException
+
         try:
             self.engine.load_checkpoint(str(folder / STATE), STATE)
-        except (AssertionError, OSError, RuntimeError, ValueError) as error:
+        except (AssertionError, OSError, RuntimeError, ValueError, ZeRORuntimeException) as error:
             raise ValueError(
                 f"the checkpoint {folder} does not fit this run: {_line(error)}"
             ) from error
@@ -176,10 +177,6 @@ def _is_plain(settings: Mapping[str, Any]) -> bool:
     return not half and settings["zero_optimization"]["stage"] == 0
 
 
-def _schedule(optimization: Optimization) -> Any:
-    return lambda optimizer: LambdaLR(optimizer, optimization.ratio)
-
-
 def _import() -> Any:
     """The package, told which devices there are, without warnings meant for its own authors."""
     cpu = not torch.cuda.is_available()
@@ -193,8 +190,8 @@ def _import() -> Any:
             "process with --engine torch"
         ) from error
     if cpu:
-        # Collectives through shared memory would have to be compiled first; gloo's are there.
-        deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+        # No search for what can be compiled, so no compiler: gloo has all collectives already.
+        deepspeed.ops.__compatible_ops__ = {}
     warnings.filterwarnings("ignore", r".torch\.distributed\.\w+. is deprecated", FutureWarning)
     return deepspeed
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torch.nn import Parameter
-from torch.optim import AdamW
+from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 
@@ -36,4 +36,9 @@ class Optimization:
         """The optimizer and its schedule over the parameters that train."""
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         adamw = AdamW(trained, self.learning_rate, self.betas, weight_decay=self.weight_decay)
-        return adamw, LambdaLR(adamw, self.ratio)
+        return adamw, self.schedule(adamw)
+
+    def schedule(self, optimizer: Optimizer) -> LambdaLR:
+        """The schedule of any optimizer whose learning rate is the highest."""
+        # Of a bound method a checkpoint would hold the attributes, of a function nothing.
+        return LambdaLR(optimizer, lambda step: self.ratio(step))

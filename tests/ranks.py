@@ -1,0 +1,102 @@
+"""What two ranks do and one rank would: run by torchrun from test_ranks.py, writes its findings.
+
+Usage: torchrun --nproc-per-node 2 ranks.py MODEL_FOLDER EMPTY_FOLDER
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import tiny_engines
+import torch
+from tiny_engines import STAGES, difference, vector
+from torch import distributed
+
+from agents.advantages import clip_filter
+from agents.cpgd import CPGD
+from agents.learner import Passes
+from agents.reductions import prompt_mean, sequence_mean, token_mean
+from agents.rollout import Responses
+
+GROUP_SIZE = 2
+LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)
+REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 0.0], [0.0, 2.0]])
+LEARNERS = {
+    reduction.__name__: CPGD(reduction=reduction, advantage_function=clip_filter(cap=3.0))
+    for reduction in (prompt_mean, sequence_mean, token_mean)
+}
+
+
+def whole_rollout(chat, num_images) -> Responses:
+    """The responses to all prompts, as one rank would hold them."""
+    prompts = chat.encode(tiny_engines.observations(num_images, GROUP_SIZE))
+    return tiny_engines.respond(prompts, LENGTHS, chat)
+
+
+def share(responses: Responses, rank: int, num_ranks: int) -> Responses:
+    """Prompt i goes to rank i % num_ranks."""
+    rows = torch.arange(len(responses)).reshape(-1, GROUP_SIZE)[rank::num_ranks].flatten()
+    return Responses(
+        tuple(responses.prompts[i] for i in rows.tolist()),
+        responses.tokens[rows],
+        responses.mask[rows],
+        tuple(responses.texts[i] for i in rows.tolist()),
+        responses.sampler_log_prob[rows],
+        responses.finished[rows],
+    )
+
+
+def update(engine, learner, num_images, minibatch_size) -> tuple[dict, torch.Tensor]:
+    """Metrics of an update of all ranks, and how it moved the weights."""
+    before = vector(engine)
+    mine = share(whole_rollout(engine.chat, num_images), engine.rank, engine.num_ranks)
+    reward = REWARD[engine.rank :: engine.num_ranks]
+    passes = Passes(minibatch_size=minibatch_size, microbatch_size=3)
+    metrics = learner.update(engine, mine, reward, passes)
+    return metrics, vector(engine) - before
+
+
+def compare(folder, stage, learner, num_images, minibatch_size=8, rate=tiny_engines.RATE) -> dict:
+    """Metrics with one rank and two, and the relative difference of the two steps."""
+    engines = (tiny_engines.descent(kind, folder, rate) for kind in ("torch", stage))
+    (one, expected), (two, step) = (
+        update(engine, learner, num_images, minibatch_size) for engine in engines
+    )
+    return {"one": one, "two": two, "difference": difference(step, expected)}
+
+
+def resume(folder, stage, checkpoint) -> bool:
+    """Whether training after loading equals training on, on this rank."""
+    kept, loaded = (tiny_engines.build(stage, folder) for _ in range(2))
+    learner = LEARNERS["prompt_mean"]
+    update(kept, learner, (0, 1, 3, 2), 4)
+    kept.save(checkpoint)
+    loaded.load(checkpoint)
+    ends = [update(engine, learner, (0, 1, 3, 2), 4) for engine in (kept, loaded)]
+    return ends[0][0] == ends[1][0] and torch.equal(vector(kept), vector(loaded))
+
+
+def findings(folder: Path, empty: Path) -> dict:
+    """All comparisons; the same on every rank, or the ranks have parted."""
+    images, mixed = (0, 1, 3, 2), (0, 2, 0, 1)  # rank 0 of `mixed` sees no image at all
+    found = {f"{stage} with mixed ranks": compare(folder, stage, LEARNERS["prompt_mean"], mixed)
+             for stage in STAGES}
+    for name, learner in LEARNERS.items():
+        found[f"{name}"] = compare(folder, "deepspeed-1", learner, images)
+    found["two minibatches"] = compare(
+        folder, "deepspeed-0", LEARNERS["prompt_mean"], images, minibatch_size=4, rate=0.1
+    )
+    engine = tiny_engines.build("deepspeed-0", folder)
+    found["gathered"] = engine.gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
+    for stage in ("deepspeed-1", "deepspeed-3"):
+        same = torch.tensor([resume(folder, stage, empty / stage)])
+        found[f"{stage} resumed"] = engine.gather(same).tolist()
+    return found
+
+
+if __name__ == "__main__":
+    model, empty = Path(sys.argv[1]), Path(sys.argv[2])
+    found = findings(model, empty)
+    (empty / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(found))
+    distributed.destroy_process_group()

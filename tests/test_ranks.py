@@ -1,0 +1,79 @@
+"""Two ranks with DeepSpeed, started by torchrun, against one."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny_engines
+
+import reasonenv
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    model, results = tmp_path_factory.mktemp("tiny"), tmp_path_factory.mktemp("ranks")
+    return tiny_engines.write(model), results
+
+
+@pytest.fixture(scope="module")
+def found(folders):
+    """What each of two ranks found: one start of torchrun for all tests."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    script = [str(TESTS / "ranks.py"), *map(str, folders)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS.parent)}
+    done = subprocess.run(
+        [*torchrun, "--nproc-per-node", "2", *script],
+        env=environment, capture_output=True, text=True, timeout=300, check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads((folders[1] / f"rank-{rank}.json").read_text()) for rank in range(2)]
+
+
+def test_both_ranks_find_the_same(found):
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [*(f"{stage} with mixed ranks" for stage in tiny_engines.STAGES)]
+    + ["prompt_mean", "sequence_mean", "token_mean", "two minibatches"],
+)
+def test_two_ranks_take_the_step_of_one(found, case):
+    result = found[0][case]
+    assert result["difference"] < 1e-5
+    assert result["two"] == pytest.approx(result["one"], rel=1e-4, abs=1e-6)
+    assert result["two"]["train/loss"] == pytest.approx(result["one"]["train/loss"], rel=1e-5)
+
+
+def test_values_are_gathered_in_the_order_of_ranks(found):
+    assert found[0]["gathered"] == [[0], [1], [10], [11]]
+
+
+@pytest.mark.parametrize("stage", ["deepspeed-1", "deepspeed-3"])
+def test_two_ranks_go_on_after_loading_as_if_never_interrupted(found, stage):
+    assert found[0][f"{stage} resumed"] == [True, True]
+
+
+def test_a_checkpoint_of_two_ranks_does_not_fit_one(found, folders):
+    engine = tiny_engines.build("deepspeed-1", folders[0])
+    with pytest.raises(ValueError, match=r"^the checkpoint [^\n]* does not fit this run[^\n]*$"):
+        engine.load(folders[1] / "deepspeed-1")
+
+
+def test_two_ranks_walk_the_problems_of_one():
+    def walk(num_envs, **ranks):
+        envs = reasonenv.make("Figures-v0", num_envs=num_envs, group_size=2, **ranks)
+        observations, _ = envs.reset(seed=3)
+        later, *_ = envs.step(("",) * num_envs)
+        envs.close()
+        return [observations["question"][::2], later["question"][::2]]
+
+    one = walk(8)
+    two = [walk(4, rank=rank, num_ranks=2) for rank in range(2)]
+    for step in range(2):
+        assert [two[i % 2][step][i // 2] for i in range(4)] == list(one[step])
