@@ -1,11 +1,11 @@
 """Accuracy of a model on a split of an environment: python -m agents.evaluate --help."""
 
-import json
+import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -17,6 +17,7 @@ from agents.engines.load import load, place
 from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.logs import line
+from agents.settings import environment_options
 from agents.sft import tiny_model
 
 BATCH = 256
@@ -95,14 +96,17 @@ def evaluate(
         progress: Whether to show a progress bar.
 
     Raises:
-        ValueError: In one line, when the environment cannot be made.
+        ValueError: In one line, when the environment cannot be made or a number does not fit.
     """
+    _check(settings)
     group = min(BATCH, settings.num_samples)
+    options: dict[str, Any] = environment_options(settings.env_options, settings.data)
+    options["split"] = settings.split
     envs = reasonenv.make(
         settings.env,
         num_envs=BATCH // group * group,
         group_size=group,
-        **environment_options(settings.env_options, settings.data) | {"split": settings.split},
+        **options,
     )
     rows: list[dict[str, Any]] = []
     try:
@@ -119,20 +123,15 @@ def evaluate(
     return _summarise(settings.split, rows, settings.num_samples)
 
 
-def environment_options(text: str, data: str | None) -> dict[str, Any]:
-    """Arguments of an environment from `--env-options` and `--data`."""
-    try:
-        options = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"--env-options {text!r} is no JSON: {error}") from error
-    if not isinstance(options, dict):
-        raise ValueError(f"--env-options {text!r} is no JSON object, such as '{{\"level\": 2}}'")
-    counted = sorted(options.keys() & {"num_envs", "group_size", "rank", "num_ranks"})
-    if counted:
+def _check(settings: Evaluate) -> None:
+    for name in ("num_problems", "num_samples", "max_response_length"):
+        if getattr(settings, name) < 1:
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} is {getattr(settings, name)}: give at least 1")
+    if not settings.temperature >= 0 or settings.seed < 0:
         raise ValueError(
-            f"--env-options cannot give {counted[0]}: a flag or the number of ranks does"
+            f"--temperature {settings.temperature} and --seed {settings.seed}: give at least 0"
         )
-    return options | ({"data": data} if data else {})
 
 
 def _parts(
@@ -199,16 +198,16 @@ def _summarise(split: str, rows: list[dict[str, Any]], num_samples: int) -> Eval
     )
 
 
-def main() -> None:
-    """The command line."""
-    settings = parse(Evaluate, "agents.evaluate")
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line; `arguments` are those of this process unless given."""
+    settings = parse(Evaluate, "agents.evaluate", arguments)
     with errors_in_one_line():
         if settings.output.exists():
             raise ValueError(f"{settings.output} is there already: give another --output")
         sampler = _sampler(settings)
         settings.output.parent.mkdir(parents=True, exist_ok=True)
-        with settings.output.open("xb") as file:
-            result = evaluate(sampler, settings, lambda rows: _write(file, rows), progress=True)
+        record = functools.partial(_append, settings.output)
+        result = evaluate(sampler, settings, record, progress=True)
     print(f"{settings.env} {result} ({result.num_problems} problems)")
     for kind, accuracy in result.by.items():
         print(f"  {kind:20s} {accuracy:.3f}")
@@ -222,9 +221,9 @@ def _sampler(settings: Evaluate) -> RolloutEngine:
     return TransformersSampler(Policy(model), chat, sampling, settings.max_response_length)
 
 
-def _write(file: BinaryIO, rows: list[dict[str, Any]]) -> None:
-    file.write(b"".join(line(row) for row in rows))
-    file.flush()
+def _append(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("ab") as file:
+        file.write(b"".join(line(row) for row in rows))
 
 
 if __name__ == "__main__":

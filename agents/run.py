@@ -17,13 +17,13 @@ import reasonenv
 from agents import checkpoints
 from agents.command_line import errors_in_one_line, parse_run
 from agents.engines.build import Engines, build, ranks
-from agents.evaluate import Evaluate, environment_options, evaluate
+from agents.evaluate import Evaluate, evaluate
 from agents.interrupt import Interrupt
 from agents.learner import Learner, Passes, Reference
 from agents.logs import RunLog, plain
 from agents.provenance import write_run
 from agents.rollout import Responses
-from agents.settings import Run, check
+from agents.settings import Run, check, environment_options
 from agents.sft import tiny_model
 from reasonenv.registration import find
 

@@ -1,8 +1,9 @@
 """What a run trains on and for how long; the defaults follow from the model."""
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from reasonenv.registration import find
 
@@ -132,3 +133,19 @@ def check(run: Run) -> None:
             f"--minibatch-size {run.minibatch_size} must be a multiple of --group-size "
             f"{run.group_size} and divide the {responses} responses of a rollout"
         )
+
+
+def environment_options(text: str, data: str | None) -> dict[str, Any]:
+    """Arguments of an environment from `--env-options` and `--data`."""
+    try:
+        options = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--env-options {text!r} is no JSON: {error}") from error
+    if not isinstance(options, dict):
+        raise ValueError(f"--env-options {text!r} is no JSON object, such as '{{\"level\": 2}}'")
+    counted = sorted(options.keys() & {"num_envs", "group_size", "rank", "num_ranks"})
+    if counted:
+        raise ValueError(
+            f"--env-options cannot give {counted[0]}: a flag or the number of ranks does"
+        )
+    return options | ({"data": data} if data else {})
