@@ -18,7 +18,7 @@ from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.logs import line
 from agents.settings import environment_options
-from agents.sft import tiny_model
+from agents.sft import WarmStart, tiny_model
 
 BATCH = 256
 """Responses that are sampled and graded at a time."""
@@ -215,7 +215,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _sampler(settings: Evaluate) -> RolloutEngine:
-    folder = tiny_model(settings.seed) if settings.model == "tiny" else settings.model
+    tiny = settings.model == "tiny"
+    folder = tiny_model(WarmStart(seed=settings.seed)) if tiny else settings.model
     model, chat = load(str(folder), *place())
     sampling = Sampling(settings.temperature, chat.banned)
     return TransformersSampler(Policy(model), chat, sampling, settings.max_response_length)

@@ -24,7 +24,7 @@ from agents.logs import RunLog, plain
 from agents.provenance import write_run
 from agents.rollout import Responses
 from agents.settings import Run, check, environment_options
-from agents.sft import tiny_model
+from agents.sft import WarmStart, tiny_model
 from reasonenv.registration import find
 
 L = TypeVar("L", bound=Learner)
@@ -218,7 +218,8 @@ def prepare(run: Run, learner: Learner) -> Job:
     folder = run.folder(type(learner).__name__)
     found = checkpoints.start(folder, plain(settings(run, learner)), run.resume)
     envs, splits = make_envs(run)
-    engines = build(run, tiny_model(run.seed) if run.model == "tiny" else run.model)
+    warm = WarmStart(seed=run.seed)
+    engines = build(run, tiny_model(warm) if run.model == "tiny" else run.model)
     # A model that cannot read these problems is found out here, not in the first step.
     posed, _ = envs.reset(options={"indices": [0]})
     engines.sampler.encode({name: rows[:1] for name, rows in posed.items()})

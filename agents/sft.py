@@ -30,6 +30,8 @@ from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
+from agents.settings import environment_options
+from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
 
 
@@ -78,15 +80,9 @@ class Lessons:
         return Responses(prompts, tokens, mask, ("",) * len(prompts), torch.zeros(mask.shape), done)
 
     def _encode(self, index: int) -> tuple[Prompt, torch.Tensor]:
-        solution = self.envs.problems[index].solution
-        if solution is None:
-            raise ValueError(
-                f"problem {self.envs.problems[index].id} has no worked solution: choose an "
-                "environment that gives them, such as Figures-v0"
-            )
+        solution = _solution(self.envs.problems[index])
         observations, _ = self.envs.reset(options={"indices": [index]})
-        tokenizer = self.chat.tokenizer
-        tokens = [*tokenizer.encode(solution, add_special_tokens=False), tokenizer.eos_token_id]
+        tokens = [*self.chat.words(solution), self.chat.tokenizer.eos_token_id]
         return self.chat.encode(observations)[0], torch.tensor(tokens)
 
 
@@ -110,7 +106,11 @@ def warm_start(settings: WarmStart) -> Path:
     Raises:
         ValueError: In one line, when the problems have no solutions or the model cannot be had.
     """
-    envs = reasonenv.make(settings.env, num_envs=1, **json.loads(settings.env_options))
+    _check(settings)
+    envs = reasonenv.make(
+        settings.env, num_envs=1, **environment_options(settings.env_options, None)
+    )
+    _solution(envs.problems[0])
     folder = settings.output_dir
     if settings.model == "tiny":
         tiny.write(folder, corpus(envs), settings.seed)
@@ -129,26 +129,43 @@ def warm_start(settings: WarmStart) -> Path:
     return folder
 
 
+def _check(settings: WarmStart) -> None:
+    for name in ("num_steps", "batch_size", "num_problems"):
+        if getattr(settings, name) < 1:
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} is {getattr(settings, name)}: give at least 1")
+    if settings.seed < 0:
+        raise ValueError(f"--seed is {settings.seed}: give at least 0")
+
+
+def _solution(problem: Problem) -> str:
+    if problem.solution is None:
+        raise ValueError(
+            f"problem {problem.id} has no worked solution: choose an environment that gives "
+            "them, such as Figures-v0"
+        )
+    return problem.solution
+
+
 def corpus(envs: Any, count: int = 2000) -> list[str]:
     """Words that the tiny tokenizer shall know: instructions, questions, solutions."""
     prompts = [f"{p.system} {p.template}" for p in PROMPTS.values()]
-    problems = (envs.problems[index] for index in range(count))
+    problems = (envs.problems[index] for index in range(min(count, len(envs.problems))))
     return ["system user assistant", *prompts] * 20 + [
         f"{p.question} {p.solution}" for p in problems
     ]
 
 
-def tiny_model(seed: int) -> Path:
-    """The tiny model after its warm start: made once for each seed, then found in the cache.
+def tiny_model(settings: WarmStart) -> Path:
+    """The tiny model after a warm start: made once for each recipe and seed, then in the cache.
 
     The cache is `$REASONENV_CACHE`, by default `~/.cache/reasonenv`. Of several processes that ask
-    at once, one makes the model and the others wait.
+    at once, one makes the model and the others wait; a kill leaves no half of it.
     """
-    settings = WarmStart(seed=seed)
     cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
     recipe = {**asdict(settings), "output_dir": "", "format": tiny.FORMAT}
     digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
-    folder = Path(cache) / f"tiny-{digest}-seed{seed}"
+    folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):
         if not folder.exists():
@@ -158,9 +175,9 @@ def tiny_model(seed: int) -> Path:
     return folder
 
 
-def main() -> None:
-    """The command line."""
-    settings = parse(WarmStart, "agents.sft")
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line; `arguments` are those of this process unless given."""
+    settings = parse(WarmStart, "agents.sft", arguments)
     with errors_in_one_line():
         print(f"wrote {warm_start(settings)}")
 
