@@ -16,6 +16,7 @@ from transformers import (
     Qwen2_5_VLForConditionalGeneration,
 )
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+from transformers.utils import logging
 
 SPECIAL = (
     "<|endoftext|>",
@@ -139,6 +140,7 @@ def write(folder: Path, corpus: list[str], seed: int) -> None:
         corpus: Texts whose words the tokenizer shall know.
         seed: Of the random weights.
     """
+    logging.disable_progress_bar()
     tokens = tokenizer(corpus)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
