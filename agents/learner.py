@@ -109,9 +109,14 @@ class Learner(ABC):
             reward: Of this rank, one row a prompt.
             passes: Minibatches, microbatches, epochs.
             reference: Needed when `uses_reference`.
+
+        Raises:
+            ValueError: In one line, when it is missing, or a minibatch would not be whole groups.
         """
-        size = passes.minibatch_size // engine.num_ranks
-        if size % reward.shape[1] or len(responses) % size:
+        if self.uses_reference and reference is None:
+            raise ValueError(f"{type(self).__name__} with a reference constraint needs a reference")
+        size, rest = divmod(passes.minibatch_size, engine.num_ranks)
+        if rest or size < 1 or size % reward.shape[1] or len(responses) % size:
             raise ValueError(
                 f"minibatch_size {passes.minibatch_size} must hold whole groups of "
                 f"{reward.shape[1]} on each of {engine.num_ranks} ranks and divide the "

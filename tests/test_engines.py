@@ -242,6 +242,13 @@ def test_a_checkpoint_of_another_model_is_refused_in_one_line(engine, kind, tmp_
         engine.load(tmp_path / "checkpoint")
 
 
+def test_a_checkpoint_of_another_engine_is_refused_in_one_line(engine, kind, folder, tmp_path):
+    other = "deepspeed-0" if kind == "torch" else "torch"
+    tiny_engines.build(other, folder).save(tmp_path)
+    with pytest.raises(ValueError, match=r"^the checkpoint [^\n]* another engine saved it$"):
+        engine.load(tmp_path)
+
+
 def test_weights_are_named_as_by_the_model_and_whole(engine, folder):
     expected = tiny_engines.pristine(folder)[0].state_dict()
     weights = dict(engine.weights())

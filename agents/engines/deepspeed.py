@@ -12,7 +12,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 
 from agents.engines.chat import Chat
-from agents.engines.load import save
+from agents.engines.load import find, save
 from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.rollout import PerToken, Responses
@@ -106,12 +106,13 @@ class DeepSpeedEngine:
         """See `TrainEngine`.
 
         Raises:
-            ValueError: In one line, when the checkpoint is of another model or number of ranks.
+            ValueError: In one line, when it is of another engine, model or number of ranks.
         """
         from deepspeed.runtime.zero.utils import ZeRORuntimeException
 
+        path = find(folder, STATE)
         try:
-            self.engine.load_checkpoint(str(folder / STATE), STATE)
+            self.engine.load_checkpoint(str(path), STATE)
         except (AssertionError, OSError, RuntimeError, ValueError, ZeRORuntimeException) as error:
             raise ValueError(
                 f"the checkpoint {folder} does not fit this run: {_line(error)}"

@@ -82,6 +82,23 @@ def load_weights(model: Any, folder: Path) -> None:
         raise ValueError(f"the checkpoint {folder} does not fit this model: {reason}") from error
 
 
+def find(folder: Path, name: str) -> Path:
+    """What an engine saved beside the model.
+
+    Args:
+        folder: A checkpoint.
+        name: Of the engine's own file or folder in it.
+
+    Raises:
+        ValueError: In one line, when it is not there.
+    """
+    if not (folder / name).exists():
+        raise ValueError(
+            f"the checkpoint {folder} holds no {name}: it is incomplete, or another engine saved it"
+        )
+    return folder / name
+
+
 def save(
     folder: Path, model: Any, chat: Chat, weights: dict[str, torch.Tensor] | None = None
 ) -> None:

@@ -7,10 +7,13 @@ import torch
 from torch import Tensor
 
 from agents.engines.chat import Chat
-from agents.engines.load import load_weights, save
+from agents.engines.load import find, load_weights, save
 from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.rollout import PerToken, Responses
+
+STATE = "optimizer.pt"
+"""File within a checkpoint, with all that is not the model."""
 
 
 class TorchEngine:
@@ -59,11 +62,11 @@ class TorchEngine:
         """See `TrainEngine`."""
         save(folder, self.policy.model, self.chat)
         state = {"optimizer": self.optimizer.state_dict(), "schedule": self.schedule.state_dict()}
-        torch.save(state, folder / "optimizer.pt")
+        torch.save(state, folder / STATE)
 
     def load(self, folder: Path) -> None:
         """See `TrainEngine`."""
+        state = torch.load(find(folder, STATE), weights_only=True)
         load_weights(self.policy.model, folder)
-        state = torch.load(folder / "optimizer.pt", weights_only=True)
         self.optimizer.load_state_dict(state["optimizer"])
         self.schedule.load_state_dict(state["schedule"])
