@@ -45,7 +45,7 @@ class WarmStart:
     """Further arguments of the environment as JSON; slip is how often a step of Figures errs."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, or 'tiny' for the untrained tiny model."""
-    num_steps: int = 1000
+    num_steps: int = 1200
     """Optimizer steps."""
     batch_size: int = 48
     """Solutions per step."""

@@ -3,6 +3,17 @@ from pathlib import Path
 import pytest
 
 
+def pytest_collection_modifyitems(items):
+    marked = [item for item in items if "gpu" in item.keywords]
+    if not marked:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     folder = Path(__file__).resolve().parents[2] / "shared"
