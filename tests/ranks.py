@@ -80,8 +80,10 @@ def resume(folder, stage, checkpoint) -> bool:
 def findings(folder: Path, empty: Path) -> dict:
     """All comparisons; the same on every rank, or the ranks have parted."""
     images, mixed = (0, 1, 3, 2), (0, 2, 0, 1)  # rank 0 of `mixed` sees no image at all
-    found = {f"{stage} with mixed ranks": compare(folder, stage, LEARNERS["prompt_mean"], mixed)
-             for stage in STAGES}
+    found = {
+        f"{stage} with mixed ranks": compare(folder, stage, LEARNERS["prompt_mean"], mixed)
+        for stage in STAGES
+    }
     for name, learner in LEARNERS.items():
         found[f"{name}"] = compare(folder, "deepspeed-1", learner, images)
     found["two minibatches"] = compare(

@@ -1,18 +1,14 @@
-"""The contract of engines, one suite for all; and of the sampler that shares their weights."""
-
-import sys
+"""The contract of training engines: one suite for all, on the same tiny model."""
 
 import numpy as np
 import pytest
 import tiny_engines
 import torch
-from tiny_engines import ADAMW, KINDS, RATE, difference, respond, vector
+from tiny_engines import KINDS, RATE, difference, respond, vector
 
 from agents.cpgd import CPGD
-from agents.engines import RolloutEngine, TrainEngine
-from agents.engines.deepspeed import complete
+from agents.engines import TrainEngine
 from agents.engines.load import load
-from agents.engines.optimizer import Optimization
 from agents.learner import Passes
 from agents.reductions import prompt_mean, sequence_mean, token_mean
 
@@ -38,11 +34,6 @@ def engine(kind, folder):
 @pytest.fixture
 def descent(kind, folder):
     return tiny_engines.descent(kind, folder)
-
-
-@pytest.fixture
-def torch_engine(folder):
-    return tiny_engines.build("torch", folder)
 
 
 def responses_of(engine, lengths=(9, 1, 4, 6, 2, 7), group_size=2):
@@ -192,8 +183,11 @@ def test_a_forward_pass_without_gradients_changes_nothing(kind, folder):
 
 @pytest.mark.parametrize(
     ("kind", "reduction"),
-    [*(("torch", reduction) for reduction in (sequence_mean, token_mean))]
-    + [*((kind, prompt_mean) for kind in KINDS)],
+    [
+        ("torch", sequence_mean),
+        ("torch", token_mean),
+        *((kind, prompt_mean) for kind in KINDS),
+    ],
 )
 def test_microbatches_do_not_change_an_update(kind, folder, reduction):
     steps, losses = [], []
@@ -273,105 +267,3 @@ def test_the_sampler_samples_from_the_weights_as_trained(engine):
         ascend(engine, before)
     sampler.load_weights(engine.weights())
     assert sampler.generate(prompts, seed=(1,)).texts != before.texts
-
-
-@pytest.fixture
-def sampler(torch_engine):
-    return tiny_engines.sampler(torch_engine)
-
-
-def test_the_sampler_is_a_rollout_engine(sampler):
-    assert isinstance(sampler, RolloutEngine)
-
-
-def test_sampling_is_a_pure_function_of_weights_prompts_and_seed(sampler):
-    prompts = sampler.encode(tiny_engines.observations(group_size=3))
-    first = sampler.generate(prompts, seed=(1, 2))
-    torch.manual_seed(5)
-    again = sampler.generate(prompts, seed=(1, 2))
-    assert torch.equal(again.tokens, first.tokens)
-    assert torch.equal(again.sampler_log_prob, first.sampler_log_prob)
-    assert sampler.generate(prompts, seed=(2, 1)).texts != first.texts
-
-
-def test_sampling_leaves_the_global_generator_alone(sampler):
-    prompts = sampler.encode(tiny_engines.observations())
-    state = torch.get_rng_state()
-    sampler.generate(prompts, seed=(1,))
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_each_response_is_announced_once_with_its_text(sampler):
-    prompts = sampler.encode(tiny_engines.observations(group_size=8))
-    announced = []
-    responses = sampler.generate(prompts, (3,), lambda *message: announced.append(message))
-    assert sorted(announced) == list(enumerate(responses.texts))
-
-
-def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
-    prompts = sampler.encode(tiny_engines.observations(group_size=40))
-    responses = sampler.generate(prompts, seed=(4,))
-    last = responses.tokens[torch.arange(len(responses)), responses.lengths - 1]
-    ends = torch.isin(last, torch.tensor(sampler.chat.eos))
-    assert torch.equal(responses.finished, ends)
-    assert 0 < ends.sum() < len(ends)
-    assert (responses.lengths[~ends] == sampler.max_response_length).all()
-
-
-def test_banned_tokens_are_never_sampled(folder):
-    engine = tiny_engines.build("torch", folder, temperature=100.0)
-    prompts = engine.chat.encode(tiny_engines.observations(group_size=100))
-    responses = tiny_engines.sampler(engine).generate(prompts, seed=(0,))
-    sampled = set(responses.tokens[responses.mask].tolist())
-    assert not sampled & set(engine.chat.banned)
-    assert len(sampled) > 0.9 * (engine.policy.model.config.get_text_config().vocab_size - 10)
-
-
-def test_the_prompts_of_a_group_are_one_object(sampler):
-    prompts = sampler.encode(tiny_engines.observations(group_size=2))
-    assert prompts[0] is prompts[1]
-    assert prompts[1] is not prompts[2]
-
-
-def test_deepspeed_is_asked_for_in_one_line(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "deepspeed", None)
-    with pytest.raises(ValueError, match=r"^DeepSpeed cannot[^\n]*pip install deepspeed[^\n]*$"):
-        tiny_engines.build("deepspeed-0", folder)
-
-
-def test_a_bad_configuration_of_deepspeed_is_refused_in_one_line(folder):
-    with pytest.raises(ValueError, match=r"^DeepSpeed refuses its configuration[^\n]*$"):
-        tiny_engines.build("deepspeed-0", folder, config={"zero_optimization": {"stage": 7}})
-
-
-def test_a_silent_configuration_means_bf16_and_stage_1_on_gpus():
-    settings = complete({}, Optimization(1e-6, 100), cuda=True)
-    assert settings["bf16"]["enabled"]
-    assert settings["zero_optimization"]["stage"] == 1
-    assert settings["data_types"]["grad_accum_dtype"] == "fp32"
-    assert settings["gradient_clipping"] == 1.0
-    assert settings["optimizer"]["params"]["lr"] == 1e-6
-
-
-def test_a_silent_configuration_means_fp32_without_zero_on_cpus():
-    settings = complete({}, ADAMW, cuda=False)
-    assert not settings["bf16"]["enabled"]
-    assert settings["zero_optimization"]["stage"] == 0
-
-
-def test_what_the_user_configures_stays_and_auto_is_filled_in():
-    given = {
-        "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "overlap_comm": False},
-        "optimizer": {"type": "SGD", "params": {"lr": 2.0}},
-        "gradient_clipping": "auto",
-        "bf16": {"enabled": "auto"},
-        "train_batch_size": 64,
-        "wall_clock_breakdown": True,
-    }
-    settings = complete(given, ADAMW, cuda=True)
-    assert settings["zero_optimization"] == {"stage": 3, "overlap_comm": False}
-    assert settings["optimizer"] == given["optimizer"]
-    assert settings["gradient_clipping"] == ADAMW.max_grad_norm
-    assert settings["bf16"] == {"enabled": True}
-    assert "train_batch_size" not in settings
-    assert settings["wall_clock_breakdown"]

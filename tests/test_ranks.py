@@ -28,7 +28,11 @@ def found(folders):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS.parent)}
     done = subprocess.run(
         [*torchrun, "--nproc-per-node", "2", *script],
-        env=environment, capture_output=True, text=True, timeout=300, check=False,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads((folders[1] / f"rank-{rank}.json").read_text()) for rank in range(2)]
@@ -40,8 +44,13 @@ def test_both_ranks_find_the_same(found):
 
 @pytest.mark.parametrize(
     "case",
-    [*(f"{stage} with mixed ranks" for stage in tiny_engines.STAGES)]
-    + ["prompt_mean", "sequence_mean", "token_mean", "two minibatches"],
+    [
+        *(f"{stage} with mixed ranks" for stage in tiny_engines.STAGES),
+        "prompt_mean",
+        "sequence_mean",
+        "token_mean",
+        "two minibatches",
+    ],
 )
 def test_two_ranks_take_the_step_of_one(found, case):
     result = found[0][case]

@@ -22,7 +22,8 @@ from agents.rollout import Prompt, Responses
 
 gc.freeze()  # DeepSpeed collects garbage often, and what was imported is none
 
-STAGES = {f"deepspeed-{stage}": stage for stage in range(4)}
+STAGES = {f"deepspeed-{stage}": {"stage": stage} for stage in range(4)}
+STAGES["deepspeed-3"]["stage3_param_persistence_threshold"] = 0  # else all are small enough to stay
 KINDS = ("torch", *STAGES)
 ADAMW = Optimization(1e-3, total_steps=10, warmup_steps=2)
 RATE = 1024.0
@@ -47,9 +48,7 @@ def build(kind: str, folder: Path, optimization=ADAMW, temperature=1.0, config=N
     parts = policy, chat, Sampling(temperature, chat.banned), optimization
     if kind == "torch":
         return TorchEngine(*parts)
-    return DeepSpeedEngine(
-        *parts, {"zero_optimization": {"stage": STAGES[kind]}} | (config or {})
-    )
+    return DeepSpeedEngine(*parts, {"zero_optimization": STAGES[kind]} | (config or {}))
 
 
 def descent(kind: str, folder: Path, rate=RATE, max_grad_norm=1e9) -> Any:

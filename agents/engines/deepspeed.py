@@ -31,6 +31,7 @@ STATE = "deepspeed"
 class DeepSpeedEngine:
     """A `TrainEngine` on each rank that torchrun started, or in one process without it.
 
+    It trains on the kind of device that the policy lies on: GPUs with NCCL, CPUs with gloo.
     With ZeRO stage 3 a rank holds only a part of each weight: whatever reads weights, sampling
     included, must then happen on all ranks alike.
     """
@@ -43,12 +44,13 @@ class DeepSpeedEngine:
         optimization: Optimization,
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        deepspeed = _import()
-        _join_ranks(deepspeed)
+        cuda = policy.device.type == "cuda"
+        deepspeed = _import(cuda)
+        _join_ranks(deepspeed, cuda)
         self.rank, self.num_ranks = distributed.get_rank(), distributed.get_world_size()
         self.policy, self.chat, self.sampling = policy.eval(), chat, sampling
         policy.always_looks = self.num_ranks > 1 and hasattr(policy.model.config, "vision_config")
-        settings = complete(config or {}, optimization, cuda=torch.cuda.is_available())
+        settings = complete(config or {}, optimization, cuda=cuda)
         self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
         if self.plain:
             settings["gradient_clipping"] = 0.0
@@ -137,7 +139,7 @@ def complete(
     Args:
         config: As in DeepSpeed's JSON.
         optimization: Of AdamW and of gradient clipping.
-        cuda: Whether there are GPUs.
+        cuda: Whether to train on GPUs.
     """
     given = _stated(config)
     zero = {"stage": 1 if cuda else 0} | given.get("zero_optimization", {})
@@ -178,10 +180,9 @@ def _is_plain(settings: Mapping[str, Any]) -> bool:
     return not half and settings["zero_optimization"]["stage"] == 0
 
 
-def _import() -> Any:
-    """The package, told which devices there are, without warnings meant for its own authors."""
-    cpu = not torch.cuda.is_available()
-    if cpu:
+def _import(cuda: bool) -> Any:
+    """The package, told which devices to use, without warnings meant for its own authors."""
+    if not cuda:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     try:
         import deepspeed
@@ -190,14 +191,14 @@ def _import() -> Any:
             f"DeepSpeed cannot be imported ({error}): pip install deepspeed, or train in one "
             "process with --engine torch"
         ) from error
-    if cpu:
+    if not cuda:
         # No search for what can be compiled, so no compiler: gloo has all collectives already.
-        deepspeed.ops.__compatible_ops__ = {}
+        deepspeed.ops.__compatible_ops__ = {}  # pyright: ignore[reportAttributeAccessIssue] - lazy
     warnings.filterwarnings("ignore", r".torch\.distributed\.\w+. is deprecated", FutureWarning)
     return deepspeed
 
 
-def _join_ranks(deepspeed: Any) -> None:
+def _join_ranks(deepspeed: Any, cuda: bool) -> None:
     """Connects the ranks that torchrun started; without it this process is the only one."""
     if distributed.is_initialized():
         return
@@ -205,7 +206,7 @@ def _join_ranks(deepspeed: Any) -> None:
         deepspeed.init_distributed()
     else:
         os.environ.setdefault("LOCAL_RANK", "0")  # DeepSpeed insists on it
-        backend = "gloo" if not torch.cuda.is_available() else "nccl"
+        backend = "nccl" if cuda else "gloo"
         store = distributed.HashStore()  # pyright: ignore[reportPrivateImportUsage] - documented
         distributed.init_process_group(backend, store=store, rank=0, world_size=1)
 

@@ -40,5 +40,5 @@ class Optimization:
 
     def schedule(self, optimizer: Optimizer) -> LambdaLR:
         """The schedule of any optimizer whose learning rate is the highest."""
-        # Of a bound method a checkpoint would hold the attributes, of a function nothing.
-        return LambdaLR(optimizer, lambda step: self.ratio(step))
+        # A checkpoint would hold the attributes of a bound method; of a function it holds nothing.
+        return LambdaLR(optimizer, lambda step: self.ratio(step))  # noqa: PLW0108 - as above

@@ -1,0 +1,34 @@
+"""DeepSpeed on the GPUs of this machine: pytest -m gpu tests/gpu."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny_engines
+import torch
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2])
+def test_every_stage_trains_saves_and_resumes_in_bf16(tmp_path, num_ranks):
+    if num_ranks > torch.cuda.device_count():
+        pytest.skip(f"needs {num_ranks} GPUs")
+    script = Path(__file__).with_name("smoke.py")
+    model = tiny_engines.write(tmp_path / "model")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node", str(num_ranks), str(script), str(model), str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": str(script.parents[2])}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads((tmp_path / "found.json").read_text())
+    for metrics in found.values():
+        assert metrics["train/grad_norm"] > 0
