@@ -1,0 +1,147 @@
+import json
+import math
+
+import pytest
+import torch
+from tiny_runs import flags, numbers, same, train
+from transformers import AutoImageProcessor, AutoModelForImageTextToText, AutoTokenizer
+
+from agents import evaluate, run
+from agents.checkpoints import latest
+from agents.cpgd import CPGD
+from agents.logs import read_lines
+
+METRICS = (
+    *("reward/mean", "reward/accuracy", "reward/format", "response/length_mean"),
+    *("response/truncated", "policy/ratio_max", "policy/ratio_min", "policy/clip_fraction"),
+    *("policy/kl_old", "policy/entropy", "train/loss", "train/grad_norm", "train/lr"),
+    *("sampler/log_prob_diff_mean", "time/rollout_s", "time/grade_s", "time/train_s"),
+    *("time/sync_s", "time/step_s", "throughput/responses_per_s", "throughput/tokens_per_s"),
+    "memory/peak_gib",
+)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory, tiny_folder):
+    """A run of three steps that is evaluated."""
+    folder = tmp_path_factory.mktemp("run") / "done"
+    train(tiny_folder, folder, num_test_problems=4)
+    return folder
+
+
+def test_every_metric_is_there_at_every_step(done):
+    rows = read_lines(done / "metrics.jsonl")
+    assert [row["step"] for row in rows] == [1, 2, 3]
+    for row in rows:
+        assert set(METRICS) | {"reward/letters"} <= row.keys()
+        assert all(math.isfinite(row[name]) for name in METRICS)
+
+
+def test_the_metrics_are_those_of_this_run(done):
+    for row in read_lines(done / "metrics.jsonl"):
+        assert row["reward/mean"] == pytest.approx(
+            0.5 * row["reward/accuracy"] + row["reward/letters"]
+        )
+        assert 0 < row["reward/letters"] < 1
+        assert 1 <= row["response/length_mean"] <= 12
+        assert row["train/grad_norm"] > 1e-4
+        assert 0 < row["policy/ratio_min"] < 1 < row["policy/ratio_max"]
+        assert row["sampler/log_prob_diff_mean"] < 1e-5
+        assert 0 < row["policy/entropy"] < math.log(1000)
+    rates = [row["train/lr"] for row in read_lines(done / "metrics.jsonl")]
+    assert 1e-3 > rates[0] > rates[1] > rates[2] > 1e-4
+
+
+def test_the_same_seed_gives_the_same_numbers_and_weights(done, tiny_folder, tmp_path):
+    train(tiny_folder, tmp_path, num_test_problems=4)
+    assert numbers(tmp_path) == numbers(done)
+    assert same(tmp_path, done)
+    name = "evaluations.jsonl"
+    assert (tmp_path / name).read_bytes() == (done / name).read_bytes()
+
+
+def test_another_seed_gives_other_numbers(done, tiny_folder, tmp_path):
+    train(tiny_folder, tmp_path, seed=1, num_steps=1)
+    assert numbers(tmp_path)[0]["reward/mean"] != numbers(done)[0]["reward/mean"]
+
+
+def test_the_record_of_a_run_repeats_it(done, tmp_path):
+    record = json.loads((done / "run.json").read_text())
+    assert record["versions"].keys() >= {"torch", "transformers", "python"}
+    settings = record["settings"]
+    assert settings["algorithm"] == "CPGD"
+    words = flags(**settings["run"] | settings["learner"] | {"output_dir": tmp_path})
+    run.main(CPGD, words)
+    assert numbers(tmp_path) == numbers(done)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_the_size_of_a_microbatch_does_not_change_the_first_step(done, tiny_folder, tmp_path, size):
+    train(tiny_folder, tmp_path, microbatch_size=size)
+    row, whole = numbers(tmp_path)[0], numbers(done)[0]
+    assert row["train/loss"] == pytest.approx(whole["train/loss"], rel=1e-5, abs=1e-7)
+    assert row["train/grad_norm"] == pytest.approx(whole["train/grad_norm"], rel=1e-5)
+
+
+def test_rollouts_are_kept_with_their_images(done):
+    rows = read_lines(done / "rollouts" / "step-1.jsonl")
+    assert len(rows) == 8
+    assert {"question", "response", "reward", "reference", "status"} <= rows[0].keys()
+    assert all((done / "rollouts" / name).is_file() for row in rows for name in row["images"])
+    assert {len(row["images"]) for row in rows} == {1}
+
+
+def test_a_run_is_evaluated_before_its_first_step_and_after_its_last(done):
+    rows = read_lines(done / "evaluations.jsonl")
+    assert [(row["step"], row["split"]) for row in rows] == [(0, "test"), (3, "test")]
+    assert all(row["num_problems"] == 4 and 0 <= row["accuracy"] <= 1 for row in rows)
+
+
+def test_a_run_is_evaluated_in_between_when_asked(tiny_folder, tmp_path):
+    train(tiny_folder, tmp_path, num_test_problems=2, evaluate_every=2)
+    assert [row["step"] for row in read_lines(tmp_path / "evaluations.jsonl")] == [0, 2, 3]
+
+
+def test_only_the_newest_checkpoints_are_kept(tiny_folder, tmp_path):
+    train(tiny_folder, tmp_path, save_every=1, keep_checkpoints=2)
+    assert {path.name for path in (tmp_path / "checkpoints").iterdir()} == {"step-2", "step-3"}
+
+
+def test_a_checkpoint_is_a_model_for_transformers(done, tiny_folder):
+    checkpoint = latest(done)
+    assert AutoTokenizer.from_pretrained(checkpoint).chat_template
+    assert AutoImageProcessor.from_pretrained(checkpoint).size["longest_edge"] == 8 * 28 * 28
+    after = AutoModelForImageTextToText.from_pretrained(checkpoint).state_dict()
+    before = AutoModelForImageTextToText.from_pretrained(tiny_folder).state_dict()
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert any("visual" in name for name in moved)
+    assert any("language_model" in name for name in moved)
+
+
+def test_a_checkpoint_can_be_evaluated(done, tmp_path, capsys):
+    output = tmp_path / "responses.jsonl"
+    settings = {"env": "Letters-v0", "num_problems": 3, "max_response_length": 8}
+    evaluate.main(flags(model=latest(done), output=output, **settings))
+    assert "test accuracy" in capsys.readouterr().out
+    assert [row["id"] for row in read_lines(output)] == ["test/0", "test/1", "test/2"]
+
+
+def test_responses_of_more_than_one_epoch_leave_the_old_policy(tiny_folder, tmp_path):
+    rows = train(tiny_folder, tmp_path, epochs=2, num_steps=1, minibatch_size=16)
+    assert rows[0]["policy/ratio_max"] > 1.001
+
+
+def test_real_problems_with_their_images_are_trained_on(tiny_folder, shared, tmp_path, capsys):
+    rows = train(
+        tiny_folder,
+        tmp_path,
+        env="MMK12-v0",
+        data=shared / "data" / "mmk12",
+        num_steps=2,
+        num_test_problems=4,
+    )
+    assert len(rows) == 2
+    (question, *_) = read_lines(tmp_path / "rollouts" / "step-1.jsonl")
+    assert question["images"]
+    assert "no evaluation on test" in capsys.readouterr().err
+    assert not (tmp_path / "evaluations.jsonl").exists()
