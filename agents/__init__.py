@@ -3,3 +3,9 @@
 Each algorithm is a module that runs: `python -m agents.cpgd --help`. Nothing is imported here, so
 that running a module never imports it twice.
 """
+
+import os
+
+# Threads that wait for each other shall sleep, not spin: on a laptop that does something else
+# beside, spinning makes a step ten times as slow. Read once, when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
