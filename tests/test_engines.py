@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tiny_engines
 import torch
-from tiny_engines import KINDS, RATE, difference, respond, vector
+from tiny_engines import ADAMW, KINDS, RATE, difference, respond, vector
 
 from agents.cpgd import CPGD
 from agents.engines import TrainEngine
@@ -151,6 +151,12 @@ def test_the_gradient_is_clipped_and_its_norm_told_before(kind, folder):
     assert metrics["train/grad_norm"] > 1
     assert metrics["train/lr"] == RATE
     assert step == pytest.approx(0.25 * RATE, rel=1e-4)
+
+
+def test_the_learning_rate_follows_its_schedule(engine):
+    responses = responses_of(engine).rows(0, 2)
+    rates = [ascend(engine, responses)["train/lr"] for _ in range(4)]
+    assert rates == pytest.approx([ADAMW.learning_rate * ADAMW.ratio(step) for step in range(4)])
 
 
 def test_a_gradient_that_is_not_finite_moves_nothing(engine):
