@@ -18,7 +18,7 @@ from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.logs import line
 from agents.settings import environment_options
-from agents.sft import WarmStart, tiny_model
+from agents.sft import recipe, tiny_model
 
 BATCH = 256
 """Responses that are sampled and graded at a time."""
@@ -215,9 +215,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _sampler(settings: Evaluate) -> RolloutEngine:
-    tiny = settings.model == "tiny"
-    folder = tiny_model(WarmStart(seed=settings.seed)) if tiny else settings.model
-    model, chat = load(str(folder), *place())
+    folder = settings.model
+    if folder == "tiny":
+        folder = str(tiny_model(recipe(settings.env, settings.env_options, settings.seed)))
+    model, chat = load(folder, *place())
     sampling = Sampling(settings.temperature, chat.banned)
     return TransformersSampler(Policy(model), chat, sampling, settings.max_response_length)
 

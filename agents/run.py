@@ -19,12 +19,12 @@ from agents.command_line import errors_in_one_line, parse_run
 from agents.engines.build import Engines, build, ranks
 from agents.evaluate import Evaluate, evaluate
 from agents.interrupt import Interrupt
-from agents.learner import Learner, Passes, Reference
+from agents.learner import Learner, Passes
 from agents.logs import RunLog, plain
 from agents.provenance import write_run
 from agents.rollout import Responses
 from agents.settings import Run, check, environment_options
-from agents.sft import WarmStart, tiny_model
+from agents.sft import recipe, tiny_model
 from reasonenv.registration import find
 
 L = TypeVar("L", bound=Learner)
@@ -41,7 +41,6 @@ class Job:
     folder: Path
     envs: Any
     engines: Engines
-    reference: Reference | None
     splits: tuple[str, ...]
     """Those to evaluate on."""
     step: int = 0
@@ -70,7 +69,7 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
             observations, rewards, _, _, infos = job.envs.step(responses.texts)
         with clock("train"):
             reward = torch.as_tensor(rewards, dtype=torch.float32).view(-1, run.group_size)
-            metrics = job.learner.update(engine, responses, reward, passes, job.reference)
+            metrics = job.learner.update(engine, responses, reward, passes, job.engines.reference)
         with clock("sync"):
             sampler.load_weights(engine.weights())
         metrics |= reward_metrics(job, rewards, infos) | clock.metrics(job, responses)
@@ -218,13 +217,14 @@ def prepare(run: Run, learner: Learner) -> Job:
     folder = run.folder(type(learner).__name__)
     found = checkpoints.start(folder, plain(settings(run, learner)), run.resume)
     envs, splits = make_envs(run)
-    warm = WarmStart(seed=run.seed)
-    engines = build(run, tiny_model(warm) if run.model == "tiny" else run.model)
+    warm = recipe(run.env, run.env_options, run.seed)
+    engines = build(
+        run, tiny_model(warm) if run.model == "tiny" else run.model, learner.uses_reference
+    )
     # A model that cannot read these problems is found out here, not in the first step.
     posed, _ = envs.reset(options={"indices": [0]})
     engines.sampler.encode({name: rows[:1] for name, rows in posed.items()})
-    reference = engines.reference() if learner.uses_reference else None
-    job = Job(run, learner, folder, envs, engines, reference, splits)
+    job = Job(run, learner, folder, envs, engines, splits)
     if found:
         job.step = checkpoints.read_state(found, identity(job))["step"]
         engines.train.load(found)

@@ -112,7 +112,16 @@ def defaults(env: str | None = None, model: str | None = None) -> Run:
     """
     known = find(env or Run.env)
     run = Run(env=known.id, model=model or known.model)
-    return run if run.model == "tiny" else replace(run, **PAPER)
+    return run if run.model == "tiny" or _is_tiny(Path(run.model)) else replace(run, **PAPER)
+
+
+def _is_tiny(folder: Path) -> bool:
+    """Whether a folder holds a model of the tiny one's kind, such as one of its checkpoints."""
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+        return config.get("text_config", config)["hidden_size"] <= 256
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False  # what is wrong with it is said where it is loaded
 
 
 def check(run: Run) -> None:

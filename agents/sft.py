@@ -156,6 +156,19 @@ def corpus(envs: Any, count: int = 2000) -> list[str]:
     ]
 
 
+def recipe(env: str, env_options: str, seed: int) -> WarmStart:
+    """The warm start of the tiny model for a run: on Figures like the run's, else on the default.
+
+    Args:
+        env: Environment of the run.
+        env_options: Its arguments as JSON, such as '{"level": 2}'.
+        seed: Of the run.
+    """
+    slips = json.loads(WarmStart.env_options)
+    options = json.loads(env_options) if env == WarmStart.env else {}
+    return WarmStart(seed=seed, env_options=json.dumps({**options, **slips}))
+
+
 def tiny_model(settings: WarmStart) -> Path:
     """The tiny model after a warm start: made once for each recipe and seed, then in the cache.
 
@@ -163,8 +176,8 @@ def tiny_model(settings: WarmStart) -> Path:
     at once, one makes the model and the others wait; a kill leaves no half of it.
     """
     cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
-    recipe = {**asdict(settings), "output_dir": "", "format": tiny.FORMAT}
-    digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
+    made_of = {**asdict(settings), "output_dir": "", "format": tiny.FORMAT}
+    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:12]
     folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_suffix(".lock")):

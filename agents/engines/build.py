@@ -27,20 +27,17 @@ class Engines:
     train: TrainEngine
     sampler: RolloutEngine
     policy: Policy
-    sampling: Sampling
-
-    def reference(self) -> Reference:
-        """Log-probabilities under the policy as it is now, whatever becomes of it."""
-        frozen = copy.deepcopy(self.policy).requires_grad_(False).eval()
-        return torch.no_grad()(lambda responses: frozen(responses, self.sampling)[0])
+    reference: Reference | None
+    """The base model, whatever becomes of the policy; None where no learner asks for it."""
 
 
-def build(run: Run, folder: str | Path) -> Engines:
+def build(run: Run, folder: str | Path, uses_reference: bool) -> Engines:
     """The engines that a run asks for, holding the model in `folder`.
 
     Args:
         run: Resolved settings.
         folder: Folder or hub name of the base model.
+        uses_reference: Whether the learner compares the policy to the base model.
 
     Raises:
         ValueError: In one line, when the model, the device or the engine cannot be had.
@@ -51,6 +48,8 @@ def build(run: Run, folder: str | Path) -> Engines:
     check_size(str(folder), device)
     model, chat = load(str(folder), device, dtype, run.max_pixels)
     policy = Policy(model)
+    # Copied before DeepSpeed takes the weights apart.
+    base = copy.deepcopy(policy) if uses_reference else None
     sampling = Sampling(run.temperature, chat.banned)
     optimization = Optimization(run.learning_rate, run.optimizer_steps())
     parts = (policy, chat, sampling, optimization)
@@ -58,7 +57,12 @@ def build(run: Run, folder: str | Path) -> Engines:
     sampler = TransformersSampler(
         policy, chat, sampling, run.max_response_length, run.sampler_batch_size
     )
-    return Engines(engine, sampler, policy, sampling)
+    return Engines(engine, sampler, policy, base and _reference(base, sampling))
+
+
+def _reference(base: Policy, sampling: Sampling) -> Reference:
+    base.requires_grad_(False).eval()
+    return torch.no_grad()(lambda responses: base(responses, sampling)[0])
 
 
 def uses_deepspeed(run: Run) -> bool:
@@ -82,6 +86,12 @@ def _deepspeed(
 ) -> TrainEngine:
     from agents.engines.deepspeed import DeepSpeedEngine
 
+    stage = (config or {}).get("zero_optimization", {}).get("stage", 0)
+    if stage == 3 and ranks()[1] > 1:
+        raise ValueError(
+            "ZeRO stage 3 shares the weights out over the ranks, and each rank samples on its own: "
+            "use stage 1 or 2"
+        )
     return DeepSpeedEngine(policy, chat, sampling, optimization, config)
 
 
