@@ -165,7 +165,7 @@ def recipe(env: str, env_options: str, seed: int) -> WarmStart:
         seed: Of the run.
     """
     slips = json.loads(WarmStart.env_options)
-    options = json.loads(env_options) if env == WarmStart.env else {}
+    options = environment_options(env_options, None) if env == WarmStart.env else {}
     return WarmStart(seed=seed, env_options=json.dumps({**options, **slips}))
 
 

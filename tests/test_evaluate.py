@@ -120,6 +120,10 @@ def test_temperature_zero_is_greedy(tiny_folder, tmp_path):
         ({"env": "Letter-v0"}, "did you mean Letters-v0?"),
         ({"split": "val"}, "has no split 'val': there are train, test"),
         ({"env_options": "{"}, "--env-options '{' is no JSON"),
+        (
+            {"env": "Figures-v0", "env_options": "{", "model": "tiny"},
+            "--env-options '{' is no JSON",
+        ),
         ({"num_problems": 0}, "--num-problems is 0: give at least 1"),
         ({"num_samples": BATCH + 1}, "257 must be at most 256 or a multiple of it"),
         ({"temperature": -1}, "--temperature -1.0"),

@@ -25,6 +25,11 @@ def test_the_tiny_model_brings_its_own_numbers_to_any_environment():
     assert defaults("Figures-v0", "some/folder").learning_rate == PAPER["learning_rate"]
 
 
+def test_a_folder_with_a_tiny_model_brings_the_numbers_of_the_tiny_model(tiny_folder):
+    run = defaults("MMK12-v0", str(tiny_folder))
+    assert run == replace(Run(), env="MMK12-v0", model=str(tiny_folder))
+
+
 def test_an_unknown_environment_is_told_the_nearest():
     with pytest.raises(gymnasium.error.NameNotFound, match="did you mean MMK12-v0"):
         defaults("MMK-v0")

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from agents.engines.load import load
 from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
-from agents.sft import Lessons, WarmStart, corpus, learn, tiny_model, warm_start
+from agents.sft import Lessons, WarmStart, corpus, learn, recipe, tiny_model, warm_start
 
 FEW = WarmStart(num_steps=2, batch_size=4, num_problems=4)
 
@@ -112,9 +113,15 @@ def test_the_tiny_model_is_made_once_for_each_recipe_and_seed(cache):
     load(str(first), torch.device("cpu"), torch.float32)
 
 
+def test_a_run_on_figures_warms_up_on_figures_of_its_level():
+    options = json.loads(recipe("Figures-v0", '{"level": 2}', seed=3).env_options)
+    assert options == json.loads(WarmStart().env_options) | {"level": 2}
+    assert recipe("Letters-v0", '{"size": 2}', seed=3) == WarmStart(seed=3)
+
+
 def test_a_kill_in_the_middle_leaves_no_half_model_in_the_cache(cache):
-    recipe = replace(FEW, num_steps=40)
-    code = f"from agents.sft import *; from pathlib import *; tiny_model({recipe})"
+    settings = replace(FEW, num_steps=40)
+    code = f"from agents.sft import *; from pathlib import *; tiny_model({settings})"
     child = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not list(cache.glob(".*.tmp/model.safetensors")) and time.monotonic() < deadline:
@@ -123,7 +130,7 @@ def test_a_kill_in_the_middle_leaves_no_half_model_in_the_cache(cache):
     child.wait()
     assert list(cache.glob(".*.tmp"))
     assert not list(cache.glob("tiny-*/"))
-    load(str(tiny_model(recipe)), torch.device("cpu"), torch.float32)
+    load(str(tiny_model(settings)), torch.device("cpu"), torch.float32)
     assert not list(cache.glob(".*.tmp"))
 
 
