@@ -6,6 +6,6 @@ that running a module never imports it twice.
 
 import os
 
-# Threads that wait for each other shall sleep, not spin: on a laptop that does something else
+# Threads that wait for each other shall soon sleep, not spin: on a laptop that does something else
 # beside, spinning makes a step ten times as slow. Read once, when torch is loaded.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")

@@ -24,7 +24,7 @@ class Run:
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, or 'tiny'; the default is the environment's."""
-    num_steps: int = 200
+    num_steps: int = 150
     """Rollouts, each followed by an update."""
     num_prompts: int = 32
     """Prompts of a rollout, over all ranks."""

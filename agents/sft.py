@@ -165,8 +165,9 @@ def recipe(env: str, env_options: str, seed: int) -> WarmStart:
         seed: Of the run.
     """
     slips = json.loads(WarmStart.env_options)
-    options = environment_options(env_options, None) if env == WarmStart.env else {}
-    return WarmStart(seed=seed, env_options=json.dumps({**options, **slips}))
+    given = environment_options(env_options, None) if env == WarmStart.env else {}
+    kept = {name: given[name] for name in ("level", "families", "scale") if name in given}
+    return WarmStart(seed=seed, env_options=json.dumps({**kept, **slips}))
 
 
 def tiny_model(settings: WarmStart) -> Path:

@@ -6,7 +6,7 @@ import torch
 
 from agents.engines.load import load
 from agents.engines.model import Policy, Sampling
-from agents.engines.transformers import TransformersSampler
+from agents.engines.transformers import TransformersSampler, draw
 
 LENGTH = 20
 
@@ -68,3 +68,12 @@ def test_ten_thousand_tokens_hold_no_place_of_an_image(tiny_folder):
     assert ended.any()
     assert torch.equal(ended, responses.finished)
     assert (ended | (responses.lengths == 50)).all()
+
+
+def test_draws_follow_the_probabilities_and_never_take_what_has_none():
+    probability = torch.tensor([[0.0, 0.2, 0.0, 0.5, 0.3, 0.0]]).expand(100_000, -1)
+    drawn = draw(probability, torch.Generator().manual_seed(0))
+    share = torch.bincount(drawn, minlength=6) / len(drawn)
+    assert share[[0, 2, 5]].eq(0).all()
+    # Four standard errors of a share of a half.
+    torch.testing.assert_close(share, probability[0], rtol=0, atol=4 * 0.5 / len(drawn) ** 0.5)

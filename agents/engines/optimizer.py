@@ -35,7 +35,9 @@ class Optimization:
     def build(self, parameters: Iterable[Parameter]) -> tuple[AdamW, LambdaLR]:
         """The optimizer and its schedule over the parameters that train."""
         trained = [parameter for parameter in parameters if parameter.requires_grad]
-        adamw = AdamW(trained, self.learning_rate, self.betas, weight_decay=self.weight_decay)
+        adamw = AdamW(
+            trained, self.learning_rate, self.betas, weight_decay=self.weight_decay, fused=True
+        )
         return adamw, self.schedule(adamw)
 
     def schedule(self, optimizer: Optimizer) -> LambdaLR:

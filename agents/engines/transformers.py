@@ -160,7 +160,7 @@ class _Decoding:
         if sampling.temperature == 0:
             token = log_prob.argmax(-1)
         else:
-            token = torch.multinomial(log_prob.exp(), 1, generator=self.generator)[:, 0]
+            token = draw(log_prob.exp(), self.generator)
         chosen = log_prob.gather(-1, token[:, None])[:, 0].tolist()
         for row, value in zip(alive, chosen, strict=True):
             if not self._done(row):
@@ -184,3 +184,15 @@ class _Decoding:
 
     def _done(self, row: int) -> bool:
         return bool(self.tokens[row]) and self.tokens[row][-1] in self.sampler.chat.eos
+
+
+def draw(probability: Tensor, generator: torch.Generator) -> Tensor:
+    """One index `[n]` from each row of probabilities `[n v]`; never one of probability 0.
+
+    By inverting the distribution function: one random number a row, where `torch.multinomial`
+    needs one for each entry, which takes a quarter of a tiny model's sampling.
+    """
+    reached = probability.double().cumsum(-1)
+    device, count = probability.device, len(probability)
+    uniform = torch.rand(count, 1, dtype=torch.float64, device=device, generator=generator)
+    return torch.searchsorted(reached, uniform * reached[:, -1:], right=True)[:, 0]
