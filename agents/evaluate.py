@@ -100,11 +100,12 @@ def evaluate(
     """
     _check(settings)
     group = min(BATCH, settings.num_samples)
+    places = min(BATCH // group, settings.num_problems)
     options: dict[str, Any] = environment_options(settings.env_options, settings.data)
     options["split"] = settings.split
     envs = reasonenv.make(
         settings.env,
-        num_envs=BATCH // group * group,
+        num_envs=places * group,
         group_size=group,
         **options,
     )
@@ -113,7 +114,7 @@ def evaluate(
         count = min(settings.num_problems, len(envs.problems))
         total = count * settings.num_samples
         with tqdm(total=total, desc=settings.split, disable=not progress, leave=False) as bar:
-            for part, repeat in _parts(count, settings.num_samples, BATCH // group, group):
+            for part, repeat in _parts(count, settings.num_samples, places, group):
                 new = _rollout(envs, sampler, part, (settings.seed, repeat, part[0]))
                 record(new)
                 bar.update(len(new))

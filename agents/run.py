@@ -2,10 +2,8 @@
 
 import contextlib
 import importlib
-import resource
 import signal
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ import torch
 
 import reasonenv
 from agents import checkpoints
+from agents.clock import Clock
 from agents.command_line import errors_in_one_line, parse_run
 from agents.engines.build import Engines, build, ranks
 from agents.evaluate import Evaluate, evaluate
@@ -22,7 +21,6 @@ from agents.interrupt import Interrupt
 from agents.learner import Learner, Passes
 from agents.logs import RunLog, plain
 from agents.provenance import write_run
-from agents.rollout import Responses
 from agents.settings import Run, check, environment_options
 from agents.sft import recipe, tiny_model
 from reasonenv.registration import find
@@ -72,7 +70,7 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
             metrics = job.learner.update(engine, responses, reward, passes, job.engines.reference)
         with clock("sync"):
             sampler.load_weights(engine.weights())
-        metrics |= reward_metrics(job, rewards, infos) | clock.metrics(job, responses)
+        metrics |= reward_metrics(job, rewards, infos) | clock.metrics(responses, engine.num_ranks)
         log.write(job.step, metrics)
         if job.step == 1 or job.step % ROLLOUTS_EVERY == 0:
             log.write_rollout(job.step, posed, responses.texts, rewards, infos)
@@ -86,41 +84,6 @@ def reward_metrics(job: Job, rewards: Any, infos: dict[str, Any]) -> dict[str, f
     values = torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in parts.values()])
     means = job.engines.train.gather(values.mean(1)[None]).mean(0).tolist()
     return {f"reward/{name}": mean for name, mean in zip(parts, means, strict=True)}
-
-
-class Clock:
-    """Seconds of the parts of one step."""
-
-    def __init__(self) -> None:
-        self.began = time.perf_counter()
-        self.seconds: dict[str, float] = {}
-
-    @contextlib.contextmanager
-    def __call__(self, part: str) -> Iterator[None]:
-        """Counts the time inside the context as that of `part`."""
-        began = time.perf_counter()
-        yield
-        self.seconds[part] = time.perf_counter() - began
-
-    def metrics(self, job: Job, responses: Responses) -> dict[str, float]:
-        """Seconds, responses and tokens a second over all ranks, memory of this process."""
-        total = time.perf_counter() - self.began
-        ranks = job.engines.train.num_ranks
-        return {
-            **{f"time/{part}_s": seconds for part, seconds in self.seconds.items()},
-            "time/step_s": total,
-            "throughput/responses_per_s": ranks * len(responses) / total,
-            "throughput/tokens_per_s": ranks * int(responses.lengths.sum()) / total,
-            "memory/peak_gib": peak_memory(),
-        }
-
-
-def peak_memory() -> float:
-    """The most memory that this process has held, in GiB: on its GPU where it has one."""
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated() / 2**30
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
 
 
 def keep(job: Job, log: RunLog) -> None:

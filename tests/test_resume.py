@@ -12,7 +12,6 @@ from tiny_runs import SMALL, before_response, flags, numbers, same, train
 
 from agents import tiny
 from agents.checkpoints import latest
-from agents.evaluate import BATCH
 from agents.logs import read_lines
 
 PER_STEP = 16
@@ -79,7 +78,7 @@ def test_a_run_that_stops_before_its_first_checkpoint_begins_again(
 ):
     settings = {**LONG, "num_test_problems": 2}
     with monkeypatch.context() as patch:
-        stop_in_step(2, lambda: 1 / 0, patch, graded_before=BATCH)
+        stop_in_step(2, lambda: 1 / 0, patch, graded_before=settings["num_test_problems"])
         with pytest.raises(ZeroDivisionError):
             train(tiny_folder, tmp_path, **settings)
     assert steps(tmp_path) == [1]
@@ -100,8 +99,7 @@ def test_a_run_can_be_made_longer_and_follows_the_longer_schedule(whole, tiny_fo
     rows = train(tiny_folder, tmp_path, num_steps=6, resume=True)
     assert [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
     rates = [row["train/lr"] for row in numbers(whole)]
-    # The first further step still takes the rate at which the shorter run ended.
-    assert [row["train/lr"] for row in rows[3:]] == pytest.approx(rates[3:])
+    assert [row["train/lr"] for row in rows[2:]] == pytest.approx(rates[2:])
 
 
 def test_resuming_is_on_the_record(tiny_folder, tmp_path):

@@ -40,7 +40,7 @@ class Optimization:
         )
         return adamw, self.schedule(adamw)
 
-    def schedule(self, optimizer: Optimizer) -> LambdaLR:
-        """The schedule of any optimizer whose learning rate is the highest."""
+    def schedule(self, optimizer: Optimizer, steps: int = 0) -> LambdaLR:
+        """The schedule of any optimizer that has done `steps` steps."""
         # A checkpoint would hold the attributes of a bound method; of a function it holds nothing.
-        return LambdaLR(optimizer, lambda step: self.ratio(step))  # noqa: PLW0108 - as above
+        return LambdaLR(optimizer, lambda step: self.ratio(step), last_epoch=steps - 1)  # noqa: PLW0108 - as above

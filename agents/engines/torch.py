@@ -28,7 +28,7 @@ class TorchEngine:
         self.policy = policy
         self.chat = chat
         self.sampling = sampling
-        self.max_grad_norm = optimization.max_grad_norm
+        self.optimization = optimization
         self.optimizer, self.schedule = optimization.build(policy.parameters())
         policy.eval()
 
@@ -43,7 +43,9 @@ class TorchEngine:
     def step(self) -> dict[str, float]:
         """See `TrainEngine`."""
         rate = self.schedule.get_last_lr()[0]
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.policy.parameters(), self.optimization.max_grad_norm
+        )
         if torch.isfinite(norm):
             self.optimizer.step()
         self.schedule.step()
@@ -61,7 +63,7 @@ class TorchEngine:
     def save(self, folder: Path) -> None:
         """See `TrainEngine`."""
         save(folder, self.policy.model, self.chat)
-        state = {"optimizer": self.optimizer.state_dict(), "schedule": self.schedule.state_dict()}
+        state = {"optimizer": self.optimizer.state_dict(), "steps": self.schedule.last_epoch}
         torch.save(state, folder / STATE)
 
     def load(self, folder: Path) -> None:
@@ -69,4 +71,5 @@ class TorchEngine:
         state = torch.load(find(folder, STATE), weights_only=True)
         load_weights(self.policy.model, folder)
         self.optimizer.load_state_dict(state["optimizer"])
-        self.schedule.load_state_dict(state["schedule"])
+        # Made anew: a run that was made longer goes on along the longer schedule.
+        self.schedule = self.optimization.schedule(self.optimizer, state["steps"])

@@ -1,0 +1,45 @@
+"""Where the seconds and the memory of a step go."""
+
+import contextlib
+import resource
+import sys
+import time
+from collections.abc import Iterator
+
+import torch
+
+from agents.rollout import Responses
+
+
+class Clock:
+    """Seconds of the parts of one step."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        """Counts the time inside the context as that of `part`."""
+        began = time.perf_counter()
+        yield
+        self.seconds[part] = time.perf_counter() - began
+
+    def metrics(self, responses: Responses, num_ranks: int) -> dict[str, float]:
+        """Seconds, responses and tokens a second over all ranks, memory of this process."""
+        total = time.perf_counter() - self.began
+        return {
+            **{f"time/{part}_s": seconds for part, seconds in self.seconds.items()},
+            "time/step_s": total,
+            "throughput/responses_per_s": num_ranks * len(responses) / total,
+            "throughput/tokens_per_s": num_ranks * int(responses.lengths.sum()) / total,
+            "memory/peak_gib": peak_memory(),
+        }
+
+
+def peak_memory() -> float:
+    """The most memory that this process has held, in GiB: on its GPU where it has one."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**30
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
