@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import torch
 
-from agents.rollout import Responses
-
 
 class Clock:
     """Seconds of the parts of one step."""
@@ -25,14 +23,19 @@ class Clock:
         yield
         self.seconds[part] = time.perf_counter() - began
 
-    def metrics(self, responses: Responses, num_ranks: int) -> dict[str, float]:
-        """Seconds, responses and tokens a second over all ranks, memory of this process."""
+    def metrics(self, responses: int, tokens: float) -> dict[str, float]:
+        """Seconds of each part, throughput, and memory of this process.
+
+        Args:
+            responses: Of this step, over all ranks.
+            tokens: Of these responses.
+        """
         total = time.perf_counter() - self.began
         return {
             **{f"time/{part}_s": seconds for part, seconds in self.seconds.items()},
             "time/step_s": total,
-            "throughput/responses_per_s": num_ranks * len(responses) / total,
-            "throughput/tokens_per_s": num_ranks * int(responses.lengths.sum()) / total,
+            "throughput/responses_per_s": responses / total,
+            "throughput/tokens_per_s": tokens / total,
             "memory/peak_gib": peak_memory(),
         }
 

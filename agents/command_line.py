@@ -19,6 +19,8 @@ from agents.learner import Learner
 from agents.settings import Run, defaults
 
 MODULES = (advantages, reductions, divergences)
+KINDS = ((advantages.Advantage, advantages), (reductions.Reduction, reductions))
+"""Where the functions of a field's type stand."""
 C = TypeVar("C")
 L = TypeVar("L", bound=Learner)
 
@@ -53,17 +55,23 @@ def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple
 
     The defaults, in the help too, are those of the environment and the model that are given.
     """
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first.add_argument("--env")
-    first.add_argument("--model")
-    given, _ = first.parse_known_args(arguments)
+    given = env_and_model(arguments)
     fields = [("run", Run), ("learner", learner)]
     command = make_dataclass("Command", fields, frozen=True)
     command.__doc__ = (inspect.getdoc(learner) or "").split("\n\n")[0]
     with errors_in_one_line():
-        default = command(defaults(given.env, given.model), learner())
+        default = command(defaults(*given), learner())
     parsed: Any = parse(command, _module(learner), arguments, default)
     return parsed.run, parsed.learner
+
+
+def env_and_model(arguments: Sequence[str] | None) -> tuple[str | None, str | None]:
+    """What is given of the two flags that the defaults of others follow from."""
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first.add_argument("--env")
+    first.add_argument("--model")
+    given, _ = first.parse_known_args(arguments)
+    return given.env, given.model
 
 
 @contextmanager
@@ -74,29 +82,38 @@ def errors_in_one_line() -> Iterator[None]:
     """
     try:
         yield
+    except KeyboardInterrupt:
+        print("stopped before the first step; nothing is lost", file=sys.stderr)
+        sys.exit(130)
     except (ValueError, OSError, ImportError, gymnasium.error.Error) as error:
         if os.environ.get("REASONENV_TRACEBACK"):
             raise
         sys.exit(f"error: {error}")
 
 
-def function(text: str) -> Callable[..., Any]:
-    """A function of advantages, reductions or divergences by name, such as 'clip_filter(3.0)'.
+def function(text: str, modules: Sequence[ModuleType] = MODULES) -> Callable[..., Any]:
+    """A function by name, such as 'token_mean', or made from numbers, such as 'clip_filter(3.0)'.
+
+    Args:
+        text: Name, with arguments where the function is made from them.
+        modules: Where it may stand.
 
     Raises:
-        ValueError: No function has this name, or its arguments are not literals.
+        ValueError: No function has this name, or it cannot be made from these arguments.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError as error:
-        raise ValueError(f"{text!r} is no name of a function, such as token_mean") from error
-    if isinstance(tree, ast.Name):
-        return _find(tree.id)
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
-        values = [ast.literal_eval(value) for value in tree.args]
-        named = {word.arg: ast.literal_eval(word.value) for word in tree.keywords if word.arg}
-        return _find(tree.func.id)(*values, **named)
-    raise ValueError(f"{text!r} is no name of a function, such as token_mean or clip_filter(3.0)")
+        name, call = (tree.func, tree) if isinstance(tree, ast.Call) else (tree, None)
+        if not isinstance(name, ast.Name):
+            raise ValueError(f"{text!r} is no name of a function, such as clip_filter(3.0)")
+        found = _find(name.id, modules)
+        if inspect.isfunction(found) and call is None:
+            return found
+        values = [ast.literal_eval(value) for value in (call.args if call else ())]
+        words = [(str(word.arg), word.value) for word in (call.keywords if call else ())]
+        return found(*values, **{name: ast.literal_eval(value) for name, value in words})
+    except (SyntaxError, TypeError) as error:
+        raise ValueError(f"{text!r} does not make a function: {error}") from error
 
 
 def spelled(value: Any) -> str:
@@ -104,8 +121,8 @@ def spelled(value: Any) -> str:
     return value.__name__ if inspect.isfunction(value) else repr(value)
 
 
-def _find(name: str) -> Callable[..., Any]:
-    known = {n: f for module in MODULES for n, f in _public(module).items()}
+def _find(name: str, modules: Sequence[ModuleType]) -> Callable[..., Any]:
+    known = {n: f for module in modules for n, f in _public(module).items()}
     if name not in known:
         raise ValueError(f"no function is called {name!r}: there are {', '.join(sorted(known))}")
     return known[name]
@@ -126,10 +143,11 @@ def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
     """How tyro reads and writes a field that is a function."""
     if get_origin(info.type) is not Callable and info.type is not Callable:
         return None
+    modules = [module for kind, module in KINDS if kind == info.type] or MODULES
     return tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,
         metavar="FUNCTION",
-        instance_from_str=lambda words: function(words[0]),
+        instance_from_str=lambda words: function(words[0], modules),
         is_instance=callable,
         str_from_instance=lambda value: [spelled(value)],
     )

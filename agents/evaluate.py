@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
 import reasonenv
-from agents.command_line import errors_in_one_line, parse
+from agents.command_line import env_and_model, errors_in_one_line, parse
 from agents.engines import RolloutEngine
-from agents.engines.load import load, place
+from agents.engines.load import check_size, load, place
 from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.logs import line
-from agents.settings import environment_options
+from agents.settings import Run, defaults, environment_options
 from agents.sft import recipe, tiny_model
 
 BATCH = 256
@@ -44,8 +45,12 @@ class Evaluate:
     """Responses to each problem; at most 256 or a multiple of it."""
     temperature: float = 1.0
     """0 takes the most likely token."""
-    max_response_length: int = 2048
+    max_response_length: int = Run.max_response_length
     """Tokens after which a response is cut."""
+    max_pixels: int = Run.max_pixels
+    """Larger images are shrunk to this area."""
+    sampler_batch_size: int = Run.sampler_batch_size
+    """Responses sampled at a time, as many as the memory holds."""
     seed: int = 0
     """Of the responses."""
     output: Path = Path("responses.jsonl")
@@ -201,7 +206,9 @@ def _summarise(split: str, rows: list[dict[str, Any]], num_samples: int) -> Eval
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
-    settings = parse(Evaluate, "agents.evaluate", arguments)
+    with errors_in_one_line():
+        default = default_evaluation(*env_and_model(arguments))
+    settings = parse(Evaluate, "agents.evaluate", arguments, default)
     with errors_in_one_line():
         if settings.output.exists():
             raise ValueError(f"{settings.output} is there already: give another --output")
@@ -215,13 +222,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"responses: {settings.output}")
 
 
+def default_evaluation(env: str | None = None, model: str | None = None) -> Evaluate:
+    """The evaluation that looks at a model as its training run does."""
+    run = defaults(env, model)
+    return Evaluate(
+        env=run.env,
+        model=run.model,
+        max_response_length=run.max_response_length,
+        max_pixels=run.max_pixels,
+        sampler_batch_size=run.sampler_batch_size,
+    )
+
+
 def _sampler(settings: Evaluate) -> RolloutEngine:
     folder = settings.model
     if folder == "tiny":
         folder = str(tiny_model(recipe(settings.env, settings.env_options, settings.seed)))
-    model, chat = load(folder, *place())
+    device = place()
+    check_size(folder, device, trains=False)
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    model, chat = load(folder, device, dtype, settings.max_pixels)
     sampling = Sampling(settings.temperature, chat.banned)
-    return TransformersSampler(Policy(model), chat, sampling, settings.max_response_length)
+    return TransformersSampler(
+        Policy(model), chat, sampling, settings.max_response_length, settings.sampler_batch_size
+    )
 
 
 def _append(path: Path, rows: list[dict[str, Any]]) -> None:

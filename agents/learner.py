@@ -127,7 +127,9 @@ class Learner(ABC):
         steps: list[dict[str, float]] = []
         for epoch in range(passes.epochs):
             if epoch:
-                current = _log_prob(engine, responses, passes.microbatch_size)
+                current = _log_prob(
+                    lambda part: engine.forward(part)[0], responses, passes.microbatch_size
+                )
                 batch = replace(batch, epoch_log_prob=current)
             for start in range(0, len(responses), size):
                 rows = (start, start + size, responses.mask.shape[1])
@@ -153,8 +155,10 @@ class Learner(ABC):
         """Advantages from the rewards of all ranks, and what the old and reference policies say."""
         mine = slice(engine.rank * len(reward), (engine.rank + 1) * len(reward))
         advantage = self.advantage(engine.gather(reward))[mine].flatten()
-        old = _log_prob(engine, responses, microbatch_size)
-        ref = None if reference is None or not self.uses_reference else reference(responses).to(old)
+        old = _log_prob(lambda part: engine.forward(part)[0], responses, microbatch_size)
+        ref = None
+        if reference is not None and self.uses_reference:
+            ref = _log_prob(reference, responses, microbatch_size).to(old)
         credit = advantage.to(old)[:, None].expand_as(old)
         return Batch(responses.mask.to(old.device), credit, old, old, ref)
 
@@ -191,12 +195,12 @@ class Learner(ABC):
 
 
 @torch.no_grad()
-def _log_prob(engine: TrainEngine, responses: Responses, microbatch_size: int) -> PerToken:
-    """Log-probability of each token under the policy as it is now, `[b t]`."""
+def _log_prob(policy: Reference, responses: Responses, microbatch_size: int) -> PerToken:
+    """Log-probability of each token under a policy, microbatch by microbatch, without gradient."""
     parts = []
     for start in range(0, len(responses), microbatch_size):
         part = responses.rows(start, min(start + microbatch_size, len(responses)))
-        log_prob = engine.forward(part)[0]
+        log_prob = policy(part)
         parts.append(
             torch.nn.functional.pad(log_prob, (0, responses.mask.shape[1] - log_prob.shape[1]))
         )

@@ -70,7 +70,9 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
             metrics = job.learner.update(engine, responses, reward, passes, job.engines.reference)
         with clock("sync"):
             sampler.load_weights(engine.weights())
-        metrics |= reward_metrics(job, rewards, infos) | clock.metrics(responses, engine.num_ranks)
+        count = run.num_prompts * run.group_size
+        metrics |= clock.metrics(count, count * metrics["response/length_mean"])
+        metrics |= reward_metrics(job, rewards, infos)
         log.write(job.step, metrics)
         if job.step == 1 or job.step % ROLLOUTS_EVERY == 0:
             log.write_rollout(job.step, posed, responses.texts, rewards, infos)
@@ -145,6 +147,11 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
     rank, num_ranks = ranks()
     if run.num_prompts % num_ranks:
         raise ValueError(f"--num-prompts {run.num_prompts} does not divide among {num_ranks} ranks")
+    if run.minibatch_size % (num_ranks * run.group_size):
+        raise ValueError(
+            f"--minibatch-size {run.minibatch_size} must hold whole groups of {run.group_size} on "
+            f"each of {num_ranks} ranks"
+        )
     options = environment_options(run.env_options, run.data)
     envs = reasonenv.make(
         run.env,
@@ -167,7 +174,8 @@ def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
             reasonenv.make(run.env, num_envs=1, **{**options, "split": split}).close()
             yield split
         except (ValueError, OSError) as error:
-            print(f"no evaluation on {split}: {error}", file=sys.stderr)
+            if ranks()[0] == 0:
+                print(f"no evaluation on {split}: {error}", file=sys.stderr)
 
 
 def prepare(run: Run, learner: Learner) -> Job:

@@ -48,6 +48,10 @@ class Run:
     """Highest learning rate of AdamW; it decays along a cosine to a tenth."""
     seed: int = 0
     """Of the order of problems, of the sampler and of the tiny model."""
+    freeze_vision: bool = False
+    """Train the language model alone, as the released CPGD scripts do."""
+    gradient_checkpointing: bool = False
+    """Compute activations twice to hold fewer of them."""
     engine: Literal["auto", "torch", "deepspeed"] = "auto"
     """Training: auto is plain PyTorch for one CPU process, DeepSpeed on GPUs and several ranks."""
     deepspeed: Path | None = None
@@ -90,6 +94,8 @@ PAPER = {
     "max_response_length": 4096,
     "max_pixels": 640 * 28 * 28,
     "learning_rate": 1e-6,
+    "freeze_vision": True,
+    "gradient_checkpointing": True,
 }
 
 LEAST = dict.fromkeys(("evaluate_every", "num_test_problems", "seed"), 0) | dict.fromkeys(

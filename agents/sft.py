@@ -24,7 +24,7 @@ from agents import tiny
 from agents.command_line import errors_in_one_line, parse
 from agents.engines import TrainEngine
 from agents.engines.chat import Chat
-from agents.engines.load import load, place, save
+from agents.engines.load import check_size, load, place, save
 from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
@@ -33,6 +33,9 @@ from agents.rollout import Prompt, Responses
 from agents.settings import environment_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
+
+KEPT = 3 * 2**29
+"""Bytes of encoded images that are kept; others are encoded each time they are needed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +46,8 @@ class WarmStart:
     """Environment whose problems carry worked solutions."""
     env_options: str = '{"slip": 0.4}'
     """Further arguments of the environment as JSON; slip is how often a step of Figures errs."""
+    data: str | None = None
+    """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, or 'tiny' for the untrained tiny model."""
     num_steps: int = 1200
@@ -66,18 +71,27 @@ class Lessons:
     envs: Any
     chat: Chat
     encoded: dict[int, tuple[Prompt, torch.Tensor]] = field(default_factory=dict)
+    size: int = 0
+    """Bytes of the images in `encoded`."""
 
     def batch(self, indices: Sequence[int]) -> Responses:
         """The worked solutions of some problems, as if a policy had given them."""
-        missing = [index for index in indices if index not in self.encoded]
-        for index in missing:
-            self.encoded[index] = self._encode(index)
-        prompts, solutions = zip(*(self.encoded[index] for index in indices), strict=True)
+        prompts, solutions = zip(*(self._lesson(index) for index in indices), strict=True)
         tokens = pad_sequence(list(solutions), batch_first=True)
         lengths = torch.tensor([len(solution) for solution in solutions])
         mask = torch.arange(tokens.shape[1]) < lengths[:, None]
         done = torch.ones(len(prompts), dtype=torch.bool)
         return Responses(prompts, tokens, mask, ("",) * len(prompts), torch.zeros(mask.shape), done)
+
+    def _lesson(self, index: int) -> tuple[Prompt, torch.Tensor]:
+        if index in self.encoded:
+            return self.encoded[index]
+        lesson = self._encode(index)
+        pixels = lesson[0].pixel_values
+        self.size += 0 if pixels is None else pixels.nbytes
+        if self.size <= KEPT:
+            self.encoded[index] = lesson
+        return lesson
 
     def _encode(self, index: int) -> tuple[Prompt, torch.Tensor]:
         solution = _solution(self.envs.problems[index])
@@ -107,14 +121,16 @@ def warm_start(settings: WarmStart) -> Path:
         ValueError: In one line, when the problems have no solutions or the model cannot be had.
     """
     _check(settings)
-    envs = reasonenv.make(
-        settings.env, num_envs=1, **environment_options(settings.env_options, None)
-    )
+    options = environment_options(settings.env_options, settings.data)
+    envs = reasonenv.make(settings.env, num_envs=1, **options)
     _solution(envs.problems[0])
-    folder = settings.output_dir
-    if settings.model == "tiny":
+    folder, base = settings.output_dir, settings.model
+    if base == "tiny":
         tiny.write(folder, corpus(envs), settings.seed)
-    model, chat = load(str(folder if settings.model == "tiny" else settings.model), *place())
+        base = str(folder)
+    device = place()
+    check_size(base, device, trains=True)
+    model, chat = load(base, device, torch.float32)
     optimization = Optimization(
         settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
     )
@@ -134,6 +150,8 @@ def _check(settings: WarmStart) -> None:
         if getattr(settings, name) < 1:
             flag = name.replace("_", "-")
             raise ValueError(f"--{flag} is {getattr(settings, name)}: give at least 1")
+    if settings.output_dir.exists() and any(settings.output_dir.iterdir()):
+        raise ValueError(f"{settings.output_dir} is not empty: give another --output-dir")
     if settings.seed < 0:
         raise ValueError(f"--seed is {settings.seed}: give at least 0")
 
@@ -177,7 +195,7 @@ def tiny_model(settings: WarmStart) -> Path:
     at once, one makes the model and the others wait; a kill leaves no half of it.
     """
     cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
-    made_of = {**asdict(settings), "output_dir": "", "format": tiny.FORMAT}
+    made_of = {**asdict(settings), "output_dir": "", "data": "", "format": tiny.FORMAT}
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:12]
     folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -93,7 +93,7 @@ def test_a_model_larger_than_this_machine_is_refused_before_it_is_loaded(
     model.mkdir()
     (model / "config.json").write_text(json.dumps(config))
     message = refused(model=model)
-    assert "billion weights: training needs about" in message
+    assert "billion weights, which need about" in message
     assert "no GPU" in message
 
 
@@ -177,7 +177,8 @@ def test_the_help_names_every_field_with_the_defaults_of_what_is_given(capsys):
     assert ended.value.code == 0
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     for field in [*vars(run.Run()), *vars(CPGD())]:
-        assert "--" + field.replace("_", "-") in text
+        flag = field.replace("_", "-")
+        assert f"--{flag}" in text or f"--no-{flag}" in text
     assert "Rollouts, each followed by an update. (default: 610)" in text
     assert "Qwen/Qwen2.5-VL-7B-Instruct" in text
 
@@ -205,7 +206,9 @@ def test_a_function_is_spelled_as_it_is_read(value):
     "text", ["", "nothing", "_find", "torch", "1", "clip_filter(", "clip_filter(__import__('os'))"]
 )
 def test_what_is_no_function_is_refused_by_value(text):
-    with pytest.raises(ValueError, match=r"no name of a function|no function is called|malformed"):
+    with pytest.raises(
+        ValueError, match=r"no name of a function|no function is called|does not make|malformed"
+    ):
         function(text)
 
 
@@ -218,3 +221,24 @@ def test_the_traceback_of_bad_input_can_be_had(monkeypatch):
     monkeypatch.setenv("REASONENV_TRACEBACK", "1")
     with pytest.raises(ValueError, match="bad"), errors_in_one_line():
         raise ValueError("bad")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("advantage-function", "token_mean"),
+        ("reduction", "centered"),
+        ("reduction", "constant_length"),
+        ("advantage-function", "clip_filter(1.0, False, 3)"),
+    ],
+)
+def test_a_function_of_another_kind_is_refused(flag, value, capsys):
+    with pytest.raises(SystemExit):
+        parse_run(CPGD, [f"--{flag}", value])
+    assert flag in capsys.readouterr().err
+
+
+def test_a_function_without_arguments_is_made_with_its_defaults():
+    assert parse_run(CPGD, ["--advantage-function", "clip_filter"])[1] == CPGD(
+        advantage_function=clip_filter()
+    )

@@ -44,10 +44,16 @@ def build(run: Run, folder: str | Path, uses_reference: bool) -> Engines:
     """
     config = read_object(run.deepspeed) if run.deepspeed else None
     deepspeed = uses_deepspeed(run)
-    device, dtype = place()
-    check_size(str(folder), device)
+    device = place()
+    check_size(str(folder), device, trains=True)
+    # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
+    dtype = torch.bfloat16 if deepspeed and device.type == "cuda" else torch.float32
     model, chat = load(str(folder), device, dtype, run.max_pixels)
     policy = Policy(model)
+    if run.freeze_vision:
+        policy.freeze_vision()
+    if run.gradient_checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
     # Copied before DeepSpeed takes the weights apart.
     base = copy.deepcopy(policy) if uses_reference else None
     sampling = Sampling(run.temperature, chat.banned)

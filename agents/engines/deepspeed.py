@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class DeepSpeedEngine:
         deepspeed = _import(cuda)
         _join_ranks(deepspeed, cuda)
         self.rank, self.num_ranks = distributed.get_rank(), distributed.get_world_size()
-        self.policy, self.chat, self.sampling = policy.eval(), chat, sampling
+        self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
         policy.always_looks = self.num_ranks > 1 and hasattr(policy.model.config, "vision_config")
         settings = complete(config or {}, optimization, cuda=cuda)
         self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
@@ -151,10 +152,10 @@ def complete(
         "torch_adam": "offload_optimizer" not in zero,
     }
     settings = {
-        "bf16": {"enabled": cuda and "fp16" not in given},
-        "optimizer": {"type": "AdamW", "params": adamw},
+        "bf16": {"enabled": cuda and not given.get("fp16", {}).get("enabled", False)},
         "gradient_clipping": optimization.max_grad_norm,
         **given,
+        "optimizer": _optimizer(given.get("optimizer", {}), adamw),
         "zero_optimization": zero,
         **FIXED,
     }
@@ -162,6 +163,13 @@ def complete(
         settings.setdefault("data_types", {"grad_accum_dtype": "fp32"})
     settings.pop("train_batch_size", None)
     return settings
+
+
+def _optimizer(given: Mapping[str, Any], adamw: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's optimizer; of AdamW what is not said is ours."""
+    if given.get("type", "AdamW") != "AdamW":
+        return dict(given)
+    return {"type": "AdamW", "params": {**adamw, **given.get("params", {})}}
 
 
 def _stated(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,7 +211,8 @@ def _join_ranks(deepspeed: Any, cuda: bool) -> None:
     if distributed.is_initialized():
         return
     if "RANK" in os.environ:
-        deepspeed.init_distributed()
+        # Ranks wait while the first one evaluates, which takes as long as its longest responses.
+        deepspeed.init_distributed(timeout=timedelta(days=1))
     else:
         os.environ.setdefault("LOCAL_RANK", "0")  # DeepSpeed insists on it
         backend = "nccl" if cuda else "gloo"

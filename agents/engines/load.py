@@ -26,10 +26,14 @@ if not torch.cuda.is_available():
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
 
-def place() -> tuple[torch.device, torch.dtype]:
-    """This process's device and the precision that suits it."""
+def place() -> torch.device:
+    """This process's device.
+
+    Raises:
+        ValueError: In one line, when there are more local ranks than devices.
+    """
     if not torch.cuda.is_available():
-        return torch.device("cpu"), torch.float32
+        return torch.device("cpu")
     rank, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if rank >= count:
         raise ValueError(
@@ -37,7 +41,7 @@ def place() -> tuple[torch.device, torch.dtype]:
             f"start torchrun with --nproc-per-node {count}"
         )
     torch.cuda.set_device(rank)
-    return torch.device("cuda", rank), torch.bfloat16
+    return torch.device("cuda", rank)
 
 
 def load(
@@ -116,10 +120,15 @@ def save(
         chat.image_processor.save_pretrained(folder)
 
 
-def check_size(name: str, device: torch.device) -> None:
-    """Refuses to train a model that this machine's memory cannot hold, before anything is loaded.
+def check_size(name: str, device: torch.device, *, trains: bool) -> None:
+    """Refuses a model that the memory of a machine without a GPU cannot hold, before it is loaded.
 
-    AdamW needs four numbers for each weight: the weight, its gradient and two moments.
+    In float32, and with AdamW four numbers for each weight: itself, its gradient, two moments.
+
+    Args:
+        name: Hub name or folder.
+        device: Where the weights would go.
+        trains: Whether the model is trained, not only sampled from.
 
     Raises:
         ValueError: In one line, with what is needed and what there is.
@@ -133,14 +142,12 @@ def check_size(name: str, device: torch.device) -> None:
     with torch.device("meta"):
         model = _auto(config).from_config(config)
     count = sum(parameter.numel() for parameter in model.parameters())
-    needed, there = (
-        16 * count / 2**30,
-        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
-    )
+    needed = (16 if trains else 4) * count / 2**30
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     if needed > there:
         raise ValueError(
-            f"{name} has {count / 1e9:.1f} billion weights: training needs about {needed:.0f} GiB "
-            f"in float32, this machine has {there:.0f} GiB and no GPU; use one that has, or "
+            f"{name} has {count / 1e9:.1f} billion weights, which need about {needed:.0f} GiB: "
+            f"this machine has {there:.0f} GiB and no GPU; use one that has, or "
             "--model tiny"
         )
 

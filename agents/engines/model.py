@@ -62,6 +62,16 @@ class Policy(nn.Module):
         super().__init__()
         self.model = model
 
+    def freeze_vision(self) -> None:
+        """Leaves the vision tower as it is; does nothing for a model that cannot see."""
+        for name, weight in self.model.base_model.named_parameters():
+            if name.split(".")[0] in ("visual", "vision_tower", "vision_model"):
+                weight.requires_grad_(False)
+
+    def ready(self) -> "Policy":
+        """In the mode it trains in: transformers checkpoints activations in training mode only."""
+        return self.train(self.model.is_gradient_checkpointing)
+
     @property
     def device(self) -> torch.device:
         """Where the weights are."""

@@ -30,7 +30,7 @@ class TorchEngine:
         self.sampling = sampling
         self.optimization = optimization
         self.optimizer, self.schedule = optimization.build(policy.parameters())
-        policy.eval()
+        policy.ready()
 
     def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
         """See `TrainEngine`."""
