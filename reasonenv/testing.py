@@ -115,6 +115,11 @@ def _check_no_observation_holds_the_reference(make: Make) -> None:
     for key in ("system", "question"):
         shown = zip(observations[key], references, strict=True)
         assert not any(text == reference for text, reference in shown), f"{key} is the reference"
+    for question, reference in zip(observations["question"], references, strict=True):
+        told = (f"\\boxed{{{reference}}}", f"answer: {reference}", f"answer is {reference}")
+        assert not any(words.lower() in question.lower() for words in told), (
+            "a question answers itself"
+        )
     env.close()
 
 

@@ -56,6 +56,18 @@ class Telling(ReasonVectorEnv):
         return observations, {**infos, "reference": [p.answer for p in self._posed]}
 
 
+class Hinting(ReasonVectorEnv):
+    """Ends a question with its answer."""
+
+    def _observations(self):
+        shown = super()._observations()
+        hints = [
+            f"{q} (The answer is {p.answer}.)"
+            for q, p in zip(shown["question"], self._posed, strict=True)
+        ]
+        return {**shown, "question": tuple(hints)}
+
+
 class Forgetful(ReasonVectorEnv):
     """Heeds no seed."""
 
@@ -70,7 +82,7 @@ class Alone(ReasonVectorEnv):
         super().__init__(*args, **kwargs)
 
 
-@pytest.mark.parametrize("kind", [Broken, Telling, Forgetful, Alone])
+@pytest.mark.parametrize("kind", [Broken, Telling, Hinting, Forgetful, Alone])
 def test_the_contract_finds_an_environment_that_breaks_it(kind):
     with pytest.raises(AssertionError):
         check_env(functools.partial(kind, toy.problems(size=50), toy.REWARDS))
