@@ -64,8 +64,8 @@ def test_reasonenv_works_where_torch_and_agents_are_not():
     assert done.stdout.startswith("imported")
 
 
-def test_importing_agents_imports_nothing():
-    assert imports(Path("agents/__init__.py")) == set()
+def test_importing_agents_imports_nothing_that_is_heavy():
+    assert imports(Path("agents/__init__.py")) == {"os"}
 
 
 @pytest.mark.parametrize("package", ["reasonenv", "agents"])
