@@ -3,6 +3,8 @@ import resource
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,15 +32,15 @@ def begin(folder: Path) -> None:
     (folder / "run.json").write_text(json.dumps({"settings": SETTINGS}))
 
 
-@pytest.fixture
-def full_disk():
+@contextmanager
+def full_disk(num_bytes: int) -> Iterator[None]:
+    """No longer than needed: what pytest writes is held to the limit too."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def leave(num_bytes: int) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
-
-    yield leave
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_checkpoint_holds_what_was_written_and_its_state(tmp_path):
@@ -150,19 +152,19 @@ def test_all_ranks_write_and_one_renames(tmp_path):
     assert read_state(tmp_path / "checkpoints" / "step-2")["files"] == {"shard-0": 1, "shard-1": 2}
 
 
-def test_a_full_disk_leaves_the_checkpoint_of_before_and_says_so(tmp_path, full_disk):
+def test_a_full_disk_leaves_the_checkpoint_of_before_and_says_so(tmp_path):
     before = save(tmp_path, 1, write(b"x"))
-    full_disk(1000)
-    with pytest.raises(OSError, match=r"cannot save the checkpoint of step 2: .*too large"):
+    refused = pytest.raises(OSError, match=r"cannot save the checkpoint of step 2: .*too large")
+    with full_disk(1000), refused:
         save(tmp_path, 2, write(b"x" * 2000))
     assert latest(tmp_path) == before
     assert steps(tmp_path) == {"step-1"}
 
 
-def test_a_full_disk_met_by_torch_says_the_same(tmp_path, full_disk):
-    full_disk(1000)
+def test_a_full_disk_met_by_torch_says_the_same(tmp_path):
     weights = torch.zeros(10_000)
-    with pytest.raises(OSError, match="cannot save the checkpoint of step 2"):
+    refused = pytest.raises(OSError, match="cannot save the checkpoint of step 2")
+    with full_disk(1000), refused:
         save(tmp_path, 2, lambda folder: torch.save(weights, folder / "weights.pt"))
     assert steps(tmp_path) == set()
 
