@@ -50,7 +50,7 @@ def run_seed(seed: int, flags: list[str]) -> dict[str, Any]:
         "curves": {name: [round(row[name], 4) for row in rows] for name in KEPT},
         "step_seconds": [round(row["time/step_s"], 3) for row in rows],
         "versions": machine["versions"],
-        "machine": {**machine["machine"], "cpu": platform.processor() or platform.machine()},
+        "machine": machine["machine"] | {"platform": platform.system()},
     }
 
 
