@@ -7,5 +7,5 @@ that running a module never imports it twice.
 import os
 
 # Threads that wait for each other shall soon sleep, not spin: on a laptop that does something else
-# beside, spinning makes a step ten times as slow. Read once, when torch is loaded.
+# beside, spinning made a step eight times as slow. Read once, when torch is loaded.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
