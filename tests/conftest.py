@@ -25,6 +25,7 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory) -> Path:
     """An untrained tiny model; nobody writes into it."""
+    pytest.importorskip("torch", reason="needs the extra train")
     from agents import tiny
 
     folder = tmp_path_factory.mktemp("tiny")
