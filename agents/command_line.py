@@ -78,12 +78,12 @@ def env_and_model(arguments: Sequence[str] | None) -> tuple[str | None, str | No
 def errors_in_one_line() -> Iterator[None]:
     """Ends the program with one line where something that a user gave does not fit.
 
-    It stands around preparations only: a fault of the program itself keeps its traceback.
+    It stands around what a user's words decide: a fault in training keeps its traceback.
     """
     try:
         yield
     except KeyboardInterrupt:
-        print("stopped before the first step; nothing is lost", file=sys.stderr)
+        print("stopped; what was written is whole", file=sys.stderr)
         sys.exit(130)
     except (ValueError, OSError, ImportError, gymnasium.error.Error) as error:
         if os.environ.get("REASONENV_TRACEBACK"):

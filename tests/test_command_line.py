@@ -242,3 +242,10 @@ def test_a_function_without_arguments_is_made_with_its_defaults():
     assert parse_run(CPGD, ["--advantage-function", "clip_filter"])[1] == CPGD(
         advantage_function=clip_filter()
     )
+
+
+def test_ctrl_c_in_preparations_is_one_line_and_the_status_of_a_shell(capsys):
+    with pytest.raises(SystemExit) as ended, errors_in_one_line():
+        raise KeyboardInterrupt
+    assert ended.value.code == 130
+    assert capsys.readouterr().err.count("\n") == 1
