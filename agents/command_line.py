@@ -14,12 +14,16 @@ from typing import Any, TypeVar, get_origin
 import gymnasium
 import tyro
 
-from agents import advantages, divergences, reductions
+from agents import advantages, divergences, reductions, references
 from agents.learner import Learner
 from agents.settings import Run, defaults
 
 MODULES = (advantages, reductions, divergences)
-KINDS = ((advantages.Advantage, advantages), (reductions.Reduction, reductions))
+KINDS = (
+    (advantages.Advantage, advantages),
+    (reductions.Reduction, reductions),
+    (references.Refresh, references),
+)
 """Where the functions of a field's type stand."""
 C = TypeVar("C")
 L = TypeVar("L", bound=Learner)
@@ -133,7 +137,8 @@ def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
     return {
         name: value
         for name, value in members
-        if not name.startswith("_")
+        if name.islower()
+        and not name.startswith("_")
         and (inspect.isfunction(value) or inspect.isclass(value))
         and value.__module__ == module.__name__
     }
