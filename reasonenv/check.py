@@ -1,20 +1,58 @@
-"""Does each reference grade as right against itself, and wrong against another's?
+"""Does each reference grade as right against itself, and as wrong against another one?
 
-python -m reasonenv.check --env MMK12-v0 --data DIR
+    python -m reasonenv.check MMK12-v0 --data DIR        an environment
+    python -m reasonenv.check test.jsonl                 rows: .jsonl, .json, .parquet, or a folder
+    python -m reasonenv.check rows.json --answer-column target --output exceptions.json
+
+A data set whose references fail themselves pays nobody for the problems concerned. A reference
+that is paid for another's answer need not be a fault: the two may be equal in value, as 1/2 and
+0.5 are, so read those pairs. Status: 0 when every reference is right against itself, 1 when one
+is not, 2 when nothing could be checked.
 """
 
 import argparse
+import json
+import os
+import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import gymnasium
 
 import reasonenv
-from reasonenv.answers import normal
-from reasonenv.problem import Problem
+from reasonenv import references
+from reasonenv.progress import shown
+from reasonenv.references import Reference
+from reasonenv.registration import registry
 from reasonenv.workers import Grader
 
 _SHOWN = 10
+_CHUNK = 64
+_MOST = 20_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A reference whose grade is not what it should be.
+
+    Args:
+        row: Where the problem stands in the data set, from 0.
+        id: The problem's name.
+        reference: Its reference answer.
+        options: Texts of its multiple choice.
+        answer: The answer that was graded: the reference itself, or another's.
+        status: The status of the grade.
+    """
+
+    row: int
+    id: str
+    reference: str
+    options: tuple[str, ...]
+    answer: str
+    status: str
 
 
 def written(answer: str) -> str:
@@ -22,56 +60,178 @@ def written(answer: str) -> str:
     return f"<think>It is known.</think><answer>\\boxed{{{answer}}}</answer>"
 
 
-def check(problems: Sequence[Problem], grader: Grader) -> tuple[list[Problem], list[Problem]]:
-    """The problems whose reference fails itself, and those that pay another's reference.
+def check(
+    checked: Sequence[Reference], grader: Grader, seed: int = 0
+) -> tuple[list[Finding], list[Finding]]:
+    """The references that fail themselves, and those that pay another's answer.
 
-    The other's is the next reference of the split that reads differently; two that are equal in
-    value, such as 1/2 and 0.5, count against the second list though nothing is wrong.
+    A choice is tried as its letter and as its text. The other answer is one of the same data
+    set that is drawn at random, the same in every run, among those that read differently.
+
+    Args:
+        checked: What to check; an answer that is empty fails.
+        grader: Grades.
+        seed: Of the draw.
     """
-    references = [problem.answer for problem in problems]
-    options = [problem.options for problem in problems]
-    others = [_other(references, index) for index in range(len(references))]
-    own = grader.grade([written(answer) for answer in references], references, options)
-    foreign = grader.grade([written(answer) for answer in others], references, options)
-    failing = [problem for problem, grade in zip(problems, own, strict=True) if not grade.correct]
-    paying = [problem for problem, grade in zip(problems, foreign, strict=True) if grade.correct]
+    rows = list(enumerate(checked))
+    own = [(row, reference, form) for row, reference in rows for form in reference.forms()]
+    others = shuffled(checked, seed)
+    foreign = [(row, r, o) for (row, r), o in zip(rows, others, strict=True) if o is not None]
+    failing = _graded(own, grader, "against itself", expected=True)
+    paying = _graded(foreign, grader, "against another", expected=False)
     return failing, paying
 
 
-def _other(references: list[str], index: int) -> str:
-    mine = normal(references[index])
-    later = (references[(index + k) % len(references)] for k in range(1, len(references)))
-    return next((other for other in later if normal(other) != mine), "no such answer")
+def shuffled(checked: Sequence[Reference], seed: int) -> list[str | None]:
+    """For each reference another's answer that reads differently; None where there is none."""
+    draw = random.Random(seed)
+    answers = [reference.answer for reference in checked if _reading(reference.answer)]
+    distinct = list(dict.fromkeys(answers))
+    others: list[str | None] = []
+    for reference in checked:
+        mine = {_reading(form) for form in reference.forms()}
+        # Among all rows, so that frequent answers come as often as a model meets them; only
+        # where nearly all of them read alike, among the different ones.
+        drawn = (draw.choice(answers) for _ in range(100 if answers else 0))
+        others.append(next((o for o in (*drawn, *distinct) if _reading(o) not in mine), None))
+    return others
+
+
+def _reading(answer: str) -> str:
+    return "".join(answer.replace("$", "").split())
+
+
+def _graded(
+    pairs: Sequence[tuple[int, Reference, str]], grader: Grader, title: str, expected: bool
+) -> list[Finding]:
+    """The pairs of a reference and an answer whose verdict is not the expected one."""
+    findings = []
+    chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
+    for chunk in shown(chunks, title, unit=_CHUNK):
+        responses = [written(answer) for *_, answer in chunk]
+        truths, options = [r.answer for _, r, _ in chunk], [r.options for _, r, _ in chunk]
+        grades = grader.grade(responses, truths, options)
+        findings += [
+            Finding(row, reference.id, reference.answer, reference.options, answer, grade.status)
+            for (row, reference, answer), grade in zip(chunk, grades, strict=True)
+            if grade.correct != expected
+        ]
+    return findings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 1 when a reference fails itself, 2 when nothing could be checked."""
-    parser = argparse.ArgumentParser(prog="python -m reasonenv.check", description=__doc__)
-    parser.add_argument("--env", required=True, help="such as MMK12-v0")
-    parser.add_argument("--data", help="folder of local files")
-    parser.add_argument("--split", default="train")
-    parser.add_argument("--num-problems", type=int, default=1000, help="at most; the first ones")
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        env = reasonenv.make(options.env, num_envs=1, split=options.split, data=options.data)
-        problems = [env.problems[i] for i in range(min(options.num_problems, len(env.problems)))]
-    except (ValueError, OSError, gymnasium.error.Error) as error:
+        checked = _read(options)
+        with Grader(num_workers=options.num_workers) as grader:
+            failing, paying = check(checked, grader, options.seed)
+        if options.output:
+            _write(Path(options.output), _report(options, checked, failing, paying))
+    except (ValueError, OSError, RuntimeError, gymnasium.error.Error) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    with Grader() as grader:
-        failing, paying = check(problems, grader)
-    env.close()
-    print(f"{'':34}problems  of {len(problems)}")
-    _print_row("reference right against itself", problems, failing)
-    _print_row("wrong against another's", problems, paying)
+    except KeyboardInterrupt:
+        print("interrupted: nothing was saved", file=sys.stderr)
+        return 130
+    print(f"{'':34}references  of {len(checked)}")
+    _print_part("right against itself", len(checked), failing)
+    _print_part("wrong against another's", len(checked), paying)
+    if paying:
+        print("a pair of equal value, such as 1/2 and 0.5, is no fault: read the pairs above")
     return 1 if failing else 0
 
 
-def _print_row(title: str, problems: Sequence[Problem], exceptions: list[Problem]) -> None:
-    good = len(problems) - len(exceptions)
-    print(f"{title:34}{good:8}  {good / len(problems):6.1%}")
-    for problem in exceptions[:_SHOWN]:
-        print(f"    not {problem.id}: reference {problem.answer[:60]!r}")
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m reasonenv.check",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("dataset", nargs="?", help="an environment such as MMK12-v0, a file of rows, or a folder")
+    add("--env", help="the same as DATASET, an environment")
+    add("--data", help="folder of local files of an environment")
+    add("--split", default="train", help="part of an environment (train)")
+    columns = ", ".join(references.ANSWER_COLUMNS)
+    add("--answer-column", help=f"where a file has its answers; else the first of {columns}")
+    columns = ", ".join(references.OPTION_COLUMNS)
+    add("--options-column", help=f"where it has the texts of choices; else {columns}")
+    add("--num-problems", type=int, help=f"at most; all of a file, {_MOST} of an environment")
+    add("--num-workers", type=int, help="processes that grade; as many as cores, at most 8")
+    add("--seed", type=int, default=0, help="of the draw of other answers (0)")
+    add("--output", metavar="FILE.json", help="where to save every exception")
+    return parser
+
+
+def _read(options: argparse.Namespace) -> list[Reference]:
+    """The references that the command line names."""
+    name = options.dataset or options.env
+    if not name or (options.dataset and options.env):
+        raise ValueError("name one data set: an environment, a file or a folder; see --help")
+    if options.num_problems is not None and options.num_problems < 1:
+        raise ValueError(f"--num-problems={options.num_problems}: at least one is needed")
+    path = Path(name)
+    if options.env or (name not in registry and not _is_path(name)):
+        return _of_environment(name, options)
+    found = references.read(path, options.answer_column, options.options_column)
+    return found[: options.num_problems]
+
+
+def _is_path(name: str) -> bool:
+    path = Path(name)
+    is_id = name.startswith("reasonenv/")
+    return path.exists() or (not is_id and (path.suffix != "" or len(path.parts) > 1))
+
+
+def _of_environment(name: str, options: argparse.Namespace) -> list[Reference]:
+    env = reasonenv.make(name, num_envs=1, split=options.split, data=options.data)
+    try:
+        most = options.num_problems or _MOST
+        found = []
+        for index in shown(range(min(most, len(env.problems))), "reading"):
+            problem = env.problems[index]
+            found.append(Reference(problem.id, problem.answer, problem.options))
+        return found
+    finally:
+        env.close()
+
+
+def _print_part(title: str, total: int, findings: Sequence[Finding]) -> None:
+    good = total - len({finding.row for finding in findings})
+    print(f"{title:34}{good:10}  {good / total:7.2%}")
+    for finding in findings[:_SHOWN]:
+        answer = "" if finding.answer == finding.reference else f", answer {finding.answer[:60]!r}"
+        status = "" if finding.status == "ok" else f" ({finding.status})"
+        print(f"    not {finding.id}: reference {finding.reference[:60]!r}{answer}{status}")
+    if len(findings) > _SHOWN:
+        print(f"    and {len(findings) - _SHOWN} more: --output saves them all")
+
+
+def _report(
+    options: argparse.Namespace,
+    checked: Sequence[Reference],
+    failing: Iterable[Finding],
+    paying: Iterable[Finding],
+) -> dict[str, Any]:
+    return {
+        "dataset": options.dataset or options.env,
+        "references": len(checked),
+        "seed": options.seed,
+        "wrong_against_itself": [asdict(finding) for finding in failing],
+        "right_against_another": [asdict(finding) for finding in paying],
+    }
+
+
+def _write(path: Path, report: dict[str, Any]) -> None:
+    """Saves the report: a kill leaves the old file or the new one, never a part."""
+    aside = path.with_name(f".{path.name}.tmp")
+    try:
+        aside.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        os.replace(aside, path)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
 
 
 if __name__ == "__main__":
