@@ -172,7 +172,7 @@ def _read(options: argparse.Namespace) -> list[Reference]:
     if options.num_problems is not None and options.num_problems < 1:
         raise ValueError(f"--num-problems={options.num_problems}: at least one is needed")
     path = Path(name)
-    if options.env or (name not in registry and not _is_path(name)):
+    if options.env or name in registry or not _is_path(name):
         return _of_environment(name, options)
     found = references.read(path, options.answer_column, options.options_column)
     return found[: options.num_problems]

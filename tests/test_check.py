@@ -106,7 +106,7 @@ def test_every_other_answer_reads_differently_and_is_the_same_in_every_run():
     others = shuffled(checked, seed=3)
     assert others == shuffled(checked, seed=3)
     assert others[:3] in [[a, b, c] for a in "2A" for b in "2A" for c in "2A"]
-    assert others[6] in ("1", "$1$")
+    assert str(others[6]).strip() in ("1", "$1$")
     assert all(others)
 
 
