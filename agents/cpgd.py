@@ -67,6 +67,7 @@ class CPGD(Learner):
 
     def __post_init__(self) -> None:
         """Raises ValueError for a number outside its range."""
+        super().__post_init__()
         for name, (valid, words) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not valid(value):

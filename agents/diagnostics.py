@@ -18,6 +18,20 @@ def frozen_by_clip(
     return (above & (advantage > 0)) | (below & (advantage < 0))
 
 
+@torch.no_grad()
+def token_kl(log_prob: PerToken, batch: Batch) -> float:
+    """Sum over tokens of the estimate w (1/ρ - 1 + ln ρ) of KL(policy || reference).
+
+    With w = π/π_old and ρ = π/π_ref it is never negative and, given the tokens before, unbiased.
+    0 without a reference.
+    """
+    if batch.ref_log_prob is None:
+        return 0.0
+    kept = [x[batch.mask].double() for x in (log_prob, batch.old_log_prob, batch.ref_log_prob)]
+    here, old, ref = kept
+    return ((here - old).exp() * (torch.expm1(ref - here) + here - ref)).sum().item()
+
+
 class Statistics:
     """Sums over the tokens of an update, on all ranks, and what they come to."""
 

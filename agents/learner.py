@@ -1,5 +1,6 @@
 """The learner: an algorithm as a value, and the one update that all of them share."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,14 +9,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from agents.diagnostics import Statistics, rollout_metrics
+from agents.diagnostics import Statistics, rollout_metrics, token_kl
 from agents.engines import TrainEngine
+from agents.importance import sampler_weight
 from agents.reductions import Reduction, token_mean
+from agents.references import ReferencePolicy
 from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses
 
 Scalar = Float[Tensor, ""]
 Reference = Callable[[Responses], PerToken]
-"""Log-probability of each token under the reference policy."""
+"""Log-probability of each token under the reference policy; a `ReferencePolicy` may change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,14 @@ class Learner(ABC):
 
     reduction: Reduction = token_mean
     """How the losses of tokens become one number."""
+    sampler_correction: float | None = None
+    """Cap > 0 of the weights π_old / μ of tokens that a sampler drew from μ."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a number outside its range."""
+        cap = self.sampler_correction
+        if cap is not None and not 0 < cap < math.inf:
+            raise ValueError(f"sampler_correction is {cap}: give a number > 0, or None for without")
 
     @property
     def uses_reference(self) -> bool:
@@ -54,7 +65,7 @@ class Learner(ABC):
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """Loss of each token, to be minimised; what stands outside the mask is ignored."""
 
-    def compute_loss(
+    def compute_loss(  # noqa: PLR0913 - the algorithm's quantities, then by name what few need
         self,
         log_prob: PerToken,
         old_log_prob: PerToken,
@@ -62,16 +73,19 @@ class Learner(ABC):
         response_mask: Mask,
         group_size: int,
         ref_log_prob: PerToken | None = None,
+        *,
+        sampler_log_prob: PerToken | None = None,
     ) -> Scalar:
         """The whole algorithm on tensors: the scalar to be minimised.
 
         Args:
             log_prob: Under the policy being trained; carries the gradient.
-            old_log_prob: Under the policy that sampled.
+            old_log_prob: Under the policy that sampled, by the trainer.
             reward: Of each response; `group_size` consecutive ones answer the same prompt.
             response_mask: True on response tokens.
             group_size: Responses per prompt.
             ref_log_prob: Under the reference policy, where the learner uses one.
+            sampler_log_prob: Under what the sampler drew from; None where that is the old policy.
 
         Raises:
             ValueError: `group_size` does not divide the number of responses, or the learner uses a
@@ -86,7 +100,8 @@ class Learner(ABC):
         advantage = (
             self.advantage(reward.reshape(-1, group_size)).flatten()[:, None].expand_as(log_prob)
         )
-        batch = Batch(response_mask, advantage, old_log_prob, old_log_prob, ref_log_prob)
+        others = ref_log_prob, sampler_log_prob
+        batch = Batch(response_mask, advantage, old_log_prob, old_log_prob, *others)
         weight = self.reduction(response_mask.sum(-1), group_size)
         return self._scalar(log_prob, batch, weight)
 
@@ -108,7 +123,8 @@ class Learner(ABC):
             responses: Of this rank; those of a prompt are consecutive.
             reward: Of this rank, one row a prompt.
             passes: Minibatches, microbatches, epochs.
-            reference: Needed when `uses_reference`.
+            reference: Needed when `uses_reference`. The tokens of a minibatch are held to the one
+                that stands when its turn comes; a token's credit knows that of the start.
 
         Raises:
             ValueError: In one line, when it is missing, or a minibatch would not be whole groups.
@@ -125,6 +141,7 @@ class Learner(ABC):
         batch = self._batch(engine, responses, reward, passes.microbatch_size, reference)
         statistics = Statistics(getattr(self, "clip_low", None), getattr(self, "clip_high", None))
         steps: list[dict[str, float]] = []
+        moved = False
         for epoch in range(passes.epochs):
             if epoch:
                 current = _log_prob(
@@ -133,10 +150,15 @@ class Learner(ABC):
                 batch = replace(batch, epoch_log_prob=current)
             for start in range(0, len(responses), size):
                 rows = (start, start + size, responses.mask.shape[1])
-                part = responses.rows(start, start + size), batch.rows(*rows)
+                part, seen = responses.rows(start, start + size), batch.rows(*rows)
+                if moved and reference is not None:
+                    seen = seen.held_to(_log_prob(reference, part, passes.microbatch_size))
                 steps.append(
-                    self._step(engine, *part, reward.shape[1], passes.microbatch_size, statistics)
+                    self._step(
+                        engine, part, seen, reward.shape[1], passes.microbatch_size, statistics
+                    )
                 )
+                moved |= _moves(reference, engine, steps[-1])
         means = {name: sum(step[name] for step in steps) / len(steps) for name in steps[0]}
         return (
             means
@@ -160,7 +182,8 @@ class Learner(ABC):
         if reference is not None and self.uses_reference:
             ref = _log_prob(reference, responses, microbatch_size).to(old)
         credit = advantage.to(old)[:, None].expand_as(old)
-        return Batch(responses.mask.to(old.device), credit, old, old, ref)
+        sampler = responses.sampler_log_prob.to(old)
+        return Batch(responses.mask.to(old.device), credit, old, old, ref, sampler)
 
     def _step(
         self,
@@ -175,7 +198,7 @@ class Learner(ABC):
         lengths = engine.gather(responses.lengths)
         mine = slice(engine.rank * len(responses), (engine.rank + 1) * len(responses))
         weight = self.reduction(lengths, group_size)[mine].to(batch.old_log_prob)
-        total = torch.zeros(1, dtype=torch.float64)
+        totals = torch.zeros(1, 2, dtype=torch.float64)
         for start in range(0, len(responses), microbatch_size):
             rows = slice(start, start + microbatch_size)
             part = responses.rows(rows.start, min(rows.stop, len(responses)))
@@ -184,14 +207,27 @@ class Learner(ABC):
             loss = self._scalar(log_prob, seen, weight[rows])
             engine.backward(loss)
             statistics.add(log_prob, entropy, seen)
-            total += loss.item()
-        return {"train/loss": engine.gather(total).sum().item()} | engine.step()
+            totals += torch.tensor([[loss.item(), token_kl(log_prob, seen)]], dtype=torch.float64)
+        loss, kl = engine.gather(totals).sum(0).tolist()
+        metrics = {"train/loss": loss}
+        if batch.ref_log_prob is not None:
+            metrics["policy/kl_ref"] = kl / max(1, int(lengths.sum()))
+        return metrics | engine.step()
 
     def _scalar(self, log_prob: PerToken, batch: Batch, weight: PerResponse) -> Scalar:
         """Sum over tokens, weighted by response; off the mask is neither value nor gradient."""
         log_prob = log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0))
         loss = self.loss(log_prob, batch)
+        if self.sampler_correction is not None:
+            loss = loss * sampler_weight(batch, self.sampler_correction)
         return (weight * loss.where(batch.mask, 0.0).sum(-1)).sum()
+
+
+def _moves(reference: Reference | None, engine: TrainEngine, step: dict[str, float]) -> bool:
+    """Whether the reference is another one after an optimizer step."""
+    if not isinstance(reference, ReferencePolicy) or "policy/kl_ref" not in step:
+        return False
+    return reference.stepped(engine, step["policy/kl_ref"])
 
 
 @torch.no_grad()

@@ -4,8 +4,9 @@ Axis letters, here and everywhere: p prompts, g responses of a group, b = p * g 
 t response tokens, s prompt tokens, v vocabulary.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -43,7 +44,7 @@ class Responses:
     texts: tuple[str, ...]
     """Decoded, without special tokens."""
     sampler_log_prob: PerToken
-    """As the sampler computed it; 0 where the sampler gives none and on padding."""
+    """As the sampler computed it, of the distribution that it drew from; 0 on padding."""
     finished: Bool[Tensor, " b"]
     """False where the length limit cut the response."""
 
@@ -83,15 +84,21 @@ class Batch:
     """Under the policy at the end of the previous epoch; equals `old_log_prob` in the first."""
     ref_log_prob: PerToken | None = None
     """Under the reference policy; None when the learner uses none."""
+    sampler_log_prob: PerToken | None = None
+    """By the sampler, of the distribution that it drew from; None where that is the trainer."""
 
     def rows(self, start: int, stop: int, width: int) -> "Batch":
         """Rows start, ..., stop - 1 and the first `width` tokens."""
         part = (slice(start, stop), slice(width))
-        ref = None if self.ref_log_prob is None else self.ref_log_prob[part]
-        return Batch(
-            self.mask[part],
-            self.advantage[part],
-            self.old_log_prob[part],
-            self.epoch_log_prob[part],
-            ref,
-        )
+        given = {
+            field.name: getattr(self, field.name)[part]
+            for field in fields(self)
+            if getattr(self, field.name) is not None
+        }
+        return Batch(**given)
+
+    def held_to(self, ref_log_prob: PerToken) -> "Batch":
+        """The same with another reference; its log-probabilities may lack padding."""
+        missing = self.mask.shape[1] - ref_log_prob.shape[1]
+        padded = torch.nn.functional.pad(ref_log_prob, (0, missing))
+        return replace(self, ref_log_prob=padded.to(self.old_log_prob))
