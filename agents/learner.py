@@ -19,6 +19,8 @@ from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses
 Scalar = Float[Tensor, ""]
 Reference = Callable[[Responses], PerToken]
 """Log-probability of each token under the reference policy; a `ReferencePolicy` may change."""
+Total = Callable[[Tensor], Tensor]
+"""Sum of a tensor over all ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,16 @@ class Learner(ABC):
     def advantage(self, reward: Group) -> Group:
         """Credit of each response, from the rewards of the whole rollout on all ranks."""
 
+    def token_advantage(self, batch: Batch, total: Total) -> PerToken:
+        """Credit of each token of a rollout, by default that of its response.
+
+        Args:
+            batch: This rank's part of the rollout, before it is cut into minibatches; its
+                `advantage` is that of the responses.
+            total: For what must be known of the rollout of all ranks; each calls it as often.
+        """
+        return batch.advantage
+
     @abstractmethod
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """Loss of each token, to be minimised; what stands outside the mask is ignored."""
@@ -102,6 +114,7 @@ class Learner(ABC):
         )
         others = ref_log_prob, sampler_log_prob
         batch = Batch(response_mask, advantage, old_log_prob, old_log_prob, *others)
+        batch = replace(batch, advantage=self.token_advantage(batch, total=lambda part: part))
         weight = self.reduction(response_mask.sum(-1), group_size)
         return self._scalar(log_prob, batch, weight)
 
@@ -183,7 +196,11 @@ class Learner(ABC):
             ref = _log_prob(reference, responses, microbatch_size).to(old)
         credit = advantage.to(old)[:, None].expand_as(old)
         sampler = responses.sampler_log_prob.to(old)
-        return Batch(responses.mask.to(old.device), credit, old, old, ref, sampler)
+        batch = Batch(responses.mask.to(old.device), credit, old, old, ref, sampler)
+        return replace(
+            batch,
+            advantage=self.token_advantage(batch, lambda part: engine.gather(part[None]).sum(0)),
+        )
 
     def _step(
         self,
