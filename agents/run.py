@@ -80,12 +80,14 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
 
 
 def reward_metrics(job: Job, rewards: Any, infos: dict[str, Any]) -> dict[str, float]:
-    """Means over the responses of all ranks: of the reward, and of each of its parts."""
+    """Means over the responses of all ranks: of the reward, of its parts, of each grade status."""
     names = dict.fromkeys(("accuracy", "format", *job.envs.rewards))
-    parts = {"mean": rewards, **{name: infos[name] for name in names}}
+    parts = {"reward/mean": rewards, **{f"reward/{name}": infos[name] for name in names}}
+    parts |= {f"grade/{status}": told for status, told in infos["grade"].items()}
     values = torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in parts.values()])
+    # Every rank has as many responses as any other.
     means = job.engines.train.gather(values.mean(1)[None]).mean(0).tolist()
-    return {f"reward/{name}": mean for name, mean in zip(parts, means, strict=True)}
+    return dict(zip(parts, means, strict=True))
 
 
 def keep(job: Job, log: RunLog) -> None:

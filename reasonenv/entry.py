@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from reasonenv.env import ReasonEnv
+from reasonenv.rewards import Rewards, by_name
 from reasonenv.vector import ReasonVectorEnv
 
 
@@ -41,11 +42,18 @@ def _make(kind: Any, module: str, kwargs: dict[str, Any]) -> Any:
     own = set(inspect.signature(source.problems).parameters)
     if "data" not in own and kwargs.pop("data", None) is not None:
         raise ValueError(f"{module} makes its own problems and takes no data")
-    theirs = set(inspect.signature(kind).parameters) - {"problems", "rewards"}
+    theirs = set(inspect.signature(kind).parameters) - {"problems"} | {"unjudged"}
     _check_names(source, kwargs, own | theirs)
+    rewards = _rewards(source, kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0))
     problems = source.problems(**{name: kwargs.pop(name) for name in own & set(kwargs)})
     kwargs.pop("split", None)
-    return kind(problems, source.REWARDS, **{"prompt": _prompt(source), **kwargs})
+    return kind(problems, rewards, **{"prompt": _prompt(source), **kwargs})
+
+
+def _rewards(source: ModuleType, choice: Any, weight: Any) -> Rewards:
+    """The module's own rewards or those that were chosen, and what no verdict is paid."""
+    chosen = source.REWARDS if choice is None else by_name(choice, source.REWARDS)
+    return chosen if weight == 0 else {**chosen, **by_name({"unjudged": weight})}
 
 
 def _prompt(source: ModuleType) -> str:

@@ -18,6 +18,9 @@ from reasonenv.workers import Grader
 
 Observation = dict[str, Any]
 
+STATUSES = ("ok", "no_answer", "unparseable", "timeout", "memory", "error")
+"""What becomes of grading a response; see `reasonenv.grading.Grade`."""
+
 
 class ReasonEnv(gymnasium.Env[Observation, str]):
     """Poses a problem, takes one response, and ends the episode with its reward.
@@ -128,6 +131,11 @@ def explain(problem: Problem, grade: Grade) -> dict[str, Any]:
         "problem_id": problem.id,
         "metadata": dict(problem.metadata),
     }
+
+
+def outcomes(statuses: np.ndarray) -> dict[str, np.ndarray]:
+    """For each status, a bool for each response: `.sum()` counts them, `.mean()` is their part."""
+    return {status: np.asarray(statuses == status) for status in STATUSES}
 
 
 def draw(mode: str | None, problem: Problem, response: str | None, grade: Grade | None) -> Any:

@@ -66,7 +66,9 @@ def make(
         split: Part of the data set.
         data: Folder with local files of the data set; None for `REASONENV_DATA`, then the hub.
         num_workers: Processes that grade; None for as many as there are CPU cores, at most 8.
-        **kwargs: Further arguments of the environment: `prompt`, `rank`, `render_mode`, `level` ...
+        **kwargs: Further arguments of the environment: `rewards`, names and weights instead of
+            its own (see `reasonenv.rewards`); `unjudged`, paid for an answer that could not be
+            judged (0.0); `prompt`, `rank`, `render_mode`, `level` ...
 
     Raises:
         gymnasium.error.NameNotFound: When no environment has this name.

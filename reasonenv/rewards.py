@@ -1,9 +1,23 @@
-"""Rewards: pure functions of a response, its problem and its grade, and their weighted sum."""
+"""Rewards: pure functions of a response, its problem and its grade, and their weighted sum.
 
+A user chooses them by name, with weights, here as on the command line (`--env-options`):
+
+    reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "format": 0.5, "repetition": 0.1})
+    reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "repetition": {"weight": 0.1, "n": 4}})
+    reasonenv.make("MMK12-v0", unjudged=-0.5)   # the environment's own, and this for no verdict
+"""
+
+import difflib
+import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from reasonenv.grading import Grade
+from reasonenv.mm_eureka import mm_eureka
 from reasonenv.problem import Problem
 
 Reward = Callable[[str, Problem, Grade], float]
@@ -11,11 +25,27 @@ Rewards = Mapping[str, tuple[float, Reward]]
 
 _TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _BLOCKS = re.compile(r"<think>(.*)</think>\s*<answer>(.*)</answer>", re.DOTALL)
+# What stands between white space; of Chinese, which has none, each character.
+_WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 
 
 def accuracy(response: str, problem: Problem, grade: Grade) -> float:
     """1 when the final answer is right, else 0."""
     return float(grade.correct)
+
+
+def judged(grade: Grade) -> bool:
+    """Whether there is a verdict: an answer was compared, or there was none to compare."""
+    return grade.status in ("ok", "no_answer")
+
+
+def unjudged(response: str, problem: Problem, grade: Grade) -> float:
+    """1 when the answer could not be judged, else 0.
+
+    That is an answer that does not parse, or whose comparison ran out of time or memory or ended
+    in an error. It earns no accuracy, so the weight of this reward is all that it is paid.
+    """
+    return float(not judged(grade))
 
 
 def think_answer_format(response: str, problem: Problem, grade: Grade) -> float:
@@ -26,14 +56,114 @@ def think_answer_format(response: str, problem: Problem, grade: Grade) -> float:
 
     The format reward of the code released with CPGD, unweighted.
     """
+    return float(in_think_answer_format(response))
+
+
+def in_think_answer_format(response: str) -> bool:
+    """Whether a response is one think block and then one answer block."""
     if any(response.count(tag) != 1 for tag in _TAGS):
-        return 0.0
+        return False
     blocks = _BLOCKS.search(response)
-    return float(blocks is not None and all(block.strip() for block in blocks.groups()))
+    return blocks is not None and all(block.strip() for block in blocks.groups())
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """A reward of 0 or less, for the words of a response alone.
+
+    Args:
+        of: The penalty of a text; picklable, so that the reward is.
+    """
+
+    of: Callable[[str], float]
+
+    def __call__(self, response: str, problem: Problem, grade: Grade) -> float:
+        """The penalty of the response."""
+        return self.of(response)
+
+
+def overlong_penalty(length: float, max_length: float, buffer: float) -> float:
+    """0 up to max_length - buffer, -1 from max_length on, and a line in between.
+
+    The unit of the three is the caller's. A trainer, which knows tokens, can add this to the
+    rewards of an environment, which does not.
+
+    Yu et al., DAPO (arXiv:2503.14476), eq. 13.
+
+    Args:
+        length: Of the response.
+        max_length: The longest that is wanted.
+        buffer: Length of the line, in (0, max_length].
+
+    Raises:
+        ValueError: When the buffer is not within the length.
+    """
+    if not 0 < buffer <= max_length:
+        raise ValueError(f"buffer={buffer} is not in (0, max_length={max_length}]")
+    return -min(1.0, max(0.0, (length - (max_length - buffer)) / buffer))
+
+
+def overlong(max_length: int, buffer: int, length: Callable[[str], int] = len) -> Penalty:
+    """`overlong_penalty` of the text of a response.
+
+    Args:
+        max_length: In the unit of `length`: characters, unless that says otherwise.
+        buffer: In the same unit.
+        length: Of a text; give a tokenizer's to count as the paper does.
+    """
+    overlong_penalty(0, max_length, buffer)
+    return Penalty(partial(_overlong, max_length=max_length, buffer=buffer, length=length))
+
+
+def _overlong(text: str, max_length: int, buffer: int, length: Callable[[str], int]) -> float:
+    return overlong_penalty(length(text), max_length, buffer)
+
+
+def repetition_penalty(text: str, n: int = 3, max_penalty: float = -1.0) -> float:
+    """max_penalty times the part of a text's n-grams of words that occurred before in it.
+
+    0 for a text of fewer than n words; linear in its length.
+
+    Yeo et al., Demystifying Long Chain-of-Thought Reasoning in LLMs (arXiv:2502.03373),
+    appendix C.2, in the form of TRL's get_repetition_penalty_reward, which counts tokens.
+
+    Args:
+        text: Its words stand between white space; every Chinese character is one.
+        n: Words of an n-gram, at least 1.
+        max_penalty: At most 0.
+
+    Raises:
+        ValueError: When n or max_penalty is out of range.
+    """
+    if n < 1 or max_penalty > 0:
+        raise ValueError(f"n={n}, max_penalty={max_penalty}: at least 1 and at most 0 are needed")
+    words = _WORD.findall(text)
+    total = len(words) - n + 1
+    if total < 1:
+        return 0.0
+    different = len(set(zip(*(words[start:] for start in range(n)), strict=False)))
+    return max_penalty * (1 - different / total) if different < total else 0.0
+
+
+def repetition(n: int = 3, max_penalty: float = -1.0) -> Penalty:
+    """`repetition_penalty` of a response, in [max_penalty, 0]."""
+    repetition_penalty("", n, max_penalty)
+    return Penalty(partial(repetition_penalty, n=n, max_penalty=max_penalty))
 
 
 # Reported for every environment, whether or not they are part of its reward.
 REPORTED: Mapping[str, Reward] = {"accuracy": accuracy, "format": think_answer_format}
+
+FUNCTIONS: Mapping[str, Reward] = {
+    **REPORTED,
+    "think_answer_format": think_answer_format,
+    "mm_eureka": mm_eureka,
+    "unjudged": unjudged,
+}
+"""Rewards that a user can name."""
+
+FACTORIES: Mapping[str, Callable[..., Reward]] = {"overlong": overlong, "repetition": repetition}
+"""Rewards that a user can name and give arguments."""
 
 
 def total(
@@ -49,5 +179,65 @@ def total(
 
 
 def maximum(rewards: Rewards) -> float:
-    """The highest total when every component lies in [0, 1]."""
-    return sum(max(weight, 0.0) for weight, _ in rewards.values())
+    """The total of a right answer when every other component lies in [0, 1] and is 1.
+
+    Penalties are 0 at best, and a right answer was judged.
+    """
+    return sum(
+        max(weight, 0.0)
+        for weight, reward in rewards.values()
+        if not isinstance(reward, Penalty) and reward is not unjudged
+    )
+
+
+def by_name(choice: Mapping[str, Any], own: Rewards | None = None) -> Rewards:
+    """Rewards by their names and weights.
+
+    Args:
+        choice: Name -> weight; or -> {"weight": 1.0, ...} with arguments of the reward; or
+            -> (weight, function) for a reward of your own.
+        own: Those of an environment, whose names go before the ones known here.
+
+    Raises:
+        ValueError: In one line, for a name, a weight or an argument that does not fit.
+    """
+    if not isinstance(choice, Mapping) or not choice:
+        raise ValueError(f"rewards={choice!r}: give names and weights, such as {{'accuracy': 1.0}}")
+    return {name: _chosen(name, value, own or {}) for name, value in choice.items()}
+
+
+def _chosen(name: str, value: Any, own: Rewards) -> tuple[float, Reward]:
+    if isinstance(value, tuple):
+        weight, reward = value
+    else:
+        arguments = dict(value) if isinstance(value, Mapping) else {"weight": value}
+        weight = arguments.pop("weight", 1.0)
+        reward = _made(name, arguments, own)
+    weight = _weight(name, weight)
+    if weight < 0 and isinstance(reward, Penalty):
+        raise ValueError(f"reward {name!r} is 0 or less: weight {weight} would pay for it")
+    return weight, reward
+
+
+def _weight(name: str, weight: object) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+        raise ValueError(f"reward {name!r} has weight {weight!r}: a finite number is needed")
+    return float(weight)
+
+
+def _made(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
+    functions = {**FUNCTIONS, **{key: function for key, (_, function) in own.items()}}
+    if name in functions:
+        if arguments:
+            raise ValueError(f"reward {name!r} takes no argument {next(iter(arguments))!r}")
+        return functions[name]
+    if name not in FACTORIES:
+        known = {*functions, *FACTORIES}
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+        raise ValueError(f"no reward is called {name!r}: {hint}")
+    try:
+        inspect.signature(FACTORIES[name]).bind(**arguments)
+    except TypeError as error:
+        raise ValueError(f"reward {name!r}: {error}") from error
+    return FACTORIES[name](**arguments)

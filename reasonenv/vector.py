@@ -18,6 +18,7 @@ from reasonenv.env import (
     explain,
     observation_space,
     observe,
+    outcomes,
 )
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
@@ -143,7 +144,10 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
 
         Returns:
             The next observations; rewards [num_envs] float64; terminations, all True;
-            truncations, all False; and infos about the problems just answered.
+            truncations, all False; and infos about the problems just answered, with an array
+            for each: every component of the reward, `answer`, `reference`, `status`,
+            `problem_id`, `metadata`, and `grade`, a dict of status -> bools, so that
+            `infos["grade"]["timeout"].sum()` counts the responses that timed out.
         """
         walk = self._check_posed("step")
         responses = self._check_actions(actions)
@@ -204,6 +208,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             name: np.array([parts[name] for parts in components]) for name in components[0]
         }
         infos |= {name: _objects([one[name] for one in told]) for name in told[0]}
+        infos["grade"] = outcomes(infos["status"])
         everyone = np.ones(self.num_envs, dtype=bool)
         final_obs = _objects([observe(problem, self.instruction) for problem in self._posed])
         return {

@@ -1,0 +1,99 @@
+"""Reward functions for verl, one response at a time or a batch.
+
+    reward.custom_reward_function.path=pkg://reasonenv.adapters.verl
+    reward.custom_reward_function.name=compute_score
+    +reward.custom_reward_function.reward_kwargs.rewards.accuracy=1.0
+    +reward.custom_reward_function.reward_kwargs.rewards.format=0.1
+
+What verl expects of one (docs/preparation/reward_function.rst and
+verl/experimental/reward_loop/reward_manager/{naive,batch}.py, 2026): the manager "naive" calls it
+with the keywords `data_source`, `solution_str`, `ground_truth` and `extra_info`, from many threads;
+the manager "batch" with their plurals. Both add `reward_kwargs` of the configuration, and two
+keywords about a reward model where there is one. It gives a number, or a dict whose "score" is the
+reward; the rest of the dict is logged, and DAPO's filter of groups reads "acc" there.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from reasonenv.adapters import shared_grader
+from reasonenv.problem import Problem
+from reasonenv.rewards import by_name, total
+from reasonenv.workers import Grader
+
+ACCURACY: Mapping[str, Any] = {"accuracy": 1.0}
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """The reward of one response and what explains it; see `compute_scores`."""
+    one = [data_source], [solution_str], [ground_truth], [extra_info]
+    return compute_scores(*one, **kwargs)[0]
+
+
+def compute_scores(  # noqa: PLR0913 - verl's keywords
+    data_sources: Sequence[str],
+    solution_strs: Sequence[str],
+    ground_truths: Sequence[Any],
+    extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
+    *,
+    rewards: Mapping[str, Any] = ACCURACY,
+    grader: Grader | None = None,
+    reward_router_address: object = None,
+    reward_model_tokenizer: object = None,
+) -> list[dict[str, Any]]:
+    """The reward of each response and what explains it, in order; from any thread.
+
+    Args:
+        data_sources: Named when a row has no reference; otherwise unread.
+        solution_strs: Responses, without their prompts.
+        ground_truths: The right answer to each: texts or numbers.
+        extra_infos: Where one has "options", those are the texts of a multiple choice.
+        rewards: Names and weights, as `reasonenv.rewards.by_name` takes them. The weight of
+            "unjudged" is what is paid for an answer that could not be judged; without it, 0.
+        grader: Yours to close; None for one that the whole process shares.
+        reward_router_address: verl's, unread.
+        reward_model_tokenizer: verl's, unread.
+
+    Returns:
+        For each a dict of "score", the weighted sum; "acc", 1.0 when the answer is right, else
+        0.0; "pred", the answer; "status", see `reasonenv.Grade`; and every part of the sum.
+
+    Raises:
+        ValueError: For a reference that is neither text nor number, or rewards that do not fit.
+    """
+    chosen = by_name(rewards)
+    extras = [None] * len(solution_strs) if extra_infos is None else extra_infos
+    rows = zip(data_sources, ground_truths, extras, strict=True)
+    problems = [_problem(source, truth, extra or {}) for source, truth, extra in rows]
+    grades = (grader or shared_grader()).grade(
+        list(solution_strs),
+        [problem.answer for problem in problems],
+        [problem.options for problem in problems],
+    )
+    scores = []
+    for response, problem, grade in zip(solution_strs, problems, grades, strict=True):
+        score, parts = total(chosen, response, problem, grade)
+        told = {"acc": float(grade.correct), "pred": grade.answer or "", "status": grade.status}
+        scores.append({"score": score, **told, **parts})
+    return scores
+
+
+def _problem(source: str, truth: Any, extra: Mapping[str, Any]) -> Problem:
+    if not isinstance(truth, str | int | float | np.number):
+        raise ValueError(f"a row of {source!r} has ground_truth {truth!r}: give a text or a number")
+    options = extra.get("options")
+    # Of a column of lists verl makes arrays, whose truth is no one's to ask.
+    return Problem(
+        id=str(source),
+        question="",
+        answer=str(truth),
+        options=() if options is None else tuple(options),
+    )
