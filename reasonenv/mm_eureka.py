@@ -22,8 +22,8 @@ def mm_eureka(response: str, problem: Problem, grade: Grade) -> float:
     """1 or 0, as the released reward pays for a response; `grade` plays no part.
 
     It runs math-verify in the caller's process, with no deadline and from any thread: what is
-    known to explode earns 0 unread, but nothing kills what is not known. Take it to compare, on
-    responses that you trust; not in a long run.
+    long or known to explode earns 0 unread, but nothing kills what is not known. Take it to
+    compare, on responses that you trust; not in a long run.
     """
     text = response.strip()
     match = _ANSWER.search(text)

@@ -1,8 +1,26 @@
+import json
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reasonenv.grading import Grade
+from reasonenv.mm_eureka import mm_eureka
 from reasonenv.problem import Problem
-from reasonenv.rewards import accuracy, maximum, think_answer_format, total
+from reasonenv.rewards import (
+    Penalty,
+    accuracy,
+    by_name,
+    maximum,
+    overlong,
+    overlong_penalty,
+    repetition,
+    repetition_penalty,
+    think_answer_format,
+    total,
+    unjudged,
+)
 
 PROBLEM = Problem(id="a", question="1+1?", answer="2")
 RIGHT, WRONG = Grade(True, "2", "ok"), Grade(False, "3", "ok")
@@ -49,6 +67,90 @@ def test_accuracy_is_the_verdict():
     assert accuracy("", PROBLEM, WRONG) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("status", "paid"),
+    [("ok", 0), ("no_answer", 0), ("unparseable", 1), ("timeout", 1), ("memory", 1), ("error", 1)],
+)
+def test_only_an_answer_without_a_verdict_is_unjudged(status, paid):
+    assert unjudged("", PROBLEM, Grade(False, "x", status)) == paid
+
+
+# DAPO's own numbers: 16384 is expected, 20480 the limit; and those of its scripts for 7B models.
+@pytest.mark.parametrize(
+    ("length", "max_length", "buffer", "penalty"),
+    [
+        (0, 2048, 512, 0.0),
+        (1536, 2048, 512, 0.0),
+        (1537, 2048, 512, -1 / 512),
+        (1792, 2048, 512, -0.5),
+        (2048, 2048, 512, -1.0),
+        (9999, 2048, 512, -1.0),
+        (18432, 20480, 4096, -0.5),
+        (1, 2, 2, -0.5),
+    ],
+)
+def test_overlong_responses_are_punished_along_a_line(length, max_length, buffer, penalty):
+    assert overlong_penalty(length, max_length, buffer) == penalty
+
+
+def test_overlong_counts_characters_unless_it_is_told_how_to_count():
+    response = "four words stand here"
+    assert overlong(22, 4)(response, PROBLEM, WRONG) == -0.75
+    words = overlong(5, 2, length=lambda text: len(text.split()))
+    assert words(response, PROBLEM, WRONG) == -0.5
+
+
+@pytest.mark.parametrize("buffer", [0, -1, 3])
+def test_a_buffer_outside_the_length_is_told_at_once(buffer):
+    with pytest.raises(ValueError, match=rf"buffer={buffer} is not in \(0, max_length=2\]"):
+        overlong(2, buffer)
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "penalty"),
+    [
+        ("", 3, 0.0),
+        ("one two", 3, 0.0),
+        ("one two three four", 2, 0.0),
+        ("a a a a a", 2, -0.75),  # one bigram of four
+        ("a b a b a", 2, -0.5),
+        ("a b c a b c", 3, -0.25),
+        ("因为因为因为", 2, -0.6),  # every character a word: two bigrams of five
+        ("so\nso  so\tso", 1, -0.75),
+    ],
+)
+def test_repetition_is_the_part_of_ngrams_that_occurred_before(text, n, penalty):
+    assert repetition_penalty(text, n) == pytest.approx(penalty)
+    assert repetition(n, max_penalty=-0.5)(text, PROBLEM, WRONG) == pytest.approx(penalty / 2)
+
+
+words = st.lists(st.sampled_from(["so", "x", "=", "2", "因", "hence"]), max_size=40)
+
+
+@given(words, st.integers(1, 6), st.floats(-3, 0))
+def test_repetition_lies_between_its_bounds(said, n, max_penalty):
+    assert max_penalty <= repetition_penalty(" ".join(said), n, max_penalty) <= 0
+
+
+@given(words, st.integers(1, 6), st.integers(2, 5))
+def test_who_says_it_once_more_is_punished_no_less(said, n, times):
+    passage = [*said, *["end"] * n]  # at least n words, so that a copy brings no new n-gram
+    less, more = (" ".join(passage * count) for count in (times, times + 1))
+    assert repetition_penalty(more, n) <= repetition_penalty(less, n)
+
+
+@given(words, st.integers(1, 6))
+def test_words_that_all_differ_are_not_punished(said, n):
+    different = [f"{word}{position}" for position, word in enumerate(said) if word.isascii()]
+    assert repetition_penalty(" ".join(different), n) == 0
+
+
+@pytest.mark.parametrize(("n", "max_penalty"), [(0, -1.0), (3, 0.1)])
+def test_arguments_of_repetition_out_of_range_are_told_at_once(n, max_penalty):
+    with pytest.raises(ValueError, match=f"n={n}, max_penalty={max_penalty}: at least 1"):
+        repetition(n, max_penalty)
+
+
 def test_the_total_is_the_weighted_sum_and_the_components_are_not_weighted():
     rewards = {"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)}
     reward, components = total(rewards, "<think>a</think><answer>2</answer>", PROBLEM, RIGHT)
@@ -61,3 +163,127 @@ def test_accuracy_and_format_are_told_even_where_they_are_not_paid():
     reward, components = total({"brief": (2.0, lambda *_: 0.25)}, "2", PROBLEM, RIGHT)
     assert reward == 0.5
     assert components == {"accuracy": 1.0, "format": 0.0, "brief": 0.25}
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["accuracy", "format", "unjudged", "repetition"]),
+        st.floats(0, 10),
+        min_size=1,
+    ),
+    st.sampled_from(["<think>a a a a</think><answer>2</answer>", "", "2 2 2 2 2"]),
+    st.sampled_from([RIGHT, WRONG, Grade(False, "x", "timeout")]),
+)
+def test_the_total_of_named_rewards_is_the_sum_of_weights_times_components(
+    weights, response, grade
+):
+    rewards = by_name(weights)
+    reward, components = total(rewards, response, PROBLEM, grade)
+    each = [weight * components[name] for name, weight in weights.items()]
+    assert reward == pytest.approx(math.fsum(each))
+    one_by_one = [total({name: rewards[name]}, response, PROBLEM, grade)[0] for name in rewards]
+    assert reward == pytest.approx(math.fsum(one_by_one))
+
+
+def test_a_right_answer_earns_the_maximum_where_penalties_and_unjudged_have_weights():
+    rewards = by_name({"accuracy": 1, "format": 0.5, "repetition": 0.1, "unjudged": 0.3})
+    response = "<think>a</think><answer>2</answer>"
+    assert total(rewards, response, PROBLEM, RIGHT)[0] == maximum(rewards) == 1.5
+
+
+def test_a_reward_is_named_with_its_weight_or_with_its_arguments_too():
+    rewards = by_name(
+        {
+            "accuracy": 1,
+            "overlong": {"weight": 0.5, "max_length": 10, "buffer": 5},
+            "repetition": {"n": 1},
+        }
+    )
+    assert rewards["accuracy"] == (1.0, accuracy)
+    assert {name: weight for name, (weight, _) in rewards.items()} == {
+        "accuracy": 1.0,
+        "overlong": 0.5,
+        "repetition": 1.0,
+    }
+    components = total(rewards, "no no no no", PROBLEM, WRONG)[1]
+    assert components["overlong"] == -1.0
+    assert components["repetition"] == -0.75
+
+
+def test_the_names_of_an_environment_go_before_those_known_here():
+    own = {"accuracy": (1.0, lambda *_: 0.5), "brief": (1.0, lambda *_: 0.25)}
+    rewards = by_name({"accuracy": 2, "brief": 4, "unjudged": -1}, own)
+    assert total(rewards, "", PROBLEM, RIGHT)[0] == 2 * 0.5 + 4 * 0.25
+
+
+def test_a_function_of_ones_own_needs_no_name_known_here():
+    rewards = by_name({"short": (2.0, lambda response, *_: float(len(response) < 3))})
+    assert total(rewards, "ab", PROBLEM, WRONG)[0] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({}, r"rewards={}: give names and weights, such as {'accuracy': 1.0}"),
+        (["accuracy"], r"rewards=\['accuracy'\]: give names and weights"),
+        ({"acuracy": 1}, "no reward is called 'acuracy': did you mean 'accuracy'?"),
+        ({"zzz": 1}, "no reward is called 'zzz': there are accuracy, format, mm_eureka, overlong"),
+        ({"accuracy": "1"}, "reward 'accuracy' has weight '1': a finite number is needed"),
+        ({"accuracy": True}, "reward 'accuracy' has weight True: a finite number is needed"),
+        ({"accuracy": math.nan}, "reward 'accuracy' has weight nan: a finite number is needed"),
+        ({"accuracy": {"n": 1}}, "reward 'accuracy' takes no argument 'n'"),
+        ({"overlong": 1}, "reward 'overlong': missing a required argument: 'max_length'"),
+        ({"repetition": {"m": 1}}, "reward 'repetition': got an unexpected keyword argument 'm'"),
+        ({"repetition": -0.1}, "reward 'repetition' is 0 or less: weight -0.1 would pay for it"),
+    ],
+)
+def test_a_choice_of_rewards_that_does_not_fit_is_told_in_one_line(choice, message):
+    with pytest.raises(ValueError, match=f"^{message}.*$"):
+        by_name(choice)
+
+
+def test_penalties_are_known_as_such():
+    assert isinstance(overlong(2, 1), Penalty)
+    assert isinstance(repetition(), Penalty)
+
+
+# Measured with the logic of the released file under math-verify 0.9.
+@pytest.mark.parametrize(
+    ("answer", "reference", "reward"),
+    [
+        ("<answer>3</answer>", "3", 0),  # the tag touches the number
+        ("<answer> 3 </answer>", "3", 1),
+        ("<answer>$3$</answer>", "3", 1),
+        (r"<answer>\boxed{3}</answer>", "3", 1),
+        ("<answer>\n$3$\n</answer>", "3", 1),  # no match, but read after the last tag
+        ("<answer>$4$</answer><answer>$3$</answer>", "3", 0),  # the first match
+        ("<answer>C</answer>", "C", 1),
+        ("<answer>The answer is C</answer>", "C", 0),  # which has an a
+        ("<answer>Answer: B</answer>", "B", 0),
+        (r"<answer>\boxed{C}</answer>", "C", 1),
+        ("<answer>C. 12 cm</answer>", "C", 1),
+        ("<answer>D. 12 cm</answer>", "D", 0),  # c stands in cm
+        ("<answer>$x=3$</answer>", "3", 1),
+        ("<answer>$3$</answer>", "x=3", 1),  # verify with its arguments swapped
+        ("<answer>$30$</answer>", "30°", 1),
+        (r"<answer>$30\%$</answer>", "0.3", 1),
+        (r"<answer>$\pi$</answer>", "3.14", 0),
+        ("<answer>anything</answer>", "", 1),  # a reference that does not parse
+        ("", "", 0),
+        ("<answer>$9^{9^{9^9}}$</answer>", "3", 0),  # unread
+    ],
+)
+def test_mm_eureka_pays_as_the_released_reward_does(answer, reference, reward):
+    problem = Problem(id="a", question="", answer=reference)
+    assert mm_eureka(answer, problem, RIGHT) == reward
+
+
+def test_mm_eureka_and_the_format_agree_with_the_released_file_on_real_responses(shared):
+    path = shared / "data" / "model_outputs" / "r1v_geoqa_grpo.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(rows) == 754
+    for row in rows:
+        problem = Problem(id="a", question="", answer=row["ground_truth"])
+        response = row["model_output"]
+        assert mm_eureka(response, problem, WRONG) == row["mm_eureka_accuracy"], response
+        assert format_of(response) * 0.5 == row["mm_eureka_format"], response
