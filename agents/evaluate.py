@@ -45,6 +45,10 @@ class Evaluate:
     """Responses to each problem; at most 256 or a multiple of it."""
     temperature: float = 1.0
     """0 takes the most likely token."""
+    top_p: float = 1.0
+    """Draw from the likeliest tokens, as few as have this probability."""
+    top_k: int = 0
+    """Draw from this many tokens, the likeliest; 0 for all."""
     max_response_length: int = Run.max_response_length
     """Tokens after which a response is cut."""
     max_pixels: int = Run.max_pixels
@@ -134,10 +138,12 @@ def _check(settings: Evaluate) -> None:
         if getattr(settings, name) < 1:
             flag = name.replace("_", "-")
             raise ValueError(f"--{flag} is {getattr(settings, name)}: give at least 1")
-    if not settings.temperature >= 0 or settings.seed < 0:
-        raise ValueError(
-            f"--temperature {settings.temperature} and --seed {settings.seed}: give at least 0"
-        )
+    for name in ("temperature", "seed", "top_k"):
+        value = getattr(settings, name)
+        if not value >= 0:
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: give at least 0")
+    if not 0 < settings.top_p <= 1:
+        raise ValueError(f"--top-p is {settings.top_p}: give one in (0, 1]")
 
 
 def _parts(
@@ -242,7 +248,7 @@ def _sampler(settings: Evaluate) -> RolloutEngine:
     check_size(folder, device, trains=False)
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     model, chat = load(folder, device, dtype, settings.max_pixels)
-    sampling = Sampling(settings.temperature, chat.banned)
+    sampling = Sampling(settings.temperature, chat.banned, settings.top_p, settings.top_k)
     return TransformersSampler(
         Policy(model), chat, sampling, settings.max_response_length, settings.sampler_batch_size
     )

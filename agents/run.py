@@ -21,6 +21,7 @@ from agents.interrupt import Interrupt
 from agents.learner import Learner, Passes
 from agents.logs import RunLog, plain
 from agents.provenance import write_run
+from agents.references import fixed
 from agents.settings import Run, check, environment_options
 from agents.sft import recipe, tiny_model
 from reasonenv.registration import find
@@ -43,6 +44,8 @@ class Job:
     """Those to evaluate on."""
     step: int = 0
     """Steps that are done."""
+    position: int = 0
+    """In the walk through the problems, of the first one of the next step, over all ranks."""
 
 
 def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
@@ -53,8 +56,7 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
         microbatch_size=run.microbatch_size,
         epochs=run.epochs,
     )
-    start = {"start": job.step * run.num_prompts}
-    observations, _ = job.envs.reset(seed=run.seed, options=start)
+    observations, _ = job.envs.reset(seed=run.seed, options={"start": job.position})
     while job.step < run.num_steps and not _any(interrupt, job):
         job.step += 1
         clock = Clock()
@@ -73,6 +75,7 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
         count = run.num_prompts * run.group_size
         metrics |= clock.metrics(count, count * metrics["response/length_mean"])
         metrics |= reward_metrics(job, rewards, infos)
+        job.position = job.envs.position
         log.write(job.step, metrics)
         if job.step == 1 or job.step % ROLLOUTS_EVERY == 0:
             log.write_rollout(job.step, posed, responses.texts, rewards, infos)
@@ -101,12 +104,18 @@ def keep(job: Job, log: RunLog) -> None:
 
 def save(job: Job) -> None:
     """Writes the checkpoint of this step; every rank calls it."""
-    engine = job.engines.train
+    engine, reference = job.engines.train, job.engines.reference
+
+    def write(folder: Path) -> None:
+        engine.save(folder)
+        if reference and engine.rank == 0:
+            reference.save(folder)
+
     checkpoints.save(
         job.folder,
         job.step,
-        engine.save,
-        identity(job),
+        write,
+        identity(job) | {"position": job.position},
         keep=job.run.keep_checkpoints,
         rank=engine.rank,
         barrier=lambda: _barrier(job),
@@ -191,16 +200,18 @@ def prepare(run: Run, learner: Learner) -> Job:
     found = checkpoints.start(folder, plain(settings(run, learner)), run.resume)
     envs, splits = make_envs(run)
     warm = recipe(run.env, run.env_options, run.seed)
-    engines = build(
-        run, tiny_model(warm) if run.model == "tiny" else run.model, learner.uses_reference
-    )
+    refresh = getattr(learner, "reference", fixed) if learner.uses_reference else None
+    engines = build(run, tiny_model(warm) if run.model == "tiny" else run.model, refresh)
     # A model that cannot read these problems is found out here, not in the first step.
     posed, _ = envs.reset(options={"indices": [0]})
     engines.sampler.encode({name: rows[:1] for name, rows in posed.items()})
     job = Job(run, learner, folder, envs, engines, splits)
     if found:
-        job.step = checkpoints.read_state(found, identity(job))["step"]
+        state = checkpoints.read_state(found, identity(job))
+        job.step, job.position = state["step"], state["position"]
         engines.train.load(found)
+        if engines.reference:
+            engines.reference.load(found)
         engines.sampler.load_weights(engines.train.weights())
     return job
 

@@ -44,6 +44,10 @@ class Run:
     """Responses sampled at a time on one rank, as many as the memory holds."""
     temperature: float = 1.0
     """Of the sampler and of every log-probability."""
+    top_p: float = 1.0
+    """Draw from the likeliest tokens, as few as have this probability; see --sampler-correction."""
+    top_k: int = 0
+    """Draw from this many tokens, the likeliest; 0 for all. See --sampler-correction."""
     learning_rate: float = 3e-4
     """Highest learning rate of AdamW; it decays along a cosine to a tenth."""
     seed: int = 0
@@ -98,7 +102,7 @@ PAPER = {
     "gradient_checkpointing": True,
 }
 
-LEAST = dict.fromkeys(("evaluate_every", "num_test_problems", "seed"), 0) | dict.fromkeys(
+LEAST = dict.fromkeys(("evaluate_every", "num_test_problems", "seed", "top_k"), 0) | dict.fromkeys(
     (
         *("num_steps", "num_prompts", "group_size", "minibatch_size", "microbatch_size"),
         *("epochs", "max_response_length", "save_every", "keep_checkpoints", "max_pixels"),
@@ -142,6 +146,8 @@ def check(run: Run) -> None:
             raise ValueError(f"--{flag} is {getattr(run, name)}: give at least {least}")
     if not run.temperature > 0:
         raise ValueError(f"--temperature is {run.temperature}: training needs one above 0")
+    if not 0 < run.top_p <= 1:
+        raise ValueError(f"--top-p is {run.top_p}: give one in (0, 1]")
     responses = run.num_prompts * run.group_size
     if run.minibatch_size % run.group_size or responses % run.minibatch_size:
         raise ValueError(

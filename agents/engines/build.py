@@ -16,7 +16,7 @@ from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.files import read_object
-from agents.learner import Reference
+from agents.references import ReferencePolicy, Refresh, old
 from agents.settings import Run
 
 
@@ -27,17 +27,17 @@ class Engines:
     train: TrainEngine
     sampler: RolloutEngine
     policy: Policy
-    reference: Reference | None
-    """The base model, whatever becomes of the policy; None where no learner asks for it."""
+    reference: ReferencePolicy | None
+    """Begins as the base model; None where the learner needs no second model."""
 
 
-def build(run: Run, folder: str | Path, uses_reference: bool) -> Engines:
+def build(run: Run, folder: str | Path, refresh: Refresh | None) -> Engines:
     """The engines that a run asks for, holding the model in `folder`.
 
     Args:
         run: Resolved settings.
         folder: Folder or hub name of the base model.
-        uses_reference: Whether the learner compares the policy to the base model.
+        refresh: When a reference becomes the policy; None for a learner without a reference.
 
     Raises:
         ValueError: In one line, when the model, the device or the engine cannot be had.
@@ -55,20 +55,18 @@ def build(run: Run, folder: str | Path, uses_reference: bool) -> Engines:
     if run.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     # Copied before DeepSpeed takes the weights apart.
-    base = copy.deepcopy(policy) if uses_reference else None
-    sampling = Sampling(run.temperature, chat.banned)
+    base = None if refresh in (None, old) else copy.deepcopy(policy)
+    sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
     optimization = Optimization(run.learning_rate, run.optimizer_steps())
     parts = (policy, chat, sampling, optimization)
     engine: TrainEngine = _deepspeed(*parts, config) if deepspeed else TorchEngine(*parts)
     sampler = TransformersSampler(
         policy, chat, sampling, run.max_response_length, run.sampler_batch_size
     )
-    return Engines(engine, sampler, policy, base and _reference(base, sampling))
-
-
-def _reference(base: Policy, sampling: Sampling) -> Reference:
-    base.requires_grad_(False).eval()
-    return torch.no_grad()(lambda responses: base(responses, sampling)[0])
+    reference = None
+    if base is not None and refresh is not None:
+        reference = ReferencePolicy(base.model, lambda part: base(part, sampling)[0], refresh)
+    return Engines(engine, sampler, policy, reference)
 
 
 def uses_deepspeed(run: Run) -> bool:

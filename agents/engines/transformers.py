@@ -153,14 +153,9 @@ class _Decoding:
 
     def _sample(self, hidden: Tensor, alive: list[int]) -> Tensor:
         """The next token of each row; rows that are done are sampled too, and ignored."""
-        sampling = self.sampler.sampling
-        log_prob = sampling.logits(
-            self.sampler.policy.model.get_output_embeddings()(hidden)
-        ).log_softmax(-1)
-        if sampling.temperature == 0:
-            token = log_prob.argmax(-1)
-        else:
-            token = draw(log_prob.exp(), self.generator)
+        logits = self.sampler.policy.model.get_output_embeddings()(hidden)
+        log_prob = self.sampler.sampling.behaviour(logits)
+        token = draw(log_prob.exp(), self.generator)
         chosen = log_prob.gather(-1, token[:, None])[:, 0].tolist()
         for row, value in zip(alive, chosen, strict=True):
             if not self._done(row):
