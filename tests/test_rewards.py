@@ -174,9 +174,7 @@ def test_accuracy_and_format_are_told_even_where_they_are_not_paid():
     st.sampled_from(["<think>a a a a</think><answer>2</answer>", "", "2 2 2 2 2"]),
     st.sampled_from([RIGHT, WRONG, Grade(False, "x", "timeout")]),
 )
-def test_the_total_of_named_rewards_is_the_sum_of_weights_times_components(
-    weights, response, grade
-):
+def test_the_total_of_named_rewards_is_the_sum_of_weights_and_components(weights, response, grade):
     rewards = by_name(weights)
     reward, components = total(rewards, response, PROBLEM, grade)
     each = [weight * components[name] for name, weight in weights.items()]

@@ -1,0 +1,212 @@
+import asyncio
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from reasonenv.adapters import shared_grader
+from reasonenv.adapters.trl import AccuracyReward, format_reward, text
+from reasonenv.adapters.verl import compute_score, compute_scores
+from reasonenv.workers import Grader
+
+RIGHT, WRONG, SILENT = r"It is \boxed{\frac{1}{2}}", r"It is \boxed{3}", ""
+TOWER = r"It is \boxed{9^{9^{9^{9^{9}}}}}"
+# Words that no comparison of strings settles: a process has to be asked.
+HARD, HARD_REFERENCE = r"\boxed{(x+1)(x-1)}", "x^2-1"
+
+
+def message(content):
+    return [{"role": "assistant", "content": content}]
+
+
+@pytest.fixture
+def grader():
+    with Grader(num_workers=1) as grader:
+        yield grader
+
+
+def test_trl_gets_a_number_for_each_completion_in_order():
+    rewards = AccuracyReward()(
+        prompts=["?"] * 4,
+        completions=[WRONG, RIGHT, SILENT, HARD],
+        solution=["0.5", "0.5", "0.5", HARD_REFERENCE],
+    )
+    assert rewards == [0.0, 1.0, 0.0, 1.0]
+
+
+def test_trl_may_pass_conversations_and_all_that_it_passes_besides():
+    reward = AccuracyReward(reference="answer")
+    passed = {"completion_ids": [[1], [2]], "trainer_state": object(), "image": [None, None]}
+    completions = [message(RIGHT), message([{"type": "text", "text": WRONG}])]
+    assert reward(prompts=[[], []], completions=completions, answer=[0.5, 0.5], **passed) == [1, 0]
+
+
+def test_trl_hears_nothing_of_what_cannot_be_judged(grader):
+    assert grader.grade([TOWER], ["3"])[0].status not in ("ok", "no_answer")
+    reward = AccuracyReward(grader=grader)
+    rewards = reward(completions=[TOWER, RIGHT, RIGHT], solution=["3", None, "1/2"])
+    assert rewards == [None, None, 1.0]
+
+
+def test_a_column_of_options_makes_a_multiple_choice():
+    reward = AccuracyReward(options="options")
+    columns = {"solution": ["B", "B", "7"], "options": [["6 cm", "8 cm"]] * 2 + [None]}
+    completions = [r"\boxed{8 cm}", r"\boxed{A}", r"\boxed{7}"]
+    assert reward(completions=completions, **columns) == [1.0, 0.0, 1.0]
+
+
+def test_trl_can_log_answers_and_the_part_of_each_status(grader):
+    columns, metrics = {}, {}
+    AccuracyReward(grader=grader)(
+        completions=[RIGHT, SILENT, TOWER, RIGHT],
+        solution=["0.5", "0.5", "0.5", None],
+        log_extra=columns.__setitem__,
+        log_metric=metrics.__setitem__,
+    )
+    assert columns["answer"][:2] == [r"\frac{1}{2}", ""]
+    assert columns["status"][:2] == ["ok", "no_answer"]
+    assert columns["status"][2] not in ("ok", "no_answer", "")
+    assert columns["status"][3] == ""
+    assert metrics["grade/ok"] == metrics["grade/no_answer"] == 0.25
+    # All names, always: TRL gathers them over ranks that have graded other answers.
+    assert len(metrics) == 6
+    assert sum(metrics.values()) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"answer": ["1"]}, "no column 'solution' came with the completions: there are answer$"),
+        ({}, "no column 'solution' came with the completions: there are none$"),
+        ({"solution": ["1", "2"]}, "1 completions, but 2 values of 'solution'$"),
+    ],
+)
+def test_a_column_that_does_not_fit_is_told_in_one_line(columns, message):
+    with pytest.raises(ValueError, match=message):
+        AccuracyReward()(completions=[RIGHT], **columns)
+
+
+def test_trl_can_name_and_pickle_its_rewards():
+    reward = AccuracyReward(reference="answer")
+    assert reward.__name__ == "accuracy_reward"
+    assert format_reward.__name__ == "format_reward"
+    assert pickle.loads(pickle.dumps(reward)) == reward
+    assert pickle.loads(pickle.dumps(format_reward)) is format_reward
+
+
+def test_threads_and_coroutines_may_ask_at_the_same_time():
+    reward = AccuracyReward()
+
+    def ask(number: int) -> list[float | None]:
+        completions = [rf"\boxed{{(x+{number})(x-{number})}}", rf"\boxed{{{number}}}"]
+        return reward(completions=completions, solution=[f"x^2-{number**2}", "0"])
+
+    async def ask_from_a_loop() -> list[list[float | None]]:
+        inside = ask(100)
+        return [
+            inside,
+            *await asyncio.gather(*(asyncio.to_thread(ask, k) for k in range(101, 105))),
+        ]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(1, 9))) == [[1.0, 0.0]] * 8
+    assert asyncio.run(ask_from_a_loop()) == [[1.0, 0.0]] * 5
+
+
+@pytest.mark.parametrize(
+    ("completion", "words"),
+    [
+        ("as it is", "as it is"),
+        (message("said"), "said"),
+        ([{"content": "without a role"}], "without a role"),
+        (message([{"type": "text", "text": "a"}, {"type": "image"}, {"text": "b"}]), "ab"),
+        ([*message("call"), {"role": "tool", "content": "5"}, *message("it is 5")], "it is 5"),
+        ([*message("call"), {"role": "tool", "content": "5"}], "call"),
+        ([{"role": "assistant", "tool_calls": [{}]}], ""),
+        (message(None), ""),
+        ([], ""),
+    ],
+)
+def test_the_words_of_a_completion_are_those_of_the_assistants_last_message(completion, words):
+    assert text(completion) == words
+
+
+def test_trl_gets_the_format_of_each_completion():
+    tagged = "<think>a</think><answer>b</answer>"
+    assert format_reward(prompts=["?"] * 2, completions=[tagged, message("b")]) == [1.0, 0.0]
+
+
+def test_verl_gets_a_score_and_what_explains_it():
+    score = compute_score(
+        data_source="mine", solution_str=RIGHT, ground_truth="0.5", extra_info={"index": 3}
+    )
+    assert score == {
+        "score": 1.0,
+        "acc": 1.0,
+        "pred": r"\frac{1}{2}",
+        "status": "ok",
+        "accuracy": 1.0,
+        "format": 0.0,
+    }
+
+
+def test_verl_gets_the_scores_of_a_batch_in_order():
+    scores = compute_scores(
+        data_sources=np.array(["mine"] * 4, dtype=object),
+        solution_strs=[WRONG, RIGHT, SILENT, r"\boxed{8 cm}"],
+        ground_truths=["0.5", 0.5, np.float64(0.5), "B"],
+        extra_infos=[None, {}, {"options": None}, {"options": np.array(["6 cm", "8 cm"])}],
+    )
+    assert [score["score"] for score in scores] == [0.0, 1.0, 0.0, 1.0]
+    assert [score["pred"] for score in scores] == ["3", r"\frac{1}{2}", "", "8 cm"]
+    assert scores[2]["status"] == "no_answer"
+
+
+def test_verl_pays_by_names_and_weights(grader):
+    rewards = {"accuracy": 2, "format": 0.5, "unjudged": -0.25, "repetition": {"n": 1}}
+    responses = [f"<think>why</think><answer>{RIGHT}</answer>", TOWER]
+    right, tower = compute_scores(
+        ["mine"] * 2, responses, ["1/2", "3"], rewards=rewards, grader=grader
+    )
+    assert right["score"] == 2.5
+    assert right["acc"] == right["format"] == 1.0
+    assert tower["score"] == -0.25
+    assert (tower["acc"], tower["unjudged"]) == (0.0, 1.0)
+    assert right.keys() == tower.keys()
+
+
+def test_verl_may_ask_from_many_threads():
+    with ThreadPoolExecutor(8) as pool:
+        scores = pool.map(lambda _: compute_score("mine", HARD, HARD_REFERENCE), range(32))
+        assert {score["score"] for score in scores} == {1.0}
+
+
+@pytest.mark.parametrize("truth", [None, ["3"], {"answer": "3"}])
+def test_a_row_of_verl_without_a_reference_is_told_in_one_line(truth):
+    with pytest.raises(ValueError, match=r"a row of 'mine' has ground_truth .*: give a text or"):
+        compute_score("mine", RIGHT, truth)
+
+
+def test_a_name_of_verls_configuration_that_does_not_fit_is_an_error():
+    with pytest.raises(ValueError, match="no reward is called 'acuracy': did you mean 'accuracy'"):
+        compute_score("mine", RIGHT, "3", rewards={"acuracy": 1.0})
+    with pytest.raises(TypeError, match="rewrads"):
+        compute_score("mine", RIGHT, "3", rewrads={"accuracy": 1.0})
+
+
+def test_everyone_without_a_grader_shares_one():
+    assert shared_grader() is shared_grader()
+
+
+def test_a_program_that_used_the_shared_grader_ends_by_itself():
+    program = (
+        "from reasonenv.adapters.trl import AccuracyReward\n"
+        f"print(AccuracyReward()(completions=[{HARD!r}], solution=[{HARD_REFERENCE!r}]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[1.0]\n", "")
