@@ -49,6 +49,16 @@ def test_an_episode_is_one_response(env):
     assert told["metadata"] == {"k": number}
 
 
+def test_rewards_are_chosen_by_name_and_weight():
+    rewards = {"accuracy": 2, "overlong": {"weight": 4, "max_length": 10, "buffer": 10}}
+    env = reasonenv.make("Figures-v0", rewards=rewards)
+    env.reset(seed=0)
+    _, reward, _, _, infos = env.step("wrong")
+    assert infos["overlong"] == -0.5
+    assert reward == -2.0
+    env.close()
+
+
 def test_a_problem_is_asked_once(env):
     with pytest.raises(gymnasium.error.ResetNeeded, match="call reset before step"):
         env.step("1")

@@ -1,4 +1,5 @@
 import functools
+import json
 import time
 
 import gymnasium
@@ -8,6 +9,7 @@ import toy
 from gymnasium.vector import AutoresetMode
 
 import reasonenv
+from reasonenv.rewards import unjudged
 from reasonenv.testing import check_env
 from reasonenv.vector import ReasonVectorEnv
 from reasonenv.walk import Walk
@@ -99,6 +101,79 @@ def test_a_batch_of_responses_gets_its_rewards_in_order(envs):
     assert list(infos["answer"]) == responses
     assert terminations.all()
     assert not truncations.any()
+
+
+def test_infos_tell_the_outcome_of_each_grading_and_its_counts(envs):
+    envs.reset(options={"indices": [0]})
+    tower = "\\boxed{9^{9^{9^{9^{9}}}}}"
+    responses = ["20", "21", "", "\\boxed{x+20-x}", tower, "20"]
+    infos = envs.step(responses)[4]
+    grade = infos["grade"]
+    assert list(grade) == ["ok", "no_answer", "unparseable", "timeout", "memory", "error"]
+    assert all(told.dtype == bool and told.shape == (6,) for told in grade.values())
+    for status, told in grade.items():
+        assert told.tolist() == [each == status for each in infos["status"]]
+    assert grade["ok"].tolist() == [True, True, False, True, False, True]
+    assert grade["no_answer"].sum() == 1
+    assert sum(told.sum() for told in grade.values()) == 6
+    np.testing.assert_equal(infos["final_info"]["grade"], grade)
+
+
+def test_gymnasium_makes_a_list_of_infos_with_their_outcomes():
+    envs = gymnasium.wrappers.vector.DictInfoToList(make_toy(num_envs=2))
+    envs.reset(options={"indices": [0]})
+    right, silent = envs.step(["20", ""])[4]
+    assert right["grade"]["ok"]
+    assert not right["grade"]["no_answer"]
+    assert silent["grade"]["no_answer"]
+    assert silent["final_info"]["grade"]["no_answer"]
+    envs.close()
+
+
+def test_rewards_are_chosen_by_name_and_weight():
+    rewards = {"accuracy": 2, "format": 0.5, "repetition": {"weight": 0.1, "n": 1}}
+    envs = reasonenv.make("Figures-v0", num_envs=3, group_size=3, rewards=rewards, unjudged=-0.4)
+    envs.reset(seed=0)
+    reference = envs.step([""] * 3)[4]["reference"][0]
+    envs.reset(seed=0)
+    right = f"<think>so</think><answer>{reference}</answer>"
+    tower = "\\boxed{9^{9^{9^{9^{9}}}}}"
+    _, paid, _, _, infos = envs.step([right, "so so so so", tower])
+    assert paid.tolist() == pytest.approx([2.5, -0.075, -0.4])
+    assert infos["repetition"].tolist() == [0.0, -0.75, 0.0]
+    assert infos["unjudged"].tolist() == [0.0, 0.0, 1.0]
+    assert envs.spec.kwargs["rewards"] == rewards
+    assert json.loads(envs.spec.to_json())["kwargs"]["unjudged"] == -0.4
+    envs.close()
+
+
+def test_what_no_verdict_is_paid_comes_on_top_of_an_environments_own_rewards():
+    own = reasonenv.make("Figures-v0", num_envs=1)
+    envs = reasonenv.make("Figures-v0", num_envs=1, unjudged=0.25)
+    assert {**envs.rewards} == {**own.rewards, "unjudged": (0.25, unjudged)}
+    assert "unjudged" not in own.rewards
+    own.close()
+    envs.close()
+
+
+def test_an_environment_with_chosen_rewards_keeps_the_contract():
+    rewards = {"accuracy": 1, "think_answer_format": 0.5, "repetition": 0.1}
+    check_env(functools.partial(reasonenv.make, "Figures-v0", rewards=rewards, unjudged=0.5))
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"rewards": {"acuracy": 1}}, "no reward is called 'acuracy': did you mean 'accuracy'"),
+        ({"rewards": "accuracy"}, "rewards='accuracy': give names and weights"),
+        ({"unjudged": "much"}, "reward 'unjudged' has weight 'much': a finite number is needed"),
+        ({"reward": {"accuracy": 1}}, "takes no argument 'reward': did you mean 'rewards'"),
+    ],
+)
+@pytest.mark.parametrize("num_envs", [None, 2])
+def test_rewards_that_do_not_fit_are_told_when_the_environment_is_made(kwargs, message, num_envs):
+    with pytest.raises(ValueError, match=message):
+        reasonenv.make("Figures-v0", num_envs=num_envs, **kwargs)
 
 
 def test_consecutive_sub_environments_share_the_very_same_problem(envs):
