@@ -15,7 +15,9 @@ METRICS = (
     *("reward/mean", "reward/accuracy", "reward/format", "response/length_mean"),
     *("response/truncated", "policy/ratio_max", "policy/ratio_min", "policy/clip_fraction"),
     *("policy/kl_old", "policy/entropy", "train/loss", "train/grad_norm", "train/lr"),
-    *("sampler/log_prob_diff_mean", "time/rollout_s", "time/grade_s", "time/train_s"),
+    *("grade/ok", "grade/no_answer", "grade/unparseable", "grade/timeout", "grade/memory"),
+    *("grade/error", "sampler/log_prob_diff_mean"),
+    *("time/rollout_s", "time/grade_s", "time/train_s"),
     *("time/sync_s", "time/step_s", "throughput/responses_per_s", "throughput/tokens_per_s"),
     "memory/peak_gib",
 )
@@ -43,6 +45,9 @@ def test_the_metrics_are_those_of_this_run(done):
             0.5 * row["reward/accuracy"] + row["reward/letters"]
         )
         assert 0 < row["reward/letters"] < 1
+        assert 0 <= row["grade/no_answer"] < row["grade/ok"] <= 1
+        parts = [value for name, value in row.items() if name.startswith("grade/")]
+        assert sum(parts) == pytest.approx(1)
         assert 1 <= row["response/length_mean"] <= 12
         assert row["train/grad_norm"] > 1e-4
         assert 0 < row["policy/ratio_min"] < 1 < row["policy/ratio_max"]
@@ -81,6 +86,26 @@ def test_the_size_of_a_microbatch_does_not_change_the_first_step(done, tiny_fold
     row, whole = numbers(tmp_path)[0], numbers(done)[0]
     assert row["train/loss"] == pytest.approx(whole["train/loss"], rel=1e-5, abs=1e-7)
     assert row["train/grad_norm"] == pytest.approx(whole["train/grad_norm"], rel=1e-5)
+
+
+def test_a_run_pays_by_the_names_and_weights_of_its_options(tiny_folder, tmp_path):
+    options = {"rewards": {"letters": 2, "repetition": {"weight": 0.5, "n": 1}}, "unjudged": -1}
+    rows = train(tiny_folder, tmp_path, num_steps=2, env_options=json.dumps(options))
+    for row in rows:
+        assert row["reward/mean"] == pytest.approx(
+            2 * row["reward/letters"] + 0.5 * row["reward/repetition"] - row["reward/unjudged"]
+        )
+        judged = row["grade/ok"] + row["grade/no_answer"]
+        assert row["reward/unjudged"] == pytest.approx(1 - judged)
+        assert {"reward/accuracy", "reward/format"} <= row.keys()
+
+
+def test_a_reward_that_nobody_knows_ends_the_run_in_one_line(tiny_folder, tmp_path):
+    options = json.dumps({"rewards": {"acuracy": 1}})
+    with pytest.raises(SystemExit) as ended:
+        train(tiny_folder, tmp_path / "run", env_options=options)
+    expected = "error: no reward is called 'acuracy': did you mean 'accuracy'?"
+    assert ended.value.code == expected
 
 
 def test_rollouts_are_kept_with_their_images(done):
