@@ -38,6 +38,15 @@ def centered(reward: Group) -> Group:
     return torch.where(_has_spread(reward), reward - reward.mean(-1, keepdim=True), 0)
 
 
+def batch_centered(reward: Group) -> Group:
+    """R - mean of all responses of the rollout, whatever their prompts.
+
+    It also compares prompts with each other, of which the policy has no choice: unbiased but for
+    one's own share in the mean, and noisier. Source: RPG (arXiv:2505.17508), appendix G.
+    """
+    return torch.where(reward.amax() != reward.amin(), reward - reward.mean(), 0)
+
+
 def standardized(reward: Group) -> Group:
     """(R - mean) / std of the group, the std of a sample (over g - 1).
 

@@ -14,17 +14,22 @@ from typing import Any, TypeVar, get_origin
 import gymnasium
 import tyro
 
-from agents import advantages, divergences, reductions, references
+from agents import advantages, divergences, levels, losses, reductions, references
 from agents.learner import Learner
 from agents.settings import Run, defaults
 
+Place = ModuleType | tuple[Callable[..., Any], ...]
 MODULES = (advantages, reductions, divergences)
 KINDS = (
     (advantages.Advantage, advantages),
     (reductions.Reduction, reductions),
     (references.Refresh, references),
+    (divergences.Divergence, divergences),
+    (levels.Level, levels),
+    (losses.Estimator, (losses.differentiable, losses.reinforce)),
+    (losses.Clip, (losses.masked, losses.truncated)),
 )
-"""Where the functions of a field's type stand."""
+"""Where the functions of a field's type stand, or which they are."""
 C = TypeVar("C")
 L = TypeVar("L", bound=Learner)
 
@@ -95,12 +100,12 @@ def errors_in_one_line() -> Iterator[None]:
         sys.exit(f"error: {error}")
 
 
-def function(text: str, modules: Sequence[ModuleType] = MODULES) -> Callable[..., Any]:
+def function(text: str, places: Sequence[Place] = MODULES) -> Callable[..., Any]:
     """A function by name, such as 'token_mean', or made from numbers, such as 'clip_filter(3.0)'.
 
     Args:
         text: Name, with arguments where the function is made from them.
-        modules: Where it may stand.
+        places: Where it may stand.
 
     Raises:
         ValueError: No function has this name, or it cannot be made from these arguments.
@@ -110,7 +115,7 @@ def function(text: str, modules: Sequence[ModuleType] = MODULES) -> Callable[...
         name, call = (tree.func, tree) if isinstance(tree, ast.Call) else (tree, None)
         if not isinstance(name, ast.Name):
             raise ValueError(f"{text!r} is no name of a function, such as clip_filter(3.0)")
-        found = _find(name.id, modules)
+        found = _find(name.id, places)
         if inspect.isfunction(found) and call is None:
             return found
         values = [ast.literal_eval(value) for value in (call.args if call else ())]
@@ -125,22 +130,23 @@ def spelled(value: Any) -> str:
     return value.__name__ if inspect.isfunction(value) else repr(value)
 
 
-def _find(name: str, modules: Sequence[ModuleType]) -> Callable[..., Any]:
-    known = {n: f for module in modules for n, f in _public(module).items()}
+def _find(name: str, places: Sequence[Place]) -> Callable[..., Any]:
+    known = {n: f for place in places for n, f in _public(place).items()}
     if name not in known:
         raise ValueError(f"no function is called {name!r}: there are {', '.join(sorted(known))}")
     return known[name]
 
 
-def _public(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    members = vars(module).items()
+def _public(place: Place) -> dict[str, Callable[..., Any]]:
+    if isinstance(place, tuple):
+        return {value.__name__: value for value in place}
     return {
         name: value
-        for name, value in members
+        for name, value in vars(place).items()
         if name.islower()
         and not name.startswith("_")
         and (inspect.isfunction(value) or inspect.isclass(value))
-        and value.__module__ == module.__name__
+        and value.__module__ == place.__name__
     }
 
 
@@ -148,11 +154,11 @@ def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
     """How tyro reads and writes a field that is a function."""
     if get_origin(info.type) is not Callable and info.type is not Callable:
         return None
-    modules = [module for kind, module in KINDS if kind == info.type] or MODULES
+    places = [place for kind, place in KINDS if kind == info.type] or MODULES
     return tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,
         metavar="FUNCTION",
-        instance_from_str=lambda words: function(words[0], modules),
+        instance_from_str=lambda words: function(words[0], places),
         is_instance=callable,
         str_from_instance=lambda value: [spelled(value)],
     )

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
+from agents import references
 from agents.advantages import Advantage, standardized
-from agents.divergences import k3
+from agents.divergences import Divergence, k3, unnormalized_forward_kl
 from agents.learner import Learner
+from agents.levels import Level, per_token
 from agents.losses import Bound, clipped_log_ratio, policy_drift
 from agents.reductions import Reduction, prompt_mean
+from agents.references import Refresh
 from agents.rollout import Batch, Group, Mask, PerToken
 
 
@@ -62,21 +65,20 @@ class CPGD(Learner):
     """c, the largest slope of the policy drift, > 0."""
     clip_schedule: float | None = None
     """λ in [0, 1] of the clip ε_i = λε + (1 - λ) ε i/|y|, tight to loose, i = 1 ... |y|."""
+    divergence: Divergence = unnormalized_forward_kl
+    """Of the drift: unnormalized_forward_kl (k3, eq. 4), forward_kl (k1, eq. 3), or a reverse one
+    of section 6.2. The cap is on the slope of each."""
+    level: Level = per_token
+    """What u is of: per_token (eq. 2), or per_response (eq. 1, with `sequence_mean`)."""
     beta: float | None = None
     """Weight of the k3 penalty to a reference policy, >= 0."""
-
-    def __post_init__(self) -> None:
-        """Raises ValueError for a number outside its range."""
-        super().__post_init__()
-        for name, (valid, words) in _RANGES.items():
-            value = getattr(self, name)
-            if value is not None and not valid(value):
-                raise ValueError(f"{name} is {value}: give a number {words}, or None for without")
+    reference: Refresh = references.fixed
+    """The policy of that penalty: fixed, every(steps), when_moved(kappa), or old."""
 
     @property
     def uses_reference(self) -> bool:
         """Whether there is a penalty to a reference policy."""
-        return self.beta is not None
+        return bool(self.beta) and self.reference is not references.old
 
     def advantage(self, reward: Group) -> Group:
         """A = ω(x) (R - mean of the group), section 4.3 (III)."""
@@ -84,17 +86,17 @@ class CPGD(Learner):
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """-Φ + α E of eq. 2, and β k3 where there is a reference policy."""
-        old = batch.old_log_prob
+        log_prob, old = (self.level(x, batch.mask) for x in (log_prob, batch.old_log_prob))
         low, high = (self._bound(bound, batch.mask) for bound in (self.clip_low, self.clip_high))
         loss = clipped_log_ratio(
             log_prob, old, batch.advantage * self._importance(batch), low, high
         )
         if self.drift_coefficient is not None:
-            loss = loss + self.drift_coefficient * policy_drift(log_prob, old, self.drift_cap)
-        if self.beta is not None:
-            if batch.ref_log_prob is None:
-                raise ValueError(f"beta is {self.beta}: give ref_log_prob, or None for without")
-            loss = loss + self.beta * k3(batch.ref_log_prob - log_prob)
+            drift = policy_drift(log_prob, old, self.drift_cap, self.divergence)
+            loss = loss + self.drift_coefficient * drift
+        if self.beta:
+            ref = self.level(batch.reference(self.reference is references.old), batch.mask)
+            loss = loss + self.beta * k3(log_prob, old, ref)
         return loss
 
     def _bound(self, epsilon: float | None, mask: Mask) -> Bound:
@@ -109,7 +111,7 @@ class CPGD(Learner):
         π_(m-1) is the policy at the end of the previous epoch, not the live one, whose ratio
         would come back into the gradient.
         """
-        ratio = (batch.epoch_log_prob - batch.old_log_prob).exp()
+        ratio = self.level(batch.epoch_log_prob - batch.old_log_prob, batch.mask).exp()
         low = 0.0 if self.clip_low is None else 1 - self.clip_low
         high = math.inf if self.clip_high is None else 1 + self.clip_high
         return ratio.clamp(low, high)
@@ -126,16 +128,6 @@ def tight_to_loose(mask: Mask, tightness: float) -> Float[Tensor, "b t"]:
     """
     length = mask.sum(-1, keepdim=True).clamp(min=1)
     return tightness + (1 - tightness) * mask.cumsum(-1).double() / length
-
-
-_RANGES = {
-    "clip_low": (lambda x: 0 <= x < 1, "in [0, 1)"),
-    "clip_high": (lambda x: x >= 0, ">= 0"),
-    "drift_coefficient": (lambda x: 0 <= x < math.inf, ">= 0"),
-    "drift_cap": (lambda x: x > 0, "> 0"),
-    "clip_schedule": (lambda x: 0 <= x <= 1, "in [0, 1]"),
-    "beta": (lambda x: 0 <= x < math.inf, ">= 0"),
-}
 
 
 if __name__ == "__main__":

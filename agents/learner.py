@@ -1,6 +1,5 @@
 """The learner: an algorithm as a value, and the one update that all of them share."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from agents import ranges
+from agents.credits import Total
 from agents.diagnostics import Statistics, rollout_metrics, token_kl
 from agents.engines import TrainEngine
 from agents.importance import sampler_weight
@@ -19,8 +20,6 @@ from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses
 Scalar = Float[Tensor, ""]
 Reference = Callable[[Responses], PerToken]
 """Log-probability of each token under the reference policy; a `ReferencePolicy` may change."""
-Total = Callable[[Tensor], Tensor]
-"""Sum of a tensor over all ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +49,7 @@ class Learner(ABC):
 
     def __post_init__(self) -> None:
         """Raises ValueError for a number outside its range."""
-        cap = self.sampler_correction
-        if cap is not None and not 0 < cap < math.inf:
-            raise ValueError(f"sampler_correction is {cap}: give a number > 0, or None for without")
+        ranges.check(self)
 
     @property
     def uses_reference(self) -> bool:

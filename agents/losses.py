@@ -4,21 +4,59 @@ They know no masks: what they give on padding means nothing. Only `log_prob` car
 In formulas π is the policy being trained, w = π / π_old a token's ratio, u = ln w, A its advantage.
 """
 
+import math
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
+from agents.divergences import Divergence, unnormalized_forward_kl
 from agents.rollout import PerToken
 
 Bound = float | PerToken | None
 """Distance of a clip bound from a ratio of 1, for all tokens or for each; None for no bound."""
+Clip = Callable[[PerToken, PerToken, Bound, Bound, float | None], PerToken]
+"""Log-ratio, credit, low, high and dual clip, to the log-ratio that a loss looks at."""
+Function = Callable[[PerToken], PerToken]
+"""Loss of each token as a function of ln π."""
+Estimator = Callable[[Function, PerToken], PerToken]
+"""A loss with the gradient of a function of ln π, at ln π."""
 
 
-def reinforce(log_prob: PerToken, advantage: PerToken) -> PerToken:
+def policy_gradient(log_prob: PerToken, advantage: PerToken) -> PerToken:
     """-A ln π: its gradient, on samples of π itself, is that of the expected reward.
 
     Source: Williams, Simple Statistical Gradient-Following Algorithms (1992).
     """
     return -advantage * log_prob
+
+
+def clipped_ratio(
+    log_prob: PerToken,
+    old_log_prob: PerToken,
+    advantage: PerToken,
+    low: Bound,
+    high: Bound,
+    dual: float | None = None,
+) -> PerToken:
+    """-min(w A, clip(w, 1 - low, 1 + high) A), and at most -dual A where A < 0.
+
+    The slope in ln π is -w A, and 0 where the ratio has left [1 - low, 1 + high] in the direction
+    that the advantage favors. Without `dual` nothing bounds the slope of a token that a negative
+    advantage pushes down from a large ratio; with it the slope there is 0 too.
+
+    Source: Schulman et al., Proximal Policy Optimization (arXiv:1707.06347), eq. 7; Ye et al.,
+    Mastering Complex Control in MOBA Games (arXiv:1912.09729), eq. 5, for `dual`.
+
+    Args:
+        log_prob: Under the policy being trained.
+        old_log_prob: Under the policy that sampled.
+        advantage: Of each token.
+        low: Distance of the ratio's lower bound from 1, in [0, 1).
+        high: Distance of the ratio's upper bound from 1, >= 0.
+        dual: Largest ratio where the advantage is negative, > 1.
+    """
+    return -advantage * masked(log_prob - old_log_prob, advantage, low, high, dual).exp()
 
 
 def clipped_log_ratio(
@@ -39,28 +77,82 @@ def clipped_log_ratio(
         low: Distance of the ratio's lower bound from 1, in [0, 1).
         high: Distance of the ratio's upper bound from 1, >= 0.
     """
-    log_ratio = log_prob - old_log_prob
-    held_down = log_ratio if high is None else log_ratio.clamp(max=_like(high, log_prob).log1p())
-    held_up = log_ratio if low is None else log_ratio.clamp(min=_like(low, log_prob).neg().log1p())
-    return -advantage * torch.where(advantage > 0, held_down, held_up)
+    return -advantage * masked(log_prob - old_log_prob, advantage, low, high)
 
 
-def policy_drift(log_prob: PerToken, old_log_prob: PerToken, cap: float | None) -> PerToken:
-    """min(sg(w) - 1, cap) ln π: a pull back to π_old of bounded strength.
+def policy_drift(
+    log_prob: PerToken,
+    old_log_prob: PerToken,
+    cap: float | None,
+    divergence: Divergence = unnormalized_forward_kl,
+) -> PerToken:
+    """min(sg(k'), cap) ln π: a pull back to π_old of bounded strength.
 
-    The slope in ln π is min(w - 1, cap): that of the k3 estimate of KL(π_old || π), capped. A cap
-    on the ratio inside the estimate would leave a slope of -1 beyond it and push the ratio up.
-    The value is no divergence; to look at one, take k3(log_prob - old_log_prob).
+    k' is the slope of the divergence from π_old, by default the k3 estimate of KL(π_old || π):
+    w - 1. A cap on the ratio inside the estimate would leave a slope of -1 beyond it and push the
+    ratio up. The value is no divergence; the divergence itself gives that.
 
     Source: CPGD (arXiv:2505.12504), E of eq. 2, from eq. 5.
 
     Args:
         log_prob: Under the policy being trained.
         old_log_prob: Under the policy that sampled.
-        cap: Largest slope, > 0, reached at a ratio of cap + 1; None for no cap.
+        cap: Largest slope, > 0; for the default, reached at a ratio of cap + 1. None for no cap.
+        divergence: Between π and the old policy, which is its reference.
     """
-    slope = torch.expm1(log_prob.detach() - old_log_prob)
-    return (slope if cap is None else slope.clamp(max=cap)) * log_prob
+    pull = slope(lambda x: divergence(x, old_log_prob, old_log_prob), log_prob)
+    return (pull if cap is None else pull.clamp(max=cap)) * log_prob
+
+
+def masked(
+    log_ratio: PerToken, credit: PerToken, low: Bound, high: Bound, dual: float | None = None
+) -> PerToken:
+    """u, held where it has left the clip range in the direction that the credit favors.
+
+    Any loss of the held ratio is the clipped one, and has no gradient where it is held. Positive
+    credit is held at ln(1 + high); other credit at ln(1 - low) and ln(dual).
+    """
+    top = None if high is None else _like(high, log_ratio).log1p()
+    bottom = None if low is None else _like(low, log_ratio).neg().log1p()
+    down = log_ratio if top is None else log_ratio.clamp(max=top)
+    up = log_ratio if bottom is None else log_ratio.clamp(min=bottom)
+    up = up if dual is None else up.clamp(max=math.log(dual))
+    return torch.where(credit > 0, down, up)
+
+
+def truncated(
+    log_ratio: PerToken, credit: PerToken, low: Bound, high: Bound, dual: float | None = None
+) -> PerToken:
+    """u, cut to [ln(1 - low), ln(1 + high)] in value, while its gradient stays that of u.
+
+    A loss -w A then has the slope -clip(w, 1 - low, 1 + high) A: every token goes on learning, with
+    a bounded weight. `credit` and `dual` are ignored.
+    """
+    with torch.no_grad():
+        cut = log_ratio if high is None else log_ratio.clamp(max=_like(high, log_ratio).log1p())
+        cut = cut if low is None else cut.clamp(min=_like(low, log_ratio).neg().log1p())
+        step = cut - log_ratio
+    return log_ratio + step
+
+
+def differentiable(function: Function, log_prob: PerToken) -> PerToken:
+    """f(ln π): the function itself, RPG's fully differentiable form."""
+    return function(log_prob)
+
+
+def reinforce(function: Function, log_prob: PerToken) -> PerToken:
+    """sg(f'(ln π)) ln π: the gradient of f with a weight that carries none, like REINFORCE.
+
+    Source: RPG (arXiv:2505.17508), Table 2.
+    """
+    return slope(function, log_prob) * log_prob
+
+
+@torch.enable_grad()
+def slope(function: Function, log_prob: PerToken) -> PerToken:
+    """f'(ln π) of each token, without gradient; f treats each token on its own."""
+    point = log_prob.detach().clone().requires_grad_()
+    return torch.autograd.grad(function(point).sum(), point)[0]
 
 
 def _like(bound: float | Tensor, values: Tensor) -> Tensor:

@@ -97,6 +97,18 @@ class Batch:
         }
         return Batch(**given)
 
+    def reference(self, old_is_reference: bool) -> PerToken:
+        """Log-probabilities under the reference policy, which may be the old one.
+
+        Raises:
+            ValueError: When it is another and `ref_log_prob` is missing.
+        """
+        if old_is_reference:
+            return self.old_log_prob
+        if self.ref_log_prob is None:
+            raise ValueError("this loss needs ref_log_prob: give it, or beta None for without")
+        return self.ref_log_prob
+
     def held_to(self, ref_log_prob: PerToken) -> "Batch":
         """The same with another reference; its log-probabilities may lack padding."""
         missing = self.mask.shape[1] - ref_log_prob.shape[1]

@@ -1,0 +1,53 @@
+"""CISPO, a learner and a command: python -m agents.cispo --help."""
+
+from dataclasses import dataclass
+
+from agents.advantages import Advantage, standardized
+from agents.learner import Learner
+from agents.losses import truncated
+from agents.reductions import Reduction, token_mean
+from agents.rollout import Batch, Group, PerToken
+
+
+@dataclass(frozen=True, kw_only=True)
+class CISPO(Learner):
+    """Clipped importance-sampling policy optimization: every token learns, with a bounded weight.
+
+    PPO's clip silences a token that has moved too far, often a rare one at which the reasoning
+    forks. Here the ratio w = π / π_old is clipped inside the weight instead, which carries no
+    gradient: a token's loss is
+
+        -sg(clip(w, 1 - ε_low, 1 + ε_high)) A ln π
+
+    with A = (R - mean) / std of the group, and one mean over all tokens (eqs. 4 and 5).
+
+    The paper has no lower bound and does not give ε_high; 4 bounds the weight at 5, among the
+    values of ScaleRL (arXiv:2510.13786).
+
+    Source: MiniMax-M1 (arXiv:2506.13585), section 3.1.
+    """
+
+    advantage_function: Advantage = standardized
+    """A: standardized, or another function of the group's rewards."""
+    reduction: Reduction = token_mean
+    """How the losses of tokens become one number."""
+    clip_low: float | None = None
+    """ε_low in [0, 1): the smallest weight is 1 - ε_low."""
+    clip_high: float | None = 4.0
+    """ε_high >= 0: the largest weight is 1 + ε_high."""
+
+    def advantage(self, reward: Group) -> Group:
+        """A, by default (R - mean) / std of the group."""
+        return self.advantage_function(reward)
+
+    def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
+        """The loss above."""
+        log_ratio, advantage = log_prob - batch.old_log_prob, batch.advantage
+        weight = truncated(log_ratio, advantage, self.clip_low, self.clip_high).exp().detach()
+        return -weight * advantage * log_prob
+
+
+if __name__ == "__main__":
+    from agents.run import main
+
+    main(CISPO)

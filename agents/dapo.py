@@ -1,0 +1,55 @@
+"""DAPO, a learner and a command: python -m agents.dapo --help."""
+
+from dataclasses import dataclass
+
+from agents.advantages import Advantage, standardized
+from agents.learner import Learner
+from agents.losses import clipped_ratio
+from agents.reductions import Reduction, token_mean
+from agents.rollout import Batch, Group, PerToken
+
+
+@dataclass(frozen=True, kw_only=True)
+class DAPO(Learner):
+    """Decoupled clip and dynamic sampling policy optimization.
+
+    GRPO without the reference policy, with a wider upper bound ("clip-higher": a rare token may
+    grow more) and one mean over all tokens, so that long responses count by their length. With
+    w = π / π_old a token's loss is (eq. 8)
+
+        -min(w A, clip(w, 1 - ε_low, 1 + ε_high) A)
+
+    and A = (R - mean) / std of the group. Two more parts act before the loss and are options of a
+    run: dynamic sampling, which replaces prompts whose responses are all right or all wrong, and
+    overlong shaping of the reward (eq. 13).
+
+    The paper has no dual clip; its scripts pass 10, which acts on ratios above 10 alone.
+
+    Source: Yu et al., DAPO (arXiv:2503.14476).
+    """
+
+    advantage_function: Advantage = standardized
+    """A: standardized, or another function of the group's rewards."""
+    reduction: Reduction = token_mean
+    """How the losses of tokens become one number."""
+    clip_low: float | None = 0.2
+    """ε_low in [0, 1)."""
+    clip_high: float | None = 0.28
+    """ε_high >= 0."""
+    dual_clip: float | None = None
+    """Largest ratio where the advantage is negative, > 1."""
+
+    def advantage(self, reward: Group) -> Group:
+        """A, by default (R - mean) / std of the group."""
+        return self.advantage_function(reward)
+
+    def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
+        """The loss above."""
+        bounds = self.clip_low, self.clip_high, self.dual_clip
+        return clipped_ratio(log_prob, batch.old_log_prob, batch.advantage, *bounds)
+
+
+if __name__ == "__main__":
+    from agents.run import main
+
+    main(DAPO)

@@ -1,0 +1,30 @@
+"""Which numbers the hyper-parameters of learners may be, by name."""
+
+import math
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+Range = tuple[Callable[[float], bool], str]
+
+_WEIGHT: Range = (lambda x: 0 <= x < math.inf, ">= 0")
+_POSITIVE: Range = (lambda x: x > 0, "> 0")
+RANGES: dict[str, Range] = {
+    "clip_low": (lambda x: 0 <= x < 1, "in [0, 1)"),
+    "clip_high": (lambda x: x >= 0, ">= 0"),
+    "dual_clip": (lambda x: x > 1, "> 1"),
+    "drift_coefficient": _WEIGHT,
+    "drift_cap": _POSITIVE,
+    "clip_schedule": (lambda x: 0 <= x <= 1, "in [0, 1]"),
+    "beta": _WEIGHT,
+    "z_old": (lambda x: 0 < x < math.inf, "> 0"),
+    "sampler_correction": (lambda x: 0 < x < math.inf, "> 0"),
+}
+
+
+def check(learner: Any) -> None:
+    """Raises ValueError, in one line, for a field of a dataclass outside its range."""
+    for name in RANGES.keys() & {field.name for field in fields(learner)}:
+        (valid, words), value = RANGES[name], getattr(learner, name)
+        if value is not None and not valid(value):
+            raise ValueError(f"{name} is {value}: give a number {words}, or None for without")

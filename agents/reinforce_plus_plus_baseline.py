@@ -1,0 +1,77 @@
+"""REINFORCE++-Baseline, a learner: python -m agents.reinforce_plus_plus_baseline --help."""
+
+from dataclasses import dataclass
+
+from agents import references
+from agents.advantages import Advantage, centered
+from agents.credits import Total, whitened
+from agents.divergences import Divergence, k2
+from agents.learner import Learner
+from agents.losses import clipped_ratio
+from agents.reductions import Reduction, token_mean
+from agents.references import Refresh
+from agents.rollout import Batch, Group, PerToken
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReinforcePlusPlusBaseline(Learner):
+    """REINFORCE++-Baseline: rewards centered in their group, normalized over the whole rollout.
+
+    A = (C - mean) / std over all response tokens of the rollout, C = R - mean of the group; the
+    std is global, so that a group with little spread is not blown up. The loss of a token is
+
+        -min(w A, clip(w, 1 - ε, 1 + ε) A) + β d,    w = π / π_old,
+
+    where d, if any, is k2 to a reference policy: (ln π / π_ref)² / 2, whose slope on policy is that
+    of KL(π || π_ref).
+
+    The std divides by n, as in the authors' OpenRLHF. As a baseline of RPG it has clip_high 0.28
+    and β 1e-4 of k1 with the reference `old`, whose gradient is zero in expectation on policy.
+
+    Source: Hu et al., REINFORCE++ (arXiv:2501.03262).
+    """
+
+    advantage_function: Advantage = centered
+    """C: centered, or another function of the group's rewards."""
+    reduction: Reduction = token_mean
+    """How the losses of tokens become one number."""
+    clip_low: float | None = 0.2
+    """ε below, in [0, 1)."""
+    clip_high: float | None = 0.2
+    """ε above, >= 0."""
+    dual_clip: float | None = None
+    """Largest ratio where the advantage is negative, > 1."""
+    beta: float | None = None
+    """β, the weight of the penalty to the reference policy, >= 0."""
+    divergence: Divergence = k2
+    """The penalty: k2, or another."""
+    reference: Refresh = references.fixed
+    """The reference policy: fixed, every(steps), when_moved(kappa), or old."""
+
+    @property
+    def uses_reference(self) -> bool:
+        """Whether there is a penalty to another policy than the old one."""
+        return bool(self.beta) and self.reference is not references.old
+
+    def advantage(self, reward: Group) -> Group:
+        """C, by default R - mean of the group."""
+        return self.advantage_function(reward)
+
+    def token_advantage(self, batch: Batch, total: Total) -> PerToken:
+        """A: C at each token, normalized."""
+        return whitened(batch.advantage, batch.mask, total)
+
+    def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
+        """The loss above."""
+        old, bounds = batch.old_log_prob, (self.clip_low, self.clip_high, self.dual_clip)
+        loss = clipped_ratio(log_prob, old, batch.advantage, *bounds)
+        if self.beta:
+            ref = batch.reference(not self.uses_reference)
+            loss = loss + self.beta * self.divergence(log_prob, old, ref)
+        return loss
+
+
+if __name__ == "__main__":
+    from agents.run import main
+
+    main(ReinforcePlusPlusBaseline)
