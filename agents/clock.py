@@ -18,10 +18,10 @@ class Clock:
 
     @contextlib.contextmanager
     def __call__(self, part: str) -> Iterator[None]:
-        """Counts the time inside the context as that of `part`."""
+        """Adds the time inside the context to that of `part`."""
         began = time.perf_counter()
         yield
-        self.seconds[part] = time.perf_counter() - began
+        self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - began
 
     def metrics(self, responses: int, tokens: float) -> dict[str, float]:
         """Seconds of each part, throughput, and memory of this process.

@@ -14,14 +14,17 @@ import torch
 import reasonenv
 from agents import checkpoints
 from agents.clock import Clock
+from agents.collect import pick
 from agents.command_line import errors_in_one_line, parse_run
 from agents.engines.build import Engines, build, ranks
 from agents.evaluate import Evaluate, evaluate
+from agents.generations import Generation, generate, num_tokens, reward_metrics
 from agents.interrupt import Interrupt
 from agents.learner import Learner, Passes
 from agents.logs import RunLog, plain
 from agents.provenance import write_run
 from agents.references import fixed
+from agents.rollout import Group, Responses
 from agents.settings import Run, check, environment_options
 from agents.sft import recipe, tiny_model
 from reasonenv.registration import find
@@ -56,41 +59,46 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
         microbatch_size=run.microbatch_size,
         epochs=run.epochs,
     )
-    observations, _ = job.envs.reset(seed=run.seed, options={"start": job.position})
+    posed, _ = job.envs.reset(seed=run.seed, options={"start": job.position})
     while job.step < run.num_steps and not _any(interrupt, job):
         job.step += 1
         clock = Clock()
-        with clock("rollout"):
-            prompts = sampler.encode(observations)
-            seed = (run.seed, job.step, engine.rank)
-            responses = sampler.generate(prompts, seed, job.envs.submit)
-        with clock("grade"):
-            posed = observations
-            observations, rewards, _, _, infos = job.envs.step(responses.texts)
+        made: list[Generation] = []
+        tried = rollouts(job, posed, clock, made)
+        responses, reward, metrics = pick(tried, run.num_prompts, engine)
+        posed = made[-1].upcoming
         with clock("train"):
-            reward = torch.as_tensor(rewards, dtype=torch.float32).view(-1, run.group_size)
-            metrics = job.learner.update(engine, responses, reward, passes, job.engines.reference)
+            metrics |= job.learner.update(engine, responses, reward, passes, job.engines.reference)
         with clock("sync"):
             sampler.load_weights(engine.weights())
-        count = run.num_prompts * run.group_size
-        metrics |= clock.metrics(count, count * metrics["response/length_mean"])
-        metrics |= reward_metrics(job, rewards, infos)
+        count = len(made) * run.num_prompts * run.group_size
+        metrics |= clock.metrics(count, num_tokens(made, engine))
+        metrics |= reward_metrics(made, ("accuracy", "format", *job.envs.rewards), engine)
         job.position = job.envs.position
         log.write(job.step, metrics)
         if job.step == 1 or job.step % ROLLOUTS_EVERY == 0:
-            log.write_rollout(job.step, posed, responses.texts, rewards, infos)
+            first = made[0]
+            texts = first.responses.texts
+            log.write_rollout(job.step, first.posed, texts, first.rewards, first.infos)
         keep(job, log)
 
 
-def reward_metrics(job: Job, rewards: Any, infos: dict[str, Any]) -> dict[str, float]:
-    """Means over the responses of all ranks: of the reward, of its parts, of each grade status."""
-    names = dict.fromkeys(("accuracy", "format", *job.envs.rewards))
-    parts = {"reward/mean": rewards, **{f"reward/{name}": infos[name] for name in names}}
-    parts |= {f"grade/{status}": told for status, told in infos["grade"].items()}
-    values = torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in parts.values()])
-    # Every rank has as many responses as any other.
-    means = job.engines.train.gather(values.mean(1)[None]).mean(0).tolist()
-    return dict(zip(parts, means, strict=True))
+def rollouts(
+    job: Job, posed: Any, clock: Clock, made: list[Generation]
+) -> Iterator[tuple[Responses, Group, Group]]:
+    """Rollouts for `pick`, as many as a training step may have, also appended to `made`."""
+    run = job.run
+    for number in range(run.max_generations):
+        generation = generate(
+            job.envs,
+            job.engines.sampler,
+            made[-1].upcoming if made else posed,
+            (run.seed, job.step, job.engines.train.rank, number),
+            clock,
+            (run.max_response_length, run.overlong_buffer),
+        )
+        made.append(generation)
+        yield generation.groups(run.group_size)
 
 
 def keep(job: Job, log: RunLog) -> None:

@@ -25,7 +25,7 @@ class Run:
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, or 'tiny'; the default is the environment's."""
     num_steps: int = 150
-    """Rollouts, each followed by an update."""
+    """Updates, each after a rollout."""
     num_prompts: int = 32
     """Prompts of a rollout, over all ranks."""
     group_size: int = 8
@@ -36,6 +36,11 @@ class Run:
     """Responses per forward pass on one rank; changes memory and speed, never the result."""
     epochs: int = 1
     """Passes over one rollout."""
+    max_generations: int = 1
+    """Rollouts sampled at most for an update to hold only prompts with right and wrong responses,
+    others fill what is missing then; 1 trains on all prompts (dynamic sampling, DAPO)."""
+    overlong_buffer: int = 0
+    """Tokens before the length limit over which the reward falls by up to 1; 0 for none (DAPO)."""
     max_response_length: int = 48
     """Tokens after which a response is cut."""
     max_pixels: int = 64 * 28 * 28
@@ -102,11 +107,13 @@ PAPER = {
     "gradient_checkpointing": True,
 }
 
-LEAST = dict.fromkeys(("evaluate_every", "num_test_problems", "seed", "top_k"), 0) | dict.fromkeys(
+LEAST = dict.fromkeys(
+    ("evaluate_every", "num_test_problems", "seed", "top_k", "overlong_buffer"), 0
+) | dict.fromkeys(
     (
         *("num_steps", "num_prompts", "group_size", "minibatch_size", "microbatch_size"),
         *("epochs", "max_response_length", "save_every", "keep_checkpoints", "max_pixels"),
-        "sampler_batch_size",
+        *("sampler_batch_size", "max_generations"),
     ),
     1,
 )
@@ -148,6 +155,11 @@ def check(run: Run) -> None:
         raise ValueError(f"--temperature is {run.temperature}: training needs one above 0")
     if not 0 < run.top_p <= 1:
         raise ValueError(f"--top-p is {run.top_p}: give one in (0, 1]")
+    if run.overlong_buffer > run.max_response_length:
+        raise ValueError(
+            f"--overlong-buffer {run.overlong_buffer} is longer than --max-response-length "
+            f"{run.max_response_length}"
+        )
     responses = run.num_prompts * run.group_size
     if run.minibatch_size % run.group_size or responses % run.minibatch_size:
         raise ValueError(

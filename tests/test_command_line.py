@@ -179,7 +179,7 @@ def test_the_help_names_every_field_with_the_defaults_of_what_is_given(capsys):
     for field in [*vars(run.Run()), *vars(CPGD())]:
         flag = field.replace("_", "-")
         assert f"--{flag}" in text or f"--no-{flag}" in text
-    assert "Rollouts, each followed by an update. (default: 610)" in text
+    assert "Updates, each after a rollout. (default: 610)" in text
     assert "Qwen/Qwen2.5-VL-7B-Instruct" in text
 
 
