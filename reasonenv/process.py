@@ -1,137 +1,179 @@
-"""One worker process that judges pairs of answers, and is replaced when it does not come back."""
+"""Worker processes as their caller sees them: started, asked, killed, replaced."""
 
 import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from collections.abc import Sequence
+from pathlib import Path
 
-from reasonenv.grading import evaluate
+# The wall clock stands behind the worker's CPU clock, for a worker that sleeps or is stopped.
+# Load must not reach it: ten times as long is a machine with ten processes on each core.
+_PATIENCE = 10.0
+_REPLY_S = 60.0
+_LINE = 4096
+_CLOSED = "the Grader was closed"
 
-_MEMORY = 2 << 30
-# The wall clock of the caller stands behind the worker's CPU clock, which load cannot hurry.
-_PATIENCE = 5.0
-_START_S = 120.0
+# A package without its __init__: a worker needs no environments, and their imports take time.
+_MAIN = """
+import json, sys, types
+sys.path[:] = json.loads(sys.argv[1])
+package = sys.modules["reasonenv"] = types.ModuleType("reasonenv")
+package.__path__ = [sys.argv[2]]
+from reasonenv.forkserver import serve
+serve(int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
+"""
 
-_MAIN = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from reasonenv.process import serve; serve(int(sys.argv[2]), float(sys.argv[3]))"
-)
 
+class ForkServer:
+    """A fresh interpreter that forks workers on request, and ends with its caller.
 
-class GradingProcess:
-    """A process that judges one pair at a time, within a deadline that the kernel keeps.
-
-    It starts with the first pair, as a fresh interpreter: no fork, so that threads of the caller
-    may run beside it, and no second import of the caller's main module.
+    It starts with the first request. Its caller never forks, so that it may have threads, a GPU,
+    and a main module that nobody imports a second time. It is the parent of the workers: with it
+    they end, and it ends when the thread that started it does.
 
     Args:
-        timeout: CPU seconds of one pair, after which the process is killed.
+        timeout: CPU seconds of one pair, after which the kernel ends its worker.
     """
 
     def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
-        self._lock = threading.Lock()
-        self._stopped = False
+        self.timeout = timeout
+        self._talk = threading.Lock()
+        # Collecting garbage may call `stop` at any line, in a thread that holds the lock.
+        self._birth = threading.RLock()
+        self.stopped = False
         self._process: subprocess.Popen[bytes] | None = None
-        self._pipe: Connection | None = None
+        self._control: socket.socket | None = None
 
-    def judge(self, answer: str, reference: str) -> tuple[bool, str]:
-        """The verdict and its status; for one thread at a time.
+    def fork(self) -> tuple[int, socket.socket]:
+        """A new worker: its process id, and the caller's end of its pipe.
 
         Raises:
-            RuntimeError: When the process cannot start, or was stopped.
+            RuntimeError: When there can be none, or after `stop`.
         """
-        pipe = self._pipe if self._pipe is not None else self._start()
-        try:
-            pipe.send_bytes(json.dumps([answer, reference]).encode())
-            if pipe.poll(self._timeout * _PATIENCE):
-                correct, status = json.loads(pipe.recv_bytes())
-                return correct, status
-        except (EOFError, OSError):
-            return False, "timeout" if self._end() == -signal.SIGPROF else "error"
-        self._end()
-        return False, "timeout"
+        ours, theirs = socket.socketpair()
+        with self._talk, theirs:
+            if self._process is None or self._process.poll() is not None:
+                self._start()
+            reply = self._ask(b"fork", [theirs.fileno()])
+        if reply is None:
+            ours.close()
+            reason = f"{sys.executable} ended before it could grade: what it says stands above"
+            raise RuntimeError(_CLOSED if self.stopped else reason)
+        return reply, ours
+
+    def reap(self, worker: int) -> int | None:
+        """Ends a worker; the code that it ended with, or None when the server has gone as well."""
+        with self._talk:
+            return self._ask(b"%d" % worker)
 
     def stop(self) -> None:
-        """Kills the process for good; from any thread."""
-        with self._lock:
-            self._stopped = True
-            self._kill()
+        """Ends the server and its workers for good; from any thread."""
+        self.stopped = True
+        self._end()
 
-    def _start(self) -> Connection:
-        """Starts a process and waits until its imports are done, which no answer pays for."""
-        with self._lock:
-            if self._stopped:
-                raise RuntimeError("the Grader was closed")
-            self._pipe, theirs = Pipe()
-            arguments = [json.dumps(sys.path), str(theirs.fileno()), str(self._timeout)]
+    def _ask(self, message: bytes, fds: Sequence[int] = ()) -> int | None:
+        """The reply to a request; None, and the server's end, when there is none."""
+        control = self._control
+        with contextlib.suppress(OSError):
+            if control is not None:
+                socket.send_fds(control, [message], fds)
+                if reply := control.recv(32):
+                    return int(reply)
+        self._end()
+        return None
+
+    def _start(self) -> None:
+        self._end()
+        with self._birth:
+            if self.stopped:
+                return
+            self._control, theirs = socket.socketpair()
+            self._control.settimeout(_REPLY_S)
+            numbers = theirs.fileno(), os.getpid(), self.timeout
+            arguments = [str(Path(__file__).parent), *map(str, numbers)]
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _MAIN, *arguments],
+                # Warnings of sympy would concern nobody but the author of an answer.
+                [sys.executable, "-W", "ignore", "-c", _MAIN, json.dumps(sys.path), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+                # sympy's order of terms hangs on hashes: an answer is judged alike in every run.
+                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
                 # Ctrl-C is for the caller, who then ends the workers.
                 start_new_session=True,
             )
             theirs.close()
-        with contextlib.suppress(EOFError, OSError):
-            if self._pipe.poll(_START_S):
-                self._pipe.recv_bytes()
-                return self._pipe
-        code = self._end()
-        raise RuntimeError(f"a grading process ended with code {code} before its first answer")
+        if self.stopped:
+            self._end()
 
-    def _end(self) -> int | None:
-        """Ends what is left of the process; the code that it ended with."""
-        with self._lock:
-            code = self._kill()
-        if self._pipe is not None:
-            self._pipe.close()
-        self._process = self._pipe = None
-        return code
-
-    def _kill(self) -> int | None:
-        if self._process is None:
-            return None
-        self._process.kill()
-        return self._process.wait()
+    def _end(self) -> None:
+        """Ends what is there: gently, so that it reaps its workers, or else all at once."""
+        with self._birth:
+            process, control = self._process, self._control
+            if process is None or control is None:
+                return
+            with contextlib.suppress(OSError):
+                # Unlike close, it reaches beyond copies that a fork of the caller has.
+                control.shutdown(socket.SHUT_RDWR)
+            try:
+                process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            control.close()
+            self._process = self._control = None
 
 
-def serve(fd: int, timeout: float) -> None:
-    """The life of a worker: judges what comes through its pipe until the pipe ends.
+class GradingProcess:
+    """A worker that judges one pair at a time, and is replaced when it does not come back.
+
+    For one thread at a time.
 
     Args:
-        fd: The worker's end of the pipe.
-        timeout: CPU seconds of one pair, after which the kernel ends the process.
+        server: Forks the worker, and each that replaces it.
     """
-    import logging
 
-    pipe = Connection(fd)
-    logging.disable(logging.CRITICAL)
-    evaluate("x+1", "1+x")  # imports sympy and fills the parser's tables
-    _limit_memory()
-    # A handler in Python would wait for C code to return; the kernel's default action does not.
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    pipe.send_bytes(b"ready")
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            answer, reference = json.loads(pipe.recv_bytes())
-            signal.setitimer(signal.ITIMER_PROF, timeout)
-            verdict = evaluate(answer, reference)
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            pipe.send_bytes(json.dumps(verdict).encode())
+    def __init__(self, server: ForkServer) -> None:
+        self._server = server
+        self._worker: int | None = None
+        self._pipe: socket.socket | None = None
 
+    def judge(self, answer: str, reference: str) -> tuple[bool, str]:
+        """The verdict and its status.
 
-def _limit_memory() -> None:
-    import resource
+        Raises:
+            RuntimeError: When no process can start, or after the server was stopped.
+        """
+        if self._pipe is None:
+            self._worker, self._pipe = self._server.fork()
+            self._pipe.settimeout(self._server.timeout * _PATIENCE)
+        try:
+            self._pipe.sendall(json.dumps([answer, reference]).encode() + b"\n")
+            # One short line, written at once; nothing but its end comes in its place.
+            correct, status = json.loads(self._pipe.recv(_LINE))
+        except TimeoutError:
+            self.end()
+            return False, "timeout"
+        except (OSError, ValueError):
+            code = self.end()
+            if self._server.stopped:
+                raise RuntimeError(_CLOSED) from None
+            return False, "timeout" if code == -signal.SIGPROF else "error"
+        if status == "memory":
+            # What it still holds would count against the answers after this one.
+            self.end()
+        return correct, status
 
-    # Not every system lets a process lower these limits; the deadline holds all the same.
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    def end(self) -> int | None:
+        """Ends the worker, if there is one; the code that it ended with."""
+        code = None
+        if self._worker is not None and self._pipe is not None:
+            self._pipe.close()
+            code = self._server.reap(self._worker)
+        self._worker = self._pipe = None
+        return code

@@ -1,6 +1,10 @@
-"""Grades a batch in worker processes, with a hard deadline for each answer.
+r"""Grades a batch in worker processes, with a hard deadline for each answer.
 
 What strings and numbers settle is settled in the caller's process; only the rest starts a worker.
+
+    from reasonenv.workers import Grader
+    with Grader() as grader:
+        grades = grader.grade([r"\boxed{\frac{1}{2}}", r"\boxed{x + 1}"], ["0.5", "1 + x"])
 """
 
 import os
@@ -14,41 +18,45 @@ from typing import Self
 
 from reasonenv.answers import final_answer
 from reasonenv.grading import Grade, choose, quick
-from reasonenv.process import GradingProcess
+from reasonenv.process import ForkServer, GradingProcess
 
-_MEMO_SIZE = 100_000
+_MEMO_SIZE = 20_000
+# No answer of such a length is mathematics; neither the memo nor a pipe has to carry it.
+_LONGEST_ANSWER = 10_000
 
-_Verdict = Future[tuple[bool, str]]
-_Job = tuple[str, str, _Verdict]
-_Jobs = queue.SimpleQueue[_Job | None]
+_Key = tuple[str, str, tuple[str, ...]]
+_Memo = dict[_Key, Grade | Future[Grade]]
+_Job = tuple[str, str, Future[Grade]]
 
 
 class Grader:
-    """Grades responses against references in worker processes.
+    r"""Grades responses against references in worker processes.
 
     The order of the results is that of the responses, whatever hangs or crashes. Every method may
-    be called from any thread. No process is started until an answer needs one, and none outlives
-    the program.
+    be called from any thread and in any process, daemonic or not; a child that is forked gets
+    workers of its own. No process is started until an answer needs one, and none outlives the
+    program, however it ends.
+
+        grader = Grader()
+        grade = grader.grade([r"\boxed{x + 1}"], ["1 + x"])[0]
+        grade.correct, grade.answer, grade.status  # True, "x + 1", "ok"
 
     Args:
         num_workers: Processes at most; None for as many as there are CPU cores, up to 8.
-        timeout: CPU seconds for one answer, after which its worker is killed; the wall clock may
-            show five times as many.
+        timeout: CPU seconds for one answer, after which its worker is killed. The wall clock,
+            ten times as long, only stands behind it: a busy machine changes no grade.
     """
 
-    def __init__(self, num_workers: int | None = None, timeout: float = 2.0) -> None:
+    def __init__(self, num_workers: int | None = None, timeout: float = 1.0) -> None:
         if num_workers is not None and num_workers < 1:
             raise ValueError(f"num_workers={num_workers}: at least one process is needed")
         if not timeout > 0:
             raise ValueError(f"timeout={timeout}: more than 0 seconds are needed")
         self.num_workers = num_workers or min(8, _num_cores())
         self.timeout = timeout
-        self._lock = threading.Lock()
-        self._memo: dict[tuple[str, str], _Verdict] = {}
-        self._jobs: _Jobs = queue.SimpleQueue()
-        self._idle = threading.Semaphore(0)
-        self._processes: list[GradingProcess] = []
-        self._close = weakref.finalize(self, _shut, self._processes, self._jobs)
+        self._memo: _Memo = {}
+        self._start()
+        _graders.add(self)
 
     def grade(
         self,
@@ -62,57 +70,81 @@ class Grader:
             responses: What the model wrote.
             references: The right answer to each.
             options: Texts of the multiple choice of each, empty where there is none.
+
+        Raises:
+            ValueError: When the lists differ in length, or after `close`.
         """
         choices = [()] * len(responses) if options is None else options
         jobs = zip(responses, references, choices, strict=True)
-        return [future.result() for future in [self.submit(*job) for job in jobs]]
+        grades = [self._grade(*job) for job in jobs]
+        return [grade.result() if isinstance(grade, Future) else grade for grade in grades]
 
     def submit(self, response: str, reference: str, options: Sequence[str] = ()) -> Future[Grade]:
         """Starts grading one response and returns at once; `.result()` waits for its grade."""
+        grade = self._grade(response, reference, options)
+        if isinstance(grade, Future):
+            return grade
         future: Future[Grade] = Future()
-        future.set_running_or_notify_cancel()
+        future.set_result(grade)
+        return future
+
+    def close(self) -> None:
+        """Ends the workers; whoever still waits for a grade gets an error. Once is enough."""
+        self._close()
+
+    def _grade(
+        self, response: str, reference: str, options: Sequence[str]
+    ) -> Grade | Future[Grade]:
+        """The grade, or the promise of it where a worker is needed."""
+        if not self._close.alive:
+            raise ValueError("this Grader is closed: make another")
         answer = final_answer(response)
         if answer is None:
-            future.set_result(Grade(False, None, "no_answer"))
-            return future
+            return Grade(False, None, "no_answer")
+        if len(answer) > _LONGEST_ANSWER:
+            return Grade(False, answer, "unparseable")
+        key = (answer, reference, tuple(options))
+        known = self._memo.get(key)
+        if known is not None:
+            return known
         correct, reference = choose(answer, reference, options)
         if correct is None:
             correct = quick(answer, reference)
         if correct is not None:
-            future.set_result(Grade(correct, answer, "ok"))
-        else:
-            self._verdict(answer, reference).add_done_callback(_passes_on(future, answer))
-        return future
+            self._remember(key, grade := Grade(correct, answer, "ok"))
+            return grade
+        return self._promise(key, answer, reference)
 
-    def close(self) -> None:
-        """Ends the workers; whoever still waits for a grade gets an error."""
-        self._close()
-
-    def _verdict(self, answer: str, reference: str) -> _Verdict:
-        """The verdict on a pair, judged once for all who ask about it."""
-        key = (answer, reference)
+    def _promise(self, key: _Key, answer: str, reference: str) -> Grade | Future[Grade]:
+        """The grade that a worker is to give, once for all who ask."""
         with self._lock:
-            if not self._close.alive:
-                raise ValueError("this Grader is closed: make another")
-            if key in self._memo:
-                return self._memo[key]
-            if len(self._memo) >= _MEMO_SIZE:
-                self._memo.clear()
-            verdict = self._memo[key] = Future()
-            self._jobs.put((answer, reference, verdict))
-            if not self._idle.acquire(blocking=False) and len(self._processes) < self.num_workers:
-                self._add_worker()
-        # Outside the lock: a verdict that is there already calls back at once.
-        verdict.add_done_callback(_forgets_errors(self._memo, key))
-        return verdict
+            if (known := self._memo.get(key)) is not None:
+                return known
+            promise = self._pool.submit(answer, reference)
+            self._remember(key, promise)
+        # Outside the lock: a promise that is kept already calls back at once.
+        promise.add_done_callback(_keeps(self._memo, key))
+        return promise
 
-    def _add_worker(self) -> None:
-        process = GradingProcess(self.timeout)
-        self._processes.append(process)
-        # A daemon, so that an interpreter that is told to exit does not wait for a verdict.
-        threading.Thread(
-            target=_work, args=(process, self._jobs, self._idle), name="reasonenv", daemon=True
-        ).start()
+    def _remember(self, key: _Key, grade: Grade | Future[Grade]) -> None:
+        if len(self._memo) >= _MEMO_SIZE:
+            self._memo.clear()
+        self._memo[key] = grade
+
+    def _start(self) -> None:
+        self._lock = threading.RLock()
+        self._pool = _Pool(self.num_workers, self.timeout)
+        self._close = weakref.finalize(self, self._pool.close)
+
+    def _start_in_child(self) -> None:
+        """Begins anew where a fork has copied neither threads nor the right to the workers."""
+        self._close.detach()
+        promises = [grade for grade in self._memo.values() if isinstance(grade, Future)]
+        self._memo = {key: grade for key, grade in self._memo.items() if isinstance(grade, Grade)}
+        self._start()
+        for promise in promises:
+            if not promise.done():
+                promise.set_exception(RuntimeError("a fork cut off this grade: ask for it again"))
 
     def __enter__(self) -> Self:
         return self
@@ -126,50 +158,80 @@ class Grader:
         self.close()
 
 
-def _work(process: GradingProcess, jobs: _Jobs, idle: threading.Semaphore) -> None:
-    """Hands jobs to a process until None comes; holds no reference to the Grader."""
-    while (job := jobs.get()) is not None:
-        answer, reference, verdict = job
-        try:
-            verdict.set_result(process.judge(answer, reference))
-        # Nothing may end this thread while others wait for its verdicts.
-        except Exception as error:
-            verdict.set_exception(error)
-        idle.release()
+class _Pool:
+    """Threads that each keep one worker busy; they hold no reference to the Grader."""
+
+    def __init__(self, num_workers: int, timeout: float) -> None:
+        self._num_workers = num_workers
+        self._server = ForkServer(timeout)
+        self._lock = threading.RLock()
+        self._closed = False
+        self._num_threads = 0
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+
+    def submit(self, answer: str, reference: str) -> Future[Grade]:
+        promise: Future[Grade] = Future()
+        # Others may have been promised the same: nobody can cancel it.
+        promise.set_running_or_notify_cancel()
+        with self._lock:
+            if self._closed:
+                raise ValueError("this Grader is closed: make another")
+            self._jobs.put((answer, reference, promise))
+            if not self._idle.acquire(blocking=False) and self._num_threads < self._num_workers:
+                self._num_threads += 1
+                # A daemon: an interpreter that is told to exit does not wait for a grade. It
+                # lives until `close`, as the server does, which ends with the thread it began in.
+                threading.Thread(target=self._work, name="reasonenv", daemon=True).start()
+        return promise
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            for _ in range(self._num_threads):
+                self._jobs.put(None)
+        self._server.stop()
+
+    def _work(self) -> None:
+        process = GradingProcess(self._server)
+        while (job := self._jobs.get()) is not None:
+            answer, reference, promise = job
+            try:
+                correct, status = process.judge(answer, reference)
+                promise.set_result(Grade(correct, answer, status))
+            # Nothing may end this thread while others wait for their grades.
+            except Exception as error:
+                promise.set_exception(error)
+            self._idle.release()
+        process.end()
 
 
-def _shut(processes: list[GradingProcess], jobs: _Jobs) -> None:
-    for process in processes:
-        process.stop()
-    for _ in processes:
-        jobs.put(None)
+def _keeps(memo: _Memo, key: _Key) -> Callable[[Future[Grade]], None]:
+    """A callback that puts the grade in its promise's place, unless no fault of the pair made it.
 
+    A deadline that was reached or a memory that was full is the pair's own fault.
+    """
 
-def _passes_on(future: Future[Grade], answer: str) -> Callable[[_Verdict], None]:
-    """A callback that completes `future` with the verdict that it is called with."""
-
-    def complete(verdict: _Verdict) -> None:
-        if error := verdict.exception():
-            future.set_exception(error)
-        else:
-            correct, status = verdict.result()
-            future.set_result(Grade(correct, answer, status))
-
-    return complete
-
-
-def _forgets_errors(
-    memo: dict[tuple[str, str], _Verdict], key: tuple[str, str]
-) -> Callable[[_Verdict], None]:
-    """A callback that lets a pair be judged again when it was no fault of the pair."""
-
-    def forget(verdict: _Verdict) -> None:
-        if verdict.exception() or verdict.result()[1] == "error":
+    def keep(promise: Future[Grade]) -> None:
+        if promise.exception() or promise.result().status == "error":
             memo.pop(key, None)
+        else:
+            memo[key] = promise.result()
 
-    return forget
+    return keep
 
 
 def _num_cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+_graders: weakref.WeakSet[Grader] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for grader in _graders:
+        grader._start_in_child()
+
+
+os.register_at_fork(after_in_child=_after_fork)
