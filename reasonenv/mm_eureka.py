@@ -26,18 +26,25 @@ def mm_eureka(response: str, problem: Problem, grade: Grade) -> float:
     compare, on responses that you trust; not in a long run.
     """
     text = response.strip()
-    match = _ANSWER.search(text)
-    # The match keeps its tags; without one, whatever follows the last tag that opens.
-    content = match.group() if match else text.rpartition("<answer>")[2]
-    if not text or oversized(content) or oversized(problem.answer):
+    if not text or oversized(_content(text)) or oversized(problem.answer):
         return 0.0
-    gold = _parse(f"${problem.answer}$")
+    return float(judge(text, problem.answer))
+
+
+def judge(text: str, reference: str) -> bool:
+    """Whether the released reward pays for a text that is not empty; it may take for ever."""
+    gold = _parse(f"${reference}$")
     if not gold:
-        return 1.0  # as there, where it is meant to skip the problem
-    if _verified(content, gold):
-        return 1.0
-    said = match.group(1) if match else content
-    return float(_chooses(said.replace("</answer>", "").lower(), gold))
+        return True  # as there, where it is meant to skip the problem
+    content = _content(text)
+    said = content.replace("<answer>", "").replace("</answer>", "").lower()
+    return _verified(content, gold) or _chooses(said, gold)
+
+
+def _content(text: str) -> str:
+    """The first answer with its tags; without one, whatever follows the last tag that opens."""
+    match = _ANSWER.search(text)
+    return match.group() if match else text.rpartition("<answer>")[2]
 
 
 def _verified(content: str, gold: list[Any]) -> bool:

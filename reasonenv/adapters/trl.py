@@ -4,7 +4,7 @@
 
     GRPOTrainer(reward_funcs=[AccuracyReward(reference="answer"), format_reward], ...)
 
-What GRPOTrainer and RLOOTrainer expect of one (TRL 1.9, docs/source/grpo_trainer.md, "Using a
+What GRPOTrainer and RLOOTrainer expect of one (TRL 1.16, docs/source/grpo_trainer.md, "Using a
 custom reward function", and GRPOTrainer._calculate_rewards): it is called with the keywords
 `prompts`, `completions`, `completion_ids`, every other column of the data set, `trainer_state`,
 `log_extra` and `log_metric`; completions are texts, or lists of messages when the prompts are

@@ -5,12 +5,13 @@
     +reward.custom_reward_function.reward_kwargs.rewards.accuracy=1.0
     +reward.custom_reward_function.reward_kwargs.rewards.format=0.1
 
-What verl expects of one (docs/preparation/reward_function.rst and
-verl/experimental/reward_loop/reward_manager/{naive,batch}.py, 2026): the manager "naive" calls it
-with the keywords `data_source`, `solution_str`, `ground_truth` and `extra_info`, from many threads;
-the manager "batch" with their plurals. Both add `reward_kwargs` of the configuration, and two
-keywords about a reward model where there is one. It gives a number, or a dict whose "score" is the
-reward; the rest of the dict is logged, and DAPO's filter of groups reads "acc" there.
+What verl expects of one (verl 0.9.1, docs/preparation/reward_function.rst,
+experimental/reward_loop/reward_manager/naive.py and workers/reward_manager/batch.py): the manager
+"naive" calls it with the keywords `data_source`, `solution_str`, `ground_truth` and `extra_info`,
+from many threads; the manager "batch" with their plurals. The configuration's `reward_kwargs` come
+on top, and two keywords about a reward model where there is one. It gives a number, or a dict
+whose "score" is the reward; the rest of the dict is logged, DAPO's filter of groups reads "acc"
+there, and majority votes "pred".
 """
 
 from collections.abc import Mapping, Sequence
