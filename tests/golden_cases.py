@@ -1,4 +1,4 @@
-"""The inputs of the golden numbers, the learners that must give them, and how one is run on them."""
+"""The inputs of the golden numbers, the learners that give them, and how one is run."""
 
 import json
 from dataclasses import replace
