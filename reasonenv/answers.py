@@ -1,6 +1,18 @@
-"""Finds the final answer in a response. Linear in its length, and never inside the reasoning."""
+r"""Finds the final answer in a response. Linear in its length, and never inside the reasoning.
+
+What a response answers, when it says several things:
+
+- Only its last `<answer>` section counts; where there is none, what follows `</think>`.
+- There, the last `\boxed{}` is the answer. Boxes that stand in one enumeration, "\boxed{1} and
+  \boxed{2}", are one answer with two parts, so that candidates cannot be listed.
+- Without a box it is what follows the last "the answer is" or "Answer:".
+- Without that it is the section as a whole, or its last line where there was no `<answer>`.
+- Of prose, `claim` takes the last formula, or the last number where there is none; again with all
+  that is enumerated with it: "7 or 8" is not 8.
+"""
 
 import re
+from collections.abc import Sequence
 
 _PHRASE = re.compile(
     r"(?:\banswers?\s+(?:is|are)\b|\banswer\s*(?:\*\*)?\s*[:=：]|答案[是为：:])(?:\*\*)?[ \t:：]*",
@@ -9,19 +21,16 @@ _PHRASE = re.compile(
 _BOX = re.compile(r"\\f?boxed\s*\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"\\boxed\s+(\S+)")
+_MARKUP = re.compile(r"<\|[^|<>]{1,40}\|>?|I hope (?:it|this) is correct\.?|\|eot_id\|>")
 
 
 def final_answer(response: str) -> str | None:
-    r"""The final answer as it is written, or None.
-
-    Looked for in the last <answer> section; where there is none, after the reasoning. There, the
-    last balanced \boxed{} wins, then what follows the last "the answer is" or "Answer:", then
-    the section as a whole, or its last line when there was no <answer>.
-    """
+    """The final answer as it is written, or None; by the rules above."""
     text, tagged = section(response)
-    box = last_box(text)
-    if box is not None:
-        return box.strip() or None
+    text = _MARKUP.sub("", text)
+    boxes = last_boxes(text)
+    if boxes:
+        return _enumerated(boxes)
     phrases = list(_PHRASE.finditer(text))
     if phrases and (rest := _first_line(text[phrases[-1].end() :])):
         return rest
@@ -38,18 +47,45 @@ def section(response: str) -> tuple[str, bool]:
     return response.rpartition("</think>")[2], False
 
 
-def last_box(text: str) -> str | None:
-    r"""Contents of the last \boxed{} whose braces close, or None."""
+def last_boxes(text: str) -> list[str]:
+    r"""Contents of the last \boxed{}, after those that are enumerated with it."""
+    spans: list[tuple[int, int, int]] = []
     limit = len(text)
     for match in reversed(list(_BOX.finditer(text))):
         end = _closing_brace(text, match.end(), limit)
-        if end is not None:
-            return text[match.end() : end]
-        # No box holds one that never closes; and to look beyond it for each of 10^5 openings
-        # would take quadratic time.
+        if end is None:
+            # No box holds one that never closes; and to look beyond it for each of 10^5 openings
+            # would take quadratic time.
+            limit = match.start()
+            continue
+        if spans and not enumerates(text[end + 1 : spans[0][0]]):
+            break
+        spans.insert(0, (match.start(), match.end(), end))
         limit = match.start()
+    if spans:
+        return [text[start:end] for _, start, end in spans]
     bare = _BARE_BOX.search(text)
-    return bare.group(1) if bare else None
+    return [bare.group(1)] if bare else []
+
+
+_CONNECTOR = re.compile(r"[,;、，；]|\b(?:and|or)\b|和|或|及")
+_BREAK = re.compile(
+    r"[.。!?？:\n\d]|\b(?:no|not|wait|actually|then|but|instead|so|thus|hence|therefore|which|is)\b",
+    re.IGNORECASE,
+)
+_NAMES = re.compile(r"\\\(|\\\)|\\q?quad|\\text|[${}\\]|[a-zA-Z](?:_\{?\w\}?)?\s*=|\(\w\)")
+
+
+def enumerates(gap: str) -> bool:
+    """Whether what stands between two answers makes them two parts of one."""
+    if len(gap) > 60:
+        return False
+    words = _NAMES.sub(" ", gap)
+    return _CONNECTOR.search(words) is not None and _BREAK.search(words) is None
+
+
+def _enumerated(parts: Sequence[str]) -> str | None:
+    return ", ".join(part.strip() for part in parts if part.strip()) or None
 
 
 def _closing_brace(text: str, start: int, limit: int) -> int | None:
@@ -67,36 +103,39 @@ def _first_line(text: str) -> str:
     return line[:-1].rstrip() if line.endswith((".", "。")) else line
 
 
-_UNICODE = {
-    "−": "-", "–": "-", "π": "\\pi", "∞": "\\infty", "√": "\\sqrt", "×": "\\times", "÷": "\\div",
-    "≤": "\\le", "≥": "\\ge", "≠": "\\ne", "°": "", "²": "^{2}", "³": "^{3}", "∪": "\\cup",
-}  # fmt: skip
-_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_TABLE = str.maketrans(_UNICODE) | _FULL_WIDTH | {ord("，"): ",", ord("、"): ",", ord("。"): "."}
-
-_REWRITES = [
-    (re.compile(r"\\[dt]frac"), r"\\frac"),
-    (re.compile(r"\\(?:left|right|displaystyle)(?![a-zA-Z])|\\[!,;:]|\\q?quad|\*\*"), ""),
-    (re.compile(r"\\ |~"), " "),
-    (re.compile(r"\\(?:text|mathrm|mathbf|textbf|mbox|boxed)\s*\{([^{}]*)\}"), r"\1"),
-    (re.compile(r"\{,\}"), ","),
-    (re.compile(r"\\%"), "%"),
-    (re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})| degrees?$"), ""),
-]
-_DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
+_FORMULA = re.compile(
+    r"\$\$([^$]+)\$\$|\$([^$\n]+)\$|\\\((.{1,300}?)\\\)|\\\[(.{1,300}?)\\\]", re.DOTALL
+)
+_BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*")
+_NUMBER = re.compile(
+    r"(?<![\w.])[-−]?[$€£]?\d[\d,]{0,30}(?:\.\d{1,30})?(?:\s?/\s?\d{1,20})?"
+    r"(?:\s?(?:%|°|percent|pct|degrees?))?"
+)
+_PROSE = 2000
 
 
-def normal(answer: str) -> str:
-    """An answer without what only changes its looks: delimiters, spacing, fonts, degree signs.
+def claim(prose: str) -> str | None:
+    """What prose says last: its last formula, else its last number, with all listed beside it.
 
-    Two answers with one normal form are equal; two forms say nothing.
+    Args:
+        prose: An answer that is no formula; only the end of a long one is looked at.
     """
-    text = answer.translate(_TABLE).strip().removesuffix(".").rstrip()
-    for opening, closing in _DELIMITERS:
-        if text.startswith(opening) and text.endswith(closing) and len(text) > len(opening):
-            text = text[len(opening) : -len(closing)].strip().removesuffix(".")
-    if any(mark in text for mark in "\\*~{ "):
-        for pattern, replacement in _REWRITES:
-            text = pattern.sub(replacement, text)
-    # The space of "2 1/2" makes the number; every other one is decoration.
-    return re.sub(r"(?<!\d)\s+|\s+(?!\d)", "", text.strip())
+    prose = prose[-_PROSE:]
+    bold = [match for match in _BOLD.finditer(prose) if any(map(str.isdigit, match[1]))]
+    if bold:
+        return bold[-1][1].strip(" .:")
+    formulas = list(_FORMULA.finditer(prose))
+    numbers = _NUMBER.finditer(_FORMULA.sub(lambda match: " " * len(match[0]), prose))
+    return _last_enumeration(prose, sorted([*formulas, *numbers], key=lambda match: match.start()))
+
+
+def _last_enumeration(prose: str, matches: Sequence[re.Match[str]]) -> str | None:
+    parts: list[str] = []
+    before = len(prose)
+    for match in reversed(matches):
+        if parts and not enumerates(prose[match.end() : before]):
+            break
+        inner = next((group for group in match.groups() if group), match[0])
+        parts.insert(0, inner.strip().rstrip(","))
+        before = match.start()
+    return _enumerated(parts)

@@ -1,0 +1,64 @@
+"""Multiple choice: which letters a reference asks for, and which an answer chooses."""
+
+import re
+from collections.abc import Sequence
+
+from reasonenv.mathematics.notation import canonical
+
+_LETTERS = re.compile(r"[A-J]{1,10}")
+_DRESSED = re.compile(r"\(?([A-Ja-j])[).:]*")
+_LEADING = re.compile(r"\(?([A-J])(?:\)|\s*[.:,、]|\s+-)\s*\S")
+_NAMED = re.compile(r"(?:[Oo]ption|[Cc]hoice|选项?|[Aa]nswer)\s*(?:is\s*)?\(?([A-J])(?![\w'])")
+_LONE = re.compile(r"(?<![\w\\'+*/^=<>-])\(?([A-J])\)?(?![\w'*/^_=<>+-])")
+_DENIED = re.compile(
+    r"(?:\b(?:not|non|n't|never|neither|nor|except|isn't|wrong|rather than|instead of)\b|n't|不是|不选)"
+    r"[^.,;，。；]{0,40}"
+)
+_SEVERAL = re.compile(r"\(?[A-J]\)?(?:[\s,;、/&.]*(?:and|or|和|或)?[\s,;、/&.]*\(?[A-J]\)?)+[.)]*")
+
+
+def asked(reference: str) -> frozenset[str] | None:
+    """The letters of a reference that is a choice: "C", "(C)", "BC"; None where it is none."""
+    text = canonical(reference).strip("(). ")
+    if not _LETTERS.fullmatch(text) or len(set(text)) < len(text) or list(text) != sorted(text):
+        return None
+    return frozenset(text)
+
+
+def chosen(answer: str) -> frozenset[str] | None:
+    r"""The letters that an answer chooses, as in "C", "(c)", "C. 12 cm", "option C" or "A, C".
+
+    Of prose it is the one letter that is named and not denied: "D, it can't be A or B". Two that
+    are left, "B or maybe C", are both chosen. None where there is no letter.
+    """
+    text = re.sub(r"\\(?:text|boxed)\s*\{([^{}]*)\}", r"\1", canonical(answer)).strip()
+    text = text.replace("**", "").strip(" $.")
+    if dressed := _DRESSED.fullmatch(text):
+        return frozenset(dressed[1].upper())
+    if _LETTERS.fullmatch(text) or _SEVERAL.fullmatch(text):
+        return frozenset(re.findall("[A-J]", text))
+    affirmed = _DENIED.sub(" ", text)
+    if leading := _LEADING.match(affirmed):
+        rest = _LONE.findall(affirmed[leading.end(1) :]) if _alternative(affirmed) else []
+        return frozenset([leading[1], *rest])
+    if named := _NAMED.findall(affirmed):
+        return frozenset(named)
+    letters = frozenset(letter for letter in _LONE.findall(affirmed) if _is_letter(letter, affirmed))
+    return letters or None
+
+
+def _alternative(text: str) -> bool:
+    return re.search(r"\b(?:or|and)\b", text) is not None
+
+
+def _is_letter(letter: str, text: str) -> bool:
+    """A and I are also words: as such they stand before another one."""
+    return letter not in "AI" or re.search(rf"\b{letter}\b(?!\s+[a-z]{{2,}})", text) is not None
+
+
+def right_text(asked: frozenset[str], options: Sequence[str]) -> str | None:
+    """The text of the option that is asked for, where it is one that there is."""
+    if len(asked) != 1:
+        return None
+    index = ord(next(iter(asked))) - ord("A")
+    return options[index] if index < len(options) else None
