@@ -69,7 +69,7 @@ def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple
     command = make_dataclass("Command", fields, frozen=True)
     command.__doc__ = (inspect.getdoc(learner) or "").split("\n\n")[0]
     with errors_in_one_line():
-        default = command(defaults(*given), learner())
+        default = command(learner.adapt(defaults(*given)), learner())
     parsed: Any = parse(command, _module(learner), arguments, default)
     return parsed.run, parsed.learner
 

@@ -1,12 +1,13 @@
 """DAPO, a learner and a command: python -m agents.dapo --help."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents.advantages import Advantage, standardized
 from agents.learner import Learner
 from agents.losses import clipped_ratio
 from agents.reductions import Reduction, token_mean
 from agents.rollout import Batch, Group, PerToken
+from agents.settings import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +21,8 @@ class DAPO(Learner):
         -min(w A, clip(w, 1 - ε_low, 1 + ε_high) A)
 
     and A = (R - mean) / std of the group. Two more parts act before the loss and are options of a
-    run: dynamic sampling, which replaces prompts whose responses are all right or all wrong, and
-    overlong shaping of the reward (eq. 13).
+    run, on by default here: dynamic sampling, which replaces prompts whose responses are all right
+    or all wrong (`max_generations`), and overlong shaping of the reward (`overlong_buffer`).
 
     The paper has no dual clip; its scripts pass 10, which acts on ratios above 10 alone.
 
@@ -38,6 +39,11 @@ class DAPO(Learner):
     """ε_high >= 0."""
     dual_clip: float | None = None
     """Largest ratio where the advantage is negative, > 1."""
+
+    @classmethod
+    def adapt(cls, run: Run) -> Run:
+        """At most ten rollouts for an update, and the paper's fifth of a response as its buffer."""
+        return replace(run, max_generations=10, overlong_buffer=run.max_response_length // 5)
 
     def advantage(self, reward: Group) -> Group:
         """A, by default (R - mean) / std of the group."""

@@ -1,21 +1,38 @@
 """What is logged of an update, the same for every learner; nothing here carries a gradient."""
 
 import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from agents.engines import TrainEngine
-from agents.rollout import Batch, PerToken, Responses
+from agents.losses import slope
+from agents.rollout import Batch, Mask, PerToken, Responses
+
+if TYPE_CHECKING:
+    from agents.learner import Learner
 
 
-def frozen_by_clip(
-    log_ratio: Tensor, advantage: Tensor, low: float | None, high: float | None
-) -> Tensor:
-    """True where the ratio has left [1 - low, 1 + high] in the direction of the advantage."""
-    above = log_ratio > (math.inf if high is None else math.log1p(high))
-    below = log_ratio < (-math.inf if low is None else math.log1p(-low))
-    return (above & (advantage > 0)) | (below & (advantage < 0))
+WIDE = {"clip_low": math.nextafter(1.0, 0.0), "clip_high": 1e30, "dual_clip": 1e30}
+"""Bounds of a clip that no ratio reaches."""
+
+
+def clipped(learner: "Learner", log_prob: PerToken, batch: Batch) -> Mask:
+    """Tokens whose gradient the clip of a learner changes, whatever the kind of clip.
+
+    Found by widening the fields `clip_low`, `clip_high` and `dual_clip`, so that it holds for a
+    schedule, a dual clip, one that cuts weights, one of whole responses.
+    """
+    wide = {name: value for name, value in WIDE.items() if getattr(learner, name, None) is not None}
+    if not wide:
+        return torch.zeros_like(batch.mask)
+    log_prob = log_prob.detach().where(batch.mask, 0.0)
+    here, free = (
+        slope(lambda x, of=of: of.loss(x, batch).where(batch.mask, 0.0), log_prob)
+        for of in (learner, replace(learner, **wide))
+    )
+    return (here != free) & batch.mask
 
 
 @torch.no_grad()
@@ -35,31 +52,30 @@ def token_kl(log_prob: PerToken, batch: Batch) -> float:
 class Statistics:
     """Sums over the tokens of an update, on all ranks, and what they come to."""
 
-    def __init__(self, clip_low: float | None, clip_high: float | None) -> None:
-        self.clip_low, self.clip_high = clip_low, clip_high
+    def __init__(self) -> None:
         self.sums = torch.zeros(4, dtype=torch.float64)
         self.extremes = torch.full((2,), -math.inf, dtype=torch.float64)
 
     @torch.no_grad()
-    def add(self, log_prob: PerToken, entropy: PerToken, batch: Batch) -> None:
+    def add(self, log_prob: PerToken, entropy: PerToken, clipped: Mask, batch: Batch) -> None:
         """Counts the tokens of a microbatch."""
         u = (log_prob - batch.old_log_prob)[batch.mask].double().cpu()
         if not len(u):
             return
-        frozen = frozen_by_clip(u, batch.advantage[batch.mask].cpu(), self.clip_low, self.clip_high)
         drift = torch.expm1(u) - u
-        parts = [torch.ones_like(u), drift, entropy[batch.mask].double().cpu(), frozen.double()]
+        seen = [value[batch.mask].double().cpu() for value in (entropy, clipped)]
+        parts = [torch.ones_like(u), drift, *seen]
         self.sums += torch.stack([part.sum() for part in parts])
         self.extremes = torch.maximum(self.extremes, torch.stack([u.max(), (-u).max()]))
 
     def metrics(self, engine: TrainEngine) -> dict[str, float]:
         """Means over the tokens of all ranks, and the most extreme ratios."""
-        tokens, drift, entropy, frozen = engine.gather(self.sums[None]).sum(0).tolist()
+        tokens, drift, entropy, clipped = engine.gather(self.sums[None]).sum(0).tolist()
         highest, lowest = engine.gather(self.extremes[None]).amax(0).tolist()
         return {
             "policy/ratio_max": math.exp(min(highest, 700.0)),
             "policy/ratio_min": math.exp(-lowest),
-            "policy/clip_fraction": frozen / max(1.0, tokens),
+            "policy/clip_fraction": clipped / max(1.0, tokens),
             "policy/kl_old": drift / max(1.0, tokens),
             "policy/entropy": entropy / max(1.0, tokens),
         }

@@ -10,12 +10,13 @@ from torch import Tensor
 
 from agents import ranges
 from agents.credits import Total
-from agents.diagnostics import Statistics, rollout_metrics, token_kl
+from agents.diagnostics import Statistics, clipped, rollout_metrics, token_kl
 from agents.engines import TrainEngine
 from agents.importance import sampler_weight
 from agents.reductions import Reduction, token_mean
 from agents.references import ReferencePolicy
 from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses
+from agents.settings import Run
 
 Scalar = Float[Tensor, ""]
 Reference = Callable[[Responses], PerToken]
@@ -50,6 +51,11 @@ class Learner(ABC):
     def __post_init__(self) -> None:
         """Raises ValueError for a number outside its range."""
         ranges.check(self)
+
+    @classmethod
+    def adapt(cls, run: Run) -> Run:
+        """The defaults of a run as this algorithm would have them; a user's words come after."""
+        return run
 
     @property
     def uses_reference(self) -> bool:
@@ -149,7 +155,7 @@ class Learner(ABC):
                 f"{len(responses) * engine.num_ranks} responses"
             )
         batch = self._batch(engine, responses, reward, passes.microbatch_size, reference)
-        statistics = Statistics(getattr(self, "clip_low", None), getattr(self, "clip_high", None))
+        statistics = Statistics()
         steps: list[dict[str, float]] = []
         moved = False
         for epoch in range(passes.epochs):
@@ -220,7 +226,7 @@ class Learner(ABC):
             seen = batch.rows(rows.start, rows.stop, log_prob.shape[1])
             loss = self._scalar(log_prob, seen, weight[rows])
             engine.backward(loss)
-            statistics.add(log_prob, entropy, seen)
+            statistics.add(log_prob, entropy, clipped(self, log_prob, seen), seen)
             totals += torch.tensor([[loss.item(), token_kl(log_prob, seen)]], dtype=torch.float64)
         loss, kl = engine.gather(totals).sum(0).tolist()
         metrics = {"train/loss": loss}

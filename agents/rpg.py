@@ -47,7 +47,8 @@ class RPG(Learner):
     - The mean of a group includes the response itself, which shortens the gradient by (g - 1) / g;
       `leave_one_out` does not.
 
-    The numbers are those of the released scripts, which come with each of the four divergences.
+    The numbers are those of the released scripts, which come with each of the four divergences;
+    they also have `--max-generations 20` and, of 2,048 tokens, `--overlong-buffer 512`.
 
     Source: Zhang et al., On the Design of KL-Regularized Policy Gradient Algorithms for LLM
     Reasoning (arXiv:2505.17508); released code: complex-reasoning/RPG.

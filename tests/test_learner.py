@@ -55,7 +55,8 @@ class Witness(CISPO):
     batches: list = field(default_factory=list)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
-        self.batches.append((log_prob.detach(), batch))
+        if not log_prob.is_leaf:  # the diagnostics look at the loss too
+            self.batches.append((log_prob.detach(), batch))
         return super().loss(log_prob, batch)
 
 
