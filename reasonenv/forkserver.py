@@ -105,6 +105,8 @@ def _judge(pipe: socket.socket, timeout: float) -> None:
     requests: Iterable[bytes] = pipe.makefile("rb")
     # A handler in Python would wait for C code to return; the kernel's default action does not.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    # A thread that keeps signals out hands that down, even to new programs.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for request in requests:
         answer, reference = json.loads(request)
         signal.setitimer(signal.ITIMER_PROF, timeout)

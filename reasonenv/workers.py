@@ -21,7 +21,7 @@ from reasonenv.grading import Grade, choose, quick
 from reasonenv.process import ForkServer, GradingProcess
 
 _MEMO_SIZE = 20_000
-# No answer of such a length is mathematics; neither the memo nor a pipe has to carry it.
+# What is longer `evaluate` would turn down; neither the memo nor a pipe has to carry it.
 _LONGEST_ANSWER = 10_000
 
 _Key = tuple[str, str, tuple[str, ...]]
@@ -101,8 +101,6 @@ class Grader:
         answer = final_answer(response)
         if answer is None:
             return Grade(False, None, "no_answer")
-        if len(answer) > _LONGEST_ANSWER:
-            return Grade(False, answer, "unparseable")
         key = (answer, reference, tuple(options))
         known = self._memo.get(key)
         if known is not None:
@@ -110,10 +108,11 @@ class Grader:
         correct, reference = choose(answer, reference, options)
         if correct is None:
             correct = quick(answer, reference)
-        if correct is not None:
-            self._remember(key, grade := Grade(correct, answer, "ok"))
-            return grade
-        return self._promise(key, answer, reference)
+        if correct is None and len(answer) <= _LONGEST_ANSWER:
+            return self._promise(key, answer, reference)
+        status = "unparseable" if correct is None else "ok"
+        self._remember(key, grade := Grade(correct is True, answer, status))
+        return grade
 
     def _promise(self, key: _Key, answer: str, reference: str) -> Grade | Future[Grade]:
         """The grade that a worker is to give, once for all who ask."""
@@ -129,7 +128,8 @@ class Grader:
     def _remember(self, key: _Key, grade: Grade | Future[Grade]) -> None:
         if len(self._memo) >= _MEMO_SIZE:
             self._memo.clear()
-        self._memo[key] = grade
+        if len(key[0]) <= _LONGEST_ANSWER:
+            self._memo[key] = grade
 
     def _start(self) -> None:
         self._lock = threading.RLock()

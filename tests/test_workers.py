@@ -183,8 +183,20 @@ def test_workers_outlive_the_thread_that_first_needed_them(obedient):
         assert len(there) == 2
 
 
+def test_a_thread_that_blocks_signals_blocks_no_deadline(obedient):
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
+    try:
+        with Grader(num_workers=1, timeout=1) as grader:
+            start = time.monotonic()
+            assert ask(grader, "spin") == ["timeout"]
+            # The wall clock would have come after ten seconds.
+            assert time.monotonic() - start < 8
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
 def test_submit_returns_before_the_grade_is_there(obedient):
-    with Grader(num_workers=2, timeout=0.5) as grader:
+    with Grader(num_workers=2, timeout=1) as grader:
         slow = grader.submit(boxed("spin"), "x")
         quick = grader.submit(boxed("x"), "x")
         assert quick.result(timeout=30).correct
