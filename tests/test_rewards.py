@@ -224,7 +224,7 @@ def test_a_function_of_ones_own_needs_no_name_known_here():
     [
         ({}, r"rewards={}: give names and weights, such as {'accuracy': 1.0}"),
         (["accuracy"], r"rewards=\['accuracy'\]: give names and weights"),
-        ({"acuracy": 1}, "no reward is called 'acuracy': did you mean 'accuracy'?"),
+        ({"accurate": 1}, "no reward is called 'accurate': did you mean 'accuracy'?"),
         ({"zzz": 1}, "no reward is called 'zzz': there are accuracy, format, mm_eureka, overlong"),
         ({"accuracy": "1"}, "reward 'accuracy' has weight '1': a finite number is needed"),
         ({"accuracy": True}, "reward 'accuracy' has weight True: a finite number is needed"),
@@ -266,6 +266,10 @@ def test_penalties_are_known_as_such():
         ("<answer>$30$</answer>", "30°", 1),
         (r"<answer>$30\%$</answer>", "0.3", 1),
         (r"<answer>$\pi$</answer>", "3.14", 0),
+        ("<answer>$x<3$</answer>", r"(-\infty,3)", 1),
+        (r"<answer>$(-\infty,3)$</answer>", "x<3", 0),
+        ("<answer>\n$4$\n</answer><answer>$3$</answer>", "3", 1),
+        ("$3$ <answer> unknown", "3", 0),
         ("<answer>anything</answer>", "", 1),  # a reference that does not parse
         ("", "", 0),
         ("<answer>$9^{9^{9^9}}$</answer>", "3", 0),  # unread
