@@ -191,8 +191,8 @@ def test_a_row_of_verl_without_a_reference_is_told_in_one_line(truth):
 
 
 def test_a_name_of_verls_configuration_that_does_not_fit_is_an_error():
-    with pytest.raises(ValueError, match="no reward is called 'acuracy': did you mean 'accuracy'"):
-        compute_score("mine", RIGHT, "3", rewards={"acuracy": 1.0})
+    with pytest.raises(ValueError, match="no reward is called 'accurate': did you mean 'accuracy'"):
+        compute_score("mine", RIGHT, "3", rewards={"accurate": 1.0})
     with pytest.raises(TypeError, match="rewrads"):
         compute_score("mine", RIGHT, "3", rewrads={"accuracy": 1.0})
 

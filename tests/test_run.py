@@ -101,10 +101,10 @@ def test_a_run_pays_by_the_names_and_weights_of_its_options(tiny_folder, tmp_pat
 
 
 def test_a_reward_that_nobody_knows_ends_the_run_in_one_line(tiny_folder, tmp_path):
-    options = json.dumps({"rewards": {"acuracy": 1}})
+    options = json.dumps({"rewards": {"accurate": 1}})
     with pytest.raises(SystemExit) as ended:
         train(tiny_folder, tmp_path / "run", env_options=options)
-    expected = "error: no reward is called 'acuracy': did you mean 'accuracy'?"
+    expected = "error: no reward is called 'accurate': did you mean 'accuracy'?"
     assert ended.value.code == expected
 
 

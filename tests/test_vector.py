@@ -164,7 +164,7 @@ def test_an_environment_with_chosen_rewards_keeps_the_contract():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"rewards": {"acuracy": 1}}, "no reward is called 'acuracy': did you mean 'accuracy'"),
+        ({"rewards": {"accurate": 1}}, "no reward is called 'accurate': did you mean 'accuracy'"),
         ({"rewards": "accuracy"}, "rewards='accuracy': give names and weights"),
         ({"unjudged": "much"}, "reward 'unjudged' has weight 'much': a finite number is needed"),
         ({"reward": {"accuracy": 1}}, "takes no argument 'reward': did you mean 'rewards'"),
