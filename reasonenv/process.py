@@ -95,10 +95,11 @@ class ForkServer:
             self._control, theirs = socket.socketpair()
             self._control.settimeout(_REPLY_S)
             numbers = theirs.fileno(), os.getpid(), self.timeout
-            arguments = [str(Path(__file__).parent), *map(str, numbers)]
+            folders = json.dumps([str(folder) for folder in sys.path])
+            arguments = [folders, str(Path(__file__).parent), *map(str, numbers)]
             self._process = subprocess.Popen(
                 # Warnings of sympy would concern nobody but the author of an answer.
-                [sys.executable, "-W", "ignore", "-c", _MAIN, json.dumps(sys.path), *arguments],
+                [sys.executable, "-W", "ignore", "-c", _MAIN, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],

@@ -25,7 +25,8 @@ _MEMO_SIZE = 20_000
 _LONGEST_ANSWER = 10_000
 
 _Key = tuple[str, str, tuple[str, ...]]
-_Memo = dict[_Key, Grade | Future[Grade]]
+_Memo = dict[_Key, Grade]
+_Promises = dict[_Key, Future[Grade]]
 _Job = tuple[str, str, Future[Grade]]
 
 
@@ -55,6 +56,7 @@ class Grader:
         self.num_workers = num_workers or min(8, _num_cores())
         self.timeout = timeout
         self._memo: _Memo = {}
+        self._promises: _Promises = {}
         self._start()
         _graders.add(self)
 
@@ -111,25 +113,20 @@ class Grader:
         if correct is None and len(answer) <= _LONGEST_ANSWER:
             return self._promise(key, answer, reference)
         status = "unparseable" if correct is None else "ok"
-        self._remember(key, grade := Grade(correct is True, answer, status))
+        grade = Grade(correct is True, answer, status)
+        _remember(self._memo, key, grade)
         return grade
 
     def _promise(self, key: _Key, answer: str, reference: str) -> Grade | Future[Grade]:
         """The grade that a worker is to give, once for all who ask."""
         with self._lock:
-            if (known := self._memo.get(key)) is not None:
+            known = self._memo.get(key) or self._promises.get(key)
+            if known is not None:
                 return known
-            promise = self._pool.submit(answer, reference)
-            self._remember(key, promise)
+            promise = self._promises[key] = self._pool.submit(answer, reference)
         # Outside the lock: a promise that is kept already calls back at once.
-        promise.add_done_callback(_keeps(self._memo, key))
+        promise.add_done_callback(_keeps(self._promises, self._memo, key))
         return promise
-
-    def _remember(self, key: _Key, grade: Grade | Future[Grade]) -> None:
-        if len(self._memo) >= _MEMO_SIZE:
-            self._memo.clear()
-        if len(key[0]) <= _LONGEST_ANSWER:
-            self._memo[key] = grade
 
     def _start(self) -> None:
         self._lock = threading.RLock()
@@ -138,11 +135,11 @@ class Grader:
 
     def _start_in_child(self) -> None:
         """Begins anew where a fork has copied neither threads nor the right to the workers."""
-        self._close.detach()
-        promises = [grade for grade in self._memo.values() if isinstance(grade, Future)]
-        self._memo = {key: grade for key, grade in self._memo.items() if isinstance(grade, Grade)}
+        if self._close.detach() is None:  # closed
+            return
+        promises, self._promises = self._promises, {}
         self._start()
-        for promise in promises:
+        for promise in list(promises.values()):
             if not promise.done():
                 promise.set_exception(RuntimeError("a fork cut off this grade: ask for it again"))
 
@@ -206,19 +203,25 @@ class _Pool:
         process.end()
 
 
-def _keeps(memo: _Memo, key: _Key) -> Callable[[Future[Grade]], None]:
-    """A callback that puts the grade in its promise's place, unless no fault of the pair made it.
+def _keeps(promises: _Promises, memo: _Memo, key: _Key) -> Callable[[Future[Grade]], None]:
+    """A callback that puts a grade into the memo, unless it was no fault of the pair.
 
-    A deadline that was reached or a memory that was full is the pair's own fault.
+    A deadline that was reached and a memory that was full are the pair's own fault.
     """
 
     def keep(promise: Future[Grade]) -> None:
-        if promise.exception() or promise.result().status == "error":
-            memo.pop(key, None)
-        else:
-            memo[key] = promise.result()
+        if not promise.exception() and promise.result().status != "error":
+            _remember(memo, key, promise.result())
+        promises.pop(key, None)
 
     return keep
+
+
+def _remember(memo: _Memo, key: _Key, grade: Grade) -> None:
+    if len(memo) >= _MEMO_SIZE:
+        memo.clear()
+    if len(key[0]) <= _LONGEST_ANSWER:
+        memo[key] = grade
 
 
 def _num_cores() -> int:

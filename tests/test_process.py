@@ -131,6 +131,8 @@ def test_a_grader_that_a_fork_copies_grades_on_both_sides(tmp_path):
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
     before = descendants()
+    closed = Grader()
+    closed.close()
     with obedient_workers(tmp_path), Grader(num_workers=2, timeout=1) as grader:
         grader.grade([r"\boxed{x}"], ["x"])
         here = descendants() - before
@@ -142,6 +144,8 @@ def test_a_grader_that_a_fork_copies_grades_on_both_sides(tmp_path):
                 pending.result(timeout=10)
             grades = grader.grade([r"\boxed{x}", r"\boxed{z}", r"\boxed{spin}"], ["x"] * 3)
             grader.close()
+            with pytest.raises(ValueError, match="closed"):
+                closed.submit("1", "1")
             theirs.send([grade.status for grade in grades])
 
         process = context.Process(target=child)
