@@ -22,6 +22,19 @@ def kl(log_prob: Response, other_log_prob: Response) -> Float[Tensor, ""]:
     return (log_prob.exp() * (log_prob - other_log_prob)).sum()
 
 
+def forward_divergence(measure: Response, ref: Response) -> Float[Tensor, ""]:
+    """Unnormalized KL(ref || measure), of logarithms of masses: that of policies has no last part.
+
+    Σ ref ln(ref / measure) + Σ (measure - ref).
+    """
+    return kl(ref, measure) + measure.exp().sum() - ref.exp().sum()
+
+
+def reverse_divergence(measure: Response, ref: Response) -> Float[Tensor, ""]:
+    """Unnormalized KL(measure || ref)."""
+    return forward_divergence(ref, measure)
+
+
 def cpgd_objective(
     log_prob: Response,
     old_log_prob: Response,
