@@ -127,6 +127,8 @@ def test_temperature_zero_is_greedy(tiny_folder, tmp_path):
         ({"num_problems": 0}, "--num-problems is 0: give at least 1"),
         ({"num_samples": BATCH + 1}, "257 must be at most 256 or a multiple of it"),
         ({"temperature": -1}, "--temperature is -1.0"),
+        ({"top_p": 2}, "--top-p is 2.0: give one in (0, 1]"),
+        ({"top_k": -1}, "--top-k is -1: give at least 0"),
     ],
 )
 def test_what_does_not_fit_is_told_in_one_line(settings, words, tiny_folder, tmp_path):

@@ -58,6 +58,18 @@ def test_training_needs_a_temperature_above_zero(temperature):
         check(replace(Run(), temperature=temperature))
 
 
+@pytest.mark.parametrize("top_p", [0.0, -0.5, 1.1, float("nan")])
+def test_the_mass_that_is_sampled_from_is_a_part_of_one(top_p):
+    with pytest.raises(ValueError, match=rf"^--top-p is {top_p}: give one in \(0, 1\]$"):
+        check(replace(Run(), top_p=top_p))
+
+
+def test_the_buffer_of_overlong_shaping_lies_within_a_response():
+    check(replace(Run(), overlong_buffer=48))
+    with pytest.raises(ValueError, match=r"^--overlong-buffer 49 is longer than"):
+        check(replace(Run(), overlong_buffer=49))
+
+
 @pytest.mark.parametrize(
     "sizes",
     [
