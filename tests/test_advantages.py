@@ -3,7 +3,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.advantages import centered, clip_filter, leave_one_out, raw, standardized
+from agents.advantages import (
+    batch_centered,
+    centered,
+    clip_filter,
+    leave_one_out,
+    raw,
+    standardized,
+)
 
 ADVANTAGES = [centered, standardized, leave_one_out, clip_filter(3.0), clip_filter(3.0, True)]
 # Two prompts that teach something, one that does not.
@@ -45,7 +52,21 @@ def test_advantages_of_a_group_by_hand(advantage, expected):
     torch.testing.assert_close(advantage(REWARD)[2], torch.tensor(expected, dtype=torch.float32))
 
 
-@pytest.mark.parametrize("advantage", ADVANTAGES)
+def test_the_mean_of_the_batch_compares_prompts_too():
+    # The rewards add up to 9 over 12 responses.
+    expected = REWARD - 0.75
+    torch.testing.assert_close(batch_centered(REWARD), expected)
+
+
+@settings(deadline=None)
+@given(rewards, st.floats(-10, 10))
+def test_what_is_centered_over_the_batch_adds_up_to_zero_whatever_the_shift(reward, shift):
+    result = batch_centered(tensor(reward) + shift)
+    torch.testing.assert_close(result, batch_centered(tensor(reward)))
+    torch.testing.assert_close(result.sum(), torch.zeros((), dtype=torch.float64))
+
+
+@pytest.mark.parametrize("advantage", [batch_centered, *ADVANTAGES])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("value", [0.0, 0.1, 1.1, 1 / 3, 1e-12, 3e4])
 @pytest.mark.parametrize("group_size", [1, 3, 8])
@@ -84,7 +105,7 @@ def test_a_scale_of_the_rewards_does_not_matter_once_standardized(reward, scale)
     torch.testing.assert_close(standardized(scale * reward), standardized(reward))
 
 
-@pytest.mark.parametrize("advantage", [raw, *ADVANTAGES])
+@pytest.mark.parametrize("advantage", [raw, batch_centered, *ADVANTAGES])
 @settings(deadline=None)
 @given(rewards, st.randoms())
 def test_the_order_of_prompts_and_of_responses_only_orders_the_advantages(
