@@ -3,9 +3,11 @@
 Usage: torchrun --nproc-per-node 2 ranks.py MODEL_FOLDER EMPTY_FOLDER
 """
 
+import copy
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import tiny_engines
@@ -15,13 +17,16 @@ from torch import distributed
 
 from agents.advantages import clip_filter
 from agents.cpgd import CPGD
+from agents.engines.model import Policy
 from agents.learner import Passes
 from agents.reductions import prompt_mean, sequence_mean, token_mean
+from agents.references import ReferencePolicy, every
 from agents.rollout import Responses
 
 GROUP_SIZE = 2
 LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)
 REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 0.0], [0.0, 2.0]])
+HELD = CPGD(beta=0.5, reference=every(1))
 LEARNERS = {
     reduction.__name__: CPGD(reduction=reduction, advantage_function=clip_filter(cap=3.0))
     for reduction in (prompt_mean, sequence_mean, token_mean)
@@ -47,14 +52,34 @@ def share(responses: Responses, rank: int, num_ranks: int) -> Responses:
     )
 
 
-def update(engine, learner, num_images, minibatch_size) -> tuple[dict, torch.Tensor]:
+def update(engine, learner, num_images, minibatch_size, reference=None) -> tuple:
     """Metrics of an update of all ranks, and how it moved the weights."""
     before = vector(engine)
     mine = share(whole_rollout(engine.chat, num_images), engine.rank, engine.num_ranks)
     reward = REWARD[engine.rank :: engine.num_ranks]
     passes = Passes(minibatch_size=minibatch_size, microbatch_size=3)
-    metrics = learner.update(engine, mine, reward, passes)
+    metrics = learner.update(engine, mine, reward, passes, reference)
     return metrics, vector(engine) - before
+
+
+def hold(folder, stage) -> dict:
+    """Metrics of one rank and of two whose reference moves within the rollout, and what it is."""
+    found = {}
+    for name, kind in (("one", "torch"), ("two", stage)):
+        engine = tiny_engines.descent(kind, folder, 0.1)
+        policy = Policy(copy.deepcopy(tiny_engines.pristine(folder)[0]))
+        says = partial(log_prob_under, policy, engine.sampling)
+        reference = ReferencePolicy(policy.model, says, HELD.reference)
+        metrics, _ = update(engine, HELD, (0, 1, 3, 2), 4, reference)
+        newest = dict(engine.weights())
+        own = policy.model.state_dict()
+        equal = all(torch.equal(own[weight], newest[weight]) for weight in own)
+        found[name] = metrics | {"steps": len(reference.token_kl), "equal": equal}
+    return found
+
+
+def log_prob_under(policy, sampling, responses):
+    return policy(responses, sampling)[0]
 
 
 def compare(folder, stage, learner, num_images, minibatch_size=8, rate=tiny_engines.RATE) -> dict:
@@ -89,6 +114,8 @@ def findings(folder: Path, empty: Path) -> dict:
     found["two minibatches"] = compare(
         folder, "deepspeed-0", LEARNERS["prompt_mean"], images, minibatch_size=4, rate=0.1
     )
+    for stage in ("deepspeed-1", "deepspeed-3"):
+        found[f"{stage} held to a reference"] = hold(folder, stage)
     engine = tiny_engines.build("deepspeed-0", folder)
     found["gathered"] = engine.gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
     for stage in ("deepspeed-1", "deepspeed-3"):

@@ -59,6 +59,15 @@ def test_two_ranks_take_the_step_of_one(found, case):
     assert result["two"]["train/loss"] == pytest.approx(result["one"]["train/loss"], rel=1e-5)
 
 
+@pytest.mark.parametrize("stage", ["deepspeed-1", "deepspeed-3"])
+def test_two_ranks_move_their_reference_as_one_does(found, stage):
+    result = found[0][f"{stage} held to a reference"]
+    assert result["one"]["policy/kl_ref"] == pytest.approx(0, abs=1e-6)
+    assert result["two"] == pytest.approx(result["one"], rel=1e-4, abs=1e-6)
+    assert result["two"]["steps"] == 0
+    assert result["two"]["equal"]
+
+
 def test_values_are_gathered_in_the_order_of_ranks(found):
     assert found[0]["gathered"] == [[0], [1], [10], [11]]
 
