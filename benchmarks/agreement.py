@@ -84,14 +84,18 @@ def suite(case: Case) -> str:
     return case["source"] if case["source"] in SUITES else "peer"
 
 
+def _kind(case: Case) -> str:
+    return case["kind"]
+
+
 def tables(cases: Sequence[Case]) -> dict[str, list[dict[str, Any]]]:
     settled = [case for case in cases if not case["disputed"]]
     disputed = [case for case in cases if case["disputed"]]
     peers = [case for case in settled if suite(case) == "peer"]
     return {
         "undisputed, by suite": table(settled, suite),
-        "undisputed, by kind": table(settled, lambda case: case["kind"]),
-        "undisputed cases of peers, by kind": table(peers, lambda case: case["kind"]),
+        "undisputed, by kind": table(settled, _kind),
+        "undisputed cases of peers, by kind": table(peers, _kind),
         "disputed, by policy": table(disputed, lambda case: case["disputed"]),
     }
 
@@ -153,7 +157,7 @@ def main() -> None:
     parser.add_argument("--failures", metavar="FILE", help="where to list the differences as text")
     options = parser.parse_args()
     cases = graded(read(options.cases) if options.cases else of_outputs(options.outputs))
-    found = tables(cases)
+    found = tables(cases) if options.cases else {"published verdicts": table(cases, _kind)}
     for title, rows in found.items():
         if rows:
             print(printed(title, rows))

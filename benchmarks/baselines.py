@@ -11,10 +11,10 @@ import logging
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -96,7 +96,7 @@ class Baseline:
     def judge(self, response: str, reference: str) -> tuple[bool, float, bool]:
         """The verdict, its CPU seconds, and whether the process had to be killed."""
         process = self._process or self._start()
-        began = time.monotonic()
+        before = usage.clock(process.pid)
         process.stdin.write(json.dumps([response, reference]) + "\n")
         process.stdin.flush()
         if select.select([process.stdout], [], [], self._deadline)[0]:
@@ -104,8 +104,9 @@ class Baseline:
             if line:
                 correct, seconds = json.loads(line)
                 return correct, seconds, False
+        spent = usage.clock(process.pid) - before
         self.close()
-        return False, time.monotonic() - began, True
+        return False, spent, True
 
     def peak_mib(self) -> float:
         """The memory of the process and its children, each at its largest."""
@@ -114,13 +115,16 @@ class Baseline:
     def close(self) -> None:
         """Ends the process."""
         if self._process is not None:
-            self._process.kill()
+            # With the processes of its own pool, which are of the same session.
+            os.killpg(self._process.pid, signal.SIGKILL)
             self._process.communicate()
         self._process = None
 
     def _start(self) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE
-        process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, text=True)
+        process = subprocess.Popen(
+            self._command, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+        )
         if not process.stdout.readline():
             sys.exit(f"{' '.join(self._command)} did not start")
         self._process = process

@@ -35,7 +35,7 @@ def cpu_seconds(processes: list[int] | None = None) -> float:
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     total = time.process_time() + ended.ru_utime + ended.ru_stime
     for process in descendants() if processes is None else processes:
-        total += _clock(process)
+        total += clock(process)
     return total
 
 
@@ -44,7 +44,7 @@ def peak_mib(processes: list[int] | None = None) -> float:
     return sum(_high_water(process) for process in processes or [os.getpid(), *descendants()])
 
 
-def _clock(process: int) -> float:
+def clock(process: int) -> float:
     """CPU seconds of a process and of those of its children that ended; 0 when it is gone."""
     try:
         # How the kernel numbers the clock of another process: clock_getcpuclockid(3).
