@@ -66,8 +66,8 @@ class CPGD(Learner):
     clip_schedule: float | None = None
     """λ in [0, 1] of the clip ε_i = λε + (1 - λ) ε i/|y|, tight to loose, i = 1 ... |y|."""
     divergence: Divergence = unnormalized_forward_kl
-    """Of the drift: unnormalized_forward_kl (k3, eq. 4), forward_kl (k1, eq. 3), or a reverse one
-    of section 6.2. The cap is on the slope of each."""
+    """The drift: unnormalized_forward_kl (k3, eq. 4), forward_kl (k1, eq. 3), k2, or, of section
+    6.2, reverse_kl and unnormalized_reverse_kl; the cap bounds the slope of each."""
     level: Level = per_token
     """What u is of: per_token (eq. 2), or per_response (eq. 1, with `sequence_mean`)."""
     beta: float | None = None

@@ -5,6 +5,7 @@ import math
 from dataclasses import fields
 
 import pytest
+import tiny_engines
 import torch
 from golden_cases import EVERY, LEARNERS, case, loss_and_gradient, tensor
 
@@ -12,6 +13,8 @@ from agents.cispo import CISPO
 from agents.command_line import parse_run
 from agents.cpgd import CPGD
 from agents.grpo import GRPO
+from agents.learner import Passes
+from agents.reductions import sequence_mean
 from agents.reinforce_plus_plus import ReinforcePlusPlus
 from agents.rollout import Batch
 from agents.rpg import RPG
@@ -151,3 +154,23 @@ def test_reinforce_plus_plus_charges_each_token_for_what_follows():
     expected = tensor([4 - 3.0, 4 - 2.5, 4 - 1.5, 2 - 0.5, 2 - 0.5])
     expected = (expected - expected.mean()) / expected.std(correction=0)
     torch.testing.assert_close(credit[mask], expected)
+
+
+def test_an_update_charges_and_whitens_as_the_algorithm_on_tensors_does(tmp_path):
+    engine = tiny_engines.build("torch", tiny_engines.write(tmp_path))
+    prompts = engine.chat.encode(tiny_engines.observations((0, 1), group_size=2))
+    responses = tiny_engines.respond(prompts, (5, 1, 3, 2), engine.chat)
+    reward = tensor([[1.0, 0.0], [0.5, 2.0]]).float()
+
+    def reference(part):
+        return engine.forward(part)[0].detach() - part.tokens % 3 / 3 * part.mask
+
+    with torch.no_grad():
+        old, ref = engine.forward(responses)[0], reference(responses)
+    # On policy the mean over tokens would be that of whitened credit, zero.
+    learner = ReinforcePlusPlus(beta=0.5, reduction=sequence_mean)
+    expected = learner.compute_loss(old, old, reward.flatten(), responses.mask, 2, ref)
+    passes = Passes(minibatch_size=4, microbatch_size=3)
+    metrics = learner.update(engine, responses, reward, passes, reference)
+    assert abs(expected.item()) > 0.01
+    assert metrics["train/loss"] == pytest.approx(expected.item(), abs=1e-5)

@@ -4,10 +4,16 @@ import math
 
 import pytest
 import torch
-from oracle import ShortResponses, cpgd_objective, expected_reward, ppo_objective
+from oracle import ShortResponses, cpgd_objective, expected_reward, kl, ppo_objective
 
 from agents.advantages import centered
 from agents.cpgd import CPGD
+from agents.divergences import (
+    forward_kl,
+    reverse_kl,
+    unnormalized_forward_kl,
+    unnormalized_reverse_kl,
+)
 from agents.losses import clipped_log_ratio
 from agents.reductions import constant_length, prompt_mean
 from agents.rollout import Batch
@@ -44,6 +50,42 @@ def test_on_a_bandit_the_gradient_is_that_of_the_objective_off_policy(seed, alph
     (loss,) = gradients(bandit_surrogate(learner, log_prob, old, reward), logits)
     (exact,) = gradients(cpgd_objective(log_prob, old, reward, alpha), logits)
     torch.testing.assert_close(-loss, exact)
+
+
+def drift_gradient(divergence, logits, old):
+    """Of the expected drift alone."""
+    learner = CPGD(**UNCLIPPED, drift_coefficient=1.0, divergence=divergence)
+    reward = torch.zeros_like(old)
+    (gradient,) = gradients(bandit_surrogate(learner, logits.log_softmax(-1), old, reward), logits)
+    return gradient
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("divergence", [forward_kl, unnormalized_forward_kl])
+def test_on_a_bandit_a_forward_drift_has_the_gradient_of_the_forward_divergence(divergence, seed):
+    logits, old = normal(5, seed=seed).requires_grad_(), normal(5, seed=seed + 1).log_softmax(-1)
+    (exact,) = gradients(kl(old, logits.log_softmax(-1)), logits)
+    torch.testing.assert_close(drift_gradient(divergence, logits, old), exact)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("divergence", [reverse_kl, unnormalized_reverse_kl])
+def test_on_a_bandit_a_reverse_drift_has_that_of_the_reverse_one(divergence, seed):
+    logits, old = normal(5, seed=seed).requires_grad_(), normal(5, seed=seed + 1).log_softmax(-1)
+    (exact,) = gradients(kl(logits.log_softmax(-1), old), logits)
+    torch.testing.assert_close(drift_gradient(divergence, logits, old), exact)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_near_the_old_policy_the_two_differ_by_the_second_order_term_of_section_6_2(seed):
+    logits = normal(5, seed=seed).requires_grad_()
+    old = (logits.detach() + normal(5, seed=seed + 1, scale=0.01)).log_softmax(-1)
+    difference = drift_gradient(reverse_kl, logits, old) - drift_gradient(forward_kl, logits, old)
+    log_prob = logits.log_softmax(-1)
+    excess = torch.expm1(log_prob - old).detach()
+    (term,) = gradients((old.exp() * excess.square() / 2 * log_prob).sum(), logits)
+    # What is left is of third order in ratios that differ from 1 by about 0.01.
+    assert 0 < (difference - term).norm() < 0.05 * term.norm()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
