@@ -92,10 +92,11 @@ def rollout_metrics(
         [difference.sum(), lengths.sum(), cut.sum(), torch.tensor(float(len(responses)))]
     )
     total, tokens, truncated, count = engine.gather(sums[None].double()).sum(0).tolist()
-    widest = engine.gather(difference.max()[None]).max().item() if len(difference) else 0.0
+    # A rank without a single token gathers too, or the others would wait for ever.
+    widest = engine.gather(torch.cat([difference, difference.new_zeros(1)]).amax()[None]).max()
     return {
         "response/length_mean": tokens / count,
         "response/truncated": truncated / count,
         "sampler/log_prob_diff_mean": total / max(1.0, tokens),
-        "sampler/log_prob_diff_max": widest,
+        "sampler/log_prob_diff_max": widest.item(),
     }

@@ -1,0 +1,203 @@
+"""Small examples of what a learner is given, drawn by hypothesis, for `agents.testing`.
+
+All numbers come from coarse grids: an example that fails shrinks to one that can be read.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from agents.rollout import Group, Mask, PerToken
+
+REWARDS = (0.0, 1.0, 0.5, 2.0, -1.0)
+EQUAL_REWARDS = (0.0, 1.0, 0.1, 0.7, -0.3)
+"""Of whole groups; the mean of three times 0.1 is another number than 0.1."""
+RATIO_STEP = 0.17
+"""Log-ratios are multiples of it: no usual clip bound is one."""
+FAR = (-51.0, -1.0)
+"""Log-probabilities whose log-ratio is 50."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Example:
+    """Arguments of `compute_loss`, in float64."""
+
+    reward: Group
+    mask: Mask
+    log_prob: PerToken
+    old_log_prob: PerToken
+    ref_log_prob: PerToken | None
+
+    @property
+    def group_size(self) -> int:
+        """Responses per prompt."""
+        return self.reward.shape[1]
+
+    def each(self, change: Callable[[Tensor], Tensor], mask: Mask | None = None) -> "Example":
+        """The same with all three log-probabilities changed, and perhaps the mask."""
+        ref = None if self.ref_log_prob is None else change(self.ref_log_prob)
+        return replace(
+            self,
+            mask=self.mask if mask is None else mask,
+            log_prob=change(self.log_prob),
+            old_log_prob=change(self.old_log_prob),
+            ref_log_prob=ref,
+        )
+
+    def to(self, dtype: torch.dtype) -> "Example":
+        """The same in another precision."""
+        return replace(self.each(lambda x: x.to(dtype)), reward=self.reward.to(dtype))
+
+    def rows(self, order: Tensor) -> "Example":
+        """The same responses in another order, their rewards with them."""
+        reward = self.reward.flatten()[order].view_as(self.reward)
+        return replace(self.each(lambda x: x[order]), reward=reward, mask=self.mask[order])
+
+    def padded(self, amount: int) -> "Example":
+        """The same with more columns of padding on the right."""
+
+        def pad(values: Tensor) -> Tensor:
+            return torch.nn.functional.pad(values, (0, amount))
+
+        return self.each(pad, mask=pad(self.mask))
+
+    def padded_left(self) -> "Example":
+        """The same with the padding of each response before its tokens."""
+        return self.each(lambda x: push(x, self.mask), mask=push(self.mask, self.mask))
+
+    def __str__(self) -> str:
+        """The tensors, a line for each; a dot stands outside the mask."""
+        names = ("log_prob", "old_log_prob", "ref_log_prob")
+        rows = [f"  group_size    {self.group_size}", f"  reward        {numbers(self.reward)}"]
+        for name in names:
+            if (values := getattr(self, name)) is not None:
+                rows.append(f"  {name:<13} {numbers(values, self.mask)}")
+        return "\n".join(rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rollout:
+    """Arguments of `update`, on the table of a `BanditEngine` in float64."""
+
+    logits: Tensor
+    ref_logits: Tensor
+    tokens: Tensor
+    lengths: tuple[int, ...]
+    reward: Group
+    num_minibatches: int
+    epochs: int
+
+    def __str__(self) -> str:
+        """The tensors, a line for each; a dot stands beyond a response's length."""
+        mask = torch.arange(self.tokens.shape[1]) < torch.tensor(self.lengths)[:, None]
+        lines = {
+            "reward": numbers(self.reward),
+            "tokens": numbers(self.tokens, mask),
+            "logits": numbers(self.logits),
+            "ref_logits": numbers(self.ref_logits),
+            "minibatches": self.num_minibatches,
+            "epochs": self.epochs,
+        }
+        return "\n".join(f"  {name:<13} {value}" for name, value in lines.items())
+
+
+def push(values: Tensor, mask: Mask) -> Tensor:
+    """Values of tokens, those that the mask names at the end of each row."""
+    column = torch.arange(mask.shape[1]) + mask.sum(-1, keepdim=True)
+    return values.gather(1, column % mask.shape[1])
+
+
+def numbers(values: Tensor, mask: Tensor | None = None) -> str:
+    """Nested brackets of short numbers, a dot where the mask is False."""
+    if values.ndim == 0:
+        return "." if mask is not None and not mask else f"{values.item():.6g}"
+    masks = [None] * len(values) if mask is None else list(mask)
+    return f"[{', '.join(numbers(*pair) for pair in zip(values, masks, strict=True))}]"
+
+
+class Draw:
+    """Draws numbers, and keeps the last example that was made of them."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy], Any]) -> None:
+        self._draw = draw
+        self.shown: Any = None
+
+    def __call__(self, strategy: st.SearchStrategy) -> Any:
+        """One value."""
+        return self._draw(strategy)
+
+    def grid(self, shape: Sequence[int], low: int, high: int) -> Tensor:
+        """Integers, as float64."""
+        return self._tensor(shape, st.integers(low, high))
+
+    def choice(self, shape: Sequence[int], values: Sequence[float]) -> Tensor:
+        """Some of the values, as float64."""
+        return self._tensor(shape, st.sampled_from(values))
+
+    def _tensor(self, shape: Sequence[int], element: st.SearchStrategy) -> Tensor:
+        count = math.prod(shape)
+        values = self._draw(st.lists(element, min_size=count, max_size=count))
+        return torch.tensor(values, dtype=torch.float64).reshape(*shape)
+
+
+def examples(draw: Draw, reference: bool, shortest: int = 0) -> Example:
+    """Up to three groups of two or three responses of up to three tokens, off-policy.
+
+    Args:
+        draw: Where numbers come from.
+        reference: Whether there are log-probabilities of a reference policy.
+        shortest: Least number of tokens of a response.
+    """
+    prompts, group_size, width = (draw(st.integers(low, 3)) for low in (1, 2, 1))
+    shape = prompts * group_size, width
+    old = -4 - draw.grid(shape, 0, 4) / 2
+    ref = old + RATIO_STEP * draw.grid(shape, -7, 7) if reference else None
+    lengths = draw.grid(shape[:1], min(shortest, width), width)
+    draw.shown = Example(
+        reward=draw.choice((prompts, group_size), REWARDS),
+        mask=torch.arange(width) < lengths[:, None],
+        log_prob=old + RATIO_STEP * draw.grid(shape, -15, 15),
+        old_log_prob=old,
+        ref_log_prob=ref,
+    )
+    return draw.shown
+
+
+def equal_groups(draw: Draw, reference: bool) -> Example:
+    """An example in whose first groups, one at least, all rewards are equal."""
+    example = examples(draw, reference, shortest=1)
+    count = draw(st.integers(1, len(example.reward)))
+    reward = example.reward.clone()
+    reward[:count] = draw.choice((count, 1), EQUAL_REWARDS)
+    draw.shown = replace(example, reward=reward)
+    return draw.shown
+
+
+def far_apart(draw: Draw, reference: bool) -> Example:
+    """An example with a token in each response whose log-ratios are 50, 0 or -50."""
+    example = examples(draw, reference, shortest=1)
+    first = torch.zeros_like(example.mask)
+    first[:, 0] = True
+    draw.shown = example.each(lambda x: draw.choice((len(x), 1), FAR).where(first, -1.0))
+    return draw.shown
+
+
+def rollouts(draw: Draw) -> Rollout:
+    """Two or four groups of two or three responses of up to three tokens, with four arms."""
+    prompts, group_size, width = 2 * draw(st.integers(1, 2)), draw(st.integers(2, 3)), 3
+    logits = (prompts, width, 4)
+    draw.shown = Rollout(
+        logits=draw.grid(logits, -2, 2) / 2,
+        ref_logits=draw.grid(logits, -2, 2) / 2,
+        tokens=draw.grid((prompts * group_size, width), 0, 3).long(),
+        lengths=tuple(draw(st.integers(0, width)) for _ in range(prompts * group_size)),
+        reward=draw.choice((prompts, group_size), REWARDS),
+        num_minibatches=draw(st.sampled_from([1, prompts // 2])),
+        epochs=draw(st.integers(1, 2)),
+    )
+    return draw.shown

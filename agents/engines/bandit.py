@@ -1,0 +1,162 @@
+"""Training without a model: the policy is a table, for tests, proofs and lectures."""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from agents.rollout import PerToken, Prompt, Responses
+
+TABLE = "table.pt"
+"""File within a checkpoint."""
+T = TypeVar("T")
+
+
+class Meeting:
+    """Where the ranks of one process, each of them a thread, exchange tensors."""
+
+    def __init__(self, num_ranks: int) -> None:
+        self.num_ranks = num_ranks
+        self._values: list[Tensor | None] = [None] * num_ranks
+        self._barrier = threading.Barrier(num_ranks)
+
+    def gather(self, rank: int, values: Tensor) -> Tensor:
+        """The `values` of all ranks in their order; returns when every rank has come.
+
+        Raises:
+            RuntimeError: Another rank has ended without.
+        """
+        self._values[rank] = values
+        self._barrier.wait()
+        present = [value for value in self._values if value is not None]
+        self._barrier.wait()  # nobody brings the next before everybody has these
+        if len(present) < self.num_ranks:
+            raise RuntimeError(f"rank {rank} gathers what another rank does not")
+        return torch.cat(present)
+
+    def run(self, work: Callable[[int], T]) -> list[T]:
+        """What `work` gives on each rank, all of them at the same time.
+
+        Raises:
+            Exception: That of the first rank whose own work failed.
+        """
+
+        def guarded(rank: int) -> T:
+            try:
+                result = work(rank)
+                self._leave(rank)
+                return result
+            except BaseException:
+                self._barrier.abort()  # the others would wait for ever
+                raise
+
+        with ThreadPoolExecutor(self.num_ranks) as pool:
+            futures = [pool.submit(guarded, rank) for rank in range(self.num_ranks)]
+        self._barrier.reset()
+        errors = [error for future in futures if (error := future.exception())]
+        for error in sorted(errors, key=lambda e: isinstance(e, threading.BrokenBarrierError)):
+            raise error
+        return [future.result() for future in futures]
+
+    def _leave(self, rank: int) -> None:
+        """Tells those who still gather that this rank will not."""
+        self._values[rank] = None
+        self._barrier.wait()
+        self._barrier.wait()
+
+
+class BanditEngine:
+    """A `TrainEngine` whose policy is a table of logits: a bandit for each problem and position.
+
+    The prompt of problem i is the one token i, a response's tokens are arms, and a position knows
+    nothing of those before it. Each step is plain gradient descent. Everything is computed in the
+    dtype of the table, so float64 shows what another engine's rounding would hide.
+    """
+
+    def __init__(
+        self,
+        logits: Float[Tensor, "problems t v"],
+        learning_rate: float = 1.0,
+        rank: int = 0,
+        meeting: Meeting | None = None,
+    ) -> None:
+        """A policy with a copy of `logits`.
+
+        Args:
+            logits: Of each arm, at each position of each problem.
+            learning_rate: The step is this multiple of the gradient.
+            rank: Of this engine.
+            meeting: Shared with the engines of the other ranks; None for one rank.
+        """
+        self.logits = logits.detach().clone().requires_grad_()
+        self.learning_rate = learning_rate
+        self.rank = rank
+        self.meeting = meeting
+        self.num_ranks = meeting.num_ranks if meeting else 1
+
+    def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
+        """See `TrainEngine`."""
+        problems = [prompt.token_ids[0] for prompt in responses.prompts]
+        log_prob = self.logits[problems, : responses.tokens.shape[1]].log_softmax(-1)
+        chosen = log_prob.gather(-1, responses.tokens[..., None])[..., 0]
+        entropy = torch.special.entr(log_prob.detach().exp()).sum(-1)
+        return chosen.where(responses.mask, 0.0), entropy.where(responses.mask, 0.0)
+
+    def backward(self, loss: Tensor) -> None:
+        """See `TrainEngine`."""
+        loss.backward()
+
+    @torch.no_grad()
+    def step(self) -> dict[str, float]:
+        """See `TrainEngine`."""
+        mine = torch.zeros_like(self.logits) if self.logits.grad is None else self.logits.grad
+        gradient = self.gather(mine[None]).sum(0)
+        self.logits -= self.learning_rate * gradient
+        self.logits.grad = None
+        return {"train/grad_norm": gradient.norm().item(), "train/lr": self.learning_rate}
+
+    def gather(self, values: Tensor) -> Tensor:
+        """See `TrainEngine`."""
+        return values if self.meeting is None else self.meeting.gather(self.rank, values)
+
+    def weights(self) -> Iterable[tuple[str, Tensor]]:
+        """See `TrainEngine`."""
+        return [("logits", self.logits.detach())]
+
+    def save(self, folder: Path) -> None:
+        """Writes the table; there is no model in Hugging Face format."""
+        if self.rank == 0:
+            torch.save(self.logits.detach(), folder / TABLE)
+        self.gather(torch.zeros(1))
+
+    def load(self, folder: Path) -> None:
+        """See `TrainEngine`."""
+        self.logits = torch.load(folder / TABLE, weights_only=True).requires_grad_()
+
+
+def respond(
+    problems: Sequence[int], tokens: Int[Tensor, "b t"], lengths: Sequence[int], width: int = 0
+) -> Responses:
+    """Responses to the problems of a `BanditEngine`.
+
+    Args:
+        problems: Of each response; those of a group are consecutive.
+        tokens: Arms, whatever stands beyond a response's length.
+        lengths: Tokens of each response, >= 0.
+        width: Tokens to pad to, at least t.
+    """
+    prompts = {problem: Prompt((problem,)) for problem in problems}
+    tokens = torch.nn.functional.pad(tokens, (0, max(0, width - tokens.shape[1])))
+    return Responses(
+        prompts=tuple(prompts[problem] for problem in problems),
+        tokens=tokens,
+        mask=torch.arange(tokens.shape[1]) < torch.tensor(lengths)[:, None],
+        texts=("",) * len(problems),
+        sampler_log_prob=torch.zeros(tokens.shape),
+        finished=torch.ones(len(problems), dtype=torch.bool),
+    )
