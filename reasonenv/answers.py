@@ -2,7 +2,8 @@ r"""Finds the final answer in a response. Linear in its length, and never inside
 
 What a response answers, when it says several things:
 
-- Only its last `<answer>` section counts; where there is none, what follows `</think>`.
+- Only its last `<answer>` section counts; where there is none, what follows `</think>`. Of more
+  than 20,000 characters only a box among the last ones counts.
 - There, the last `\boxed{}` is the answer. Boxes that stand in one enumeration, "\boxed{1} and
   \boxed{2}", are one answer with two parts, so that candidates cannot be listed.
 - Without a box it is what follows the last "the answer is" or "Answer:".
@@ -15,7 +16,7 @@ import re
 from collections.abc import Sequence
 
 _PHRASE = re.compile(
-    r"(?:\banswers?\s+(?:is|are)\b|\banswer\s*(?:\*\*)?\s*[:=：]|答案[是为：:])(?:\*\*)?[ \t:：]*",
+    r"(?:\banswers?\s++(?:is|are)\b|\banswer\s*+(?:\*\*)?+\s*+[:=：]|答案[是为：:])(?:\*\*)?+[ \t:：]*+",
     re.IGNORECASE,
 )
 _BOX = re.compile(r"\\f?boxed\s*\{")
@@ -24,12 +25,16 @@ _BARE_BOX = re.compile(r"\\boxed\s+(\S+)")
 _MARKUP = re.compile(r"<\|[^|<>]{1,40}\|>?|I hope (?:it|this) is correct\.?|\|eot_id\|>")
 
 
+_LONGEST = 20_000
+
+
 def final_answer(response: str) -> str | None:
     """The final answer as it is written, or None; by the rules above."""
     text, tagged = section(response)
-    text = _MARKUP.sub("", text)
+    is_long = len(text) > _LONGEST
+    text = _MARKUP.sub("", text[-_LONGEST:])
     boxes = last_boxes(text)
-    if boxes:
+    if boxes or is_long:
         return _enumerated(boxes)
     phrases = list(_PHRASE.finditer(text))
     if phrases and (rest := _first_line(text[phrases[-1].end() :])):
@@ -41,10 +46,9 @@ def final_answer(response: str) -> str | None:
 def section(response: str) -> tuple[str, bool]:
     """The part of a response that may hold the answer, and whether it was marked as <answer>."""
     start = response.rfind("<answer>")
-    if start >= 0:
-        text = response[start + len("<answer>") :]
-        return text.partition("</answer>")[0], True
-    return response.rpartition("</think>")[2], False
+    text = response if start < 0 else response[start + len("<answer>") :].partition("</answer>")[0]
+    text = text.rpartition("</think>")[2].partition("<think>")[0]
+    return text, start >= 0
 
 
 def last_boxes(text: str) -> list[str]:
@@ -108,34 +112,59 @@ _FORMULA = re.compile(
 )
 _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*")
 _NUMBER = re.compile(
-    r"(?<![\w.])[-−]?[$€£]?\d[\d,]{0,30}(?:\.\d{1,30})?(?:\s?/\s?\d{1,20})?"
+    r"(?<![\w.&^_*/\\{])[-−]?[$€£]?\d[\d,]{0,30}(?:\.\d{1,30})?(?:\s?/\s?\d{1,20})?"
     r"(?:\s?(?:%|°|percent|pct|degrees?))?"
 )
+_HEDGE = re.compile(
+    r"\b(?:not|cannot|never|neither|nor|no|but|except|although|unless|whether|if|wrong|incorrect|false"
+    r"|less|more|least|most|greater|fewer|smaller|larger|than|between|near|nearly|almost|under|over"
+    r"|above|below|half|third|quarter|twice|double|triple|times|root|square of|squared|cube of|cubed"
+    r"|factorial|minus|negative|opposite|inverse|reciprocal|reference|say|said|maybe|perhaps|either"
+    r"|all|every|up to)\b|n't\b|不|非",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n")
 _PROSE = 2000
 
 
 def claim(prose: str) -> str | None:
-    """What prose says last: its last formula, else its last number, with all listed beside it.
+    """What prose says last: its last formula or number, with all that is listed beside it.
+
+    None where words around it make it something else: "not 7", "at least 7", "7 squared".
 
     Args:
         prose: An answer that is no formula; only the end of a long one is looked at.
     """
     prose = prose[-_PROSE:]
     bold = [match for match in _BOLD.finditer(prose) if any(map(str.isdigit, match[1]))]
-    if bold:
-        return bold[-1][1].strip(" .:")
-    formulas = list(_FORMULA.finditer(prose))
-    numbers = _NUMBER.finditer(_FORMULA.sub(lambda match: " " * len(match[0]), prose))
+    formulas = bold[-1:] or list(_FORMULA.finditer(prose))
+    numbers = [] if bold else _NUMBER.finditer(_FORMULA.sub(_blank, prose))
     return _last_enumeration(prose, sorted([*formulas, *numbers], key=lambda match: match.start()))
 
 
+def is_hedged(words: str) -> bool:
+    """Whether words beside an answer turn it into something else."""
+    return _HEDGE.search(words) is not None
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
 def _last_enumeration(prose: str, matches: Sequence[re.Match[str]]) -> str | None:
-    parts: list[str] = []
-    before = len(prose)
-    for match in reversed(matches):
-        if parts and not enumerates(prose[match.end() : before]):
-            break
-        inner = next((group for group in match.groups() if group), match[0])
-        parts.insert(0, inner.strip().rstrip(","))
-        before = match.start()
-    return _enumerated(parts)
+    """The last match, and those before it that are enumerated with it."""
+    if not matches:
+        return None
+    first = len(matches) - 1
+    while first and enumerates(prose[matches[first - 1].end() : matches[first].start()]):
+        first -= 1
+    before = prose[matches[first - 1].end() if first else 0 : matches[first].start()]
+    after = _SENTENCE.split(prose[matches[-1].end() :], maxsplit=1)[0]
+    if is_hedged(_SENTENCE.split(before)[-1]) or is_hedged(after) or re.search(r"\bor\b", after):
+        return None
+    return _enumerated([_inner(match) for match in matches[first:]])
+
+
+def _inner(match: re.Match[str]) -> str:
+    inner = next((group for group in match.groups() if group), match[0])
+    return inner.strip(" .:,")

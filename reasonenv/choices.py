@@ -7,14 +7,20 @@ from reasonenv.mathematics.notation import canonical
 
 _LETTERS = re.compile(r"[A-J]{1,10}")
 _DRESSED = re.compile(r"\(?([A-Ja-j])[).:]*")
-_LEADING = re.compile(r"\(?([A-J])(?:\)|\s*[.:,、]|\s+-)\s*\S")
-_NAMED = re.compile(r"(?:[Oo]ption|[Cc]hoice|选项?|[Aa]nswer)\s*(?:is\s*)?\(?([A-J])(?![\w'])")
+_LEADING = re.compile(r"\(?([A-J])(?:\)|\s?[.:,、]|\s-)\s?\S")
+_NAMED = re.compile(r"(?:[Oo]ption|[Cc]hoice|选项?|[Aa]nswer)\s?(?:is\s)?\(?([A-J])(?![\w'])")
 _LONE = re.compile(r"(?<![\w\\'+*/^=<>-])\(?([A-J])\)?(?![\w'*/^_=<>+-])")
+_MARKED = re.compile(r"\(([A-J])\)|(?<![\w\\'])([A-J])[.:)]|(?:\b(?:or|and)\s|,\s?)\(?([A-J])(?=[\s,.)]|$)")
 _DENIED = re.compile(
-    r"(?:\b(?:not|non|n't|never|neither|nor|except|isn't|wrong|rather than|instead of)\b|n't|不是|不选)"
-    r"[^.,;，。；]{0,40}"
+    r"(?:\b(?:not|non|never|neither|nor|except|(?:any|every|no)thing but|all but|cannot|exclude[sd]?"
+    r"|eliminate[sd]?|rule[sd]? out|rather than|instead of)\b|n't\b|不是|不选)"
+    r"(?:(?!\bbut\b)[^.,;:，。；]){0,40}"
+    r"|\(?\b[A-J]\b\)?[.:]?\s(?:is|was|are|would be|must be|seems)\s?"
+    r"(?:n't|not|wrong|false|incorrect|impossible|out)\b[^.,;，。；]{0,40}",
+    re.IGNORECASE,
 )
-_SEVERAL = re.compile(r"\(?[A-J]\)?(?:[\s,;、/&.]*(?:and|or|和|或)?[\s,;、/&.]*\(?[A-J]\)?)+[.)]*")
+_JOINTS = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()和或]")
+_LENGTH = 400
 
 
 def asked(reference: str) -> frozenset[str] | None:
@@ -31,24 +37,25 @@ def chosen(answer: str) -> frozenset[str] | None:
     Of prose it is the one letter that is named and not denied: "D, it can't be A or B". Two that
     are left, "B or maybe C", are both chosen. None where there is no letter.
     """
-    text = re.sub(r"\\(?:text|boxed)\s*\{([^{}]*)\}", r"\1", canonical(answer)).strip()
-    text = text.replace("**", "").strip(" $.")
+    text = re.sub(r"\\(?:text|boxed)\s*\{([^{}]*)\}", r"\1", canonical(_ends(answer)))
+    text = re.sub(r"\s+", " ", text.replace("**", "")).strip(" $.")
     if dressed := _DRESSED.fullmatch(text):
         return frozenset(dressed[1].upper())
-    if _LETTERS.fullmatch(text) or _SEVERAL.fullmatch(text):
-        return frozenset(re.findall("[A-J]", text))
+    if _LETTERS.fullmatch(bare := _JOINTS.sub("", text)) and (text == bare or _LONE.search(text)):
+        return frozenset(bare)
     affirmed = _DENIED.sub(" ", text)
+    marked = {letter for groups in _MARKED.findall(affirmed) for letter in groups if letter}
     if leading := _LEADING.match(affirmed):
-        rest = _LONE.findall(affirmed[leading.end(1) :]) if _alternative(affirmed) else []
-        return frozenset([leading[1], *rest])
+        return frozenset([leading[1], *marked])
     if named := _NAMED.findall(affirmed):
-        return frozenset(named)
-    letters = frozenset(letter for letter in _LONE.findall(affirmed) if _is_letter(letter, affirmed))
-    return letters or None
+        return frozenset([*named, *marked])
+    letters = [letter for letter in _LONE.findall(affirmed) if _is_letter(letter, affirmed)]
+    return frozenset(letters) or None
 
 
-def _alternative(text: str) -> bool:
-    return re.search(r"\b(?:or|and)\b", text) is not None
+def _ends(text: str) -> str:
+    """A long text without its middle."""
+    return text if len(text) <= _LENGTH else f"{text[: _LENGTH // 2]} {text[-_LENGTH // 2 :]}"
 
 
 def _is_letter(letter: str, text: str) -> bool:

@@ -10,7 +10,7 @@ import logging
 import re
 from typing import Any
 
-from reasonenv.grading import Grade, oversized
+from reasonenv.grading import Grade, turned_down
 from reasonenv.problem import Problem
 
 _CHOICES = frozenset("abcd")
@@ -26,7 +26,7 @@ def mm_eureka(response: str, problem: Problem, grade: Grade) -> float:
     compare, on responses that you trust; not in a long run.
     """
     text = response.strip()
-    if not text or oversized(_content(text)) or oversized(problem.answer):
+    if not text or turned_down(_content(text)) or turned_down(problem.answer):
         return 0.0
     return float(judge(text, problem.answer))
 

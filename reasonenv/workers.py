@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from reasonenv.answers import final_answer
-from reasonenv.grading import Grade, choose, quick
+from reasonenv.grading import Grade, settle
 from reasonenv.process import ForkServer, GradingProcess
 
 _MEMO_SIZE = 20_000
@@ -107,13 +107,10 @@ class Grader:
         known = self._memo.get(key)
         if known is not None:
             return known
-        correct, reference = choose(answer, reference, options)
-        if correct is None:
-            correct = quick(answer, reference)
-        if correct is None and len(answer) <= _LONGEST_ANSWER:
-            return self._promise(key, answer, reference)
-        status = "unparseable" if correct is None else "ok"
-        grade = Grade(correct is True, answer, status)
+        verdict, text = settle(answer, reference, options)
+        if verdict is None:
+            return self._promise(key, answer, text)
+        grade = Grade(verdict[0], answer, verdict[1])
         _remember(self._memo, key, grade)
         return grade
 

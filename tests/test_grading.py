@@ -1,14 +1,12 @@
 import json
 import logging
 import time
-from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reasonenv.grading import Grade, grade, oversized, quick
-from reasonenv.numbers import number
+from reasonenv.grading import Grade, grade, quick, turned_down
 from reasonenv.workers import Grader
 
 
@@ -147,19 +145,14 @@ def test_a_response_never_reaches_eval_as_code(tmp_path):
 @pytest.mark.parametrize(
     "answer", [r"\frac{-5+\sqrt{13}}{6}", "2^{10}", "x^2+y^2=1", "10!", "1.5E3"]
 )
-def test_ordinary_mathematics_is_not_oversized(answer):
-    assert not oversized(answer)
+def test_ordinary_mathematics_is_not_turned_down(answer):
+    assert not turned_down(answer)
 
 
 @given(st.fractions(max_denominator=10**6), st.fractions(max_denominator=10**6))
 def test_plain_numbers_compare_as_numbers(a, b):
     same = quick(f"{a.numerator}/{a.denominator}", f"{b.numerator}/{b.denominator}")
     assert same == (a == b)
-
-
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=4))
-def test_a_decimal_has_its_exact_value(decimal):
-    assert number(f"{decimal:f}") == Fraction(decimal)
 
 
 @given(st.text())

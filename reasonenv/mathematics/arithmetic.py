@@ -1,7 +1,7 @@
 """Values of expressions: exact where they are rational, else to any precision, always bounded.
 
 Two expressions are equal when they agree wherever both are real. That is decided by evaluation at
-fixed points: in floating point, which settles most differences, and then to 50 digits.
+fixed points: in floating point, which settles most differences, and then to 130 digits.
 """
 
 import cmath
@@ -17,8 +17,8 @@ import mpmath
 from reasonenv.mathematics.syntax import Node
 
 MAX_BITS = 24_000
-_DIGITS = 50
-_NUM_POINTS = 5
+_DIGITS = 150
+_NUM_POINTS = 8
 
 
 class Undefined(ArithmeticError):
@@ -74,15 +74,20 @@ def _exact_product(args: Sequence[Node]) -> Fraction:
 
 def _exact_power(args: Sequence[Node]) -> Fraction:
     base, exponent = _exact(args[0]), _exact(args[1])
-    if exponent.denominator != 1:
-        return _rational_root(base**exponent.numerator, exponent.denominator)
     if base == 0 and exponent < 0:
         raise Undefined
-    if _bits(base) * abs(exponent) > MAX_BITS and abs(base) != 1 and base != 0:
+    if exponent.denominator != 1:
+        return _rational_root(base, exponent.denominator) ** _affordable(base, exponent.numerator)
+    if abs(base) == 1:
+        return base if exponent % 2 else Fraction(1)
+    return base ** _affordable(base, int(exponent))
+
+
+def _affordable(base: Fraction, exponent: int) -> int:
+    """The exponent, when the power has digits that can be paid for."""
+    if _bits(base) * abs(exponent) > MAX_BITS:
         raise TooLarge
-    if abs(exponent) > MAX_BITS:
-        return Fraction(1) if exponent % 2 == 0 else base
-    return base ** int(exponent)
+    return exponent
 
 
 def _rational_root(value: Fraction, degree: int) -> Fraction:
@@ -126,7 +131,7 @@ def _factorial(n: Fraction) -> Fraction:
 def _binomial(n: Fraction, k: Fraction) -> Fraction:
     if n.denominator != 1 or k.denominator != 1 or n < 0:
         raise NotRational
-    if n > 20_000:
+    if n > 3000:
         raise TooLarge
     return Fraction(math.comb(int(n), int(k)) if k >= 0 else 0)
 
@@ -166,6 +171,11 @@ _EXACT_FUNCTIONS: dict[str, Callable[..., Fraction]] = {
 # --- numeric
 
 
+_MP: Any = mpmath.mp.clone()
+_MP.dps = _DIGITS
+_CLOSE = _MP.mpf(10) ** (20 - _DIGITS)
+
+
 class Field:
     """Numbers of one precision, with the functions on them.
 
@@ -177,6 +187,8 @@ class Field:
 
     def __init__(self, library: Any, number: Callable[[Fraction], Any], natural: bool) -> None:
         self.library, self.number, self.natural = library, number, natural
+        self.reach, self.span = (700, 1e300) if library is cmath else (10_000, 1e100)
+        self.rounding = 1e-9 if library is cmath else _CLOSE
         self.library_gamma = getattr(library, "gamma", math.gamma)
         self.constants = {"pi": library.pi, "e": library.e, "i": number(Fraction(0)) + 1j}
 
@@ -193,7 +205,7 @@ class Field:
         """
         op, args = node
         if op == "num":
-            return self.number(_bounded(args[0]))
+            return self.finite(self.number(_bounded(args[0])))
         if op == "sym":
             return self.number(symbol_value(args[0], point))
         if op == "const":
@@ -201,14 +213,14 @@ class Field:
                 raise Undefined
             return self.constants[args[0]]
         if op == "add":
-            return sum((self.evaluate(arg, point, radians) for arg in args), self.number(Fraction(0)))
+            return self.total([self.evaluate(arg, point, radians) for arg in args])
         if op == "mul":
             total = self.number(Fraction(1))
             for arg in args:
                 total = total * self.evaluate(arg, point, radians)
             return self.finite(total)
         if op == "pow":
-            return self.power(node, point, radians)
+            return self.finite(self.power(node, point, radians))
         if op == "deg":
             value = self.evaluate(args[0], point, radians)
             return value if radians else value * self.library.pi / 180
@@ -219,11 +231,30 @@ class Field:
         raise Undefined
 
     def finite(self, value: Any) -> Any:
-        """The value, when it is one."""
-        size = abs(value)
-        if size > 1e300 or size != size:
+        """The value, when it is a number."""
+        if not self.library.isfinite(value):
             raise TooLarge
         return value
+
+    def total(self, terms: Sequence[Any]) -> Any:
+        """Their sum, when none is so small that it would be lost beside another."""
+        sizes = [size for size in map(abs, terms) if size]
+        if not sizes:
+            return self.number(Fraction(0))
+        if max(sizes) > min(sizes) * self.span:
+            raise TooLarge
+        return self.cancelled(sum(terms, self.number(Fraction(0))), max(sizes))
+
+    def cancelled(self, value: Any, size: Any) -> Any:
+        """A value, and 0 for what is but the rounding of terms of some size that cancel.
+
+        Floating point cannot tell the two.
+        """
+        if abs(value) > self.rounding * size:
+            return self.finite(value)
+        if self.library is cmath and value:
+            raise TooLarge
+        return self.number(Fraction(0))
 
     def power(self, node: Node, point: int, radians: bool) -> Any:
         """base ** exponent: real where an odd root of a negative number is taken."""
@@ -234,7 +265,7 @@ class Field:
         exponent = self.evaluate(node.args[1], point, radians)
         if base == 0:
             raise Undefined
-        if abs(exponent) * (1 + abs(self.library.log(base))) > 700:
+        if abs(exponent) * (1 + abs(self.library.log(base))) > self.reach:
             raise TooLarge
         return base**exponent
 
@@ -244,12 +275,12 @@ class Field:
             if exponent <= 0:
                 raise Undefined
             return base
-        if abs(float(exponent)) * (1 + abs(cmath.log(complex(base)))) > 700:
+        if abs(exponent) * (1 + abs(self.library.log(base))) > self.reach:
             raise TooLarge
         if exponent.denominator == 1:
             return base ** int(exponent)
         if exponent.denominator > 1000:
-            raise Undefined  # too close to 1 to be told from it
+            raise TooLarge  # too close to 1 to be told from it
         power = self.number(exponent)
         if exponent.denominator % 2 and _is_real(base) and base.real < 0:
             sign = -1 if exponent.numerator % 2 else 1
@@ -274,8 +305,12 @@ class Field:
             return self.logarithm(name, *values)
         if name in _RECIPROCALS:
             return 1 / getattr(self.library, _RECIPROCALS[name])(values[0])
+        size = abs(values[0])
+        if size > self.reach or 0 < size < 1e-30 or (name in _SATURATING and size > 40):
+            raise TooLarge  # or too close to a limit to be told from it
         if name in _NAMES:
-            return getattr(self.library, _NAMES[name])(values[0])
+            value = getattr(self.library, _NAMES[name])(values[0])
+            return value if name == "exp" else self.cancelled(value, min(1, size))
         return self.unknown(name, args, point)
 
     def logarithm(self, name: str, value: Any, base: Any = None) -> Any:
@@ -308,7 +343,7 @@ class Field:
 
     def determinant(self, rows: Sequence[Sequence[Node]], point: int) -> Any:
         """Of a matrix up to 3 x 3."""
-        if len(rows) > 3 or any(len(row) != len(rows) for row in rows):
+        if not 1 <= len(rows) <= 3 or any(len(row) != len(rows) for row in rows):
             raise Undefined
         values = [[self.evaluate(cell, point) for cell in row] for row in rows]
         return _determinant(values)
@@ -323,6 +358,7 @@ class Field:
         return self.finite(total)
 
 
+_SATURATING = frozenset(["sinh", "cosh", "tanh"])
 _RECIPROCALS = {"cot": "tan", "sec": "cos", "csc": "sin"}
 _NAMES = {
     "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
@@ -351,9 +387,6 @@ def _precise(value: Fraction) -> Any:
     return _MP.mpc(_MP.mpf(value.numerator) / value.denominator)
 
 
-_MP: Any = mpmath.mp.clone()
-_MP.dps = _DIGITS + 10
-
 FLOAT = Field(cmath, _float, natural=True)
 FLOAT_10 = Field(cmath, _float, natural=False)
 PRECISE = Field(_MP, _precise, natural=True)
@@ -364,11 +397,12 @@ PRECISE_10 = Field(_MP, _precise, natural=False)
 def symbol_value(name: str, point: int) -> Fraction:
     """The number that a symbol stands for at a point: any, but always the same.
 
-    Positive at the even points, of either sign at the odd ones.
+    All are positive at point 0 and negative at point 1; at others each has a sign of its own.
     """
     digest = blake2b(f"{name}@{point}".encode(errors="replace"), digest_size=4).digest()
     value = Fraction(3, 10) + Fraction(int.from_bytes(digest[:3], "big"), 9_000_000)
-    return -value if point % 2 and digest[3] % 2 else value
+    negative = point == 1 or (point > 1 and digest[3] % 2 == 1)
+    return -value if negative else value
 
 
 def _is_real(value: Any) -> bool:
@@ -396,33 +430,35 @@ def same(a: Node, b: Node) -> bool | None:
 
 
 def _same(a: Node, b: Node, rough: Field, fine: Field) -> bool | None:
-    points = range(_NUM_POINTS) if _variable(a) or _variable(b) else range(1)
+    varies = _variable(a) or _variable(b)
+    points = range(_NUM_POINTS) if varies else range(1)
     agreeing: list[int] = []
     for point in points:
-        values = _values(a, b, rough, point)
-        if values is None:
+        try:
+            values = _values(a, b, rough, point)
+        except TooLarge:
+            agreeing.append(point)  # for floating point, that is
+            continue
+        if values is None or (varies and _is_real(values[0]) != _is_real(values[1])):
             continue
         left, right = values
-        if _is_real(left) != _is_real(right) and len(points) > 1:
-            continue
         if abs(left - right) > 1e-6 * max(abs(left), abs(right)):
             return False
         agreeing.append(point)
     if len(agreeing) < min(2, len(points)):
         return None
-    for point in agreeing[:2]:
-        values = _values(a, b, fine, point)
-        if values is None:
-            return None
-        left, right = values
-        if abs(left - right) > 10.0 ** (-_DIGITS + 10) * max(abs(left), abs(right)):
-            return _vanishing(left, right)
-    return True
+    verdicts = [_agree(a, b, fine, point) for point in agreeing[:2]]
+    return False if False in verdicts else None if None in verdicts else True
 
 
-def _vanishing(left: Any, right: Any) -> bool:
-    """Whether both are nothing but the rounding of sums that cancel."""
-    return max(abs(left), abs(right)) < 10.0 ** (-_DIGITS + 5)
+def _agree(a: Node, b: Node, field: Field, point: int) -> bool | None:
+    """Whether two expressions have one value at a point."""
+    values = _values(a, b, field, point)
+    if values is None:
+        return None
+    left, right = values
+    largest = max(abs(left), abs(right))
+    return bool(abs(left - right) <= _CLOSE * largest)
 
 
 def _values(a: Node, b: Node, field: Field, point: int) -> tuple[Any, Any] | None:

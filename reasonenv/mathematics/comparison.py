@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, log10
 
-from reasonenv.mathematics.arithmetic import Field, FLOAT, TooLarge, approximate, exact, parts, same
-from reasonenv.mathematics.regions import is_inequality, region, same_region
+from reasonenv.mathematics.arithmetic import FLOAT, approximate, exact, parts, same
+from reasonenv.mathematics.regions import INFINITY, is_inequality, region, same_region
 from reasonenv.mathematics.syntax import Node, negative, num, product
 from reasonenv.mathematics.units import UNITS, Unit
 
@@ -31,6 +31,8 @@ def matches(answer: Node, reference: Node) -> bool | None:
         if applies(answer, reference):
             return rule(answer, reference)
     if answer.op in _EXPRESSIONS and reference.op in _EXPRESSIONS:
+        if INFINITY in (*parts(answer), *parts(reference)):
+            return answer == reference
         return _same_value(answer, reference)
     return False
 
@@ -134,10 +136,8 @@ def _collections(a: Node, r: Node) -> bool | None:
         return _regions(a, r)
     if r.op in ("list", "set") and a.op in ("list", "set"):
         return _same_items(a.args, r.args)
-    if a.op == "tuple" and r.op in ("list", "set"):
-        return r.op == "list" and _in_order(a.args[1], r.args)
-    if r.op == "tuple" and a.op == "list":
-        return r.args[0] == "()" and _in_order(a.args, r.args[1])
+    if "tuple" in (a.op, r.op):
+        return _point(a, r)
     if r.op == "relation" or a.op == "relation":
         return _values_of_name(a, r)
     if len(a.args) == 1 and a.op == "set":
@@ -145,6 +145,16 @@ def _collections(a: Node, r: Node) -> bool | None:
     if len(r.args) == 1 and r.op == "set":
         return matches(a, r.args[0])
     return False
+
+
+def _point(a: Node, r: Node) -> bool | None:
+    """(1, 2) against x = 1, y = 2: only names say that a list has an order."""
+    point, listed = (a, r) if a.op == "tuple" else (r, a)
+    named = [_named(item) for item in listed.args]
+    if point.args[0] != "()" or None in named:
+        return False
+    values = [value for _, value in filter(None, named)]
+    return _in_order(values, r.args[1]) if point is r else _in_order(a.args[1], values)
 
 
 def _values_of_name(a: Node, r: Node) -> bool | None:
@@ -268,8 +278,6 @@ def _factor(a: Node, b: Node) -> float | None:
     for point in range(6):
         try:
             above, below = (FLOAT.evaluate(node, point) for node in (a, b))
-        except TooLarge:
-            raise
         except (ArithmeticError, ValueError):
             continue
         if abs(below) < 1e-9 or abs(above) < 1e-9:
@@ -327,7 +335,7 @@ def _same_equation(
     a: Node, r: Node, left: tuple[str, Node] | None, right: tuple[str, Node] | None
 ) -> bool | None:
     if left and right and (left[0] == right[0] or _renamed(left[0], right[0])):
-        return matches(left[1], right[1])
+        return matches(_with_variable_of(a, r, left[1]), right[1])
     pairs = [zip(a.args[1], sides, strict=False) for sides in (r.args[1], r.args[1][::-1])]
     if any(_all(matches(x, y) for x, y in pair) for pair in pairs):
         return True
@@ -335,6 +343,30 @@ def _same_equation(
         return _factor(_difference("=", a.args[1]), _difference("=", r.args[1])) is not None
     except TypeError:
         return None
+
+
+def _with_variable_of(a: Node, r: Node, value: Node) -> Node:
+    """The value of f(t) = t^2 as that of f(x), where the reference says f(x)."""
+    given, asked = (node.args[1][0] for node in (a, r))
+    if given.op == asked.op == "call" and len(given.args[1]) == len(asked.args[1]) == 1:
+        old, new = given.args[1][0], asked.args[1][0]
+        if old.op == new.op == "sym" and old != new and not _contains(value, new):
+            return _replaced(value, old, new)
+    return value
+
+
+def _replaced(node: Node, old: Node, new: Node) -> Node:
+    if node == old:
+        return new
+    return Node(node.op, tuple(_replaced_part(arg, old, new) for arg in node.args))
+
+
+def _replaced_part(arg: object, old: Node, new: Node) -> object:
+    if isinstance(arg, Node):
+        return _replaced(arg, old, new)
+    if isinstance(arg, tuple) and arg and isinstance(arg[0], Node):
+        return tuple(_replaced(item, old, new) for item in arg)
+    return arg
 
 
 def _renamed(a: str, b: str) -> bool:
@@ -349,7 +381,7 @@ def _named(node: Node) -> tuple[str, Node] | None:
     left, right = node.args[1]
     if _is_constant(left) or (right.op == "sym" and not _is_name(left)):
         left, right = right, left
-    if not _is_name(left) or _contains(right, left):
+    if not _is_name(left) or right.op == "sym" or _contains(right, left):
         return None
     return _name(left), right
 
@@ -367,7 +399,7 @@ def _is_name(node: Node) -> bool:
     if node.op == "ratio":
         return all(_is_name(part) for part in node.args)
     if node.op == "fn":
-        return node.args[0] in ("sin", "cos", "tan", "abs", "prime") and _is_name(node.args[1][0])
+        return node.args[0] in ("sin", "cos", "tan", "prime") and _is_name(node.args[1][0])
     return False
 
 
@@ -415,7 +447,9 @@ def _quantities(a: Node, r: Node) -> bool | None:
     """A missing unit is accepted, a different one is converted, a wrong one is wrong."""
     if a.op not in _MEASURED or r.op not in _MEASURED:
         return _equations(a, r) if "relation" in (a.op, r.op) else False
-    (value, unit, words), (ref_value, ref_unit, _) = _measure(a), _measure(r)
+    (value, unit, words), (ref_value, ref_unit, ref_words) = _measure(a), _measure(r)
+    if words and ref_words and not ref_unit and not _related(words, ref_words):
+        return False
     if unit is None and ref_unit is not None:
         return _bare_value(value, ref_value, ref_unit, words)
     if unit is None or ref_unit is None:
@@ -423,7 +457,7 @@ def _quantities(a: Node, r: Node) -> bool | None:
             return True
         return matches(value, ref_value)
     if not unit.measures_like(ref_unit):
-        return False
+        return _turns(value, unit, ref_value, ref_unit)
     if unit.factor == ref_unit.factor:
         return matches(value, ref_value)
     return matches(_scaled(value, unit), _scaled(ref_value, ref_unit))
@@ -442,6 +476,22 @@ def _bare_value(value: Node, ref_value: Node, unit: Unit, words: str) -> bool | 
     return verdict
 
 
+def _related(words: str, others: str) -> bool:
+    """Whether two notes name a thing in common, in the singular or the plural."""
+    left, right = ({word.rstrip("s") for word in text.lower().split()} for text in (words, others))
+    return bool(left & right)
+
+
+def _turns(value: Node, unit: Unit, ref_value: Node, ref_unit: Unit) -> bool | None:
+    """Degrees against radians; any other pair of units that differ is wrong."""
+    kinds = [set(u.dimension) for u in (unit, ref_unit)]
+    if kinds == [{"angle"}, {"arc"}]:
+        return same(product([value, _PI, num(Fraction(1, 180))]), ref_value)
+    if kinds == [{"arc"}, {"angle"}]:
+        return same(value, product([ref_value, _PI, num(Fraction(1, 180))]))
+    return False
+
+
 def _is_percent(unit: Unit) -> bool:
     return not unit.dimension
 
@@ -453,6 +503,8 @@ def _measure(node: Node) -> tuple[Node, Unit | None, str]:
         if value.op == "deg" and unit is None:
             return value.args[0], UNITS["degree"], words
         return value, unit, words
+    if node.op == "deg":
+        return node.args[0], UNITS["degree"], ""
     if node.op == "compound":
         (value, unit, _), (rest, small, words) = map(_measure, node.args)
         if unit is None or small is None or not unit.measures_like(small):
@@ -504,7 +556,7 @@ def _rounds(a: Node, r: Node) -> bool:
         return asked[0] >= 4 and given[0] > asked[0] and abs(x - y) <= asked[1] / 2
     if asked:
         return exact(a) != _whole(a) and asked[0] >= 3 and abs(x - y) <= asked[1] / 2
-    return given is not None and given[0] >= 6 and abs(x - y) < given[1]
+    return given is not None and given[0] >= 6 and exact(r) != _whole(r) and abs(x - y) < given[1]
 
 
 def _whole(node: Node) -> Fraction | None:

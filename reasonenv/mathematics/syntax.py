@@ -33,6 +33,13 @@ _MATRICES = frozenset(
 )
 
 
+_FILLERS = frozenset(["unit", "units", "square units", "cubic units", "个"])
+SCALES = {
+    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "dozen": 12, "万": 10**4, "亿": 10**8,
+}  # fmt: skip
+
+
 class Node(NamedTuple):
     """A tree: an operation and its arguments."""
 
@@ -195,6 +202,8 @@ class _Parser:
         """A union of sets, a ratio, or a quantity."""
         if self.peek("=") and self.at == 0:
             self.at += 1
+        if self.kind() == "word" and (title := self._title()):
+            return Node("sym", (title,))
         first = self.quantity()
         if self.peek("cup"):
             parts = [first]
@@ -208,6 +217,19 @@ class _Parser:
             return Node("ratio", tuple(parts))
         return first
 
+    def _title(self) -> str:
+        """Words before an equals sign or a colon, such as "Surface area ="."""
+        end = self.at
+        while end < len(self.tokens) and self.tokens[end].kind == "word":
+            end += 1
+        if end == len(self.tokens) or self.tokens[end].text not in "=:":
+            return ""
+        words = [token.text.lower() for token in self.tokens[self.at : end]]
+        self.at = end
+        if self.tokens[end].text == ":":
+            self.tokens[end] = Token("sign", "=", False)
+        return " ".join(words)
+
     def quantity(self) -> Node:
         """sum, and what follows it: percent, unit, or words."""
         value: Node | None = None
@@ -218,7 +240,13 @@ class _Parser:
             self.at += 1
             unit = UNITS["$"]
         value = self.sum()
+        while self.kind() == "word" and self.tokens[self.at].text.lower() in SCALES:
+            value = product([value, num(SCALES[self.take().text.lower()])])
         after, words = self.unit()
+        if words and any(part.op == "sym" for part in value.args if isinstance(part, Node)):
+            raise Unreadable
+        if value.op == "sym" and words:
+            raise Unreadable
         if after is not None or unit is not None or words:
             value = Node("quantity", (value, unit or after, words))
             # 2 h 30 min
@@ -238,7 +266,7 @@ class _Parser:
                 self.at += 1
                 if not words and (factor := self._factor(token.text)) is not None:
                     unit = factor if unit is None else unit * factor
-                else:
+                elif token.text not in _FILLERS:
                     words.append(token.text)
             elif unit is not None and not words and self.peek("/", "cdot", "times"):
                 unit = self._times(unit)
@@ -403,8 +431,9 @@ class _Parser:
             inner, closing = self.tokens[self.at + 1 : self.at + 3]
             if inner.text == "circ" and closing.text == "}":
                 self.at += 3
-                if self.kind() == "name" and self.tokens[self.at].text in "CF":
+                if self.kind() == "name" and (scale := self.tokens[self.at].text) in "CF":
                     self.at += 1
+                    return Node("quantity", (base, UNITS[f"°{scale}"], ""))
                 return Node("deg", (base,))
             if inner.text in ("prime", "'") and closing.text == "}":
                 self.at += 3
@@ -691,6 +720,8 @@ def negative(node: Node) -> Node:
     """-node, a number where it is one."""
     if node.op == "num":
         return Node("num", (-node.args[0], node.args[1]))
+    if node.op == "quantity":
+        return Node("quantity", (negative(node.args[0]), *node.args[1:]))
     return Node("mul", (MINUS_ONE, node))
 
 

@@ -72,7 +72,7 @@ def _table() -> dict[str, Unit]:
     add("millimeter millimeters millimetre millimetres 毫米", "0.001", length=1)
     add("kilometer kilometers kilometre kilometres 千米 公里", 1000, length=1)
     add("decimeter decimeters 分米", "0.1", length=1)
-    add("inch inches in.", "0.0254", length=1)
+    add("inch inches in", "0.0254", length=1)
     add("ft foot feet", "0.3048", length=1)
     add("yd yard yards", "0.9144", length=1)
     add("mi mile miles", "1609.344", length=1)

@@ -1,0 +1,70 @@
+"""Answers as texts: one normal form, words, prose, times of day and dates."""
+
+import re
+from functools import lru_cache
+
+from reasonenv.mathematics.notation import canonical
+
+_TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mbox)\s*\{([^{}]*)\}")
+_SIGNS = re.compile(r"[0-9^_=<>+/|\\(\[{]|^-")
+_DECORATION = re.compile(r"[\s$.,;:!?\"'*]+|(?<=\w)-(?=\w)|\b(?:a|an|the)\b")
+_WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}|(?<=text\{)\s?[a-zA-Z]{3,}|[\u4e00-\u9fff]{2,}|[\u0600-\u06ff]{2,}")
+_SHORT = frozenset("no on up in yes off am pm".split())
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_CLAUSE = re.compile(r".*\b(?:is|are|be|was)\b|.*[是为：:=]", re.DOTALL)
+
+
+def squeezed(text: str) -> str:
+    """A canonical text without decoration, and without spaces but those between digits."""
+    text = re.sub(r"\s+", " ", canonical(text[:100_000]))
+    return re.sub(r"(?<!\d) | (?!\d)", "", text)
+
+
+@lru_cache(maxsize=20_000)
+def words(text: str) -> str:
+    """The words of a text, without case, articles, fonts and punctuation."""
+    plain = _DECORATION.sub(" ", _TEXT.sub(r"\1", text[:2000])).split()
+    return " ".join(word.casefold() if len(word) > 1 else word for word in plain)
+
+
+def is_prose(text: str) -> bool:
+    """Whether a text has words beside its formulas."""
+    return _WORD.search(text) is not None
+
+
+def is_text(text: str) -> bool:
+    """Whether a text is words alone: no formula, and no product of a few letters."""
+    text = _TEXT.sub(r"\1", text).strip(" $.")
+    if _SIGNS.search(text):
+        return False
+    letters = re.sub(r"[\W\d_]", "", text)
+    if text.casefold() in _SHORT or _CHINESE.search(text):
+        return True
+    return len(letters) > 2 and not text.isupper()
+
+
+def last_clause(text: str) -> str:
+    """What follows the last "is" of a sentence."""
+    text = text.strip()[-300:]
+    match = _CLAUSE.match(text)
+    return text[match.end() :] if match else text
+
+
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?:([ap])\.?m\.?)?", re.IGNORECASE)
+
+
+def clock(text: str) -> tuple[int, str] | None:
+    """Minutes after noon or midnight, and "a", "p" or "" as the text says; None for no time."""
+    match = _CLOCK.fullmatch(squeezed(_TEXT.sub(r"\1", text)))
+    if match is None or int(match[1]) > 23 or int(match[2]) > 59:
+        return None
+    half = (match[3] or "").lower() or ("p" if int(match[1]) > 12 else "")
+    return int(match[1]) % 12 * 60 + int(match[2]), half
+
+
+def is_date(text: str) -> bool:
+    """Whether a text holds a date in digits, which is no difference and no quotient."""
+    return _DATE.search(text) is not None
+
+
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{4}")
