@@ -64,15 +64,20 @@ def main(canary: Path) -> None:
     """Grades every attack and prints what that came to, as one line of JSON."""
     # For whoever watches what is compiled: proof that the watch sees it.
     watched = eval("'watch' + 'ed'")
-    paid = []
+    paid, raised = [], []
     with Grader(num_workers=2, timeout=1) as grader:
         grader.grade([r"\boxed{x+1}"], ["1+x"])
         before = _peak_mib()
         for attack in attacks():
             response, reference, options = attack.job(canary)
-            if grader.grade([response], [reference], [options])[0].correct:
-                paid.append(attack.id)
-    report = {"watched": watched, "paid": paid, "grown_mib": _peak_mib() - before}
+            try:
+                if grader.grade([response], [reference], [options])[0].correct:
+                    paid.append(attack.id)
+            # Reported below, so that one of them does not hide what the others do.
+            except Exception as error:
+                raised.append(f"{attack.id}: {error!r}")
+    grown = _peak_mib() - before
+    report = {"watched": watched, "paid": paid, "raised": raised, "grown_mib": grown}
     print(json.dumps(report))
 
 

@@ -45,7 +45,7 @@ def paid(grader: Grader, jobs: list[tuple[str, str, tuple[str, ...]]]) -> list[s
     for response, reference, options in jobs:
         signal.alarm(10)
         if grader.grade([response], [reference], [options])[0].correct:
-            correct.append(response)
+            correct.append(f"{response} for {reference}")
     return correct
 
 
@@ -95,33 +95,39 @@ def test_no_other_dress_makes_a_wrong_answer_right(grader, dress):
 
 
 # Runs at the start of every Python process that finds it, the workers' too, and notes what each
-# compiles from text, and what it starts. From the units of sympy come names of its own.
+# compiles from text, and what it starts. Libraries write code of their own, from templates, and
+# the names of sympy's units go through its parser: `ours` tells those apart by who compiles.
 WATCH = """
 import os, sys
 log = os.open({log!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+def ours(frame):
+    files = []
+    while frame:
+        files.append(os.path.basename(frame.f_code.co_filename))
+        frame = frame.f_back
+    return files and files[0] not in {templates!r} and "prefixes.py" not in files
 def watch(event, args):
-    if event == "compile" and str(args[1]) == "<string>":
-        frame, files = sys._getframe(1), []
-        while frame:
-            files.append(os.path.basename(frame.f_code.co_filename))
-            frame = frame.f_back
-        if files[0] not in ("dataclasses.py", "__init__.py", "monomials.py", "_make.py"):
-            if "prefixes.py" not in files:
-                note("compile", args[0])
-    elif event in ("os.system", "os.exec", "os.posix_spawn", "pickle.find_class"):
+    if event == "compile" and str(args[1]) == "<string>" and ours(sys._getframe(0).f_back):
+        note("compile", args[0])
+    elif event in ("os.system", "os.exec", "pickle.find_class"):
         note(event, args)
 def note(*words):
     os.write(log, (ascii(words)[:2000] + "\\n").encode())
 note("start", os.getpid())
 sys.addaudithook(watch)
 """
+TEMPLATES = (
+    *("dataclasses.py", "__init__.py", "typing.py", "sharedctypes.py", "monomials.py"),
+    *("ctx_mp_python.py", "importtools.py"),
+)
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """All attacks, in a fresh process that is watched: its report, its output and what it did."""
     folder = tmp_path_factory.mktemp("hostile")
-    (folder / "sitecustomize.py").write_text(WATCH.format(log=str(folder / "log")))
+    watch = WATCH.format(log=str(folder / "log"), templates=TEMPLATES)
+    (folder / "sitecustomize.py").write_text(watch)
     path = os.pathsep.join([str(folder), *sys.path])
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("hostile.py")), str(folder / "canary")],
@@ -129,8 +135,9 @@ def run(tmp_path_factory):
         text=True,
         env={**os.environ, "PYTHONPATH": path},
         timeout=240,
-        check=True,
+        check=False,
     )
+    assert done.returncode == 0, done.stderr[-2000:]
     return done, (folder / "log").read_text().splitlines(), folder
 
 
@@ -141,9 +148,13 @@ def test_nothing_is_printed(run):
 
 
 def test_no_code_of_a_response_runs(run):
-    done, _, folder = run
+    _, _, folder = run
     assert not (folder / "canary").exists()
-    assert json.loads(done.stdout)["paid"] == []
+
+
+def test_every_attack_gets_its_verdict_in_a_program_of_its_own(run):
+    report = json.loads(run[0].stdout)
+    assert (report["paid"], report["raised"]) == ([], [])
 
 
 # Each number of a formula goes through sympy's parser, and so through eval: digits, no names.
