@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 # The wall clock stands behind the worker's CPU clock, for a worker that sleeps or is stopped.
-# Load must not reach it: ten times as long is a machine with ten processes on each core.
-_PATIENCE = 10.0
+# Nothing that an answer says makes a worker sleep; a crowded machine must not reach it.
+_PATIENCE = 30.0
 _REPLY_S = 60.0
 _LINE = 4096
 _CLOSED = "the Grader was closed"

@@ -21,8 +21,8 @@ from reasonenv.grading import Grade, settle
 from reasonenv.process import ForkServer, GradingProcess
 
 _MEMO_SIZE = 20_000
-# What is longer `evaluate` would turn down; neither the memo nor a pipe has to carry it.
-_LONGEST_ANSWER = 10_000
+# What is longer comes once, and would weigh on the memo.
+_LONGEST_ANSWER = 1_000
 
 _Key = tuple[str, str, tuple[str, ...]]
 _Memo = dict[_Key, Grade]
@@ -45,7 +45,7 @@ class Grader:
     Args:
         num_workers: Processes at most; None for as many as there are CPU cores, up to 8.
         timeout: CPU seconds for one answer, after which its worker is killed. The wall clock,
-            ten times as long, only stands behind it: a busy machine changes no grade.
+            thirty times as long, only stands behind it: a busy machine changes no grade.
     """
 
     def __init__(self, num_workers: int | None = None, timeout: float = 1.0) -> None:
