@@ -1,5 +1,7 @@
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 
@@ -8,6 +10,7 @@ import toy
 
 from reasonenv import references
 from reasonenv.check import check, main, shuffled
+from reasonenv.progress import shown
 from reasonenv.references import Reference
 from reasonenv.workers import Grader
 
@@ -173,6 +176,46 @@ def test_an_unsuitable_file_is_one_line(tmp_path, capsys, name, content, line):
     assert shown.out == ""
     assert len(shown.err.splitlines()) == 1
     assert line in shown.err
+
+
+def test_long_work_says_how_far_it_is(capsys):
+    assert list(shown("abcd", "reading", unit=64, every=0.0)) == list("abcd")
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition("  ETA ")[0] for line in lines] == [
+        f"reading {done}/256" for done in (0, 64, 128, 192)
+    ]
+
+
+def test_short_work_is_silent_away_from_a_terminal(capsys):
+    assert list(shown([1, 2], "reading")) == [1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+def on_a_terminal(code: str) -> str:
+    """What a program shows on a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, timeout=120)
+    os.close(theirs)
+    assert done.stdout == b"a b\n"
+    text = b""
+    # Linux ends a terminal that nobody holds any more with an error.
+    with open(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
+        while part := terminal.read(1024):
+            text += part
+    return text.decode()
+
+
+WORK = "from reasonenv.progress import shown; print(*shown('ab', 'title', every=0.0))"
+
+
+def test_a_terminal_shows_a_bar():
+    pytest.importorskip("tqdm")
+    assert "title" in on_a_terminal(WORK)
+
+
+def test_a_terminal_shows_lines_where_there_is_no_tqdm():
+    assert "title 1/2  ETA" in on_a_terminal(f"import sys; sys.modules['tqdm'] = None; {WORK}")
 
 
 def test_every_exception_is_saved(tmp_path, capsys):
