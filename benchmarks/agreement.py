@@ -12,15 +12,12 @@ they are made of, and every case in which the grader differs, goes to agreement/
 
 import argparse
 import json
-import platform
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from baselines import Baseline
+from provenance import provenance
 
 from reasonenv.workers import Grader
 
@@ -165,11 +162,7 @@ def main() -> None:
     if options.failures:
         lines = [json.dumps(case, ensure_ascii=False) for case in differing]
         Path(options.failures).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    result = {
-        "date": date.today().isoformat(),
-        "command": "python benchmarks/agreement.py " + " ".join(sys.argv[1:]),
-        "versions": {name: version(name) for name in ("reasonenv", "math-verify", "sympy")},
-        "python": platform.python_version(),
+    result = provenance("agreement.py") | {
         "tables": found,
         "differences": [{k: v for k, v in case.items() if k != "end"} for case in differing],
         "killed": {

@@ -12,14 +12,10 @@ picture to grading/grading.png. Linux only.
 import argparse
 import json
 import os
-import platform
-import shlex
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +24,7 @@ import numpy as np
 import usage
 from baselines import Baseline
 from mixes import Item
+from provenance import provenance
 
 from reasonenv.workers import Grader
 
@@ -37,9 +34,12 @@ WARM = 100
 
 
 def warm(grader: Grader, items: Sequence[Item]) -> None:
-    """Starts the workers, on answers to other problems than the measured ones."""
+    """Starts every worker, and meets answers that no measured item pairs with its reference."""
     shifted = zip(items[:WARM], items[WARM : 2 * WARM], strict=False)
     pairs = [(one.response, other.reference) for one, other in shifted]
+    # What only a worker may judge, in each of them at once.
+    for number in range(4 * grader.num_workers):
+        pairs.append((f"<answer>\\boxed{{\\lim_{{x\\to {number}}} x}}</answer>", str(number)))
     grader.grade([response for response, _ in pairs], [reference for _, reference in pairs])
 
 
@@ -47,11 +47,12 @@ def batch(items: Sequence[Item], num_workers: int = 1) -> dict[str, Any]:
     """One call of Grader.grade: what it costs in all."""
     with Grader(num_workers=num_workers) as grader:
         warm(grader, items)
-        before, began = usage.cpu_seconds(), time.perf_counter()
+        before, began = usage.cpu_seconds(usage.descendants()), time.perf_counter()
         grades = grader.grade([item.response for item in items], [i.reference for i in items])
         wall = time.perf_counter() - began
         cpu = usage.cpu_seconds() - before
-        memory = usage.peak_mib(usage.descendants()) if usage.descendants() else 0.0
+        workers = usage.descendants()
+        memory = usage.peak_mib(workers) if workers else 0.0
     labelled = [(g.correct, i.right) for g, i in zip(grades, items, strict=True)]
     return {
         "answers": len(items),
@@ -180,23 +181,6 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def machine() -> dict[str, Any]:
-    names = ("reasonenv", "math-verify", "latex2sympy2_extended", "sympy", "numpy")
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.partition(": ")[2] for line in lines if "model name" in line), "")
-    return {
-        "date": date.today().isoformat(),
-        "command": "python benchmarks/grading.py " + shlex.join(sys.argv[1:]),
-        "machine": {
-            "cpu": model,
-            "cores": len(os.sched_getaffinity(0)),
-            "platform": platform.platform(),
-        },
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in names},
-    }
-
-
 def peer_versions(folder: str | None) -> dict[str, str]:
     """The versions of TRL and verl in a folder, as their metadata there says."""
     found = sorted(Path(folder).glob("*.dist-info")) if folder else []
@@ -245,7 +229,9 @@ def main() -> None:
     path = HERE / f"{options.name}.json"
     if options.mix:
         began = time.perf_counter()
-        result = machine() | {"peers": peer_versions(options.peers)} | measured(options)
+        result = (
+            provenance("grading.py") | {"peers": peer_versions(options.peers)} | measured(options)
+        )
         result["benchmark_s"] = round(time.perf_counter() - began, 1)
         HERE.mkdir(exist_ok=True)
         path.write_text(json.dumps(result, indent=1) + "\n")
