@@ -6,8 +6,9 @@
 A line of --cases is an object with the keys id, source, gold, response, tagged (the response with
 its tags, or null), expected (0 or 1), kind and disputed (false, or the policy on which the label
 hangs). A line of --outputs is a real output of a model with the keys model_output, ground_truth
-and is_correct, the verdict that it was published with. The tables are printed as Markdown; what
-they are made of, and every case in which the grader differs, goes to agreement/NAME.json.
+and is_correct, the verdict that it was published with. The tables are printed as Markdown and
+saved, with the id of every case in which the grader differs, as agreement/NAME.json; --failures
+lists those cases with their texts.
 """
 
 import argparse
@@ -130,13 +131,13 @@ def of_outputs(path: str) -> list[Case]:
     ]
 
 
-KEPT = ("id", "source", "kind", "disputed", "gold", "expected", "ours", "bare", "answer", "status")
+TOLD = ("id", "source", "kind", "disputed", "expected", "ours", "bare", "status")
 
 
 def differences(cases: Sequence[Case]) -> list[Case]:
     """The cases in which the grader differs from the label, without their reasoning."""
     return [
-        {key: case[key] for key in KEPT} | {"end": response(case)[-160:]}
+        {key: case[key] for key in (*TOLD, "gold", "answer")} | {"end": response(case)[-160:]}
         for case in cases
         if case["ours"] != bool(case["expected"])
     ]
@@ -164,7 +165,8 @@ def main() -> None:
         Path(options.failures).write_text("\n".join(lines) + "\n", encoding="utf-8")
     result = provenance("agreement.py") | {
         "tables": found,
-        "differences": [{k: v for k, v in case.items() if k != "end"} for case in differing],
+        # Without their texts, which are not ours to pass on.
+        "differences": [{key: case[key] for key in TOLD} for case in differing],
         "killed": {
             "reasonenv": sum(case["status"] == "timeout" for case in cases),
             "math-verify": sum(case["killed"] for case in cases),

@@ -16,11 +16,16 @@ def provenance(script: str) -> dict[str, Any]:
     """The date, the command, the machine and the versions, as the first keys of a result."""
     return {
         "date": date.today().isoformat(),
-        "command": f"python benchmarks/{script} " + shlex.join(sys.argv[1:]),
+        # Where this machine has its files is nobody's business.
+        "command": shlex.join(["python", f"benchmarks/{script}", *map(_name, sys.argv[1:])]),
         "machine": {"cpu": _cpu(), "cores": _num_cores(), "platform": platform.system()},
         "python": platform.python_version(),
         "versions": {name: version(name) for name in _PACKAGES},
     }
+
+
+def _name(argument: str) -> str:
+    return Path(argument).name if "/" in argument else argument
 
 
 def _cpu() -> str:
