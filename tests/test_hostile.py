@@ -16,17 +16,18 @@ from reasonenv.workers import Grader
 
 ATTACKS = list(attacks())
 NOWHERE = Path("/nowhere/canary")
+PATIENCE = 40
 
 
 @pytest.fixture(autouse=True)
 def _hang_guard():
     # Regular expressions look at signals while they run, so that one that explodes fails a test
-    # instead of stopping them all. A second of a worker's CPU may be five on the wall.
+    # instead of stopping them all. A second of a worker's CPU may be many on the wall.
     def ring(number, frame):
-        raise TimeoutError("no verdict within 10 seconds of each other")
+        raise TimeoutError(f"no verdict within {PATIENCE} seconds")
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(10)
+    signal.alarm(PATIENCE)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -40,10 +41,10 @@ def grader():
 
 
 def paid(grader: Grader, jobs: list[tuple[str, str, tuple[str, ...]]]) -> list[str]:
-    """Responses that were judged correct; every verdict gets ten seconds anew."""
+    """Responses that were judged correct; every verdict gets its time anew."""
     correct = []
     for response, reference, options in jobs:
-        signal.alarm(10)
+        signal.alarm(PATIENCE)
         if grader.grade([response], [reference], [options])[0].correct:
             correct.append(f"{response} for {reference}")
     return correct
@@ -230,7 +231,7 @@ REFERENCE = r"271828x+\sqrt{314159}"
 @given(st.text() | st.lists(st.sampled_from(TOKENS), max_size=60).map("".join))
 def test_whatever_is_written_gets_a_verdict_and_none_of_it_is_right(grader, text):
     for response in (text, rf"<answer>\boxed{{{text}}}</answer>"):
-        signal.alarm(10)
+        signal.alarm(PATIENCE)
         (grade,) = grader.grade([response], [REFERENCE])
         assert grade.status in ("ok", "no_answer", "unparseable", "timeout", "memory")
         assert not grade.correct or "314159" in text
