@@ -126,9 +126,11 @@ def test_a_worker_that_is_stopped_is_killed_by_the_wall_clock(obedient):
 def test_what_an_answer_weighs_is_not_kept():
     with Grader() as grader:
         before = resident()
-        for number in range(300):
-            (grade,) = grader.grade([f"\\boxed{{{number}{'1' * 500_000}+x}}"], ["x"])
+        for number in range(5000):
+            # Four bytes a letter, together a hundred megabytes.
+            (grade,) = grader.grade([f"\\boxed{{{number}{'𝟙' * 4_900}}}"], ["x"])
             assert not grade.correct
+            assert grade.answer is not None
         assert resident() - before < 50 << 20
 
 
@@ -211,7 +213,7 @@ def test_submit_returns_before_the_grade_is_there(obedient):
 def test_a_pair_is_judged_once_while_its_options_are_the_same(obedient):
     before = descendants()
     with Grader(num_workers=1, timeout=0.2) as grader:
-        ask(grader, *["spin"] * 8)
+        ask(grader, *["spin"] * 8, "x")
         workers = descendants() - before
         assert ask(grader, *["spin"] * 8) == ["timeout"] * 8
         # Each judgement would have cost a worker its life.
