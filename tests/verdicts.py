@@ -1,0 +1,33 @@
+"""How the tables of answers are read: the verdict on a pair, and rows with names."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from reasonenv.grading import evaluate, grade, settle
+
+Pairs = Mapping[str, Sequence[tuple[str, str]]]
+
+
+def boxed(answer: str) -> str:
+    return f"<think>It is known.</think><answer>\\boxed{{{answer}}}</answer>"
+
+
+def accepted(answer: str, reference: str) -> bool:
+    """Whether a whole response with this answer in its box is correct."""
+    return grade(boxed(answer), reference).correct
+
+
+def correct(answer: str, reference: str) -> bool:
+    """Whether this answer is, as it stands."""
+    verdict, text = settle(answer, reference)
+    return (verdict or evaluate(answer, text))[0]
+
+
+def rows(pairs: Pairs) -> list[object]:
+    """One test for each pair (answer, reference), named after its kind."""
+    return [
+        pytest.param(answer, reference, id=ascii(f"{kind}: {answer} for {reference}"))
+        for kind, members in pairs.items()
+        for answer, reference in members
+    ]
