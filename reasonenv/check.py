@@ -171,6 +171,8 @@ def _read(options: argparse.Namespace) -> list[Reference]:
         raise ValueError("name one data set: an environment, a file or a folder; see --help")
     if options.num_problems is not None and options.num_problems < 1:
         raise ValueError(f"--num-problems={options.num_problems}: at least one is needed")
+    if options.output and not Path(options.output).absolute().parent.is_dir():
+        raise ValueError(f"--output={options.output}: there is no such folder")
     path = Path(name)
     if options.env or name in registry or not _is_path(name):
         return _of_environment(name, options)

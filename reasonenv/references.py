@@ -54,10 +54,14 @@ class Reference:
         return (self.answer,) if is_letter or not text else (self.answer, text)
 
 
+class NoAnswersError(ValueError):
+    """A file of rows without answers: outputs, scores, questions."""
+
+
 def read(
     path: Path, answer_column: str | None = None, options_column: str | None = None
 ) -> list[Reference]:
-    """The references in a file, or in every file of a folder that has a column of answers.
+    """The references in a file, or in those files of a folder that have a column of answers.
 
     Args:
         path: A file of JSON lines, JSON or Parquet, or a folder with such files. JSON may be a
@@ -68,7 +72,8 @@ def read(
 
     Raises:
         FileNotFoundError: When there is no such file.
-        ValueError: When a file cannot be read, or holds no answers.
+        NoAnswersError: When there is no column of answers.
+        ValueError: When a file cannot be read as rows.
     """
     if path.is_dir():
         return _read_folder(path, answer_column, options_column)
@@ -81,7 +86,7 @@ def read(
     column = answer_column or _first(rows[0][1], ANSWER_COLUMNS)
     if column is None or not any(_has(row, column) for _, row in rows):
         wanted = f"no column {answer_column!r}" if answer_column else "no column of answers"
-        raise ValueError(
+        raise NoAnswersError(
             f"{path} has {wanted}: it has {', '.join(columns)}; name one with --answer-column"
         )
     return [_reference(path, row, name, column, options_column) for name, row in rows]
@@ -96,10 +101,10 @@ def _read_folder(folder: Path, answer: str | None, options: str | None) -> list[
     for file in files:
         try:
             found += read(file, answer, options)
-        except ValueError as error:
+        except NoAnswersError as error:
             reasons.append(str(error))
     if not found:
-        raise ValueError(f"no file of {folder} has answers; the first: {reasons[0]}")
+        raise NoAnswersError(f"no file of {folder} has answers; the first: {reasons[0]}")
     return found
 
 
@@ -123,10 +128,9 @@ def _content(path: Path) -> Any:
     if path.suffix == ".parquet":
         from pyarrow import parquet
 
-        names = parquet.read_schema(path).names
-        wanted = {column.partition(".")[0] for column in (*ANSWER_COLUMNS, *OPTION_COLUMNS)}
-        images = [name for name in names if "image" in name.lower() and name not in wanted]
-        return parquet.read_table(path, columns=[n for n in names if n not in images]).to_pylist()
+        schema = parquet.read_schema(path)
+        texts = [field.name for field in schema if "binary" not in str(field.type)]
+        return parquet.read_table(path, columns=texts).to_pylist()
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
         return [json.loads(line) for line in text.splitlines() if line.strip()]

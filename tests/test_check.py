@@ -150,6 +150,19 @@ def test_a_folder_is_all_its_files_that_hold_answers(tmp_path):
     assert [reference.answer for reference in references.read(tmp_path)] == ["1", "2"]
 
 
+def test_a_broken_file_of_a_folder_is_not_passed_over(tmp_path):
+    written_rows(tmp_path / "a.jsonl", [{"answer": "1"}])
+    (tmp_path / "b.jsonl").write_text("{")
+    with pytest.raises(ValueError, match=r"b\.jsonl cannot be read"):
+        references.read(tmp_path)
+
+
+def test_a_report_that_cannot_be_saved_is_told_before_the_work(tmp_path, capsys):
+    target = tmp_path / "nowhere" / "found.json"
+    assert main(["Figures-v0", "--output", str(target)]) == 2
+    assert capsys.readouterr().err == f"error: --output={target}: there is no such folder\n"
+
+
 def test_a_column_can_be_named(tmp_path):
     path = written_rows(tmp_path / "rows.jsonl", [{"answer": "no", "label": {"target": "5"}}])
     assert references.read(path, answer_column="label.target") == [Reference("0", "5")]
