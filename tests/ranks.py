@@ -16,11 +16,13 @@ from tiny_engines import STAGES, difference, vector
 from torch import distributed
 
 from agents.advantages import clip_filter
+from agents.collect import pick
 from agents.cpgd import CPGD
 from agents.engines.model import Policy
 from agents.learner import Passes
 from agents.reductions import prompt_mean, sequence_mean, token_mean
 from agents.references import ReferencePolicy, every
+from agents.reinforce_plus_plus import ReinforcePlusPlus
 from agents.rollout import Responses
 
 GROUP_SIZE = 2
@@ -31,6 +33,7 @@ LEARNERS = {
     reduction.__name__: CPGD(reduction=reduction, advantage_function=clip_filter(cap=3.0))
     for reduction in (prompt_mean, sequence_mean, token_mean)
 }
+LEARNERS["whitened over all ranks"] = ReinforcePlusPlus(beta=None)
 
 
 def whole_rollout(chat, num_images) -> Responses:
@@ -82,6 +85,20 @@ def log_prob_under(policy, sampling, responses):
     return policy(responses, sampling)[0]
 
 
+def lent(engine) -> bool:
+    """Whether rank 1, whose groups are all wrong, gets the second of rank 0, images included."""
+    whole = whole_rollout(engine.chat, (0, 1, 3, 2))
+    mine = share(whole, engine.rank, engine.num_ranks)
+    accuracy = torch.tensor([[1.0, 0.0]] * 2) * (engine.rank == 0)
+    responses, reward, _ = pick([(mine, accuracy + engine.rank, accuracy)], 2, engine)
+    place = 4 * engine.rank  # in `whole`, whose third group is the second of rank 0
+    wanted = whole.rows(place, place + 2)
+    pixels, others = (x.prompts[0].pixel_values for x in (responses, wanted))
+    same_image = torch.equal(pixels, others) if others is not None else pixels is None
+    same_tokens = torch.equal(responses.tokens, wanted.tokens)
+    return same_image and same_tokens and reward.tolist() == [[1.0, 0.0]]
+
+
 def compare(folder, stage, learner, num_images, minibatch_size=8, rate=tiny_engines.RATE) -> dict:
     """Metrics with one rank and two, and the relative difference of the two steps."""
     engines = (tiny_engines.descent(kind, folder, rate) for kind in ("torch", stage))
@@ -117,6 +134,7 @@ def findings(folder: Path, empty: Path) -> dict:
     for stage in ("deepspeed-1", "deepspeed-3"):
         found[f"{stage} held to a reference"] = hold(folder, stage)
     engine = tiny_engines.build("deepspeed-0", folder)
+    found["lent"] = engine.gather(torch.tensor([lent(engine)])).tolist()
     found["gathered"] = engine.gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
     for stage in ("deepspeed-1", "deepspeed-3"):
         same = torch.tensor([resume(folder, stage, empty / stage)])

@@ -50,6 +50,7 @@ def test_both_ranks_find_the_same(found):
         "sequence_mean",
         "token_mean",
         "two minibatches",
+        "whitened over all ranks",
     ],
 )
 def test_two_ranks_take_the_step_of_one(found, case):
@@ -66,6 +67,10 @@ def test_two_ranks_move_their_reference_as_one_does(found, stage):
     assert result["two"] == pytest.approx(result["one"], rel=1e-4, abs=1e-6)
     assert result["two"]["steps"] == 0
     assert result["two"]["equal"]
+
+
+def test_a_rank_without_mixed_groups_is_lent_one(found):
+    assert found[0]["lent"] == [True, True]
 
 
 def test_values_are_gathered_in_the_order_of_ranks(found):
