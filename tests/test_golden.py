@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import torch
@@ -28,6 +29,12 @@ OF_PAPERS = {"paper", "std_epsilon_1e-6", "std_epsilon_1e-4", "additive", "sampl
 """Targets that no code gave."""
 NOT_CUT = ["on_policy", "moderate", "equal_group"]
 """Cases in which no divergence reaches the 10 at which RPG's code cuts it."""
+
+
+@cache
+def everything(shared):
+    """The targets of every source, by algorithm."""
+    return json.loads((shared / "golden/losses_open.json").read_text())["algorithms"]
 
 
 def assert_golden(actual, expected):
@@ -61,7 +68,7 @@ def test_loss_and_gradient_are_those_of_the_paper(algorithm, name):
 def test_the_gradient_is_that_of_the_released_codes_with_their_constants(
     algorithm, shared, monkeypatch
 ):
-    golden = json.loads((shared / "golden/losses_open.json").read_text())["algorithms"][algorithm]
+    golden = everything(shared)[algorithm]
     for code in sorted(set(golden["accept"]) - OF_PAPERS):
         settings = golden["targets"][code]["settings"]
         monkeypatch.setattr(advantages, "STD_EPSILON", settings.get("std_epsilon", 0.0))
@@ -81,8 +88,7 @@ def test_the_gradient_is_that_of_the_released_codes_with_their_constants(
 @pytest.mark.parametrize("name", GOLDEN["cases"])
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_the_dual_clip_of_the_reward_alone_is_the_golden_additive_form(divergence, name, shared):
-    golden = json.loads((shared / "golden/losses_open.json").read_text())["algorithms"]
-    algorithm = f"rpg_{divergence}_dual_clip"
+    golden, algorithm = everything(shared), f"rpg_{divergence}_dual_clip"
     _, gradient = run(replace(LEARNERS[algorithm], kl_in_clip=False), name)
     expected = golden[algorithm]["results"][name]["additive"]
     assert_golden(gradient, tensor(expected["gradient"]))
