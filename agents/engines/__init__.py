@@ -24,9 +24,10 @@ class TrainEngine(Protocol):
     def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
         """Log-probability of each response token, and the policy's entropy there, in nats.
 
-        Both are float32 `[b t]`, 0 outside the mask, at the sampling temperature and over the
-        tokens that may be sampled. The log-probability is differentiable in the weights unless
-        gradients are off; the entropy never is.
+        Both are float32 `[b t]`, 0 outside the mask, at the sampling temperature and over all
+        tokens but the banned ones: `top_p` and `top_k` cut off the sampler, not the policy. The
+        log-probability is differentiable in the weights unless gradients are off; the entropy
+        never is.
         """
         ...
 
@@ -79,6 +80,8 @@ class RolloutEngine(Protocol):
         finished: Callable[[int, str], object] | None = None,
     ) -> Responses:
         """One response to each prompt, a pure function of weights, prompts and seed.
+
+        Each comes with the log-probabilities of its tokens in what they were drawn from.
 
         Args:
             prompts: One for each response; equal neighbours are the same object and are read once.
