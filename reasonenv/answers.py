@@ -120,17 +120,30 @@ _HEDGE = re.compile(
     r"|less|more|least|most|greater|fewer|smaller|larger|than|between|near|nearly|almost|under|over"
     r"|above|below|half|third|quarter|twice|double|triple|times|root|square of|squared|cube of|cubed"
     r"|factorial|minus|negative|opposite|inverse|reciprocal|reference|say|said|maybe|perhaps|either"
-    r"|all|every|up to)\b|n't\b|不|非",
+    r"|all|every|up to|hardly|scarcely|doubt|question|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?|halves"
+    r"|thirds|quarters)\b|n't\b|不|非",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n")
+_AFTER = re.compile(
+    r"\bor\b|\band\b|otherwise", re.IGNORECASE
+)
+# What may stand right before an answer: a word that says what something is, or nothing.
+_SAYS = re.compile(
+    r"(?:^|[:=：]|[是为有得即共]|\b(?:is|are|be|was|equals?|that|therefore|thus|hence|so|then|finally|answer"
+    r"|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?|est|ist|es"
+    r"|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly))?[\s*$(\[]*$",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n\s*\n")
 _PROSE = 2000
 
 
 def claim(prose: str) -> str | None:
     """What prose says last: its last formula or number, with all that is listed beside it.
 
-    None where words around it make it something else: "not 7", "at least 7", "7 squared".
+    It counts where the words before it say that this is what something is: "is 7", "we get 7",
+    "x = 7", and not "multiples of 7"; and where none beside it makes it something else: "not 7",
+    "7 squared", "8, although many would say 7".
 
     Args:
         prose: An answer that is no formula; only the end of a long one is looked at.
@@ -158,9 +171,14 @@ def _last_enumeration(prose: str, matches: Sequence[re.Match[str]]) -> str | Non
     first = len(matches) - 1
     while first and enumerates(prose[matches[first - 1].end() : matches[first].start()]):
         first -= 1
-    before = prose[matches[first - 1].end() if first else 0 : matches[first].start()]
+    before = _SENTENCE.split(prose[: matches[first].start()])[-1]
     after = _SENTENCE.split(prose[matches[-1].end() :], maxsplit=1)[0]
-    if is_hedged(_SENTENCE.split(before)[-1]) or is_hedged(after) or re.search(r"\bor\b", after):
+    if prose[matches[-1].end() :].lstrip()[:1] in ("?", "？"):
+        return None
+    between = _SENTENCE.split(prose[matches[first - 1].end() if first else 0 : matches[first].start()])
+    if is_hedged(between[-1]) or is_hedged(after) or _AFTER.search(after):
+        return None
+    if not _SAYS.search(before) and not matches[first][0].startswith("**"):
         return None
     return _enumerated([_inner(match) for match in matches[first:]])
 

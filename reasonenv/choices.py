@@ -8,7 +8,12 @@ from reasonenv.mathematics.notation import canonical
 _LETTERS = re.compile(r"[A-J]{1,10}")
 _DRESSED = re.compile(r"\(?([A-Ja-j])[).:]*")
 _LEADING = re.compile(r"\(?([A-J])(?:\)|\s?[.:,、]|\s-)\s?\S")
-_NAMED = re.compile(r"(?:[Oo]ption|[Cc]hoice|选项?|[Aa]nswer)\s?(?:is\s)?\(?([A-J])(?![\w'])")
+_SAID = re.compile(
+    r"(?:[:=：是选]|\b(?:is|it's|be|therefore|so|thus|hence|choose|chose|select|pick|option"
+    r"|choice|answer|est|definitely|sure|clearly))\s?\(?([A-J])(?![\w'*/^_=<>+-])"
+    r"|(?<![\w\\'])\(?([A-J])\)?\s(?:is|seems)\s(?:the\s)?(?:right|correct|true|answer|best)",
+    re.IGNORECASE,
+)
 _LONE = re.compile(r"(?<![\w\\'+*/^=<>-])\(?([A-J])\)?(?![\w'*/^_=<>+-])")
 _MARKED = re.compile(r"\(([A-J])\)|(?<![\w\\'])([A-J])[.:)]|(?:\b(?:or|and)\s|,\s?)\(?([A-J])(?=[\s,.)]|$)")
 _DENIED = re.compile(
@@ -19,6 +24,7 @@ _DENIED = re.compile(
     r"(?:n't|not|wrong|false|incorrect|impossible|out)\b[^.,;，。；]{0,40}",
     re.IGNORECASE,
 )
+_REJECTED = re.compile(r"\b(?:no doubt|wrong|false|incorrect|fails?|ruled out|does not)\b|错|不", re.I)
 _JOINTS = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()和或]")
 _LENGTH = 400
 
@@ -45,12 +51,13 @@ def chosen(answer: str) -> frozenset[str] | None:
         return frozenset(bare)
     affirmed = _DENIED.sub(" ", text)
     marked = {letter for groups in _MARKED.findall(affirmed) for letter in groups if letter}
+    if _REJECTED.search(affirmed):
+        return None
     if leading := _LEADING.match(affirmed):
         return frozenset([leading[1], *marked])
-    if named := _NAMED.findall(affirmed):
-        return frozenset([*named, *marked])
-    letters = [letter for letter in _LONE.findall(affirmed) if _is_letter(letter, affirmed)]
-    return frozenset(letters) or None
+    said = {letter for groups in _SAID.findall(affirmed) for letter in groups if letter.isupper()}
+    said = {letter for letter in said if _is_letter(letter, affirmed)}
+    return frozenset(said | marked) if said else None
 
 
 def _ends(text: str) -> str:

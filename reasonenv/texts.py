@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from reasonenv.mathematics.notation import canonical
+from reasonenv.mathematics.notation import canonical, undelimited
 
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mbox)\s*\{([^{}]*)\}")
 _SIGNS = re.compile(r"[0-9^_=<>+/|\\(\[{]|^-")
@@ -34,7 +34,7 @@ def is_prose(text: str) -> bool:
 
 def is_text(text: str) -> bool:
     """Whether a text is words alone: no formula, and no product of a few letters."""
-    text = _TEXT.sub(r"\1", text).strip(" $.")
+    text = undelimited(_TEXT.sub(r"\1", text)).strip(" .")
     if _SIGNS.search(text):
         return False
     letters = re.sub(r"[\W\d_]", "", text)
