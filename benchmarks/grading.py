@@ -37,10 +37,12 @@ def warm(grader: Grader, items: Sequence[Item]) -> None:
     """Starts every worker, and meets answers that no measured item pairs with its reference."""
     shifted = zip(items[:WARM], items[WARM : 2 * WARM], strict=False)
     pairs = [(one.response, other.reference) for one, other in shifted]
-    # What only a worker may judge, in each of them at once.
+    # Words in braces are read by math-verify alone, in a worker.
     for number in range(4 * grader.num_workers):
-        pairs.append((f"<answer>\\boxed{{\\lim_{{x\\to {number}}} x}}</answer>", str(number)))
+        pairs.append((f"<answer>\\boxed{{{number}{{apples}}}}</answer>", str(number + 1)))
     grader.grade([response for response, _ in pairs], [reference for _, reference in pairs])
+    if not usage.descendants():
+        print("warning: no worker is warm, so its start will be counted", file=sys.stderr)
 
 
 def batch(items: Sequence[Item], num_workers: int = 1) -> dict[str, Any]:
@@ -168,10 +170,12 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     number = options.num_answers
     items = mixes.honest(options.mix, number)
     grouped = mixes.groups(options.mix, number)
+    diverse = mixes.groups(options.mix, number, diverse=True)
     largest = mixes.honest(options.mix, max(options.batch_sizes))
     return {
         "no_repeats": compared(items, options.peers),
         "groups_of_8": compared(grouped, options.peers),
+        "diverse_groups_of_8": compared(diverse, None),
         "hostile_5_percent": under_attack(
             items, mixes.hostile(options.hostile), options.num_baseline_hostile
         ),

@@ -42,12 +42,18 @@ def honest(path: str, num_answers: int) -> list[Item]:
     return items[:num_answers]
 
 
-def groups(path: str, num_answers: int) -> list[Item]:
+def groups(path: str, num_answers: int, diverse: bool = False) -> list[Item]:
     """Groups of eight responses to one problem, as a rollout brings them.
 
-    Half of the responses give the right answer in one of the forms in which the mix has it; the
-    others share three wrong answers, the first as frequent as the two others. Every response has
-    a reasoning of its own.
+    Most problems are nearly always solved or nearly never, and one wrong answer prevails, so that
+    four answers of five were given before; in groups of a real model five of six were. Every
+    response has a reasoning of its own.
+
+    Args:
+        path: The mix, of which the answers are.
+        num_answers: Responses in all.
+        diverse: Instead, half of each group is right in whichever form the mix has, and three
+            wrong answers share the rest.
     """
     rows = _rows(path)
     draw = random.Random(1)
@@ -60,16 +66,34 @@ def groups(path: str, num_answers: int) -> list[Item]:
     references = sorted(right)
     draw.shuffle(references)
     items = []
-    for start in range(0, num_answers, GROUP):
-        reference = references[start // GROUP % len(references)]
-        wrong = draw.sample(answers, 3)
-        for _ in range(GROUP):
-            is_right = draw.random() < 0.5
-            answer = draw.choice(right[reference] if is_right else [wrong[0], *wrong])
-            response = f"{draw.choice(reasonings)}</think>{answer}"
+    for number in range(num_answers // GROUP):
+        reference = references[number % len(references)]
+        forms, wrong = right[reference], draw.sample(answers, 3)
+        given = _diverse(draw, forms, wrong) if diverse else _alike(draw, forms, wrong)
+        for answer, is_right in given:
             # A wrong answer out of another problem may be right by chance.
+            response = f"{draw.choice(reasonings)}</think>{answer}"
             items.append(Item(response, reference, True if is_right else None))
     return items
+
+
+def _alike(draw: random.Random, forms: list[str], wrong: list[str]) -> list[tuple[str, bool]]:
+    rate = draw.betavariate(0.15, 0.15)
+    return [
+        (forms[0], True)
+        if draw.random() < rate
+        else (draw.choice([*wrong[:1] * 18, *wrong]), False)
+        for _ in range(GROUP)
+    ]
+
+
+def _diverse(draw: random.Random, forms: list[str], wrong: list[str]) -> list[tuple[str, bool]]:
+    return [
+        (draw.choice(forms), True)
+        if draw.random() < 0.5
+        else (draw.choice([wrong[0], *wrong]), False)
+        for _ in range(GROUP)
+    ]
 
 
 def hostile(path: str) -> list[Item]:
