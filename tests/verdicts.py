@@ -3,10 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 import pytest
+from hypothesis import settings
 
 from reasonenv.grading import evaluate, grade, settle
 
 Pairs = Mapping[str, Sequence[tuple[str, str]]]
+
+
+# No deadline for each example: the first that needs them imports sympy and math-verify.
+PROPERTY = settings(max_examples=60, deadline=None)
 
 
 def boxed(answer: str) -> str:
