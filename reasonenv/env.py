@@ -47,7 +47,7 @@ class ReasonEnv(gymnasium.Env[Observation, str]):
         *,
         prompt: str = "plain",
         num_workers: int | None = None,
-        timeout: float = 2.0,
+        timeout: float = 1.0,
         render_mode: str | None = None,
     ) -> None:
         check_problems(problems)

@@ -16,11 +16,12 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterable
-
-from reasonenv.grading import evaluate
+from collections.abc import Callable, Iterable
+from pkgutil import resolve_name
 
 _MEMORY = 2 << 30
+
+Judge = Callable[[str, str], tuple[bool, str]]
 
 # The parser fills tables as it meets new kinds of text; what is met here, no worker pays for.
 _WARM_UP = [
@@ -34,35 +35,37 @@ _WARM_UP = [
 ]
 
 
-def serve(control_fd: int, parent: int, timeout: float) -> None:
+def serve(control_fd: int, parent: int, timeout: float, judge: str) -> None:
     """Forks a worker around each pipe that is sent, and reaps each worker that is named.
 
     Args:
         control_fd: Socket to the parent. Its end is the end of this process and its workers.
         parent: Process id of the parent.
         timeout: CPU seconds of one pair, after which the kernel ends its worker.
+        judge: "module:function" that gives the verdict on a pair, and its status.
     """
     _die_with(parent)
     _import_once()
+    verdict: Judge = resolve_name(judge)
     _limit(resource.RLIMIT_AS, _MEMORY)
     _limit(resource.RLIMIT_CORE, 0)
     workers: set[int] = set()
     with contextlib.suppress(ConnectionError):
-        _obey(socket.socket(fileno=control_fd), workers, timeout)
+        _obey(socket.socket(fileno=control_fd), workers, timeout, verdict)
     for worker in list(workers):
         _reap(worker, workers)
 
 
-def _obey(control: socket.socket, workers: set[int], timeout: float) -> None:
+def _obey(control: socket.socket, workers: set[int], timeout: float, judge: Judge) -> None:
     warm_up = list(reversed(_WARM_UP))
     while True:
         # Between requests, so that the first worker need not wait for it.
         if warm_up and not select.select([control], [], [], 0)[0]:
-            evaluate(*warm_up.pop())
+            judge(*warm_up.pop())
             continue
         message, fds, _, _ = socket.recv_fds(control, 32, 1)
         if fds:
-            workers.add(worker := _fork(control, socket.socket(fileno=fds[0]), timeout))
+            workers.add(worker := _fork(control, socket.socket(fileno=fds[0]), timeout, judge))
             control.sendall(b"%d" % worker)
         elif message:
             control.sendall(b"%d" % _reap(int(message), workers))
@@ -70,7 +73,7 @@ def _obey(control: socket.socket, workers: set[int], timeout: float) -> None:
             return
 
 
-def _fork(control: socket.socket, pipe: socket.socket, timeout: float) -> int:
+def _fork(control: socket.socket, pipe: socket.socket, timeout: float, judge: Judge) -> int:
     """Forks a worker that judges what comes through `pipe`; its process id."""
     server = os.getpid()
     worker = os.fork()
@@ -79,7 +82,7 @@ def _fork(control: socket.socket, pipe: socket.socket, timeout: float) -> int:
         try:
             _die_with(server)
             control.close()
-            _judge(pipe, timeout)
+            _answer(pipe, timeout, judge)
         except ConnectionError:
             os._exit(0)
         except BaseException:
@@ -100,7 +103,7 @@ def _reap(worker: int, workers: set[int]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
 
 
-def _judge(pipe: socket.socket, timeout: float) -> None:
+def _answer(pipe: socket.socket, timeout: float, judge: Judge) -> None:
     """Answers each line, a pair, with a line, its verdict, until the pipe ends."""
     requests: Iterable[bytes] = pipe.makefile("rb")
     # A handler in Python would wait for C code to return; the kernel's default action does not.
@@ -110,13 +113,13 @@ def _judge(pipe: socket.socket, timeout: float) -> None:
     for request in requests:
         answer, reference = json.loads(request)
         signal.setitimer(signal.ITIMER_PROF, timeout)
-        verdict = evaluate(answer, reference)
+        verdict = judge(answer, reference)
         signal.setitimer(signal.ITIMER_PROF, 0)
         pipe.sendall(json.dumps(verdict).encode() + b"\n")
 
 
 def _import_once() -> None:
-    """Imports what `evaluate` imports when it is first called."""
+    """Imports what a judge imports when it is first called."""
     # To look for garbage among modules takes a tenth of the time.
     gc.disable()
     import math_verify  # noqa: F401

@@ -6,12 +6,14 @@ touches the number, and pays for whatever has a reference that math-verify canno
 MM-EUREKA, examples/scripts/reward_func_qwen_instruct.py, https://github.com/ModalMinds/MM-EUREKA.
 """
 
+import functools
 import logging
 import re
 from typing import Any
 
-from reasonenv.grading import Grade, turned_down
+from reasonenv.grading import Grade
 from reasonenv.problem import Problem
+from reasonenv.workers import Pool
 
 _CHOICES = frozenset("abcd")
 # Without DOTALL, as there: an answer of several lines is no match.
@@ -21,14 +23,29 @@ _ANSWER = re.compile(r"<answer>(.*?)</answer>")
 def mm_eureka(response: str, problem: Problem, grade: Grade) -> float:
     """1 or 0, as the released reward pays for a response; `grade` plays no part.
 
-    It runs math-verify in the caller's process, with no deadline and from any thread: what is
-    long or known to explode earns 0 unread, but nothing kills what is not known. Take it to
-    compare, on responses that you trust; not in a long run.
+    math-verify reads the whole answer, in a worker that is killed after two CPU seconds; what is
+    cut off earns 0. An answer of more than 10,000 characters earns 0 unread.
     """
     text = response.strip()
-    if not text or turned_down(_content(text)) or turned_down(problem.answer):
+    if not text or len(_content(text)) > _LONGEST:
         return 0.0
-    return float(judge(text, problem.answer))
+    return float(_pool().submit(text, problem.answer).result().correct)
+
+
+_LONGEST = 10_000
+
+
+@functools.cache
+def _pool() -> Pool:
+    return Pool(num_workers=1, timeout=2.0, judge="reasonenv.mm_eureka:verdict")
+
+
+def verdict(text: str, reference: str) -> tuple[bool, str]:
+    """What `judge` says, and that it said it: a judge for `Pool`."""
+    try:
+        return judge(text, reference), "ok"
+    except MemoryError:
+        return False, "memory"
 
 
 def judge(text: str, reference: str) -> bool:

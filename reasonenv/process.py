@@ -25,7 +25,7 @@ sys.path[:] = json.loads(sys.argv[1])
 package = sys.modules["reasonenv"] = types.ModuleType("reasonenv")
 package.__path__ = [sys.argv[2]]
 from reasonenv.forkserver import serve
-serve(int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
+serve(int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), sys.argv[6])
 """
 
 
@@ -38,10 +38,11 @@ class ForkServer:
 
     Args:
         timeout: CPU seconds of one pair, after which the kernel ends its worker.
+        judge: "module:function" of reasonenv, from two texts to a verdict and its status.
     """
 
-    def __init__(self, timeout: float) -> None:
-        self.timeout = timeout
+    def __init__(self, timeout: float, judge: str = "reasonenv.grading:evaluate") -> None:
+        self.timeout, self.judge = timeout, judge
         self._talk = threading.Lock()
         # Collecting garbage may call `stop` at any line, in a thread that holds the lock.
         self._birth = threading.RLock()
@@ -94,9 +95,9 @@ class ForkServer:
                 return
             self._control, theirs = socket.socketpair()
             self._control.settimeout(_REPLY_S)
-            numbers = theirs.fileno(), os.getpid(), self.timeout
+            words = theirs.fileno(), os.getpid(), self.timeout, self.judge
             folders = json.dumps([str(folder) for folder in sys.path])
-            arguments = [folders, str(Path(__file__).parent), *map(str, numbers)]
+            arguments = [folders, str(Path(__file__).parent), *map(str, words)]
             self._process = subprocess.Popen(
                 # Warnings of sympy would concern nobody but the author of an answer.
                 [sys.executable, "-W", "ignore", "-c", _MAIN, *arguments],

@@ -70,7 +70,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         group_size: int = 1,
         prompt: str = "plain",
         num_workers: int | None = None,
-        timeout: float = 2.0,
+        timeout: float = 1.0,
         rank: int = 0,
         num_ranks: int = 1,
         render_mode: str | None = None,

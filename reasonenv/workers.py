@@ -127,7 +127,7 @@ class Grader:
 
     def _start(self) -> None:
         self._lock = threading.RLock()
-        self._pool = _Pool(self.num_workers, self.timeout)
+        self._pool = Pool(self.num_workers, self.timeout)
         self._close = weakref.finalize(self, self._pool.close)
 
     def _start_in_child(self) -> None:
@@ -152,12 +152,20 @@ class Grader:
         self.close()
 
 
-class _Pool:
-    """Threads that each keep one worker busy; they hold no reference to the Grader."""
+class Pool:
+    """Threads that each keep one worker busy; they hold no reference to who asks.
 
-    def __init__(self, num_workers: int, timeout: float) -> None:
+    Args:
+        num_workers: Processes at most.
+        timeout: CPU seconds for one pair.
+        judge: "module:function" of reasonenv, from two texts to a verdict and its status.
+    """
+
+    def __init__(
+        self, num_workers: int, timeout: float, judge: str = "reasonenv.grading:evaluate"
+    ) -> None:
         self._num_workers = num_workers
-        self._server = ForkServer(timeout)
+        self._server = ForkServer(timeout, judge)
         self._lock = threading.RLock()
         self._closed = False
         self._num_threads = 0
@@ -165,6 +173,7 @@ class _Pool:
         self._idle = threading.Semaphore(0)
 
     def submit(self, answer: str, reference: str) -> Future[Grade]:
+        """Starts judging a pair."""
         promise: Future[Grade] = Future()
         # Others may have been promised the same: nobody can cancel it.
         promise.set_running_or_notify_cancel()
@@ -180,6 +189,7 @@ class _Pool:
         return promise
 
     def close(self) -> None:
+        """Ends the workers."""
         with self._lock:
             self._closed = True
             for _ in range(self._num_threads):

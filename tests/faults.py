@@ -60,9 +60,9 @@ def unsettled(answer: str, reference: str, options: Sequence[str] = ()) -> tuple
 
 def install() -> None:
     """Takes the place of `evaluate` in the process that forks workers."""
-    import reasonenv.forkserver
+    import reasonenv.grading
 
-    reasonenv.forkserver.evaluate = evaluate
+    reasonenv.grading.evaluate = evaluate
 
 
 @contextmanager

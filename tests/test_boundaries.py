@@ -21,7 +21,7 @@ envs.reset(seed=0)
 envs.step(["1"] * 4)
 import reasonenv.testing, reasonenv.check, reasonenv.envs.mmk12
 from reasonenv.grading import grade
-grade("x+1", "1+x")
+grade("A\\\\cap B", "B\\\\cap A")
 """
 
 
