@@ -19,7 +19,7 @@ _PHRASE = re.compile(
     r"(?:\banswers?\s++(?:is|are)\b|\banswer\s*+(?:\*\*)?+\s*+[:=：]|答案[是为：:])(?:\*\*)?+[ \t:：]*+",
     re.IGNORECASE,
 )
-_BOX = re.compile(r"\\f?boxed\s*\{")
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"\\boxed\s+(\S+)")
 _MARKUP = re.compile(r"<\|[^|<>]{1,40}\|>?|I hope (?:it|this) is correct\.?|\|eot_id\|>")
@@ -116,7 +116,7 @@ _NUMBER = re.compile(
     r"(?:\s?(?:%|°|percent|pct|degrees?))?"
 )
 _HEDGE = re.compile(
-    r"\b(?:not|cannot|never|neither|nor|no|but|except|although|unless|whether|if|wrong|incorrect|false"
+    r"\b(?:not|cannot|never|neither|nor|none|no|but|except|although|unless|whether|if|wrong|incorrect|false"
     r"|less|more|least|most|greater|fewer|smaller|larger|than|between|near|nearly|almost|under|over"
     r"|above|below|half|third|quarter|twice|double|triple|times|root|square of|squared|cube of|cubed"
     r"|factorial|minus|negative|opposite|inverse|reciprocal|reference|say|said|maybe|perhaps|either"
@@ -130,7 +130,8 @@ _AFTER = re.compile(
 # What may stand right before an answer: a word that says what something is, or nothing.
 _SAYS = re.compile(
     r"(?:^|[:=：]|[是为有得即共]|\b(?:is|are|be|was|equals?|that|therefore|thus|hence|so|then|finally|answer"
-    r"|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?|est|ist|es"
+    r"|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?|takes?|took|needs?|costs?|earns?|makes?"
+    r"|measures?|weighs?|contains?|totals?|requires?|est|ist|es"
     r"|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly))?[\s*$(\[]*$",
     re.IGNORECASE,
 )

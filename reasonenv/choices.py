@@ -9,7 +9,7 @@ _LETTERS = re.compile(r"[A-J]{1,10}")
 _DRESSED = re.compile(r"\(?([A-Ja-j])[).:]*")
 _LEADING = re.compile(r"\(?([A-J])(?:\)|\s?[.:,、]|\s-)\s?\S")
 _SAID = re.compile(
-    r"(?:[:=：是选]|\b(?:is|it's|be|therefore|so|thus|hence|choose|chose|select|pick|option"
+    r"(?:[:=：是选项]|\b(?:but|rather|is|it's|be|therefore|so|thus|hence|choose|chose|select|pick|option"
     r"|choice|answer|est|definitely|sure|clearly))\s?\(?([A-J])(?![\w'*/^_=<>+-])"
     r"|(?<![\w\\'])\(?([A-J])\)?\s(?:is|seems)\s(?:the\s)?(?:right|correct|true|answer|best)",
     re.IGNORECASE,
@@ -40,8 +40,8 @@ def asked(reference: str) -> frozenset[str] | None:
 def chosen(answer: str) -> frozenset[str] | None:
     r"""The letters that an answer chooses, as in "C", "(c)", "C. 12 cm", "option C" or "A, C".
 
-    Of prose it is the one letter that is named and not denied: "D, it can't be A or B". Two that
-    are left, "B or maybe C", are both chosen. None where there is no letter.
+    Of prose it is the letter that it says it is, and those beside it that are not denied: "D, it
+    can't be A or B" is D, "A. 10 cm B. 11 cm" is both. None where it says none.
     """
     text = re.sub(r"\\(?:text|boxed)\s*\{([^{}]*)\}", r"\1", canonical(_ends(answer)))
     text = re.sub(r"\s+", " ", text.replace("**", "")).strip(" $.")

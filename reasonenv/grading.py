@@ -30,7 +30,7 @@ from reasonenv.choices import asked, chosen, right_text
 from reasonenv.mathematics.arithmetic import TooLarge, Undefined
 from reasonenv.mathematics.comparison import matches
 from reasonenv.mathematics.syntax import MAX_LENGTH, Node, read
-from reasonenv.texts import clock, is_date, is_prose, is_text, last_clause, squeezed, words
+from reasonenv.texts import clock, is_date, is_prose, is_text, last_clause, same_time, squeezed, words
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | 
     return False, reference
 
 
-_LETTERED = re.compile(r"\(?([A-J])(?:[.):]+\s*|\s+)[A-Za-z]{3}")
+_LETTERED = re.compile(r"\(?([A-J])(?:[.):]+\s*\S|\s+[A-Za-z]{3})")
 
 
 @lru_cache(maxsize=20_000)
@@ -141,14 +141,15 @@ def quick(answer: str, reference: str) -> bool | None:
     if is_date(left) or is_date(right):
         return False
     if (time := clock(answer)) and (other := clock(reference)) and (time[1] or other[1]):
-        return time[0] == other[0] and (time[1] == other[1] or "" in (time[1], other[1]))
+        return same_time(time, other)
     return _compared(answer, reference)
 
 
 def _same_words(answer: str, reference: str) -> bool:
     """Whether a text, or what it says after its last "is", is the reference."""
     right = words(reference)
-    return words(answer) == right or words(last_clause(answer)) == right
+    head, clause = last_clause(answer)
+    return words(answer) == right or (words(clause) == right and not is_hedged(head))
 
 
 def _compared(answer: str, reference: str) -> bool | None:

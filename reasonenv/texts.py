@@ -7,7 +7,7 @@ from reasonenv.mathematics.notation import canonical, undelimited
 
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mbox)\s*\{([^{}]*)\}")
 _SIGNS = re.compile(r"[0-9^_=<>+/|\\(\[{]|^-")
-_DECORATION = re.compile(r"[\s$.,;:!?\"'*]+|(?<=\w)-(?=\w)|\b(?:a|an|the)\b")
+_DECORATION = re.compile(r"[\s$.,;:!?\"'*“”‘’。，；：！？、]+|(?<=\w)-(?=\w)|\b(?:a|an|the|A|An|The)\b(?=.*\w)")
 _WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}|(?<=text\{)\s?[a-zA-Z]{3,}|[\u4e00-\u9fff]{2,}|[\u0600-\u06ff]{2,}")
 _SHORT = frozenset("no on up in yes off am pm".split())
 _CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -43,23 +43,32 @@ def is_text(text: str) -> bool:
     return len(letters) > 2 and not text.isupper()
 
 
-def last_clause(text: str) -> str:
-    """What follows the last "is" of a sentence."""
+def last_clause(text: str) -> tuple[str, str]:
+    """A sentence up to its last "is", and what follows."""
     text = text.strip()[-300:]
     match = _CLAUSE.match(text)
-    return text[match.end() :] if match else text
+    return (text[: match.end()], text[match.end() :]) if match else ("", text)
 
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?:([ap])\.?m\.?)?", re.IGNORECASE)
 
 
 def clock(text: str) -> tuple[int, str] | None:
-    """Minutes after noon or midnight, and "a", "p" or "" as the text says; None for no time."""
+    """Minutes after midnight of a time, and "am", "pm" or "" as it says; None for anything else."""
     match = _CLOCK.fullmatch(squeezed(_TEXT.sub(r"\1", text)))
     if match is None or int(match[1]) > 23 or int(match[2]) > 59:
         return None
-    half = (match[3] or "").lower() or ("p" if int(match[1]) > 12 else "")
-    return int(match[1]) % 12 * 60 + int(match[2]), half
+    half = f"{match[3].lower()}m" if match[3] else ""
+    hour = int(match[1]) % 12 + 12 * (half == "pm") if half else int(match[1])
+    return hour * 60 + int(match[2]), half
+
+
+def same_time(a: tuple[int, str], b: tuple[int, str]) -> bool:
+    """Whether two times are the same; 3:30 fits 3:30 pm, and 15:30 does, but not 3:30."""
+    if a[0] == b[0]:
+        return True
+    plain = [minutes for minutes, half in (a, b) if not half]
+    return len(plain) == 1 and plain[0] < 13 * 60 and a[0] % (12 * 60) == b[0] % (12 * 60)
 
 
 def is_date(text: str) -> bool:
