@@ -33,7 +33,7 @@ LEARNERS = {
     reduction.__name__: CPGD(reduction=reduction, advantage_function=clip_filter(cap=3.0))
     for reduction in (prompt_mean, sequence_mean, token_mean)
 }
-LEARNERS["whitened over all ranks"] = ReinforcePlusPlus(beta=None)
+LEARNERS["whitened over all ranks"] = ReinforcePlusPlus(beta=None, reduction=sequence_mean)
 
 
 def whole_rollout(chat, num_images) -> Responses:
