@@ -1,6 +1,8 @@
 """Training with DeepSpeed: GPUs, any number of ranks, state and weights shared out by ZeRO."""
 
+import atexit
 import os
+import time
 import warnings
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -213,6 +215,10 @@ def _join_ranks(deepspeed: Any, cuda: bool) -> None:
     if "RANK" in os.environ:
         # Ranks wait while the first one evaluates, which takes as long as its longest responses.
         deepspeed.init_distributed(timeout=timedelta(days=1))
+        if not cuda:
+            # A thread of gloo that lets go of the last collective's tensors only while Python
+            # is being shut down aborts the process, whose work is done by then.
+            atexit.register(time.sleep, 0.5)
     else:
         os.environ.setdefault("LOCAL_RANK", "0")  # DeepSpeed insists on it
         backend = "nccl" if cuda else "gloo"
