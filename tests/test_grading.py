@@ -1,104 +1,105 @@
 import json
-import logging
+import random
 import time
+from collections import Counter
+from dataclasses import FrozenInstanceError
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from verdicts import boxed
 
-from reasonenv.grading import Grade, grade, quick, turned_down
+from reasonenv.grading import Grade, choose, evaluate, grade, quick, settle, turned_down
 from reasonenv.workers import Grader
 
 
-@pytest.fixture(autouse=True)
-def _quiet(caplog):
-    caplog.set_level(logging.ERROR, logger="math_verify")
-
-
-def boxed(answer: str) -> str:
-    return f"<think>It is known.</think><answer>\\boxed{{{answer}}}</answer>"
-
-
 @pytest.mark.parametrize(
-    ("answer", "reference"),
+    ("answer", "reference", "verdict"),
     [
-        ("12", "12"),
-        ("12.0", "12"),
-        ("+12", "12"),
-        ("-0.5", r"-\frac{1}{2}"),
-        ("1,234", "1234"),
-        ("12 500", "12500"),
-        ("1/3", "0.333333"),
-        ("2 1/2", "2.5"),
-        (r"2\frac{1}{2}", "2.5"),
-        (r"3\times 10^{8}", "300000000"),
-        ("28%", r"28\%"),
-        (r"\frac34", "0.75"),
-        (r"2\sqrt{2}", r"\sqrt{8}"),
-        ("(15, 0)", "(15,0)"),
-        ("x=5", "5"),
-        (r"\sin(2x)", r"2\sin(x)\cos(x)"),
-        ("Yes", "yes"),
-        (r"50^\circ", "50"),
-        ("$$10$$", "10"),
+        ("12", "12", True),
+        ("12", "13", False),
+        (r"\frac34", "0.75", True),
+        ("x=5", "5", True),
+        ("(15, 0)", "(15,0)", True),
+        (r"\sin(2x)", r"2\sin(x)\cos(x)", True),
+        ("Yes", "yes", True),
+        ("1/0", "0", False),
     ],
 )
-def test_equal_answers_are_correct(answer, reference):
-    assert grade(boxed(answer), reference) == Grade(True, answer, "ok")
+def test_a_grade_tells_verdict_answer_and_status(answer, reference, verdict):
+    assert grade(boxed(answer), reference) == Grade(verdict, answer, "ok")
 
 
-@pytest.mark.parametrize(
-    ("answer", "reference"),
-    [
-        ("12", "13"),
-        ("-12", "12"),
-        ("21/2", "2 1/2"),
-        ("0.3", "1/3"),
-        (r"1.6\times10^{-19}", r"3.2\times10^{-19}"),
-        ("0.0000004", "0.0000001"),
-        (r"\sqrt{7}", r"\sqrt{8}"),
-        ("dog", "god"),
-        ("1/0", "0"),
-        ("B", "12"),
-    ],
-)
-def test_different_answers_are_wrong(answer, reference):
-    assert grade(boxed(answer), reference).correct is False
+def test_a_grade_never_changes():
+    with pytest.raises(FrozenInstanceError):
+        grade("1", "1").correct = False  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.parametrize(
-    "answer", ["C", "(C)", "c", "C.", r"\text{C}", "**C**", "C. 12 cm", "option C", "(C) 12 cm"]
-)
-def test_a_choice_is_read_however_it_is_written(answer):
-    options = ("10 cm", "11 cm", "12 cm", "13 cm")
-    assert grade(f"<answer>{answer}</answer>", "C").correct
-    assert grade(f"<answer>{answer}</answer>", "C", options).correct
-    assert not grade(f"<answer>{answer}</answer>", "D", options).correct
+@pytest.mark.parametrize("response", ["", "  ", "<think>4</think><answer></answer>", "<think>4"])
+def test_no_answer_has_a_status_of_its_own(response):
+    assert grade(response, "4") == Grade(False, None, "no_answer")
 
 
-@pytest.mark.parametrize("answer", ["A or B or C or D", "A, B, C, D", "A, B", "ABCD", "BC"])
-def test_whoever_chooses_everything_is_wrong(answer):
-    assert not grade(f"<answer>{answer}</answer>", "A", ("1", "2", "3", "4")).correct
-    assert not grade(f"<answer>{answer}</answer>", "A").correct
-
-
-def test_a_lower_case_reference_is_a_quantity_and_no_choice():
-    assert not grade("<answer>H</answer>", "h").correct
-
-
-def test_the_text_of_the_right_option_counts():
-    options = (r"\frac{1}{2}", "2", "4")
-    assert grade(boxed("0.5"), "A", options).correct
-    assert not grade(boxed("2"), "A", options).correct
+@pytest.mark.parametrize("answer", ["9^{9^{9^{9}}}", "10000000!", "{" * 500 + "x"])
+def test_what_is_too_large_is_not_judged_but_told(answer):
+    assert grade(f"<answer>{answer}</answer>", "4") == Grade(False, answer, "unparseable")
 
 
 def test_an_answer_within_the_reasoning_does_not_count():
     response = r"<think>\boxed{4}</think><answer>\boxed{5}</answer>"
     assert not grade(response, "4").correct
+    assert grade(response, "5").correct
 
 
-def test_no_answer_has_a_status_of_its_own():
-    assert grade("<think>hm</think><answer></answer>", "4") == Grade(False, None, "no_answer")
+@pytest.mark.parametrize(
+    "response",
+    [
+        "<answer>7 or 8</answer>",
+        "<answer>7, 8</answer>",
+        r"\boxed{7} or \boxed{8}",
+        r"\boxed{7}, \boxed{8}",
+        "The answer is 7, or 8, or 9.",
+        "The answer is either 7 or 8.",
+        r"\boxed{1, 2, 3, 4, 5, 6, 7, 8, 9}",
+        r"\boxed{\pm 8}",
+        r"\boxed{7 \le x \le 9}",
+        r"\boxed{8} <answer>7</answer>",
+        r"<answer>8</answer> <answer>7</answer>",
+        r"\boxed{8}. Wait, no: \boxed{7}",
+        r"\boxed{8 \approx 7}",
+        r"\boxed{8 = 7}",
+        r"\boxed{7 \text{ or } 8}",
+        r"\boxed{x = 7 = 8}",
+        r"\boxed{[8, 8]}",
+        "The answer is not 8.",
+        "The answer is less than 8.",
+    ],
+)
+def test_whoever_lists_candidates_or_takes_none_is_wrong(response):
+    assert not grade(response, "8").correct
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        r"\boxed{\frac{2}{3}}",
+        r"$\frac{2}{3}$",
+        r"First we add. The answer is $\boxed{\frac{2}{3}}$.",
+        r"The answer is \frac{2}{3}.",
+        r" \frac{2}{3} ",
+    ],
+)
+def test_a_reference_says_its_answer_however_it_is_given(reference):
+    assert grade(boxed("2/3"), reference).correct
+    assert not grade(boxed("3/2"), reference).correct
+
+
+def test_a_choice_is_settled_and_its_text_is_asked_for():
+    assert choose("B", "B", ()) == (True, "B")
+    assert choose("A", "B", ())[0] is False
+    assert choose("12", "B", ("11", "12")) == (None, "12")
+    assert choose("12", "12", ("11", "12")) == (None, "12")
+    assert settle("12.0", "B", ("11", "12")) == ((True, "ok"), "12")
 
 
 HOSTILE = [
@@ -136,9 +137,18 @@ def test_hostile_answers_are_turned_down_at_once(answer):
     assert time.process_time() - start < 1
 
 
+@pytest.mark.parametrize("answer", HOSTILE, ids=lambda text: ascii(text[:20]))
+def test_what_is_hostile_is_never_evaluated(answer):
+    assert turned_down(answer) or settle(answer, "3")[0] is not None
+    assert turned_down(answer) is False or evaluate(answer, "3") == (False, "unparseable")
+
+
 def test_a_response_never_reaches_eval_as_code(tmp_path):
     trap = tmp_path / "trap"
-    grade(boxed(f"__import__('pathlib').Path('{trap}').touch()"), "3")
+    code = f"__import__('pathlib').Path('{trap}').touch()"
+    for response in (boxed(code), code, f"${code}$", f"<answer>{code}</answer>"):
+        assert not grade(response, "3").correct
+    evaluate(code, "3")
     assert not trap.exists()
 
 
@@ -155,20 +165,75 @@ def test_plain_numbers_compare_as_numbers(a, b):
     assert same == (a == b)
 
 
-@given(st.text())
-def test_no_text_makes_the_quick_path_fail(text):
-    assert quick(text, text) is True
-    quick(text, "3")
+# --- labelled cases and references
+
+FLOORS = {"peer": 0.98, "handmade": 1.0, "probe": 0.95, "attack": 1.0}
 
 
-def test_agreement_with_the_labelled_cases_is_no_less_than_it_was(shared, record_property):
-    lines = (shared / "verifier" / "cases_open.jsonl").read_text().splitlines()
-    cases = [case for case in map(json.loads, lines) if not case["disputed"]]
+@pytest.fixture(scope="module")
+def grader():
+    with Grader(num_workers=2, timeout=1) as grader:
+        yield grader
+
+
+def labelled(shared) -> list[dict]:
+    """The undisputed cases, each once."""
+    names = ("cases_open.jsonl", "handmade_open.jsonl")
+    texts = [(shared / "verifier" / name).read_text(encoding="utf-8") for name in names]
+    lines = [line for text in texts for line in text.splitlines()]
+    cases = {case["id"]: case for case in map(json.loads, lines)}
+    return [case for case in cases.values() if not case["disputed"]]
+
+
+def test_verdicts_are_those_of_people(shared, grader, record_property):
+    cases = labelled(shared)
     responses = [case["tagged"] or case["response"] for case in cases]
-    with Grader(timeout=3) as grader:
-        grades = grader.grade(responses, [case["gold"] for case in cases])
-    right = [g.correct == bool(case["expected"]) for g, case in zip(grades, cases, strict=True)]
-    agreement = sum(right) / len(right)
+    grades = grader.grade(responses, [case["gold"] for case in cases])
+    wrong: list[str] = []
+    total, missed = Counter[str](), Counter[str]()
+    false_positives = 0
+    for case, given_grade in zip(cases, grades, strict=True):
+        suite = case["source"] if case["source"] in FLOORS else "peer"
+        total[suite] += 1
+        if given_grade.correct != bool(case["expected"]):
+            missed[suite] += 1
+            false_positives += given_grade.correct
+            wrong.append(f"{suite} {case['id']}: {given_grade} for {case['gold']!r}")
+    agreement = {suite: 1 - missed[suite] / total[suite] for suite in FLOORS}
     record_property("agreement", agreement)
-    print(f"agreement with {len(cases)} undisputed cases: {agreement:.3f}")
-    assert agreement >= 0.90
+    story = "\n".join([f"{agreement}, {false_positives} false positives", *wrong])
+    assert total["peer"] > 300, story
+    assert all(agreement[suite] >= floor for suite, floor in FLOORS.items()), story
+    assert false_positives <= 1, story
+
+
+# Cut out of a longer text: no box can hold it, and what a box of it holds is 36.
+BROKEN = {"36}"}
+
+
+@pytest.fixture(scope="module")
+def references(shared) -> dict[str, list[str]]:
+    text = (shared / "verifier" / "gold_answers.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def test_every_reference_is_correct_against_itself(references, grader):
+    golds = [gold for suite in references.values() for gold in suite if gold not in BROKEN]
+    grades = grader.grade(list(map(boxed, golds)), golds)
+    wrong = [(gold, grade) for gold, grade in zip(golds, grades, strict=True) if not grade.correct]
+    assert not wrong, "\n".join(f"{gold!r}: {grade}" for gold, grade in wrong)
+    assert len(golds) > 7000
+
+
+def test_another_reference_is_wrong(references, grader):
+    rng = random.Random(0)
+    pairs: list[tuple[str, str]] = []
+    for suite in references.values():
+        shuffled = rng.sample(suite, len(suite))
+        pairs += [(a, b) for a, b in zip(shuffled, suite, strict=True) if a != b]
+    # Half of them: one in fifty needs a worker and takes as long as hundreds of others.
+    pairs = rng.sample(pairs, 4000)
+    grades = grader.grade([boxed(answer) for answer, _ in pairs], [gold for _, gold in pairs])
+    paid = [pair for pair, grade in zip(pairs, grades, strict=True) if grade.correct]
+    assert len(paid) <= 0.002 * len(pairs), "\n".join(map(str, paid))
+    print(f"{len(paid)} of {len(pairs)} accepted: {paid}")
