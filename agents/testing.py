@@ -3,7 +3,7 @@
 from agents.learner import Learner
 
 
-def check_learner(learner: Learner, max_examples: int = 40) -> None:
+def check_learner(learner: Learner, max_examples: int = 30) -> None:
     """Fails with an AssertionError that says what a learner does wrong, and on which numbers.
 
         check_learner(MyLearner(clip_high=0.3))

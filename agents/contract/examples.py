@@ -15,8 +15,8 @@ from torch import Tensor
 from agents.rollout import Group, Mask, PerToken
 
 REWARDS = (0.0, 1.0, 0.5, 2.0, -1.0)
-EQUAL_REWARDS = (0.0, 1.0, 0.1, 0.7, -0.3)
-"""Of whole groups; the mean of three times 0.1 is another number than 0.1."""
+EQUAL_REWARDS = (0.0, 1.0, 0.9, 1.7)
+"""Of whole groups; in float32 the mean of three times 0.9 is another number than 0.9."""
 RATIO_STEP = 0.17
 """Log-ratios are multiples of it: no usual clip bound is one."""
 FAR = (-51.0, -1.0)
@@ -84,22 +84,23 @@ class Example:
 class Rollout:
     """Arguments of `update`, on the table of a `BanditEngine` in float64."""
 
-    logits: Tensor
-    ref_logits: Tensor
-    tokens: Tensor
-    lengths: tuple[int, ...]
     reward: Group
+    tokens: Tensor
+    lengths: Tensor
+    logits: Tensor
+    ref_logits: Tensor | None
     num_minibatches: int
     epochs: int
 
     def __str__(self) -> str:
         """The tensors, a line for each; a dot stands beyond a response's length."""
-        mask = torch.arange(self.tokens.shape[1]) < torch.tensor(self.lengths)[:, None]
+        mask = torch.arange(self.tokens.shape[1]) < self.lengths[:, None]
         lines = {
+            "group_size": self.reward.shape[1],
             "reward": numbers(self.reward),
             "tokens": numbers(self.tokens, mask),
             "logits": numbers(self.logits),
-            "ref_logits": numbers(self.ref_logits),
+            "ref_logits": None if self.ref_logits is None else numbers(self.ref_logits),
             "minibatches": self.num_minibatches,
             "epochs": self.epochs,
         }
@@ -145,58 +146,69 @@ class Draw:
         return torch.tensor(values, dtype=torch.float64).reshape(*shape)
 
 
-def examples(draw: Draw, reference: bool, shortest: int = 0) -> Example:
-    """Up to three groups of two or three responses of up to three tokens, off-policy.
+def examples(draw: Draw, reference: bool) -> Example:
+    """Up to three groups of two or three responses of one to three tokens, off-policy.
+
+    In each group the rewards differ. All shapes draw the same numbers and take the last of them:
+    hypothesis makes the first ones zero, and then finds that a smaller shape fails too.
 
     Args:
         draw: Where numbers come from.
         reference: Whether there are log-probabilities of a reference policy.
-        shortest: Least number of tokens of a response.
     """
     prompts, group_size, width = (draw(st.integers(low, 3)) for low in (1, 2, 1))
-    shape = prompts * group_size, width
-    old = -4 - draw.grid(shape, 0, 4) / 2
-    ref = old + RATIO_STEP * draw.grid(shape, -7, 7) if reference else None
-    lengths = draw.grid(shape[:1], min(shortest, width), width)
+
+    def tokens(low: int, high: int) -> Tensor:
+        whole = draw.grid((3, 3, 3), low, high)
+        return whole[-prompts:, -group_size:, -width:].reshape(-1, width)
+
+    reward = draw.choice((3, 3), REWARDS)[-prompts:, -group_size:].clone()
+    reward[:, 1] += reward[:, 0] == reward[:, 1]
+    lengths = draw.grid((3, 3), 0, 2)[-prompts:, -group_size:].reshape(-1, 1)
+    old = -4 - tokens(0, 4) / 2
     draw.shown = Example(
-        reward=draw.choice((prompts, group_size), REWARDS),
-        mask=torch.arange(width) < lengths[:, None],
-        log_prob=old + RATIO_STEP * draw.grid(shape, -15, 15),
+        reward=reward,
+        mask=torch.arange(width) <= lengths,
+        log_prob=old + RATIO_STEP * tokens(-15, 15),
         old_log_prob=old,
-        ref_log_prob=ref,
+        ref_log_prob=old + RATIO_STEP * tokens(-7, 7) if reference else None,
     )
     return draw.shown
 
 
 def equal_groups(draw: Draw, reference: bool) -> Example:
     """An example in whose first groups, one at least, all rewards are equal."""
-    example = examples(draw, reference, shortest=1)
+    example = examples(draw, reference)
     count = draw(st.integers(1, len(example.reward)))
     reward = example.reward.clone()
-    reward[:count] = draw.choice((count, 1), EQUAL_REWARDS)
+    reward[:count] = draw.choice((3, 1), EQUAL_REWARDS)[:count]
     draw.shown = replace(example, reward=reward)
     return draw.shown
 
 
 def far_apart(draw: Draw, reference: bool) -> Example:
     """An example with a token in each response whose log-ratios are 50, 0 or -50."""
-    example = examples(draw, reference, shortest=1)
+    example = examples(draw, reference)
     first = torch.zeros_like(example.mask)
     first[:, 0] = True
-    draw.shown = example.each(lambda x: draw.choice((len(x), 1), FAR).where(first, -1.0))
+
+    def far(values: Tensor) -> Tensor:
+        return draw.choice((9, 1), FAR)[-len(values) :].where(first, -1.0)
+
+    draw.shown = example.each(far)
     return draw.shown
 
 
-def rollouts(draw: Draw) -> Rollout:
-    """Two or four groups of two or three responses of up to three tokens, with four arms."""
-    prompts, group_size, width = 2 * draw(st.integers(1, 2)), draw(st.integers(2, 3)), 3
-    logits = (prompts, width, 4)
+def rollouts(draw: Draw, reference: bool) -> Rollout:
+    """Two or four groups of two or three responses of up to two tokens, with three arms."""
+    prompts, group_size = 2 * draw(st.integers(1, 2)), draw(st.integers(2, 3))
+    rows = prompts * group_size
     draw.shown = Rollout(
-        logits=draw.grid(logits, -2, 2) / 2,
-        ref_logits=draw.grid(logits, -2, 2) / 2,
-        tokens=draw.grid((prompts * group_size, width), 0, 3).long(),
-        lengths=tuple(draw(st.integers(0, width)) for _ in range(prompts * group_size)),
-        reward=draw.choice((prompts, group_size), REWARDS),
+        reward=draw.choice((4, 3), REWARDS)[-prompts:, -group_size:],
+        tokens=draw.grid((4, 3, 2), 0, 2)[-prompts:, -group_size:].reshape(rows, 2).long(),
+        lengths=draw.grid((4, 3), 0, 2)[-prompts:, -group_size:].flatten().long(),
+        logits=draw.grid((4, 2, 3), -2, 2)[-prompts:] / 2,
+        ref_logits=draw.grid((4, 2, 3), -2, 2)[-prompts:] / 2 if reference else None,
         num_minibatches=draw(st.sampled_from([1, prompts // 2])),
         epochs=draw(st.integers(1, 2)),
     )

@@ -8,6 +8,7 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import permutations
 
 import torch
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from agents.contract.examples import (
     Draw,
+    Example,
     equal_groups,
     examples,
     far_apart,
@@ -65,29 +67,38 @@ def ignores_the_side_of_padding(learner: Learner, draw: Draw) -> None:
 
 
 def survives_responses_without_tokens(learner: Learner, draw: Draw) -> None:
-    """They do nothing: neither one of them nor a whole batch."""
+    """They do nothing, whatever stands in them: neither one of them nor a whole batch."""
     example = examples(draw, learner.uses_reference)
-    for empty in (torch.arange(len(example.mask)) == 0, torch.ones(len(example.mask)) > 0):
-        mask = example.mask & ~empty[:, None]
-        outcome(learner, replace(example, mask=mask))
+    for count in (1, len(example.mask)):
+        mask = example.mask.clone()
+        mask[:count] = False
+        empty = replace(example, mask=mask)
+        other = outcome(learner, empty.each(lambda x: x.where(empty.mask, math.nan)))  # noqa: B023
+        outcome(learner, empty).expect(other, f"with NaN in {count} responses without tokens")
 
 
 def ignores_the_order_within_groups(learner: Learner, draw: Draw) -> None:
     """Responses of a group are equals."""
     example = examples(draw, learner.uses_reference)
-    order = draw(st.permutations(range(example.group_size)))
-    rows = torch.arange(len(example.mask)).view(-1, example.group_size)[:, order].flatten()
-    found = outcome(learner, example).moved(lambda x: x[rows])
-    found.expect(outcome(learner, example.rows(rows)), f"in the order {order} of each group")
+    rows = torch.arange(len(example.mask)).view(-1, example.group_size)
+    for order in permutations(range(example.group_size)):
+        how = f"in the order {order} of each group"
+        _expect_the_same(learner, example, rows[:, order].flatten(), how)
 
 
 def ignores_the_order_of_groups(learner: Learner, draw: Draw) -> None:
     """Groups are equals."""
     example = examples(draw, learner.uses_reference)
-    order = draw(st.permutations(range(len(example.reward))))
-    rows = torch.arange(len(example.mask)).view(-1, example.group_size)[order].flatten()
+    rows = torch.arange(len(example.mask)).view(-1, example.group_size)
+    for order in permutations(range(len(rows))):
+        how = f"in the order {order} of groups"
+        _expect_the_same(learner, example, rows[list(order)].flatten(), how)
+
+
+def _expect_the_same(learner: Learner, example: Example, rows: Tensor, how: str) -> None:
+    """Of the same responses in another order."""
     found = outcome(learner, example).moved(lambda x: x[rows])
-    found.expect(outcome(learner, example.rows(rows)), f"in the order {order} of groups")
+    found.expect(outcome(learner, example.rows(rows)), how)
 
 
 def finds_no_signal_in_equal_rewards(learner: Learner, draw: Draw) -> None:
@@ -104,7 +115,7 @@ def finds_no_signal_in_equal_rewards(learner: Learner, draw: Draw) -> None:
 
 def finds_no_signal_in_no_advantage(learner: Learner, draw: Draw) -> None:
     """On-policy, the gradient at an advantage of 0 is that of next to no advantage."""
-    example = examples(draw, learner.uses_reference, shortest=1)
+    example = examples(draw, learner.uses_reference)
     example = replace(example, log_prob=example.old_log_prob)
     found = outcome(with_advantage_times(learner, 0.0), example)
     for factor in (TINY, -TINY):

@@ -1,6 +1,7 @@
 """The search for numbers on which an algorithm breaks a property."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, errors, given, settings
@@ -37,16 +38,23 @@ def hold(learner: Learner, title: str, check: Property, max_examples: int) -> No
         # Not within an `except`: hypothesis tells failures apart by what they came from.
         if found:
             told = str(found) if isinstance(found, Broken) else f"{type(found).__name__}: {found}"
-            raise AssertionError(f"{title}: {told}\n  {learner}\n{draw.shown}")
+            raise AssertionError(f"{title}: {told}\n  {spelled(learner)}\n{draw.shown}")
 
     causes: list[Exception | None] = []
     try:
         run()
     except errors.Flaky as error:
-        raise AssertionError(f"{title}: equal numbers gave others\n  {learner}") from error
+        raise AssertionError(f"{title}: equal numbers gave others\n  {spelled(learner)}") from error
     except AssertionError as error:
         # Another one, without the notes of hypothesis: its message says it all.
         raise AssertionError(str(error)) from causes[0]
+
+
+def spelled(learner: Learner) -> str:
+    """A learner and its fields, functions by their names."""
+    values = ((field.name, getattr(learner, field.name)) for field in fields(learner))
+    words = (f"{name}={getattr(value, '__name__', repr(value))}" for name, value in values)
+    return f"{type(learner).__name__}({', '.join(words)})"
 
 
 def _look(learner: Learner, check: Property, draw: Draw) -> Exception | None:
