@@ -99,7 +99,8 @@ def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | 
         return named is not None and answer == named[1] or None, reference
     text = right_text(letters, options)
     given = chosen(answer)
-    if given is not None and not (text is not None and words(answer) == words(text)):
+    is_text_of_it = text is not None and asked(answer) is None and words(answer) == words(text)
+    if given is not None and not is_text_of_it:
         return given == letters, reference
     if text is not None:
         return None, text
