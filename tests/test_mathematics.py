@@ -2,14 +2,16 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from verdicts import PROPERTY
 
+from reasonenv.answers import final_answer
 from reasonenv.grading import grade, settle
 from reasonenv.mathematics.arithmetic import exact, same
 from reasonenv.mathematics.notation import canonical
 from reasonenv.mathematics.syntax import read
+from reasonenv.texts import squeezed
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,16 @@ def test_no_pair_of_texts_makes_grading_fail(left, right):
     assert isinstance(text, str)
     assert grade(left, right).status in ("ok", "no_answer", "unparseable")
     assert time.process_time() - start < 5
+
+
+@PROPERTY
+@given(SOUP)
+def test_every_answer_equals_itself(text):
+    answer = final_answer(f"<answer>{text}</answer>")
+    assume(answer is not None and squeezed(answer))  # a lone dollar or full stop says nothing
+    # A reference that argues, and boxes its answer, is only what it boxes.
+    assume("boxed" not in answer and "answer is" not in answer)
+    assert settle(answer, answer)[0] == (True, "ok")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@ EQUAL = {
         ("0,75", "0.75"),
         (r"0.\overline{27}", r"\frac{3}{11}"),
         (r"0.1\overline{6}", "1/6"),
+        (r"0.\dot{6}", "2/3"),
+        (r"\approx 0.25", "0.25"),
+        (r"x \approx 0.25", "0.25"),
     ],
     "decimal that gives six digits of an exact value": [
         ("0.142857", "1/7"),
