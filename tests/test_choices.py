@@ -59,6 +59,11 @@ def test_another_reference_asks_for_none(reference):
         ("C, it cannot be A or B", "C"),
         ("not A but C", "C"),
         ("Ｃ", "C"),
+        ("[C]", "C"),
+        ('"C"', "C"),
+        ("故选：C", "C"),
+        ("正确答案是C", "C"),
+        ("The correct answer is (C) 12", "C"),
         ("A triangle, so C", "C"),
         ("A, C", "AC"),
         ("A and C", "AC"),
@@ -150,6 +155,12 @@ def test_a_lower_case_reference_is_a_quantity_and_no_choice():
 def test_a_reference_may_name_its_option():
     assert grade(boxed("B"), "B. a rhombus").correct
     assert not grade(boxed("C"), "B. a rhombus").correct
+    assert grade(boxed("B"), "(B) rhombus").correct
+
+
+@pytest.mark.parametrize("reference", ["A triangle", "I think", "A"])
+def test_an_article_names_no_option(reference):
+    assert grade(boxed("A"), reference).correct == (reference == "A")
 
 
 def test_right_text_is_that_of_one_option_that_there_is():

@@ -45,6 +45,38 @@ def test_what_is_too_large_is_not_judged_but_told(answer):
     assert grade(f"<answer>{answer}</answer>", "4") == Grade(False, answer, "unparseable")
 
 
+@pytest.mark.parametrize(
+    "response",
+    [
+        r"Adding gives 12. The final answer is $\boxed{12}$.",
+        "Therefore, the area is 12.",
+        "Hence $x=12$.",
+        "The answer is:\n$$12$$",
+        "The answer is 12 because 3 * 4 = 12.",
+        "#### 12",
+        "<answer>12</answer>",
+        "<answer>\n\\[\n12\n\\]\n</answer>",
+        "<answer>The area is $12$</answer>",
+        "<answer>Area = 12 cm²</answer>",
+        "<answer>**12**</answer>",
+        "<answer>*12*</answer>",
+        "<answer>`12`</answer>",
+        "<answer>Final Answer: 12</answer>",
+        "<answer>x = 3 + 9 = 12</answer>",
+        r"<answer>$\boxed{12}$ cm</answer>",
+        r"<answer>\boxed{12\text{ cm}}</answer>",
+        r"<answer>\boxed{\text{The answer is }12}</answer>",
+        r"<answer>\boxed{$12$}</answer>",
+        "<answer>答案是12</answer>",
+        "<answer>长度是12厘米</answer>",
+    ],
+)
+def test_an_answer_is_correct_in_whatever_words_it_comes(response):
+    assert grade(response, "12").correct
+    assert not grade(response, "21").correct
+    assert not grade(response.replace("12", "13"), "12").correct
+
+
 def test_an_answer_within_the_reasoning_does_not_count():
     response = r"<think>\boxed{4}</think><answer>\boxed{5}</answer>"
     assert not grade(response, "4").correct
