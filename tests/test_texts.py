@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from verdicts import accepted, correct, rows
 
-from reasonenv.texts import clock, is_date, is_prose, is_text, last_clause, squeezed, words
+from reasonenv.texts import (
+    clock,
+    is_date,
+    is_prose,
+    is_text,
+    last_clause,
+    same_time,
+    squeezed,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +96,9 @@ def test_a_formula_is_no_prose(text):
     ],
 )
 def test_the_last_clause_is_what_a_sentence_says(text, clause):
-    assert last_clause(text) == clause
+    head, said = last_clause(text)
+    assert said == clause
+    assert head + said == text
 
 
 @pytest.mark.parametrize(
@@ -95,11 +106,12 @@ def test_the_last_clause_is_what_a_sentence_says(text, clause):
     [
         ("8:05", (485, "")),
         ("08:05", (485, "")),
-        ("8:05 am", (485, "a")),
-        ("8:05 P.M.", (485, "p")),
-        ("20:05", (485, "p")),
-        ("12:05 am", (5, "a")),
-        (r"8:05\text{ p.m.}", (485, "p")),
+        ("8:05 am", (485, "am")),
+        ("8:05 P.M.", (1205, "pm")),
+        ("20:05", (1205, "")),
+        ("12:05 am", (5, "am")),
+        ("12:05 pm", (725, "pm")),
+        (r"8:05\text{ p.m.}", (1205, "pm")),
         ("8：05", (485, "")),
         ("25:05", None),
         ("8:65", None),
@@ -110,6 +122,27 @@ def test_the_last_clause_is_what_a_sentence_says(text, clause):
 )
 def test_a_clock_shows_minutes_and_half_of_the_day(text, time_of_day):
     assert clock(text) == time_of_day
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("8:05", "08:05", True),
+        ("8:05", "8:05 am", True),
+        ("8:05", "8:05 pm", True),
+        ("20:05", "8:05 pm", True),
+        ("12:30", "12:30 pm", True),
+        ("20:05", "8:05 am", False),
+        ("8:05 am", "8:05 pm", False),
+        ("8:05", "20:05", False),
+        ("8:05", "8:06", False),
+    ],
+)
+def test_a_missing_half_of_the_day_is_no_difference(left, right, same):
+    times = clock(left), clock(right)
+    assert same_time(*times) is same
+    assert same_time(*times[::-1]) is same
+    assert correct(left, right) is same
 
 
 def test_a_date_is_no_difference_and_no_quotient():
