@@ -1,25 +1,30 @@
 """One spelling for many: the same formula in Unicode, LaTeX and plain text becomes one text."""
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
+# What is longer is seldom asked for twice, and would weigh on the memory.
+_REMEMBERED = 256
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
 _CIRCLED = {chr(0x2460 + k): f"({k + 1})" for k in range(20)}
-_LETTERS = dict(
-    zip("αβγδεθλμπρσφωΔΩ", "alpha beta gamma delta epsilon theta lambda mu pi rho sigma phi omega"
-        " Delta Omega".split(), strict=True)
-)  # fmt: skip
+_LETTERS = {
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta",
+    "λ": "lambda", "μ": "mu", "π": "pi", "ρ": "rho", "σ": "sigma", "φ": "phi", "ω": "omega",
+    "Δ": "Delta", "Ω": "Omega",
+}  # fmt: skip
 _SYMBOLS = {
     "−": "-", "–": "-", "—": "-", "∞": r"\infty ", "√": r"\sqrt ", "∛": r"\sqrt[3] ",
     "×": r"\times ", "·": r"\cdot ", "∙": r"\cdot ", "⋅": r"\cdot ", "÷": r"\div ",
     "≤": r"\le ", "≥": r"\ge ", "⩽": r"\le ", "⩾": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
     "°": r"^{\circ}", "º": r"^{\circ}", "℃": r"^{\circ}C", "℉": r"^{\circ}F", "∪": r"\cup ",
-    "∩": r"\cap ", "∈": r"\in ", "∅": r"\emptyset ", "±": r"\pm ", "∠": r"\angle ", "△": r"\triangle ",
-    "½": r"\frac{1}{2}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}", "⅓": r"\frac{1}{3}",
-    "⅔": r"\frac{2}{3}", "′": "'", "’": "'", "‘": "'", "“": '"', "”": '"', "…": r"\ldots ",
-    "，": ",", "、": ",", "。": ".", "；": ";", "：": ":", "∶": ":", "（": "(", "）": ")", "【": "[",
-    "】": "]", "｛": "{", "｝": "}", "∣": "|", "⟨": "(", "⟩": ")", "\u00a0": " ", "\u200b": "",
-    "\u2009": " ", "\u202f": " ", "\u3000": " ", "\ufeff": "",
+    "∩": r"\cap ", "∈": r"\in ", "∅": r"\emptyset ", "±": r"\pm ", "∠": r"\angle ",
+    "△": r"\triangle ", "½": r"\frac{1}{2}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
+    "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "′": "'", "’": "'", "‘": "'", "“": '"', "”": '"',
+    "…": r"\ldots ", "，": ",", "、": ",", "。": ".", "；": ";", "：": ":", "∶": ":", "（": "(",
+    "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "∣": "|", "⟨": "(", "⟩": ")",
+    "\u00a0": " ", "\u200b": "", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\ufeff": "",
 }  # fmt: skip
 _FULL_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
 _TABLE = str.maketrans(
@@ -31,31 +36,78 @@ _TABLE = str.maketrans(
 )
 _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 
+
+class _Rewrite(NamedTuple):
+    """A pattern and what replaces it; no text without the needle holds the pattern."""
+
+    needle: str
+    pattern: re.Pattern[str]
+    replacement: str
+
+
+def _rewrite(needle: str, pattern: str, replacement: str) -> _Rewrite:
+    return _Rewrite(needle, re.compile(pattern), replacement)
+
+
+_END = "(?![a-zA-Z])"  # of a command
+_FONTS = "mathrm|textrm|mathbf|mathit|textit|mbox|textbf|textnormal|mathsf"
 _REWRITES = [
-    (re.compile(r"(?<!\\)\\\\(?=(?:d?frac|sqrt|left|right|text|pi|times|cdot|circ|boxed)(?![a-zA-Z]))"), r"\\"),
-    (re.compile(r"\\[dtc]frac(?![a-zA-Z])"), r"\\frac"),
-    (re.compile(r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|nolimits|rm|bf|it"
-                r"|mathopen|mathclose)(?![a-zA-Z])\.?"), ""),
-    (re.compile(r"\{,\}\s*|,\s*\\!\s*"), "{,}"),
-    (re.compile(r"(?<!\\)\\[,:;>! ~]|~|\\q?quad|\\(?:enspace|thinspace|phantom\{[^{}]*\})"), " "),
-    (re.compile(r"\^\s*\{?\s*\\(?:circ|degree)(?![a-zA-Z])\s*\}?|\*?\\degree(?![a-zA-Z])"), r"^{\\circ}"),
-    (re.compile(r"\\textcircled\s*\{(\d+)\}"), r"(\1)"),
-    (re.compile(r"\\(?:mathrm|textrm|operatorname|mathbf|boldsymbol|bm|mathit|textit|text|mbox|textbf"
-                r"|textnormal|mathsf)\s*\{\s*([a-zA-Z])\s*\}"), r"\1"),
-    (re.compile(r"\\(?:mathrm|textrm|mathbf|textbf|mathit|textit|mbox|textnormal|mathsf|hbox|textsf"
-                r"|operatorname\*?)\s*\{"), r"\\text{"),
-    (re.compile(r"\\text\{([^{}a-zA-Z\u0080-\uffff]*|[^{}]*[_^\\][^{}]*)\}"), r"\1"),
-    (re.compile(r"\\(?:geq|geqslant|eqslantgtr)(?![a-zA-Z])|>="), r"\\ge "),
-    (re.compile(r"\\(?:leq|leqslant|eqslantless)(?![a-zA-Z])|<="), r"\\le "),
-    (re.compile(r"\\neq(?![a-zA-Z])|!=|=/="), r"\\ne "),
-    (re.compile(r"\\lt(?![a-zA-Z])"), "<"),
-    (re.compile(r"\\gt(?![a-zA-Z])"), ">"),
-    (re.compile(r"\\(?:varnothing|O)(?![a-zA-Z])|\\\{\s*\\\}"), r"\\emptyset "),
-    (re.compile(r"\\(?:mid|vert|lvert|rvert|Vert)(?![a-zA-Z])"), "|"),
-    (re.compile(r"\\%|\bpct\b|\bper\s?cent(?:age)?\b"), "%"),
-    (re.compile(r"\*\*(?!\s*[\d({\\-])|__"), ""),
-    (re.compile(r"(?<=[\w)}\]])\s*\*\*\s*(?=[\d({\\-])"), "^"),
-]  # fmt: skip
+    # Backslashes that were escaped once too often.
+    _rewrite(
+        "\\\\",
+        rf"(?<!\\)\\\\(?=(?:d?frac|sqrt|left|right|text|pi|times|cdot|circ|boxed){_END})",
+        r"\\",
+    ),
+    # Fractions, and what only changes the size of things.
+    _rewrite("frac", rf"\\[dtc]frac{_END}", r"\\frac"),
+    _rewrite(
+        "\\",
+        r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|nolimits|rm|bf|it|mathopen"
+        rf"|mathclose){_END}\.?",
+        "",
+    ),
+    # Spaces, and the commas between groups of digits.
+    _rewrite(",", r"\{,\}\s*|,\s*\\!\s*", "{,}"),
+    _rewrite(
+        "",
+        r"(?<!\\)\\[,:;>! ~]|~|\\q?quad|\\(?:enspace|thinspace|phantom\{[^{}]*\})",
+        " ",
+    ),
+    # Degrees.
+    _rewrite(
+        "\\",
+        rf"\^\s*\{{?\s*\\(?:circ|degree){_END}\s*\}}?|\*?\\degree{_END}",
+        r"^{\\circ}",
+    ),
+    # Fonts: one letter is a symbol, several are a word, and anything else is a formula.
+    _rewrite("\\textcircled", r"\\textcircled\s*\{(\d+)\}", r"(\1)"),
+    _rewrite(
+        "\\",
+        rf"\\(?:{_FONTS}|operatorname|boldsymbol|bm|text)\s*\{{\s*([a-zA-Z])\s*\}}",
+        r"\1",
+    ),
+    _rewrite("\\", rf"\\(?:{_FONTS}|hbox|textsf|operatorname\*?)\s*\{{", r"\\text{"),
+    _rewrite(
+        "\\text",
+        r"\\text\{([^{}a-zA-Z\u0080-\uffff]*|[^{}]*[_^\\][^{}]*)\}",
+        r"\1",
+    ),
+    # Relations, sets and bars.
+    _rewrite("", rf"\\(?:geq|geqslant|eqslantgtr){_END}|>=", r"\\ge "),
+    _rewrite("", rf"\\(?:leq|leqslant|eqslantless){_END}|<=", r"\\le "),
+    _rewrite("", rf"\\neq{_END}|!=|=/=", r"\\ne "),
+    _rewrite("\\lt", rf"\\lt{_END}", "<"),
+    _rewrite("\\gt", rf"\\gt{_END}", ">"),
+    _rewrite("\\", rf"\\(?:varnothing|O){_END}|\\\{{\s*\\\}}", r"\\emptyset "),
+    _rewrite("\\", rf"\\(?:mid|vert|lvert|rvert|Vert){_END}", "|"),
+    # Percent signs, and asterisks: bold ones, underlined blanks, and powers.
+    _rewrite("", r"\\%|\bpct\b|\bper\s?cent(?:age)?\b", "%"),
+    _rewrite("", r"\*\*(?!\s*[\d({\\-])|__", ""),
+    _rewrite("**", r"(?<=[\w)}\]])\s*\*\*\s*(?=[\d({\\-])", "^"),
+]
+# Only what holds one of these is rewritten at all.
+_REWRITTEN = re.compile(r"\\|\{,\}|~|[<>!]=|=/=|\*\*|__|\bpct\b|\bper\s?cent")
+_DOLLAR = re.compile(r"(?<!\\)\$")
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 
 
@@ -65,32 +117,51 @@ def canonical(text: str) -> str:
     Equal texts become equal; different ones stay different in everything that carries meaning:
     letters, digits, case, order, and where words begin.
     """
-    text = text.translate(_TABLE)
-    text = _RAISED.sub(lambda run: "^{" + "".join(_SUPERSCRIPTS[c] for c in run[0]) + "}", text)
+    return (_canonical if len(text) > _REMEMBERED else _remembered)(text)
+
+
+def _canonical(text: str) -> str:
+    if not text.isascii():
+        text = _RAISED.sub(_lowered, text.translate(_TABLE))
     text = undelimited(text)
-    if not text.isalnum():
-        for pattern, replacement in _REWRITES:
-            text = pattern.sub(replacement, text)
-    return _DOLLAR.sub("", text).strip() if len(_DOLLAR.findall(text)) % 2 == 0 else text.strip()
+    if _REWRITTEN.search(text):
+        for needle, pattern, replacement in _REWRITES:
+            if needle in text:
+                text = pattern.sub(replacement, text)
+    if "$" in text and len(_DOLLAR.findall(text)) % 2 == 0:
+        text = _DOLLAR.sub("", text)
+    return text.strip()
 
 
-_DOLLAR = re.compile(r"(?<!\\)\$")
+_remembered = lru_cache(maxsize=8192)(_canonical)
+
+
+def _lowered(run: re.Match[str]) -> str:
+    """Raised digits and signs as an exponent."""
+    return "^{" + "".join(_SUPERSCRIPTS[character] for character in run[0]) + "}"
 
 
 def undelimited(text: str) -> str:
     """The text without the dollars or brackets of a formula around all of it, and its full stop."""
     text = text.strip()
     while True:
-        text = text.removesuffix(".").rstrip() if not text.endswith("..") else text
-        for opening, closing in _DELIMITERS:
-            inner = text[len(opening) : len(text) - len(closing)]
-            if (
-                len(text) >= len(opening) + len(closing)
-                and text.startswith(opening)
-                and text.endswith(closing)
-                and opening not in inner
-            ):
-                text = inner.strip()
-                break
-        else:
-            return text.strip()
+        if text.endswith(".") and not text.endswith(".."):
+            text = text[:-1].rstrip()
+        inner = _inner(text) if text.startswith(("$", "\\")) else None
+        if inner is None:
+            return text
+        text = inner.strip()
+
+
+def _inner(text: str) -> str | None:
+    """What stands between the delimiters of a formula; None where it is not all of the text."""
+    for opening, closing in _DELIMITERS:
+        inner = text[len(opening) : len(text) - len(closing)]
+        if (
+            len(text) >= len(opening) + len(closing)
+            and text.startswith(opening)
+            and text.endswith(closing)
+            and opening not in inner
+        ):
+            return inner
+    return None

@@ -1,13 +1,22 @@
 """Sets of real numbers: intervals, inequalities and their unions, in one form."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from reasonenv.mathematics.arithmetic import approximate, parts, same
-from reasonenv.mathematics.syntax import Node, negative, num, product
+from reasonenv.mathematics.arithmetic import approximate, same
+from reasonenv.mathematics.trees import (
+    Node,
+    inverse,
+    is_known,
+    negative,
+    num,
+    product,
+)
+from reasonenv.mathematics.verdicts import Verdict, every
 
-INFINITY = Node("const", ("infty",))
-_FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+FLIPPED: Mapping[str, str] = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+"""Comparisons, read from right to left."""
+_COMPOUNDS = frozenset(["relation", "list", "set", "tuple", "union"])
 
 
 class Interval(NamedTuple):
@@ -20,9 +29,11 @@ class Interval(NamedTuple):
 
 
 Region = list[Interval]
+Described = tuple[Region, str | None]
+"""A set, and the name of the variable whose values it holds."""
 
 
-def region(node: Node) -> tuple[Region, str | None] | None:
+def region(node: Node) -> Described | None:
     """The set that a tree describes, and the variable that it speaks of; None for no such set."""
     if node.op == "tuple" and len(node.args[1]) == 2:
         return _interval(*node.args)
@@ -30,61 +41,54 @@ def region(node: Node) -> tuple[Region, str | None] | None:
         return _relation(*node.args)
     if node.op in ("union", "list"):
         return _union(node.args)
-    if node.op == "set" and node.args and all(_is_constant(item) for item in node.args):
+    if node.op == "set" and node.args and all(_is_bound(item) for item in node.args):
         return [Interval(item, True, item, True) for item in node.args], None
-    if node.op == "builder":
-        return region(node.args[1])
-    return None
+    return region(node.args[1]) if node.op == "builder" else None
 
 
-def same_region(a: Region, b: Region) -> bool | None:
+def same_region(a: Region, b: Region) -> Verdict:
     """Whether two sets of intervals are the same, in any order."""
     if len(a) != len(b):
         return False
-    left, right = sorted(a, key=_key), sorted(b, key=_key)
-    verdicts = [_same_interval(x, y) for x, y in zip(left, right, strict=True)]
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
+    pairs = zip(sorted(a, key=_key), sorted(b, key=_key), strict=True)
+    return every(_same_interval(x, y) for x, y in pairs)
 
 
 def is_inequality(node: Node) -> bool:
     """Whether a tree is a chain of comparisons, none of them an equation."""
-    return node.op == "relation" and all(op in _FLIPPED for op in node.args[0])
+    return node.op == "relation" and all(op in FLIPPED for op in node.args[0])
 
 
-def _interval(brackets: str, items: Sequence[Node]) -> tuple[Region, str | None] | None:
+def _interval(brackets: str, items: Sequence[Node]) -> Described:
     low, high = (_end(item) for item in items)
     return [Interval(low, brackets[0] == "[", high, brackets[1] == "]")], None
 
 
 def _end(node: Node) -> Node | None:
-    return None if any(part == INFINITY for part in parts(node)) else node
+    """An end of an interval: None where it is infinite, of either sign."""
+    return None if "infty" in node.kinds else node
 
 
-def _relation(ops: Sequence[str], sides: Sequence[Node]) -> tuple[Region, str | None] | None:
+def _relation(ops: Sequence[str], sides: Sequence[Node]) -> Described | None:
     if len(ops) == 1 and ops[0] == "in":
         inner = region(sides[1])
         return (inner[0], _subject(sides[0])) if inner else None
-    if any(op not in _FLIPPED for op in ops):
+    if any(op not in FLIPPED for op in ops):
         return None
     if len(ops) == 1:
         return _comparison(ops[0], *sides)
-    if len(ops) == 2:
-        return _between(ops, sides)
-    return None
+    return _between(ops, sides) if len(ops) == 2 else None
 
 
-def _comparison(op: str, left: Node, right: Node) -> tuple[Region, str | None] | None:
-    if _is_constant(left):
-        op, left, right = _FLIPPED[op], right, left
-    if not _is_constant(right):
+def _comparison(op: str, left: Node, right: Node) -> Described | None:
+    """2 x + 1 < 5 as x < 2."""
+    if _is_bound(left):
+        op, left, right = FLIPPED[op], right, left
+    solution = _solved(left, right) if _is_bound(right) else None
+    if solution is None:
         return None
-    solved = _solved(left, right)
-    if solved is None:
-        return None
-    subject, bound, falling = solved
-    op = _FLIPPED[op] if falling else op
+    subject, bound, is_falling = solution
+    op = FLIPPED[op] if is_falling else op
     closed = op in ("<=", ">=")
     below = Interval(None, False, bound, closed)
     above = Interval(bound, closed, None, False)
@@ -93,19 +97,20 @@ def _comparison(op: str, left: Node, right: Node) -> tuple[Region, str | None] |
     return [below if op in ("<", "<=") else above], subject
 
 
-def _between(ops: Sequence[str], sides: Sequence[Node]) -> tuple[Region, str | None] | None:
+def _between(ops: Sequence[str], sides: Sequence[Node]) -> Described | None:
+    """1 < x < 2, in either direction."""
     low, middle, high = sides
     if ops[0] in (">", ">="):
-        ops, low, high = [_FLIPPED[ops[1]], _FLIPPED[ops[0]]], high, low
+        ops, low, high = [FLIPPED[op] for op in reversed(ops)], high, low
     subject = _subject(middle)
-    if any(op not in ("<", "<=") for op in ops) or subject is None:
-        return None
-    if not (_is_constant(low) and _is_constant(high)):
+    is_rising = all(op in ("<", "<=") for op in ops)
+    if not is_rising or subject is None or not (_is_bound(low) and _is_bound(high)):
         return None
     return [Interval(_end(low), ops[0] == "<=", _end(high), ops[1] == "<=")], subject
 
 
-def _union(items: Sequence[Node]) -> tuple[Region, str | None] | None:
+def _union(items: Sequence[Node]) -> Described | None:
+    """The union of sets that speak of one variable, or of none."""
     total: Region = []
     subjects: set[str] = set()
     for item in items:
@@ -122,33 +127,27 @@ def _solved(left: Node, bound: Node) -> tuple[str, Node, bool] | None:
     subject = _subject(left)
     if subject is not None:
         return subject, bound, False
-    slope, offset, name = _line(left)
-    if name is None or not slope:
+    line = _line(left)
+    value = approximate(line[0]) if line else None
+    if line is None or value is None:
         return None
-    shifted = Node("add", (bound, negative(offset)))
-    solution = product([shifted, Node("pow", (num(1) if slope is None else slope, num(-1)))])
-    value = approximate(slope)
-    return None if value is None else (name, solution, value < 0)
+    slope, offset, name = line
+    return name, product([Node("add", (bound, negative(offset))), inverse(slope)]), value < 0
 
 
-def _line(node: Node) -> tuple[Node | None, Node, str | None]:
-    """a, b and x of a x + b."""
+def _line(node: Node) -> tuple[Node, Node, str] | None:
+    """a, b and x of a x + b; None for what is no line."""
     terms = node.args if node.op == "add" else (node,)
-    offset: list[Node] = []
-    slope: Node | None = None
-    name: str | None = None
-    for term in terms:
-        if _is_constant(term):
-            offset.append(term)
-            continue
-        factors = term.args if term.op == "mul" else (term,)
-        names = [factor for factor in factors if not _is_constant(factor)]
-        if name is not None or len(names) != 1 or names[0].op != "sym":
-            return None, num(0), None
-        name = names[0].args[0]
-        slope = product([*(f for f in factors if _is_constant(f)), num(1)])
-    total = Node("add", tuple(offset)) if offset else num(0)
-    return slope, total, name
+    offset = tuple(term for term in terms if _is_bound(term))
+    rising = [term for term in terms if not _is_bound(term)]
+    if len(rising) != 1:
+        return None
+    factors = rising[0].args if rising[0].op == "mul" else (rising[0],)
+    names = [factor for factor in factors if not _is_bound(factor)]
+    if len(names) != 1 or names[0].op != "sym":
+        return None
+    slope = product([*(factor for factor in factors if _is_bound(factor)), num(1)])
+    return slope, Node("add", offset) if offset else num(0), names[0].args[0]
 
 
 def _subject(node: Node) -> str | None:
@@ -158,10 +157,9 @@ def _subject(node: Node) -> str | None:
     return f"{node.args[0]}()" if node.op == "call" else None
 
 
-def _is_constant(node: Node) -> bool:
-    return node.op not in ("relation", "list", "set", "tuple", "union") and not any(
-        part.op in ("sym", "call", "opaque") for part in parts(node)
-    )
+def _is_bound(node: Node) -> bool:
+    """Whether a tree can bound a set: a constant, with its unit or infinite."""
+    return node.op not in _COMPOUNDS and is_known(node)
 
 
 def _key(interval: Interval) -> tuple[float, float]:
@@ -170,15 +168,11 @@ def _key(interval: Interval) -> tuple[float, float]:
     return (float("-inf") if low is None else low, float("inf") if high is None else high)
 
 
-def _same_interval(a: Interval, b: Interval) -> bool | None:
+def _same_interval(a: Interval, b: Interval) -> Verdict:
     if (a.low_closed, a.high_closed) != (b.low_closed, b.high_closed):
         return False
-    verdicts = list(_same_ends(a, b))
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
+    return every(_same_end(x, y) for x, y in ((a.low, b.low), (a.high, b.high)))
 
 
-def _same_ends(a: Interval, b: Interval) -> Iterator[bool | None]:
-    for x, y in ((a.low, b.low), (a.high, b.high)):
-        yield (x is y) if x is None or y is None else same(x, y)
+def _same_end(a: Node | None, b: Node | None) -> Verdict:
+    return a is b if a is None or b is None else same(a, b)

@@ -1,4 +1,4 @@
-"""Tokens of a formula."""
+"""The tokens of a formula."""
 
 import re
 from collections.abc import Iterator
@@ -7,13 +7,14 @@ from typing import NamedTuple
 from reasonenv.mathematics.units import AMBIGUOUS, UNITS
 
 FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp sqrt abs".split()
+    """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp sqrt
+    abs""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
 )
 CONNECTORS = frozenset(["and", "or", "AND", "OR", "且", "或", "和", "与", "及"])
 GREEK = frozenset(
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi pi rho"
-    " sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
-    " hbar ell partial nabla infty".split()
+    """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi
+    pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi
+    Omega hbar ell partial nabla infty""".split()  # noqa: SIM905 - as above
 )
 
 _TOKEN = re.compile(
@@ -27,18 +28,23 @@ _TOKEN = re.compile(
     |(?P<other>\S)
     )""",
     re.VERBOSE | re.DOTALL,
-)  # fmt: skip
+)
 _VOWEL = re.compile("[aeiouy]")
+_DEPTH = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 class Token(NamedTuple):
-    """A piece of a formula."""
+    """A piece of a formula.
+
+    Args:
+        kind: number, name, word, function, command, begin, end, sign, or connector.
+        text: Without the backslash of a command.
+        spaced: Whether white space stands before it.
+    """
 
     kind: str
-    """number, name, word, function, command, begin, end, sign, or connector."""
     text: str
     spaced: bool
-    """Whether white space stands before it."""
 
 
 def tokens(text: str, units: bool, limit: int) -> list[Token] | None:
@@ -56,33 +62,37 @@ def tokens(text: str, units: bool, limit: int) -> list[Token] | None:
         match = _TOKEN.match(text, position)
         if match is None or len(found) > limit:
             return None
-        spaced = match[0][0].isspace()
-        found.extend(_classified(match, units, spaced))
+        found.extend(_classified(match, units))
         position = match.end()
     return found if len(found) <= limit else None
 
 
-def _classified(match: re.Match[str], units: bool, spaced: bool) -> Iterator[Token]:
-    kind, value = match.lastgroup or "", match[match.lastgroup or 0]
+def _classified(match: re.Match[str], units: bool) -> Iterator[Token]:
+    kind = match.lastgroup or ""
+    value, spaced = match[kind], match[0][0].isspace()
     if kind == "number":
         yield Token("number", value.replace("{,}", ""), spaced)
     elif kind == "text":
-        value = value.strip()
-        yield Token("connector" if value in CONNECTORS else "word", value, True)
+        yield _worded(value.strip(), True)
     elif kind == "environment":
         yield Token("begin" if "\\begin" in match[0] else "end", value.rstrip("*"), spaced)
     elif kind == "command":
-        name = value[1:]
-        if name in FUNCTIONS:
-            yield Token("function", name, spaced)
-        else:
-            yield Token("name" if name in GREEK else "command", name, spaced)
+        yield _command(value[1:], spaced)
     elif kind == "word":
         yield from _letters(value, units, spaced)
     elif kind == "other":
-        yield Token("connector" if value in CONNECTORS else "word", value, spaced)
+        yield _worded(value, spaced)
     else:
         yield Token("sign", value, spaced)
+
+
+def _worded(text: str, spaced: bool) -> Token:
+    return Token("connector" if text in CONNECTORS else "word", text, spaced)
+
+
+def _command(name: str, spaced: bool) -> Token:
+    kind = "function" if name in FUNCTIONS else "name" if name in GREEK else "command"
+    return Token(kind, name, spaced)
 
 
 def _letters(run: str, units: bool, spaced: bool) -> Iterator[Token]:
@@ -103,3 +113,42 @@ def _letters(run: str, units: bool, spaced: bool) -> Iterator[Token]:
 def _is_word(run: str) -> bool:
     """Whether letters read as a word rather than as a product: long, and with a vowel."""
     return len(run) > 3 and _VOWEL.search(run[1:].lower()) is not None and not run.isupper()
+
+
+def with_groups(found: list[Token]) -> list[Token]:
+    """The tokens with 1 , 234 joined, outside of brackets; and 0 , 5 where it is all there is."""
+    if not any(token.text == "," for token in found):
+        return found
+    joined: list[Token] = []
+    depth = 0
+    for token in found:
+        depth += _DEPTH.get(token.text, 0)
+        joined.append(token)
+        if depth == 0 and token.kind == "number" and len(joined) > 2 and _is_group(*joined[-3:]):
+            whole, _, group = joined[-3:]
+            joined[-3:] = [Token("number", whole.text + group.text, whole.spaced)]
+    if len(joined) == 3 and _is_decimal_comma(*joined):
+        return [Token("number", f"0.{joined[2].text}", False)]
+    return joined
+
+
+def _is_group(whole: Token, comma: Token, group: Token) -> bool:
+    """Whether a number, a comma and a number are one: of three digits, nothing between them."""
+    return (
+        comma.text == ","
+        and not (comma.spaced or group.spaced)
+        and whole.kind == "number"
+        and whole.text.isdecimal()
+        and not whole.text.startswith("0")
+        and len(group.text.partition(".")[0]) == 3
+    )
+
+
+def _is_decimal_comma(zero: Token, comma: Token, digits: Token) -> bool:
+    return (
+        zero.text == "0"
+        and comma.text == ","
+        and digits.kind == "number"
+        and not digits.spaced
+        and "." not in digits.text
+    )

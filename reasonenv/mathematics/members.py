@@ -1,0 +1,130 @@
+"""What has members: lists and sets in any order, points and matrices in theirs."""
+
+from collections.abc import Sequence
+
+from reasonenv.mathematics.exact import TooLarge
+from reasonenv.mathematics.statements import named, without_name
+from reasonenv.mathematics.trees import Node
+from reasonenv.mathematics.verdicts import Match, Verdict, every
+
+MAX_PAIRS = 1024
+"""Pairs of members at most that are compared, when the order is free."""
+
+_LISTED = frozenset(["list", "set"])
+
+
+def same_collection(a: Node, r: Node, matches: Match) -> Verdict:
+    """Two lists or sets, in any order; or one of them, and what may be written without."""
+    if a.op in _LISTED and r.op in _LISTED:
+        return same_members(a.args, r.args, matches)
+    if "tuple" in (a.op, r.op):
+        return _same_coordinates(a, r, matches)
+    if "relation" in (a.op, r.op):
+        return _values_of_name(a, r, matches)
+    if a.op == "set" and len(a.args) == 1:
+        return matches(a.args[0], r)
+    if r.op == "set" and len(r.args) == 1:
+        return matches(a, r.args[0])
+    return False
+
+
+def same_members(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
+    """Whether each reference has an answer of its own, and none is left over.
+
+    Raises:
+        TooLarge: There are more than 32 of each, in another order.
+    """
+    answers, references = _unnamed(answers, references)
+    if len(answers) != len(references):
+        return False
+    left = list(answers)
+    pairs = 0
+    for reference in references:
+        verdicts: list[Verdict] = []
+        for answer in left:
+            verdicts.append(matches(answer, reference))
+            if verdicts[-1]:
+                break
+        pairs += len(verdicts) - 1
+        if True not in verdicts:
+            return None if None in verdicts else False
+        if pairs > MAX_PAIRS:
+            raise TooLarge
+        left.pop(len(verdicts) - 1)
+    return True
+
+
+def in_order(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
+    """Whether each answer is the reference in its place."""
+    if len(answers) != len(references):
+        return False
+    return every(matches(a, r) for a, r in zip(answers, references, strict=True))
+
+
+def same_tuple(a: Node, r: Node, matches: Match) -> Verdict:
+    """Points and intervals: brackets and order count."""
+    if a.op == r.op:
+        return a.args[0] == r.args[0] and in_order(a.args[1], r.args[1], matches)
+    if "matrix" in (a.op, r.op):
+        return in_order(_cells(a), _cells(r), matches)
+    return False
+
+
+def same_matrix(a: Node, r: Node, matches: Match) -> Verdict:
+    """Matrices, cell by cell; a row or a column may be written as a point."""
+    if a.op != r.op:
+        return same_tuple(a, r, matches) if "tuple" in (a.op, r.op) else False
+    if len(a.args) != len(r.args):
+        return False
+    return every(in_order(x, y, matches) for x, y in zip(a.args, r.args, strict=True))
+
+
+def _cells(node: Node) -> Sequence[Node]:
+    """The coordinates of a point, or of a matrix that is one row or one column."""
+    if node.op == "tuple":
+        return node.args[1]
+    rows = node.args
+    return rows[0] if len(rows) == 1 else tuple(row[0] for row in rows if len(row) == 1)
+
+
+def _same_coordinates(a: Node, r: Node, matches: Match) -> Verdict:
+    """(1, 2) against x = 1, y = 2: only names say that a list has an order."""
+    point, listed = (a, r) if a.op == "tuple" else (r, a)
+    if point.args[0] != "()" or not all(named(item) for item in listed.args):
+        return False
+    values = [without_name(item) for item in listed.args]
+    if point is r:
+        return in_order(values, r.args[1], matches)
+    return in_order(a.args[1], values, matches)
+
+
+def _values_of_name(a: Node, r: Node, matches: Match) -> Verdict:
+    """The values of x = {1, 2} against 1, 2."""
+    equation = named(a if a.op == "relation" else r)
+    if equation is None or equation[1].op not in _LISTED:
+        return False
+    return matches(equation[1], r) if a.op == "relation" else matches(a, equation[1])
+
+
+def _unnamed(
+    answers: Sequence[Node], references: Sequence[Node]
+) -> tuple[Sequence[Node], Sequence[Node]]:
+    """Members without the names that only one side has, or that are all the same.
+
+    Where one side has several names and the other none, the order tells which value is whose: then
+    each side is one point.
+    """
+    names = [
+        {equation[0] for equation in map(named, side) if equation} for side in (answers, references)
+    ]
+    most = max(map(len, names))
+    if most == 0 or (all(names) and (len(names[0] | names[1]) > 1)):
+        return answers, references
+    values = [[without_name(item) for item in side] for side in (answers, references)]
+    if most > 1:
+        return [_point(values[0])], [_point(values[1])]
+    return values[0], values[1]
+
+
+def _point(values: Sequence[Node]) -> Node:
+    return Node("tuple", ("()", tuple(values)))

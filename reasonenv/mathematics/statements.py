@@ -1,0 +1,136 @@
+"""What an answer says, once it is read: without steps on the way, approximations and ±."""
+
+from collections.abc import Sequence
+
+from reasonenv.mathematics.rounding import same_value
+from reasonenv.mathematics.trees import (
+    FALSE,
+    MINUS_ONE,
+    Node,
+    is_constant,
+    mapped,
+    negative,
+    parts,
+)
+
+_NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
+
+
+def stated(node: Node) -> Node | None:
+    """The tree without approximations, chains of equal numbers and ±; None when it is false."""
+    if "pm" in node.kinds:
+        node = Node("list", (_signed(node, True), _signed(node, False)))
+    if node.op == "list":
+        return Node("list", tuple(_flat(node.args)))
+    if node.op == "tuple" and len(node.args[1]) == 1:
+        return stated(node.args[1][0])
+    if node.op == "relation" and "~" in node.args[0]:
+        return _unapproximated(node)
+    if node.op == "relation" and set(node.args[0]) == {"="}:
+        return _equation(node.args[1])
+    return node
+
+
+def named(node: Node) -> tuple[str, Node] | None:
+    """The name and the value of an equation that says what something is; None for any other."""
+    if node.op != "relation" or set(node.args[0]) != {"="}:
+        return None
+    left, right = node.args[1]
+    if is_constant(left) or (right.op == "sym" and not _is_name(left)):
+        left, right = right, left
+    if not _is_name(left) or right.op == "sym" or contains(right, left):
+        return None
+    return _name(left), right
+
+
+def without_name(node: Node) -> Node:
+    """The value of x = 1, and anything else as it is."""
+    equation = named(node)
+    return equation[1] if equation else node
+
+
+def contains(node: Node, symbol: Node) -> bool:
+    """Whether a symbol, and no other tree, is somewhere in a tree."""
+    return symbol.op == "sym" and symbol in parts(node)
+
+
+def _flat(items: Sequence[Node]) -> list[Node]:
+    """Items in one list, those of x = 1, 2 and of x = ±1 among them."""
+    flat: list[Node] = []
+    for item in items:
+        inner = stated(item) or FALSE
+        if inner.op == "list" and item.op != "list":
+            flat += inner.args
+        else:
+            flat.append(inner)
+    return flat
+
+
+def _signed(node: Node, upper: bool) -> Node:
+    """The tree with the upper or the lower sign of each ±."""
+    if node.op != "pm":
+        return mapped(node, lambda part: _signed(part, upper))
+    term = _signed(node.args[0], upper)
+    return term if node.args[1] == upper else negative(term)
+
+
+def _unapproximated(node: Node) -> Node | None:
+    """What stands before ≈: an exact value, since 7 ≈ 8 says nothing."""
+    ops, sides = node.args
+    cut = ops.index("~")
+    if _is_plain_number(sides[cut]):
+        return None
+    kept = sides[: cut + 1]
+    return kept[0] if len(kept) == 1 else stated(Node("relation", (ops[:cut], kept)))
+
+
+def _is_plain_number(node: Node) -> bool:
+    return node.op == "num" or (node.op == "mul" and all(_is_plain_number(n) for n in node.args))
+
+
+def _equation(sides: Sequence[Node]) -> Node | None:
+    """1 + 1 = 2 says 2, x = 1 + 1 = 2 says x = 2, 1 + 1 = 3 says nothing."""
+    constants = [side for side in sides if is_constant(side)]
+    if not all(_agree(constants[0], other) for other in constants[1:]):
+        return None
+    if len(constants) == len(sides):
+        return constants[-1]
+    if len(sides) > 2:
+        name = next(side for side in sides if not is_constant(side))
+        sides = (name, constants[-1] if constants else sides[-1])
+    return Node("relation", (("=",), tuple(sides)))
+
+
+def _agree(a: Node, b: Node) -> bool:
+    return same_value(a, b) is not False or same_value(b, a) is not False
+
+
+def _is_name(node: Node) -> bool:
+    """A symbol, a function's value, AB, a ratio of such: what a value can be given to."""
+    if node.op in ("sym", "call"):
+        return True
+    if node.op == "mul":
+        return all(_is_capital(n) or _is_inverse_name(n) or _is_product_name(n) for n in node.args)
+    if node.op == "ratio":
+        return all(_is_name(part) for part in node.args)
+    if node.op == "fn":
+        return node.args[0] in _NAMING_FUNCTIONS and _is_name(node.args[1][0])
+    return False
+
+
+def _is_capital(node: Node) -> bool:
+    return node.op == "sym" and node.args[0][:1].isupper()
+
+
+def _is_inverse_name(node: Node) -> bool:
+    return node.op == "pow" and node.args[1] == MINUS_ONE and _is_name(node.args[0])
+
+
+def _is_product_name(node: Node) -> bool:
+    return node.op == "mul" and _is_name(node)
+
+
+def _name(node: Node) -> str:
+    if node.op == "sym":
+        return node.args[0]
+    return f"{node.args[0]}()" if node.op == "call" else repr(node)

@@ -1,0 +1,132 @@
+"""The tree of an answer: what the grammar builds and the comparison takes apart.
+
+Operations of expressions are num, sym, const, add, mul, pow, fn, deg, pm, call and opaque; of whole
+answers list, tuple, set, union, relation, builder, matrix, ratio, quantity and compound. A false
+statement, such as 1 + 1 = 3, is false.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+EXPRESSIONS = frozenset(
+    ["num", "sym", "const", "add", "mul", "pow", "fn", "deg", "call", "opaque"]
+)  # fmt: skip
+"""The operations that have a number for a value."""
+UNKNOWN = frozenset(["sym", "call", "opaque"])
+"""Those whose value is not known."""
+
+
+class Node:
+    """An operation and its arguments. Never changed; equal trees are equal and hash alike.
+
+    Args:
+        op: The operation.
+        args: Trees, tuples of trees, and for some operations a name, a number or a unit.
+    """
+
+    __slots__ = ("_hash", "_kinds", "args", "op")
+
+    def __init__(self, op: str, args: tuple[Any, ...]) -> None:
+        self.op, self.args = op, args
+        self._hash: int | None = None
+        self._kinds: frozenset[str] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Node):
+            return NotImplemented
+        return self.op == other.op and hash(self) == hash(other) and self.args == other.args
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.op, self.args))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Node({self.op!r}, {self.args!r})"
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The operations in it, with the names of functions and constants."""
+        if self._kinds is None:
+            own = [self.op, self.args[0]] if self.op in ("fn", "const") else [self.op]
+            self._kinds = frozenset(own).union(*(child.kinds for child in children(self)))
+        return self._kinds
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The trees right below one, in order."""
+    return _trees(node.args)
+
+
+def _trees(args: Sequence[Any]) -> Iterator[Node]:
+    for arg in args:
+        if isinstance(arg, Node):
+            yield arg
+        elif isinstance(arg, tuple):
+            yield from _trees(arg)
+
+
+def parts(node: Node) -> Iterator[Node]:
+    """A tree and everything in it."""
+    yield node
+    for child in children(node):
+        yield from parts(child)
+
+
+def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The tree with every tree right below it changed."""
+    return Node(node.op, _mapped(node.args, change))
+
+
+def _mapped(args: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[Any, ...]:
+    return tuple(
+        change(arg)
+        if isinstance(arg, Node)
+        else _mapped(arg, change)
+        if isinstance(arg, tuple)
+        else arg
+        for arg in args
+    )
+
+
+def is_known(node: Node) -> bool:
+    """Whether no symbol and no unknown function is in a tree."""
+    return node.kinds.isdisjoint(UNKNOWN)
+
+
+def is_constant(node: Node) -> bool:
+    """Whether a tree is an expression without symbols: it has one value, if any."""
+    return node.op in EXPRESSIONS and is_known(node)
+
+
+def num(value: int | Fraction, places: int = 0) -> Node:
+    """A number, written with `places` decimals."""
+    return Node("num", (Fraction(value), places))
+
+
+MINUS_ONE = num(-1)
+PI = Node("const", ("pi",))
+INFINITY = Node("const", ("infty",))
+FALSE = Node("false", ())
+
+
+def product(factors: Sequence[Node]) -> Node:
+    """Their product; one factor is itself."""
+    return factors[0] if len(factors) == 1 else Node("mul", tuple(factors))
+
+
+def inverse(node: Node) -> Node:
+    """1 / node."""
+    return Node("pow", (node, MINUS_ONE))
+
+
+def negative(node: Node) -> Node:
+    """-node, a number where it is one."""
+    if node.op == "num":
+        return Node("num", (-node.args[0], node.args[1]))
+    if node.op == "quantity":
+        return Node("quantity", (negative(node.args[0]), *node.args[1:]))
+    return Node("mul", (MINUS_ONE, node))
