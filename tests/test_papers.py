@@ -1,0 +1,78 @@
+"""The index of papers: every name in it exists, and nothing public is missing."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import agents
+from agents.learner import Learner
+
+TESTS = Path(__file__).parent
+TEXT = (TESTS.parent / "docs/papers.md").read_text()
+ROWS = [line for line in TEXT.splitlines() if line.startswith("| ") and "`" in line]
+FUNCTIONS = sorted({name for row in ROWS for name in re.findall(r"`(\w+\.\w+)`", row)})
+PROOFS = sorted({name for row in ROWS for name in re.findall(r"`(\w+::\w+)`", row)})
+MATHEMATICS = ("advantages", "credits", "divergences", "levels", "losses", "reductions")
+
+
+@cache
+def functions_of(file):
+    tree = ast.parse((TESTS / f"{file}.py").read_text())
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def public(module):
+    """Functions and classes of a module."""
+    return {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (inspect.isfunction(value) or inspect.isclass(value))
+        and value.__module__ == module.__name__
+    }
+
+
+def learners():
+    """The module and name of each learner of the package."""
+    for found in pkgutil.iter_modules(agents.__path__):
+        module = importlib.import_module(f"agents.{found.name}")
+        for name in public(module):
+            value = getattr(module, name)
+            if inspect.isclass(value) and issubclass(value, Learner) and value is not Learner:
+                yield f"{found.name}.{name}"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_of_the_index_exists(name):
+    module, function = name.split(".")
+    assert function in public(importlib.import_module(f"agents.{module}"))
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_a_proof_of_the_index_exists(name):
+    file, test = name.split("::")
+    assert test in functions_of(file)
+
+
+def test_each_row_has_an_equation_a_function_and_a_proof():
+    for row in ROWS:
+        equation, functions, proofs = row.strip("|").split("|")
+        assert equation.strip()
+        assert re.fullmatch(r" `\w+\.\w+`(, `\w+\.\w+`)* ", functions)
+        assert re.fullmatch(r" `\w+::\w+`(, `\w+::\w+`)* ", proofs)
+
+
+@pytest.mark.parametrize("module", MATHEMATICS)
+def test_no_public_function_of_the_mathematics_is_missing(module):
+    names = public(importlib.import_module(f"agents.{module}"))
+    assert {f"{module}.{name}" for name in names} <= set(FUNCTIONS)
+
+
+def test_no_learner_is_missing():
+    assert set(learners()) <= set(FUNCTIONS)
