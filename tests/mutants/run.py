@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = Path(__file__).with_name("mutants.json")
 TIMEOUT = 300.0
 """Seconds; tests that hang have noticed something."""
+NEAREST = 2
+"""Tests at the head of a file's list that are run before the others."""
 
 
 def mutated(source: str, before: str, after: str) -> str:
@@ -81,7 +83,9 @@ def survivors(files: dict[str, dict], num_workers: int) -> list[str]:
         target, began = folder / file, time.perf_counter()
         source = target.read_text()
         target.write_text(mutated(source, before, after))
-        survived = passes(folder, files[file]["tests"])
+        tests = files[file]["tests"]
+        # The nearest tests first: collecting the others takes longer than running these.
+        survived = passes(folder, tests[:NEAREST]) and passes(folder, tests[NEAREST:])
         target.write_text(source)
         folders.put(folder)
         verdict = "SURVIVED" if survived else "killed"
