@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from verdicts import boxed
 
+from reasonenv.grading import settle
 from reasonenv.workers import Grader
 
 FLOORS = {"peer": 0.98, "handmade": 1.0, "probe": 0.95, "attack": 1.0}
@@ -65,6 +66,27 @@ def test_every_reference_is_correct_against_itself(references, grader):
     wrong = [(gold, grade) for gold, grade in zip(golds, grades, strict=True) if not grade.correct]
     assert not wrong, "\n".join(f"{gold!r}: {grade}" for gold, grade in wrong)
     assert len(golds) > 7000
+
+
+def with_another_digit(text: str, rng: random.Random) -> str | None:
+    """The text with one of its digits changed; None where there is none."""
+    places = [place for place, sign in enumerate(text) if sign in "0123456789"]
+    if not places:
+        return None
+    place = rng.choice(places)
+    digit = (int(text[place]) + rng.randint(1, 9)) % 10
+    return f"{text[:place]}{digit}{text[place + 1 :]}"
+
+
+def test_a_reference_with_another_digit_is_wrong(references):
+    rng = random.Random(0)
+    golds = [gold for suite in references.values() for gold in suite]
+    changed = [(with_another_digit(gold, rng), gold) for gold in golds]
+    pairs = [(answer, gold) for answer, gold in changed if answer is not None]
+    paid = [pair for pair in pairs if (settle(*pair)[0] or (False,))[0]]
+    # A few are equal all the same, such as 16^0 and 10^0.
+    assert len(paid) <= 0.002 * len(pairs), "\n".join(map(str, paid))
+    assert len(pairs) > 6000
 
 
 def test_another_reference_is_wrong(references, grader):

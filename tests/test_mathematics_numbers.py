@@ -137,6 +137,11 @@ DIFFERENT = {
         ("0.1", "1/9"),
         ("0.00012", "0.00013"),
         ("0.125", r"0.1\overline{25}"),
+        (r"x \approx 1.9098", r"x \approx 1.3098"),
+        (r"x \approx 0.07, x \approx 1.71", r"x \approx 0.02, x \approx 1.71"),
+        (r"\frac{40}{3} \approx 13.43", r"\frac{40}{3} \approx 13.33"),
+        (r"7 \approx 8", "7"),
+        (r"7 \approx 8", "8"),
     ],
     "decimal that is too coarse for an exact value": [
         ("0.14286", "1/7"),
