@@ -16,7 +16,8 @@ import re
 from collections.abc import Sequence
 
 _PHRASE = re.compile(
-    r"(?:\banswers?\s++(?:is|are)\b|\banswer\s*+(?:\*\*)?+\s*+[:=：]|答案[是为：:])(?:\*\*)?+[ \t:：]*+",
+    r"(?:\banswers?\s++(?:is|are)\b|\banswer\s*+(?:\*\*)?+\s*+[:=：]|答案[是为：:])"
+    r"(?:\*\*)?+[ \t:：]*+",
     re.IGNORECASE,
 )
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
@@ -116,23 +117,21 @@ _NUMBER = re.compile(
     r"(?:\s?(?:%|°|percent|pct|degrees?))?"
 )
 _HEDGE = re.compile(
-    r"\b(?:not|cannot|never|neither|nor|none|no|but|except|although|unless|whether|if|wrong|incorrect|false"
-    r"|less|more|least|most|greater|fewer|smaller|larger|than|between|near|nearly|almost|under|over"
-    r"|above|below|half|third|quarter|twice|double|triple|times|root|square of|squared|cube of|cubed"
-    r"|factorial|minus|negative|opposite|inverse|reciprocal|reference|say|said|maybe|perhaps|either"
-    r"|all|every|up to|hardly|scarcely|doubt|question|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?|halves"
-    r"|thirds|quarters)\b|n't\b|不|非",
+    r"\b(?:not|cannot|never|neither|nor|none|no|but|except|although|unless|whether|if|wrong"
+    r"|incorrect|false|less|more|least|most|greater|fewer|smaller|larger|than|between|near|nearly"
+    r"|almost|under|over|above|below|half|third|quarter|twice|double|triple|times|root|square of"
+    r"|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal|reference|say"
+    r"|said|maybe|perhaps|either|all|every|up to|hardly|scarcely|doubt|question|[a-z]+(?:fth"
+    r"|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不|非"
     re.IGNORECASE,
 )
-_AFTER = re.compile(
-    r"\bor\b|\band\b|otherwise", re.IGNORECASE
-)
+_AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
 # What may stand right before an answer: a word that says what something is, or nothing.
 _SAYS = re.compile(
-    r"(?:^|[:=：]|[是为有得即共]|\b(?:is|are|be|was|equals?|that|therefore|thus|hence|so|then|finally|answer"
-    r"|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?|takes?|took|needs?|costs?|earns?|makes?"
-    r"|measures?|weighs?|contains?|totals?|requires?|est|ist|es"
-    r"|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly))?[\s*$(\[]*$",
+    r"(?:^|[:=：]|[是为有得即共]|\b(?:is|are|be|was|equals?|that|therefore|thus|hence|so|then|finally"
+    r"|answer|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?"
+    r"|takes?|took|needs?|costs?|earns?|makes?|measures?|weighs?|contains?|totals?|requires?|est|ist"
+    r"|es|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly))?[\s*$(\[]*$",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n\s*\n")
@@ -176,7 +175,9 @@ def _last_enumeration(prose: str, matches: Sequence[re.Match[str]]) -> str | Non
     after = _SENTENCE.split(prose[matches[-1].end() :], maxsplit=1)[0]
     if prose[matches[-1].end() :].lstrip()[:1] in ("?", "？"):
         return None
-    between = _SENTENCE.split(prose[matches[first - 1].end() if first else 0 : matches[first].start()])
+    between = _SENTENCE.split(
+        prose[matches[first - 1].end() if first else 0 : matches[first].start()]
+    )
     if is_hedged(between[-1]) or is_hedged(after) or _AFTER.search(after):
         return None
     if not _SAYS.search(before) and not matches[first][0].startswith("**"):

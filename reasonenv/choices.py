@@ -15,16 +15,20 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 _LONE = re.compile(r"(?<![\w\\'+*/^=<>-])\(?([A-J])\)?(?![\w'*/^_=<>+-])")
-_MARKED = re.compile(r"\(([A-J])\)|(?<![\w\\'])([A-J])[.:)]|(?:\b(?:or|and)\s|,\s?)\(?([A-J])(?=[\s,.)]|$)")
+_MARKED = re.compile(
+    r"\(([A-J])\)|(?<![\w\\'])([A-J])[.:)]|(?:\b(?:or|and)\s|,\s?)\(?([A-J])(?=[\s,.)]|$)"
+)
 _DENIED = re.compile(
-    r"(?:\b(?:not|non|never|neither|nor|except|(?:any|every|no)thing but|all but|cannot|exclude[sd]?"
-    r"|eliminate[sd]?|rule[sd]? out|rather than|instead of)\b|n't\b|不是|不选)"
+    r"(?:\b(?:not|non|never|neither|nor|except|(?:any|every|no)thing but|all but|cannot"
+    r"|exclude[sd]?|eliminate[sd]?|rule[sd]? out|rather than|instead of)\b|n't\b|不是|不选)"
     r"(?:(?!\bbut\b)[^.,;:，。；]){0,40}"
     r"|\(?\b[A-J]\b\)?[.:]?\s(?:is|was|are|would be|must be|seems)\s?"
     r"(?:n't|not|wrong|false|incorrect|impossible|out)\b[^.,;，。；]{0,40}",
     re.IGNORECASE,
 )
-_REJECTED = re.compile(r"\b(?:no doubt|wrong|false|incorrect|fails?|ruled out|does not)\b|错|不", re.I)
+_REJECTED = re.compile(
+    r"\b(?:no doubt|wrong|false|incorrect|fails?|ruled out|does not)\b|错|不", re.I
+)
 _JOINTS = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()和或]")
 _LENGTH = 400
 

@@ -2,7 +2,7 @@
 
 Three steps, each for what the one before leaves open: letters, equal texts and whatever the
 grammar of `reasonenv.mathematics` can read are settled by `quick`; what is too large to evaluate is
-turned down by `turned_down`; the rest goes to math-verify in `symbolic`, which only
+turned down by `turned_down`; the rest goes to math-verify in `evaluate`, which only
 `reasonenv.workers` may call on text that nobody has read: there a process that hangs is killed.
 
 The policies behind a verdict:
@@ -29,8 +29,31 @@ from reasonenv.answers import claim, final_answer, is_hedged
 from reasonenv.choices import asked, chosen, right_text
 from reasonenv.mathematics.arithmetic import TooLarge, Undefined
 from reasonenv.mathematics.comparison import matches
-from reasonenv.mathematics.syntax import MAX_LENGTH, Node, read
-from reasonenv.texts import clock, is_date, is_prose, is_text, last_clause, same_time, squeezed, words
+from reasonenv.mathematics.syntax import MAX_LENGTH, read
+from reasonenv.mathematics.trees import Node
+from reasonenv.symbolic import evaluate, turned_down
+from reasonenv.texts import (
+    clock,
+    is_date,
+    is_prose,
+    is_text,
+    last_clause,
+    same_time,
+    squeezed,
+    words,
+)
+
+__all__ = [
+    "Grade",
+    "choose",
+    "evaluate",
+    "final_answer",
+    "grade",
+    "quick",
+    "settle",
+    "stated",
+    "turned_down",
+]
 
 
 @dataclass(frozen=True)
@@ -96,7 +119,7 @@ def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | 
     letters = asked(reference)
     if letters is None:
         named = _LETTERED.match(reference)
-        return named is not None and answer == named[1] or None, reference
+        return (True if named and answer == named[1] else None), reference
     text = right_text(letters, options)
     given = chosen(answer)
     is_text_of_it = text is not None and asked(answer) is None and words(answer) == words(text)
@@ -110,12 +133,16 @@ def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | 
 _LETTERED = re.compile(r"\(?([A-J])(?:[.):]+\s*\S|\s+[A-Za-z]{3})")
 
 
-@lru_cache(maxsize=20_000)
 def stated(reference: str) -> str:
     r"""What a reference says: of a worked solution its box, of any other text all."""
     if "\\boxed" in reference or "\\fbox" in reference or "answer is" in reference:
-        return final_answer(_ADJACENT.sub("}, ", reference)) or reference
+        return _solution(reference)
     return reference
+
+
+@lru_cache(maxsize=1024)
+def _solution(text: str) -> str:
+    return final_answer(_ADJACENT.sub("}, ", text)) or text
 
 
 _ADJACENT = re.compile(r"\}(?=\s*\\boxed)")
@@ -128,22 +155,41 @@ def quick(answer: str, reference: str) -> bool | None:
         TooLarge: A number has too many digits to be worth computing.
     """
     if len(answer) > MAX_LENGTH:
-        if not is_prose(answer) or (answer := claim(answer) or "") == "":
+        answer = (claim(answer) or "") if is_prose(answer) else ""
+        if not answer:
             return None
     left, right = squeezed(answer), squeezed(reference)
     if not left or not right:
         return False
     if left == right:
         return True
-    if left.isdecimal() and right.isdecimal() and left.isascii() and right.isascii():
+    if _are_digits(left) and _are_digits(right):
         return left.lstrip("0") == right.lstrip("0")
+    verdict = _as_words(answer, reference, left, right)
+    return _compared(answer, reference) if verdict is None else verdict
+
+
+def _are_digits(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
+def _as_words(answer: str, reference: str, left: str, right: str) -> bool | None:
+    """The verdict on words, dates and times of day; None where they are none.
+
+    Args:
+        answer: As it was written.
+        reference: As it was written.
+        left: The answer, squeezed.
+        right: The reference, squeezed.
+    """
     if is_text(reference) and is_text(answer):
         return _same_words(answer, reference)
     if is_date(left) or is_date(right):
         return False
-    if (time := clock(answer)) and (other := clock(reference)) and (time[1] or other[1]):
-        return same_time(time, other)
-    return _compared(answer, reference)
+    given, asked_for = clock(answer), clock(reference)
+    if given and asked_for and (given[1] or asked_for[1]):
+        return same_time(given, asked_for)
+    return None
 
 
 def _same_words(answer: str, reference: str) -> bool:
@@ -172,16 +218,15 @@ _FORMULAS = re.compile(r"\$[^$]*\$")
 
 def _readings(answer: str, reference: str) -> bool | None:
     """The verdict as formulas, and where they differ as quantities with units."""
-    verdicts: list[bool | None] = []
+    verdicts: dict[tuple[Node, Node], bool | None] = {}
     for variant in _variants(answer, reference):
         given, asked_for = read(answer, *variant), read(reference, *variant)
-        verdict = None
-        if given is not None and asked_for is not None:
-            verdict = _matches(given, asked_for)
+        if given is None or asked_for is None or (given, asked_for) in verdicts:
+            continue
+        verdict = verdicts[given, asked_for] = _matches(given, asked_for)
         if verdict:
             return True
-        verdicts.append(verdict)
-    return False if False in verdicts else None
+    return False if False in verdicts.values() else None
 
 
 def _variants(answer: str, reference: str) -> list[tuple[bool, bool]]:
@@ -199,78 +244,3 @@ def _matches(answer: Node, reference: Node) -> bool | None:
         return matches(answer, reference)
     except Undefined:
         return False
-
-
-# --- what is left to math-verify
-
-
-# Each of these is cheap to write and has no bound on what it costs to evaluate.
-_EXPLOSIVE = re.compile(
-    r"\d\s*[eE]\s*[+-]?\s*\d{4}"  # 1E1000000
-    r"|\d{100}"
-    r"|\^[\s{(+-]*\d{4}"  # 2^{10000000}
-    r"|\^\s*(?:\{[^{}]*\^|\([^()]*\^|\w\s*\^)"  # towers
-    r"|(?:\d{3}|[!)}\]])\s*!"
-    r"|[\])}]\s*\^[\s{]*\d{2}"  # (x + y + z)^{1000}
-)
-_HARMLESS = frozenset(
-    r"""frac sqrt pi cdot times div pm mp le ge ne lt gt leq geq neq in notin cup cap setminus infty
-    sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp alpha beta gamma delta
-    epsilon theta lambda mu nu rho sigma phi omega Delta Omega text mathbb mathrm mathbf left right
-    begin end circ degree emptyset varnothing mid vert lvert rvert vec overline bar hat angle land
-    lor wedge vee forall exists to dfrac tfrac boxed quad qquad displaystyle ldots cdots dots prime
-    ell dot complement subset subseteq""".split()
-)
-_COMMAND = re.compile(r"\\([a-zA-Z]+)")
-_OPENED = re.compile(r"[({\[)}\]]")
-_NESTING = 16
-_LENGTH = 300
-
-
-def turned_down(text: str) -> bool:
-    """Whether a text is too long, deep, large or strange for math-verify to be asked about it."""
-    if len(text) > _LENGTH or not text.isprintable() or is_prose(text) or _EXPLOSIVE.search(text):
-        return True
-    if not _HARMLESS.issuperset(_COMMAND.findall(text)):
-        return True
-    depth = 0
-    for bracket in _OPENED.findall(text):
-        depth += 1 if bracket in "({[" else -1
-        if not 0 <= depth <= _NESTING:
-            return True
-    return depth != 0
-
-
-def evaluate(answer: str, reference: str) -> tuple[bool, str]:
-    """Verdict and status of two answers that `settle` leaves open. Imports sympy when first used."""
-    if turned_down(answer) or turned_down(reference):
-        return False, "unparseable"
-    try:
-        return symbolic(answer, reference), "ok"
-    except MemoryError:
-        return False, "memory"
-    # Whatever a parser raises on words that are no mathematics, they are not the right answer.
-    except Exception:
-        return False, "unparseable"
-
-
-def symbolic(answer: str, reference: str) -> bool:
-    """Whether math-verify finds two answers equal; its own timeouts, made of signals, are off.
-
-    Only its LaTeX grammar reads them: the one for plain expressions ends in sympy's `parse_expr`,
-    which is Python's `eval`.
-    """
-    from math_verify import LatexExtractionConfig, parse, verify
-
-    options = {
-        "extraction_config": [LatexExtractionConfig(boxed_match_priority=0)],
-        "parsing_timeout": 0,
-        "raise_on_error": True,
-    }
-    gold = parse(f"\\boxed{{{_bare(reference)}}}", **options)
-    found = parse(f"\\boxed{{{_bare(answer)}}}", **options)
-    return verify(gold, found, timeout_seconds=0, raise_on_error=True)
-
-
-def _bare(text: str) -> str:
-    return text.strip().strip("$").strip()

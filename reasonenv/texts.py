@@ -7,23 +7,36 @@ from reasonenv.mathematics.notation import canonical, undelimited
 
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mbox)\s*\{([^{}]*)\}")
 _SIGNS = re.compile(r"[0-9^_=<>+/|\\(\[{]|^-")
-_DECORATION = re.compile(r"[\s$.,;:!?\"'*“”‘’。，；：！？、]+|(?<=\w)-(?=\w)|\b(?:a|an|the|A|An|The)\b(?=.*\w)")
-_WORD = re.compile(r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}|(?<=text\{)\s?[a-zA-Z]{3,}|[\u4e00-\u9fff]{2,}|[\u0600-\u06ff]{2,}")
-_SHORT = frozenset("no on up in yes off am pm".split())
+_DECORATION = re.compile(
+    r"[\s$.,;:!?\"'*“”‘’。，；：！？、]+|(?<=\w)-(?=\w)|\b(?:a|an|the|A|An|The)\b(?=.*\w)"
+)
+_WORD = re.compile(
+    r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}|(?<=text\{)\s?[a-zA-Z]{3,}"
+    r"|[\u4e00-\u9fff]{2,}|[\u0600-\u06ff]{2,}"
+)
+_SHORT = frozenset(["no", "on", "up", "in", "yes", "off", "am", "pm"])
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _CLAUSE = re.compile(r".*\b(?:is|are|be|was)\b|.*[是为：:=]", re.DOTALL)
+_SPACES = re.compile(r"\s+")
+_LOOSE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
+_LONGEST = 2000
+_LONGEST_SQUEEZED = 100_000
 
 
 def squeezed(text: str) -> str:
     """A canonical text without decoration, and without spaces but those between digits."""
-    text = re.sub(r"\s+", " ", canonical(text[:100_000]))
-    return re.sub(r"(?<!\d) | (?!\d)", "", text)
+    text = canonical(text[:_LONGEST_SQUEEZED])
+    return text if text.isalnum() else _LOOSE_SPACE.sub("", _SPACES.sub(" ", text))
 
 
-@lru_cache(maxsize=20_000)
 def words(text: str) -> str:
     """The words of a text, without case, articles, fonts and punctuation."""
-    plain = _DECORATION.sub(" ", _TEXT.sub(r"\1", text[:2000])).split()
+    return _words(text[:_LONGEST])
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> str:
+    plain = _DECORATION.sub(" ", _TEXT.sub(r"\1", text)).split()
     return " ".join(word.casefold() if len(word) > 1 else word for word in plain)
 
 
@@ -50,11 +63,14 @@ def last_clause(text: str) -> tuple[str, str]:
     return (text[: match.end()], text[match.end() :]) if match else ("", text)
 
 
+_COLON = re.compile("[:：∶]")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?:([ap])\.?m\.?)?", re.IGNORECASE)
 
 
 def clock(text: str) -> tuple[int, str] | None:
     """Minutes after midnight of a time, and "am", "pm" or "" as it says; None for anything else."""
+    if not _COLON.search(text):
+        return None
     match = _CLOCK.fullmatch(squeezed(_TEXT.sub(r"\1", text)))
     if match is None or int(match[1]) > 23 or int(match[2]) > 59:
         return None
