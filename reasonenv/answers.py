@@ -122,7 +122,7 @@ _HEDGE = re.compile(
     r"|almost|under|over|above|below|half|third|quarter|twice|double|triple|times|root|square of"
     r"|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal|reference|say"
     r"|said|maybe|perhaps|either|all|every|up to|hardly|scarcely|doubt|question|[a-z]+(?:fth"
-    r"|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不|非"
+    r"|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不|非",
     re.IGNORECASE,
 )
 _AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
