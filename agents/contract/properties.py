@@ -14,6 +14,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from agents.advantages import Advantage
 from agents.contract.examples import (
     Draw,
     Example,
@@ -28,8 +29,9 @@ from agents.contract.slopes import slopes
 from agents.learner import Learner
 from agents.rollout import Batch, PerToken
 
-NOISE = 0.05
-"""Of the gradient that rewards of 0 and 1 make, in float32; less than this is no signal."""
+NOISE = 0.2
+"""Of the gradient that rewards of 0 and 1 make, in float32: less is no signal. Rounding divided by
+itself comes to 0.8, and with 1e-6 beside the std, as in much released code, to 0.1."""
 TINY, NOT_TINY = 1e-9, 1e-6
 """Of an advantage: so small that its signal is none; of a signal: so large that it is one."""
 
@@ -172,7 +174,8 @@ def ignored_shift(learner: Learner) -> Callable[[Tensor], Tensor] | None:
     The function makes such amounts of any; None where there are none. It is the learner's
     `advantage_function` that declares it, or `advantage` where a learner has no such field.
     """
-    advantage = getattr(learner, "advantage_function", None) or learner.advantage
+    declared: Advantage | None = getattr(learner, "advantage_function", None)
+    advantage = declared if callable(declared) else learner.advantage
     reward = torch.tensor([[1.0, 2.0, 0.5], [3.0, 0.0, -1.0]], dtype=torch.float64)
     for shift in (lambda x: x, lambda x: x[:1].expand_as(x)):
         if torch.allclose(advantage(reward), advantage(reward - shift(reward[:, :1]))):
