@@ -1,5 +1,6 @@
 """What has members: lists and sets in any order, points and matrices in theirs."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from reasonenv.mathematics.exact import TooLarge
@@ -32,26 +33,32 @@ def same_members(answers: Sequence[Node], references: Sequence[Node], matches: M
     """Whether each reference has an answer of its own, and none is left over.
 
     Raises:
-        TooLarge: There are more than 32 of each, in another order.
+        TooLarge: More than 1024 pairs would have to be compared.
     """
     answers, references = _unnamed(answers, references)
     if len(answers) != len(references):
         return False
-    left = list(answers)
+    left, asked = _unequal(answers, references)
     pairs = 0
-    for reference in references:
+    for reference in asked:
         verdicts: list[Verdict] = []
         for answer in left:
             verdicts.append(matches(answer, reference))
             if verdicts[-1]:
                 break
-        pairs += len(verdicts) - 1
         if True not in verdicts:
             return None if None in verdicts else False
+        left.pop(len(verdicts) - 1)
+        pairs += len(verdicts)
         if pairs > MAX_PAIRS:
             raise TooLarge
-        left.pop(len(verdicts) - 1)
     return True
+
+
+def _unequal(a: Sequence[Node], b: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """The members of both for which the other has no equal tree: there may be few of them."""
+    left, right = Counter(a), Counter(b)
+    return list((left - right).elements()), list((right - left).elements())
 
 
 def in_order(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
+from mpmath import libmp
 
 from reasonenv.mathematics.exact import TooLarge, Undefined, bounded
 
@@ -147,6 +148,10 @@ def _rough(value: Fraction) -> complex:
 # A context of its own, of which nothing is ever changed: threads may share it.
 _FINE: Any = mpmath.mp.clone()
 _FINE.dps = DIGITS
+# Two threads that ask mpmath for more bits of a constant than it has may get a wrong one: it has
+# them all from here on, many times those of a fine number.
+for _constant in (libmp.pi_fixed, libmp.ln2_fixed, libmp.ln10_fixed, libmp.e_fixed):
+    _constant(8 * _FINE.prec)
 
 
 def _fine(value: Fraction) -> Any:
