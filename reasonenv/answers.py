@@ -75,7 +75,7 @@ def last_boxes(text: str) -> list[str]:
 
 _CONNECTOR = re.compile(r"[,;、，；]|\b(?:and|or)\b|和|或|及")
 _BREAK = re.compile(
-    r"[.。!?？:\n\d]|\b(?:no|not|wait|actually|then|but|instead|so|thus|hence|therefore|which|is)\b",
+    r"[.。!?？:\n\d=是为得]|因此|所以|\b(?:no|not|wait|actually|then|but|instead|so|thus|hence|therefore|which|is)\b",
     re.IGNORECASE,
 )
 _NAMES = re.compile(r"\\\(|\\\)|\\q?quad|\\text|[${}\\]|[a-zA-Z](?:_\{?\w\}?)?\s*=|\(\w\)")
@@ -113,7 +113,7 @@ _FORMULA = re.compile(
 )
 _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*")
 _NUMBER = re.compile(
-    r"(?<![\w.&^_*/\\{])[-−]?[$€£]?\d[\d,]{0,30}(?:\.\d{1,30})?(?:\s?/\s?\d{1,20})?"
+    r"(?<![a-zA-Z0-9_.&^*/\\{])[-−]?[$€£]?\d[\d,]{0,30}(?:\.\d{1,30})?(?:\s?/\s?\d{1,20})?"
     r"(?:\s?(?:%|°|percent|pct|degrees?))?"
 )
 _HEDGE = re.compile(
@@ -131,7 +131,7 @@ _SAYS = re.compile(
     r"(?:^|[:=：]|[是为有得即共]|\b(?:is|are|be|was|equals?|that|therefore|thus|hence|so|then|finally"
     r"|answer|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?"
     r"|takes?|took|needs?|costs?|earns?|makes?|measures?|weighs?|contains?|totals?|requires?|est|ist"
-    r"|es|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly))?[\s*$(\[]*$",
+    r"|es|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly))?[\s*$(\[}]*$",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n\s*\n")

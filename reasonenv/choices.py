@@ -11,12 +11,13 @@ _LEADING = re.compile(r"\(?([A-J])(?:\)|\s?[.:,、]|\s-)\s?\S")
 _SAID = re.compile(
     r"(?:[:=：是选项]|\b(?:but|rather|is|it's|be|therefore|so|thus|hence|choose|chose|select|pick|option"
     r"|choice|answer|est|definitely|sure|clearly))\s?\(?([A-J])(?![\w'*/^_=<>+-])"
+    r"|^([A-J])\s(?:or|and)\b"
     r"|(?<![\w\\'])\(?([A-J])\)?\s(?:is|seems)\s(?:the\s)?(?:right|correct|true|answer|best)",
     re.IGNORECASE,
 )
 _LONE = re.compile(r"(?<![\w\\'+*/^=<>-])\(?([A-J])\)?(?![\w'*/^_=<>+-])")
 _MARKED = re.compile(
-    r"\(([A-J])\)|(?<![\w\\'])([A-J])[.:)]|(?:\b(?:or|and)\s|,\s?)\(?([A-J])(?=[\s,.)]|$)"
+    r"\(([A-J])\)|(?<![\w\\'])([A-J])[.:)]|(?:\b(?:or|and)\s(?:maybe\s|perhaps\s|even\s)?|,\s?)\(?([A-J])(?=[\s,.)]|$)"
 )
 _DENIED = re.compile(
     r"(?:\b(?:not|non|never|neither|nor|except|(?:any|every|no)thing but|all but|cannot"
@@ -45,10 +46,10 @@ def chosen(answer: str) -> frozenset[str] | None:
     r"""The letters that an answer chooses, as in "C", "(c)", "C. 12 cm", "option C" or "A, C".
 
     Of prose it is the letter that it says it is, and those beside it that are not denied: "D, it
-    can't be A or B" is D, "A. 10 cm B. 11 cm" is both. None where it says none.
+    can't be A or B" is D, "A. 10 cm B. 11 cm" and "A or maybe B" are both. None where it says none.
     """
     text = re.sub(r"\\(?:text|boxed)\s*\{([^{}]*)\}", r"\1", canonical(_ends(answer)))
-    text = re.sub(r"\s+", " ", text.replace("**", "")).strip(" $.")
+    text = re.sub(r"\s+", " ", text.replace("**", "")).strip(" $.\"'`[]")
     if dressed := _DRESSED.fullmatch(text):
         return frozenset(dressed[1].upper())
     if _LETTERS.fullmatch(bare := _JOINTS.sub("", text)) and (text == bare or _LONE.search(text)):

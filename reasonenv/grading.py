@@ -119,7 +119,7 @@ def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | 
     letters = asked(reference)
     if letters is None:
         named = _LETTERED.match(reference)
-        return (True if named and answer == named[1] else None), reference
+        return (True if named and answer in named.groups() else None), reference
     text = right_text(letters, options)
     given = chosen(answer)
     is_text_of_it = text is not None and asked(answer) is None and words(answer) == words(text)
@@ -130,7 +130,7 @@ def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | 
     return False, reference
 
 
-_LETTERED = re.compile(r"\(?([A-J])(?:[.):]+\s*\S|\s+[A-Za-z]{3})")
+_LETTERED = re.compile(r"\(?(?:([A-J])[.):]+\s*\S|([B-HJ])\s+[A-Za-z]{3})")
 
 
 def stated(reference: str) -> str:

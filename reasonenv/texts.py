@@ -6,7 +6,7 @@ from functools import lru_cache
 from reasonenv.mathematics.notation import canonical, undelimited
 
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mbox)\s*\{([^{}]*)\}")
-_SIGNS = re.compile(r"[0-9^_=<>+/|\\(\[{]|^-")
+_SIGNS = re.compile(r"[0-9^_=<>+/|\\(\[{]|^-|\w\*\w")
 _DECORATION = re.compile(
     r"[\s$.,;:!?\"'*“”‘’。，；：！？、]+|(?<=\w)-(?=\w)|\b(?:a|an|the|A|An|The)\b(?=.*\w)"
 )
@@ -15,6 +15,8 @@ _WORD = re.compile(
     r"|[\u4e00-\u9fff]{2,}|[\u0600-\u06ff]{2,}"
 )
 _SHORT = frozenset(["no", "on", "up", "in", "yes", "off", "am", "pm"])
+# Three letters without a vowel are rather a product; two are, unless they are one of the above.
+_VOICED = re.compile(r"(?i:(?=[^\W\d_]*[aeiouà-ÿ])|(?=[^\W\d_]{4}))[^\W\d_]{3}|[^\W\d_a-zA-Z]{3}")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _CLAUSE = re.compile(r".*\b(?:is|are|be|was)\b|.*[是为：:=]", re.DOTALL)
 _SPACES = re.compile(r"\s+")
@@ -50,10 +52,9 @@ def is_text(text: str) -> bool:
     text = undelimited(_TEXT.sub(r"\1", text)).strip(" .")
     if _SIGNS.search(text):
         return False
-    letters = re.sub(r"[\W\d_]", "", text)
     if text.casefold() in _SHORT or _CHINESE.search(text):
         return True
-    return len(letters) > 2 and not text.isupper()
+    return _VOICED.search(text) is not None and not text.isupper()
 
 
 def last_clause(text: str) -> tuple[str, str]:

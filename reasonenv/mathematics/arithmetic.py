@@ -52,7 +52,7 @@ def approximate(node: Node) -> float | None:
 
 
 def factor(a: Node, b: Node) -> float | None:
-    """The real constant k with a = k b, None when there is none; up to nine digits.
+    """The real constant k with a = k b, None when there is none.
 
     Args:
         a: An expression.
@@ -69,7 +69,18 @@ def factor(a: Node, b: Node) -> float | None:
         return None
     first = ratios[0]
     is_constant = all(abs(ratio - first) <= 1e-9 * abs(first) for ratio in ratios)
-    return first.real if is_constant else None
+    return first.real if is_constant and _is_proportional(a, b) else None
+
+
+def _is_proportional(a: Node, b: Node) -> bool:
+    """Whether a / b is the same fine number at two points."""
+    pairs = [_values(a, b, FINE, point, True) for point in range(2)]
+    if pairs[0] is None or pairs[1] is None:
+        return False
+    (above, below), (other_above, other_below) = pairs
+    if above == other_above:
+        return False  # nothing varies, and of two constants each is so many of the other
+    return _near(above * other_below, other_above * below, FINE.rounding)
 
 
 def _same(a: Node, b: Node, natural: bool) -> bool | None:

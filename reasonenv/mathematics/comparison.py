@@ -16,7 +16,7 @@ from reasonenv.mathematics.equations import (
 from reasonenv.mathematics.members import same_collection, same_matrix, same_tuple
 from reasonenv.mathematics.quantities import same_quantity
 from reasonenv.mathematics.rounding import same_value
-from reasonenv.mathematics.statements import stated
+from reasonenv.mathematics.statements import same_roundings, stated
 from reasonenv.mathematics.trees import EXPRESSIONS, Node
 from reasonenv.mathematics.verdicts import Match, Verdict
 
@@ -32,8 +32,10 @@ def matches(answer: Node, reference: Node) -> Verdict:
     """
     if answer == reference:
         return True
+    if not same_roundings(answer, reference):
+        return False
     given, asked = stated(answer), stated(reference)
-    if given is None or asked is None:
+    if given is None or asked is None or "false" in given.kinds:
         return False
     return _rule(given, asked)(given, asked, matches)
 

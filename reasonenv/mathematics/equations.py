@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from reasonenv.mathematics.arithmetic import factor, same
 from reasonenv.mathematics.members import same_members
-from reasonenv.mathematics.regions import FLIPPED, is_inequality, region, same_region
+from reasonenv.mathematics.regions import FLIPPED, REAL_LINE, is_inequality, region, same_region
 from reasonenv.mathematics.statements import contains, named
 from reasonenv.mathematics.trees import (
     EXPRESSIONS,
+    FALSE,
     Node,
     inverse,
     mapped,
@@ -19,7 +20,7 @@ from reasonenv.mathematics.verdicts import Match, Verdict, every
 
 def is_region(node: Node) -> bool:
     """Whether a tree can only be a set of numbers, or a part of the plane."""
-    return node.op in ("union", "builder") or is_inequality(node)
+    return node.op in ("union", "builder") or node == REAL_LINE or is_inequality(node)
 
 
 def is_system(node: Node) -> bool:
@@ -50,7 +51,7 @@ def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
             return False
         if left and right and _is_one_name(left[0], right[0]):
             return matches(_in_variable_of(r, a, left[1]), right[1])
-        return _same_up_to_factor(a, r, matches)
+        return len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
     if left is not None and r.op != "relation":
         return matches(left[1], r)
     if right is not None and a.op != "relation":
@@ -103,6 +104,8 @@ def _same_up_to_factor(a: Node, r: Node, matches: Match) -> Verdict:
     for sides in (right, right[::-1]):
         if every(matches(x, y) for x, y in zip(left, sides, strict=True)):
             return True
+    if len(left) > 2:
+        return False
     return factor(_difference("=", left), _difference("=", right)) is not None
 
 
@@ -117,8 +120,8 @@ def _in_variable_of(reference: Node, answer: Node, value: Node) -> Node:
     if not (given.op == asked.op == "call" and len(given.args[1]) == len(asked.args[1]) == 1):
         return value
     old, new = given.args[1][0], asked.args[1][0]
-    if old.op == new.op == "sym" and old != new and not contains(value, new):
-        return _replaced(value, old, new)
+    if old.op == new.op == "sym" and old != new:
+        return FALSE if contains(value, new) else _replaced(value, old, new)
     return value
 
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from reasonenv.mathematics.cursor import Cursor, Rule, Unreadable
 from reasonenv.mathematics.tokens import Token
-from reasonenv.mathematics.trees import Node, inverse, negative, num, product
+from reasonenv.mathematics.trees import EXPRESSIONS, Node, inverse, negative, num, product
 from reasonenv.mathematics.units import UNITS
 
 MAX_DIGITS = 256
@@ -75,8 +75,19 @@ def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
     is_mixed = len(factors) == 1 and _is_whole(last) and token.text == "frac" and _is_ratio(value)
     if is_mixed:
         return Node("add", (factors.pop(), value))
-    if value.op == "tuple" and last.op == "sym":
-        factors.pop()  # A(2, -3) is the point
+    if value.op == "tuple":
+        return _grouped(value, factors)
+    return value
+
+
+def _grouped(value: Node, factors: list[Node]) -> Node:
+    """What brackets with a comma or square ones mean behind a factor: A(2, -3) and 2[x + 1]."""
+    brackets, members = value.args
+    if len(members) == 1 and brackets == "[]" and members[0].op in EXPRESSIONS:
+        return members[0]
+    if len(members) == 1 or factors[-1].op != "sym":
+        raise Unreadable
+    factors.pop()  # A(2, -3) is the point
     return value
 
 

@@ -54,7 +54,9 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
     unit: Unit | None = None
     words: list[str] = []
     while (token := cursor.next) is not None:
-        if token.kind == "word" or cursor.peek("%"):
+        if unit is not None and not words and token.text == "per":
+            unit = _times(cursor, unit)
+        elif token.kind == "word" or cursor.peek("%"):
             cursor.at += 1
             if not words and (factor := _factor(cursor, token.text)) is not None:
                 unit = factor if unit is None else unit * factor
@@ -73,7 +75,7 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
 
 def _times(cursor: Cursor, unit: Unit) -> Unit:
     """A unit times or by the next one."""
-    is_divided = cursor.take().text == "/"
+    is_divided = cursor.take().text in ("/", "per")
     token = cursor.take()
     factor = _factor(cursor, token.text) if token.kind in ("word", "name") else None
     if factor is None:
@@ -92,7 +94,11 @@ def _factor(cursor: Cursor, word: str) -> Unit | None:
     unit = compound_unit(word)
     if unit is None:
         return None
-    return unit ** (power * _integer(cursor) if cursor.skip("^") else power)
+    if not cursor.skip("^"):
+        return unit**power
+    if "/" in word:
+        return compound_unit(f"{word}^{_integer(cursor)}")  # m/s, squared, is m/s^2
+    return unit ** (power * _integer(cursor))
 
 
 def _integer(cursor: Cursor) -> int:

@@ -23,7 +23,7 @@ _SYMBOLS = {
     "△": r"\triangle ", "½": r"\frac{1}{2}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
     "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "′": "'", "’": "'", "‘": "'", "“": '"', "”": '"',
     "…": r"\ldots ", "，": ",", "、": ",", "。": ".", "；": ";", "：": ":", "∶": ":", "（": "(",
-    "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "∣": "|", "⟨": "(", "⟩": ")",
+    "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "∣": "|", "⟨": "(", "⟩": ")", "ℝ": r"\mathbb{R}",
     "\u00a0": " ", "\u200b": "", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\ufeff": "",
 }  # fmt: skip
 _FULL_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
@@ -34,6 +34,8 @@ _TABLE = str.maketrans(
     | {letter: rf"\{name} " for letter, name in _LETTERS.items()}
     | {letter: "_{" + digit + "}" for letter, digit in _SUBSCRIPTS.items()}
 )
+# The sign stands before a whole number, where \sqrt takes one digit.
+_ROOT = re.compile(r"√\s?(\d+(?:\.\d+)?)")
 _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 
 
@@ -66,11 +68,13 @@ _REWRITES = [
         rf"|mathclose){_END}\.?",
         "",
     ),
+    # Lines and gaps before the next equation.
+    _rewrite("=", r"(?<![,;&\\\s])\s*(?:\\q?quad|\n)+\s*(?=[a-zA-Z](?:_\{?\w+\}?)?\s*=)", ", "),
     # Spaces, and the commas between groups of digits.
     _rewrite(",", r"\{,\}\s*|,\s*\\!\s*", "{,}"),
     _rewrite(
         "",
-        r"(?<!\\)\\[,:;>! ~]|~|\\q?quad|\\(?:enspace|thinspace|phantom\{[^{}]*\})",
+        r"(?<!\\)\\[,:;>! ~]|(?<!~)~(?!~)|\\q?quad|\\(?:enspace|thinspace|phantom\{[^{}]*\})",
         " ",
     ),
     # Degrees.
@@ -84,7 +88,7 @@ _REWRITES = [
     _rewrite(
         "\\",
         rf"\\(?:{_FONTS}|operatorname|boldsymbol|bm|text)\s*\{{\s*([a-zA-Z])\s*\}}",
-        r"\1",
+        r" \1",
     ),
     _rewrite("\\", rf"\\(?:{_FONTS}|hbox|textsf|operatorname\*?)\s*\{{", r"\\text{"),
     _rewrite(
@@ -96,17 +100,22 @@ _REWRITES = [
     _rewrite("", rf"\\(?:geq|geqslant|eqslantgtr){_END}|>=", r"\\ge "),
     _rewrite("", rf"\\(?:leq|leqslant|eqslantless){_END}|<=", r"\\le "),
     _rewrite("", rf"\\neq{_END}|!=|=/=", r"\\ne "),
+    _rewrite("\\lang", rf"\\langle{_END}", "("),
+    _rewrite("\\rang", rf"\\rangle{_END}", ")"),
     _rewrite("\\lt", rf"\\lt{_END}", "<"),
     _rewrite("\\gt", rf"\\gt{_END}", ">"),
     _rewrite("\\", rf"\\(?:varnothing|O){_END}|\\\{{\s*\\\}}", r"\\emptyset "),
     _rewrite("\\", rf"\\(?:mid|vert|lvert|rvert|Vert){_END}", "|"),
     # Percent signs, and asterisks: bold ones, underlined blanks, and powers.
     _rewrite("", r"\\%|\bpct\b|\bper\s?cent(?:age)?\b", "%"),
+    _rewrite("**", r"(?<![\w)}\]*])\*\*([^*]{1,200})\*\*(?![\w(\\{*])", r"\1"),
     _rewrite("", r"\*\*(?!\s*[\d({\\-])|__", ""),
     _rewrite("**", r"(?<=[\w)}\]])\s*\*\*\s*(?=[\d({\\-])", "^"),
 ]
 # Only what holds one of these is rewritten at all.
-_REWRITTEN = re.compile(r"\\|\{,\}|~|[<>!]=|=/=|\*\*|__|\bpct\b|\bper\s?cent")
+_REWRITTEN = re.compile(r"\\|\n|\{,\}|~|[<>!]=|=/=|\*\*|__|\bpct\b|\bper\s?cent")
+# Of a heading, of code, and of what is all in italics.
+_MARKDOWN = re.compile(r"^\s*#{1,6}\s+|^\s*`+|`+\s*$|^\s*\*(?=[^*]+\*\s*$)|(?<=[^*\s])\*\s*$")
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 
@@ -122,8 +131,9 @@ def canonical(text: str) -> str:
 
 def _canonical(text: str) -> str:
     if not text.isascii():
+        text = _ROOT.sub(r"\\sqrt{\1}", text)
         text = _RAISED.sub(_lowered, text.translate(_TABLE))
-    text = undelimited(text)
+    text = undelimited(_MARKDOWN.sub("", text))
     if _REWRITTEN.search(text):
         for needle, pattern, replacement in _REWRITES:
             if needle in text:

@@ -19,6 +19,9 @@ FLIPPED: Mapping[str, str] = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": 
 _COMPOUNDS = frozenset(["relation", "list", "set", "tuple", "union"])
 
 
+REAL_LINE = Node("sym", ("mathbb R",))
+
+
 class Interval(NamedTuple):
     """The numbers between two ends; an end of None is infinite."""
 
@@ -35,6 +38,8 @@ Described = tuple[Region, str | None]
 
 def region(node: Node) -> Described | None:
     """The set that a tree describes, and the variable that it speaks of; None for no such set."""
+    if node == REAL_LINE:
+        return [Interval(None, False, None, False)], None
     if node.op == "tuple" and len(node.args[1]) == 2:
         return _interval(*node.args)
     if node.op == "relation":

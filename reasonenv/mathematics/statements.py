@@ -24,6 +24,8 @@ def stated(node: Node) -> Node | None:
         return Node("list", tuple(_flat(node.args)))
     if node.op == "tuple" and len(node.args[1]) == 1:
         return stated(node.args[1][0])
+    if node.op == "relation" and node.args[0] == ("in",) and _is_name(node.args[1][0]):
+        return node.args[1][1]
     if node.op == "relation" and "~" in node.args[0]:
         return _unapproximated(node)
     if node.op == "relation" and set(node.args[0]) == {"="}:
@@ -31,12 +33,22 @@ def stated(node: Node) -> Node | None:
     return node
 
 
+def same_roundings(a: Node, b: Node) -> bool:
+    """Whether two values agree that both are given as approximations; True where one is not."""
+    if not all(node.op == "relation" and node.args[0][-1] == "~" for node in (a, b)):
+        return True
+    left, right = a.args[1][-1], b.args[1][-1]
+    if not (is_constant(left) and is_constant(right)):
+        return True
+    return same_value(left, right) is not False or same_value(right, left) is not False
+
+
 def named(node: Node) -> tuple[str, Node] | None:
     """The name and the value of an equation that says what something is; None for any other."""
-    if node.op != "relation" or set(node.args[0]) != {"="}:
+    if node.op != "relation" or node.args[0] != ("=",):
         return None
     left, right = node.args[1]
-    if is_constant(left) or (right.op == "sym" and not _is_name(left)):
+    if _is_value(left) or (right.op == "sym" and not _is_name(left)):
         left, right = right, left
     if not _is_name(left) or right.op == "sym" or contains(right, left):
         return None
@@ -75,9 +87,12 @@ def _signed(node: Node, upper: bool) -> Node:
 
 
 def _unapproximated(node: Node) -> Node | None:
-    """What stands before ≈: an exact value, since 7 ≈ 8 says nothing."""
+    """What stands before ≈, unless it is a name: an exact value, since 7 ≈ 8 says nothing."""
     ops, sides = node.args
     cut = ops.index("~")
+    if cut == len(ops) - 1 and _is_name(sides[cut]):
+        kept = (*sides[: cut + 1], sides[-1])
+        return stated(Node("relation", (("=",) * len(ops), kept)))
     if _is_plain_number(sides[cut]):
         return None
     kept = sides[: cut + 1]
@@ -90,29 +105,42 @@ def _is_plain_number(node: Node) -> bool:
 
 def _equation(sides: Sequence[Node]) -> Node | None:
     """1 + 1 = 2 says 2, x = 1 + 1 = 2 says x = 2, 1 + 1 = 3 says nothing."""
-    constants = [side for side in sides if is_constant(side)]
+    constants = [side for side in sides if _is_value(side)]
     if not all(_agree(constants[0], other) for other in constants[1:]):
         return None
     if len(constants) == len(sides):
         return constants[-1]
-    if len(sides) > 2:
-        name = next(side for side in sides if not is_constant(side))
-        sides = (name, constants[-1] if constants else sides[-1])
-    return Node("relation", (("=",), tuple(sides)))
+    if len(sides) > 2 and constants:
+        name = next(side for side in sides if not _is_value(side))
+        sides = (name, constants[-1])
+    return Node("relation", (("=",) * (len(sides) - 1), tuple(sides)))
+
+
+def _is_value(node: Node) -> bool:
+    """Whether a side is a constant; a lone e or i is rather a name, as of an eccentricity."""
+    return is_constant(node) and not _is_letter(node)
+
+
+def _is_letter(node: Node) -> bool:
+    return node.op == "const" and node.args[0] in ("e", "i")
 
 
 def _agree(a: Node, b: Node) -> bool:
-    return same_value(a, b) is not False or same_value(b, a) is not False
+    """Whether two constants are equal; what is not carried out, such as a sum, is believed."""
+    verdict = same_value(a, b) or same_value(b, a)
+    return verdict or (verdict is None and "opaque" in a.kinds | b.kinds)
 
 
 def _is_name(node: Node) -> bool:
     """A symbol, a function's value, AB, a ratio of such: what a value can be given to."""
-    if node.op in ("sym", "call"):
+    if node.op in ("sym", "call") or _is_letter(node):
         return True
     if node.op == "mul":
         return all(_is_capital(n) or _is_inverse_name(n) or _is_product_name(n) for n in node.args)
     if node.op == "ratio":
         return all(_is_name(part) for part in node.args)
+    if node.op == "tuple":
+        return all(_is_name(part) for part in node.args[1])
     if node.op == "fn":
         return node.args[0] in _NAMING_FUNCTIONS and _is_name(node.args[1][0])
     return False
@@ -133,4 +161,6 @@ def _is_product_name(node: Node) -> bool:
 def _name(node: Node) -> str:
     if node.op == "sym":
         return node.args[0]
-    return f"{node.args[0]}()" if node.op == "call" else repr(node)
+    if node.op == "call" and len(node.args[1]) == 1 and node.args[1][0].op == "sym":
+        return f"{node.args[0]}()"
+    return repr(node)

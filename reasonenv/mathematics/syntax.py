@@ -84,10 +84,12 @@ def items(cursor: Cursor) -> Node:
 
 def _separated(cursor: Cursor) -> bool:
     """Whether a comma stood here, an "and", or both."""
-    has_comma = cursor.skip(",")
-    has_connector = cursor.kind() == "connector"
-    cursor.at += has_connector
-    return has_comma or has_connector
+    start = cursor.at
+    while cursor.peek(",") or cursor.kind() == "connector":
+        cursor.at += 1
+        if cursor.at - start > 3:
+            raise Unreadable
+    return cursor.at > start
 
 
 def relation(cursor: Cursor) -> Node:
@@ -102,12 +104,12 @@ def relation(cursor: Cursor) -> Node:
 def _side(cursor: Cursor) -> Node:
     """A union of sets, a ratio, or a quantity."""
     if cursor.at == 0:
-        cursor.skip("=")
+        cursor.skip("=", "approx")
     if title := _title(cursor):
         return Node("sym", (title,))
     first = quantity(cursor)
     for sign, op in (("cup", "union"), (":", "ratio")):
-        if cursor.peek(sign):
+        if cursor.peek(sign) and not (cursor.barred and sign == ":"):
             parts = [first]
             while cursor.skip(sign):
                 parts.append(quantity(cursor))
@@ -154,7 +156,7 @@ def _brace(cursor: Cursor, _: str) -> Node:
 def _set(cursor: Cursor, _: str) -> Node:
     r"""\{ a, b \} or \{ x | condition \}."""
     inner = cursor.within_bars(items)
-    if cursor.skip("|"):
+    if cursor.skip("|", ":"):
         return _builder(cursor, inner)
     cursor.expect("}")
     return Node("set", _members(inner))
@@ -176,11 +178,24 @@ def _members(inner: Node) -> tuple[Node, ...]:
 def _name(cursor: Cursor, name: str) -> Node:
     """A letter with its subscript; a call when it is a function's usual name."""
     value = letter(cursor, name)
-    if value.op != "sym" or name[0] not in "fghFGP" or not cursor.skip("("):
+    if value.op != "sym" or not (name in tuple("fghFGP") or _at_zero(cursor)):
         return value
-    arguments = items(cursor)
+    start, primes = cursor.at, ""
+    while cursor.skip("'"):
+        primes += "'"
+    if not cursor.skip("("):
+        cursor.at = start
+        return value
+    members = _members(items(cursor))
     cursor.expect(")")
-    return Node("call", (value.args[0], _members(arguments)))
+    if name.isupper() and len(members) > 1:
+        return Node("tuple", ("()", members))  # P(3, -4) is the point
+    return Node("call", (value.args[0] + primes, members))
+
+
+def _at_zero(cursor: Cursor) -> bool:
+    """Whether (0) follows: y(0) is no product, which would be 0."""
+    return [token.text for token in cursor.tokens[cursor.at : cursor.at + 3]] == ["(", "0", ")"]
 
 
 def _opaque(cursor: Cursor, name: str) -> Node:

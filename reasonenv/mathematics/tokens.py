@@ -25,6 +25,7 @@ _TOKEN = re.compile(
     |(?P<command>\\(?:[a-zA-Z]+|.))
     |(?P<word>[a-zA-Z]+)
     |(?P<sign>[^\s\w]|_)
+    |(?P<chinese>[\u4e00-\u9fff]+)
     |(?P<other>\S)
     )""",
     re.VERBOSE | re.DOTALL,
@@ -62,12 +63,14 @@ def tokens(text: str, units: bool, limit: int) -> list[Token] | None:
         match = _TOKEN.match(text, position)
         if match is None or len(found) > limit:
             return None
-        found.extend(_classified(match, units))
+        # 10.8m is a length, where 5m may be five times m.
+        after_decimal = bool(found) and found[-1].kind == "number" and "." in found[-1].text
+        found.extend(_classified(match, units, after_decimal))
         position = match.end()
     return found if len(found) <= limit else None
 
 
-def _classified(match: re.Match[str], units: bool) -> Iterator[Token]:
+def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Iterator[Token]:
     kind = match.lastgroup or ""
     value, spaced = match[kind], match[0][0].isspace()
     if kind == "number":
@@ -79,7 +82,9 @@ def _classified(match: re.Match[str], units: bool) -> Iterator[Token]:
     elif kind == "command":
         yield _command(value[1:], spaced)
     elif kind == "word":
-        yield from _letters(value, units, spaced)
+        yield from _letters(value, units, spaced, after_decimal)
+    elif kind == "chinese":
+        yield from _characters(value)
     elif kind == "other":
         yield _worded(value, spaced)
     else:
@@ -95,7 +100,15 @@ def _command(name: str, spaced: bool) -> Token:
     return Token(kind, name, spaced)
 
 
-def _letters(run: str, units: bool, spaced: bool) -> Iterator[Token]:
+def _characters(run: str) -> Iterator[Token]:
+    """Chinese words: units and connectors as long as they get, and single characters."""
+    while run:
+        size = next((n for n in (4, 3, 2) if run[:n] in UNITS), 1)
+        yield _worded(run[:size], False)
+        run = run[size:]
+
+
+def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterator[Token]:
     """A run of letters: a function, a connector, a word, or the product of its letters."""
     if run in FUNCTIONS:
         yield Token("function", run, spaced)
@@ -103,11 +116,16 @@ def _letters(run: str, units: bool, spaced: bool) -> Iterator[Token]:
         yield Token("connector", run, spaced)
     elif run in ("pi", "infinity", "inf", "oo"):
         yield Token("name", "pi" if run == "pi" else "infty", spaced)
-    elif _is_word(run) or (units and run in UNITS and (spaced or run not in AMBIGUOUS)):
+    elif _is_word(run) or (units and _is_unit(run, spaced or after_decimal)):
         yield Token("word", run, spaced)
     else:
         for index, letter in enumerate(run):
             yield Token("name", letter, spaced and index == 0)
+
+
+def _is_unit(run: str, apart: bool) -> bool:
+    """Whether letters read as a unit, or as a word of one: km per hour, sq cm."""
+    return run in ("per", "sq") or (run in UNITS and (apart or run not in AMBIGUOUS))
 
 
 def _is_word(run: str) -> bool:

@@ -67,7 +67,15 @@ def _named(names: str, factor: str, **dimension: int) -> dict[str, Unit]:
 _ALL = " ".join(_PREFIXES)
 _SOME = "- k m M G μ u n"
 
+_CHINESE_LENGTHS = {"毫米": "0.001", "厘米": "0.01", "分米": "0.1", "米": "1", "千米": "1000"}
+_CHINESE_SIZES = {
+    f"{word}{name}": Unit({"length": power}, Fraction(factor) ** power)
+    for word, power in (("平方", 2), ("立方", 3))
+    for name, factor in _CHINESE_LENGTHS.items()
+}
+
 UNITS = {
+    **_CHINESE_SIZES,
     **_scaled(_ALL, "m", "1", length=1),
     **_scaled(_ALL, "g", "0.001", mass=1),
     **_scaled("- k d c m μ u", "L l", "0.001", length=3),
