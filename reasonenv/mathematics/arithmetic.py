@@ -74,10 +74,10 @@ def factor(a: Node, b: Node) -> float | None:
 
 def _is_proportional(a: Node, b: Node) -> bool:
     """Whether a / b is the same fine number at two points."""
-    pairs = [_values(a, b, FINE, point, True) for point in range(2)]
-    if pairs[0] is None or pairs[1] is None:
+    first, second = (_values(a, b, FINE, point, True) for point in range(2))
+    if first is None or second is None:
         return False
-    (above, below), (other_above, other_below) = pairs
+    (above, below), (other_above, other_below) = first, second
     if above == other_above:
         return False  # nothing varies, and of two constants each is so many of the other
     return _near(above * other_below, other_above * below, FINE.rounding)
