@@ -106,13 +106,16 @@ def _expect_the_same(learner: Learner, example: Example, rows: Tensor, how: str)
 def finds_no_signal_in_equal_rewards(learner: Learner, draw: Draw) -> None:
     """In groups of equal rewards all is finite, and rounding is not taken for an advantage."""
     example = equal_groups(draw, learner.uses_reference).to(torch.float32)
-    found = outcome(learner, example)
+    outcome(learner, example)
     if shift := ignored_shift(learner):
+        # On-policy and of the gradient alone, where noise is neither amplified nor added up.
+        example = replace(example, log_prob=example.old_log_prob)
         spread = torch.arange(example.reward.numel()).view_as(example.reward) % 2
         signal = outcome(learner, replace(example, reward=spread.to(example.reward)))
         other = replace(example, reward=example.reward - shift(example.reward[:, :1]))
-        how = f"in float32 for the rewards {numbers(other.reward)}"
-        found.expect(outcome(learner, other), how, NOISE * signal.size)
+        how = f"on-policy in float32 for the rewards {numbers(other.reward)}"
+        one, two = (replace(outcome(learner, each), loss=0.0) for each in (example, other))
+        one.expect(two, how, NOISE * signal.values.abs().max().item())
 
 
 def finds_no_signal_in_no_advantage(learner: Learner, draw: Draw) -> None:
