@@ -23,7 +23,8 @@ def check_env(make: Make) -> None:
 
     Args:
         make: Makes the environment from num_envs, group_size, rank and num_ranks. It may have
-            few problems, but at least two, and components of its reward lie in [0, 1].
+            few problems, but at least two, and a component of its reward lies in [0, 1], or is
+            a `rewards.Penalty`, at most 0.
     """
     for check in (
         _check_spaces_contain_what_comes_out,
