@@ -1,0 +1,45 @@
+"""Official benchmark scores from stored responses: extraction, verdicts, tables, intervals.
+
+    from reasonenv.scoring import score
+    score("MathVista-v0", [{"id": "1", "response": "The answer is 1.2."}], data="mathvista")
+
+Rule-based, with the rules of each benchmark's own code: `mathvista`, `mathverse`, `mathvision`,
+`olympiadbench`, `wemath`, `gsm8k`; the others compare final answers (`graded`).
+`python -m reasonenv.score` is the command line.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from typing import Any
+
+
+def score(
+    env_id: str,
+    rows: Iterable[Mapping[str, Any]],
+    data: str | PathLike[str] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """The official scores of a benchmark as JSON-able values; every rate lies in [0, 1].
+
+    Args:
+        env_id: A registered environment, such as "MathVista-v0".
+        rows: `{"id": ..., "response": ...}`; several rows with one id are samples of one problem.
+        data: Folder with the labels; None for `REASONENV_DATA`, then the environment itself.
+        **options: Of `reasonenv.scoring.board.Scorer`: `split`, `judge`, `seed`, `complain` ...
+
+    Returns:
+        `env`, `num_problems`, `num_samples`, `accuracy`, `interval`, `by` (tables) and what is the
+        benchmark's own.
+
+    Raises:
+        ValueError: When no row can be scored, or an argument does not fit.
+        FileNotFoundError: When there are no labels.
+    """
+    # Lightly imported: the workers that judge import this package too.
+    from reasonenv.scoring.board import Scorer
+
+    return Scorer(env_id, data, **options).score(rows)
+
+
+Complain = Callable[[str], object]
+"""Takes one line about input that could not be scored."""
