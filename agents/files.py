@@ -21,6 +21,20 @@ def write_atomically(path: Path, content: bytes) -> None:
     sync(path.parent)
 
 
+def append(path: Path, content: bytes) -> None:
+    """Adds to the end of a file, on the disk on return; a failure leaves the file as it was."""
+    with path.open("ab", buffering=0) as file:
+        end = file.tell()
+        rest = content
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(end)
+            raise
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file.
 

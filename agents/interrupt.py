@@ -15,8 +15,9 @@ class Interrupt:
     thread no signal arrives, and it stays False.
     """
 
-    def __init__(self, rank: int = 0) -> None:
-        self._rank = rank
+    def __init__(self, rank: int = 0, what: str = "step") -> None:
+        """Args: of this process, and what is brought to its end before the loop leaves."""
+        self._rank, self._what = rank, what
         self._signal: int | None = None
         self._before: dict[int, Any] = {}
 
@@ -45,5 +46,6 @@ class Interrupt:
             raise KeyboardInterrupt
         if self._rank == 0 and not self:
             # Not print, whose buffer the signal may have found locked.
-            os.write(2, b"\nsaving after this step; Ctrl-C once more stops at once\n")
+            said = f"\nsaving after this {self._what}; Ctrl-C once more stops at once\n"
+            os.write(2, said.encode())
         self._signal = number

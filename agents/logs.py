@@ -8,7 +8,6 @@ a kill may cut; `read_lines` passes over it, and a resumed run removes it.
 import dataclasses
 import json
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 from PIL import Image
 from torch import Tensor
 
-from agents.files import write_atomically
+from agents.files import append, write_atomically
 from agents.progress import Progress
 
 EXPLAINED = ("problem_id", "accuracy", "format", "answer", "reference", "status")
@@ -62,7 +61,7 @@ class RunLog:
         if not self.writes:
             return
         row = plain(metrics)
-        _append(self.folder / "metrics.jsonl", {"step": step, **row})
+        append(self.folder / "metrics.jsonl", line({"step": step, **row}))
         if self._tensorboard:
             for name, value in row.items():
                 if isinstance(value, int | float):
@@ -72,7 +71,7 @@ class RunLog:
     def write_evaluation(self, step: int, result: Mapping[str, Any]) -> None:
         """Records what an evaluation after `step` steps found."""
         if self.writes:
-            _append(self.folder / "evaluations.jsonl", {"step": step, **plain(result)})
+            append(self.folder / "evaluations.jsonl", line({"step": step, **plain(result)}))
 
     def write_rollout(
         self,
@@ -180,20 +179,6 @@ def line(row: Mapping[str, Any]) -> bytes:
     # A response may hold half of a surrogate pair, which UTF-8 cannot.
     text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False)
     return text.encode(errors="replace") + b"\n"
-
-
-def _append(path: Path, row: Mapping[str, Any]) -> None:
-    """Adds a whole line, or leaves the file as it was and raises OSError."""
-    with path.open("ab", buffering=0) as file:
-        end = file.tell()
-        rest = line(row)
-        try:
-            while rest:
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
-        except BaseException:
-            file.truncate(end)
-            raise
 
 
 def _tensorboard(folder: Path, purge_step: int) -> Any:

@@ -20,9 +20,12 @@ SHOWN = {
 class Progress:
     """The display of one run, on standard error."""
 
-    def __init__(self, num_steps: int, start: int = 0, every: float = 10.0) -> None:
-        """Args: the run's length, the steps it has done, and the seconds between lines."""
+    def __init__(
+        self, num_steps: int, start: int = 0, every: float = 10.0, unit: str = "step", of: str = ""
+    ) -> None:
+        """Args: the run's length, the steps it has done, seconds between lines, words for both."""
         self._num_steps, self._start, self._every = num_steps, start, every
+        self._unit, self._of = unit, of
         self._file = sys.stderr
         self._began = time.monotonic()
         self._last_line = float("-inf")
@@ -31,7 +34,13 @@ class Progress:
             # A terminal that does not know its size says 0, and tqdm would show nothing.
             width = os.get_terminal_size(self._file.fileno()).columns or 80
             self._bar = tqdm(
-                total=num_steps, initial=start, file=self._file, unit="step", ncols=width, nrows=20
+                desc=of or None,
+                total=num_steps,
+                initial=start,
+                file=self._file,
+                unit=unit,
+                ncols=width,
+                nrows=20,
             )
 
     def show(self, step: int, metrics: Mapping[str, Any]) -> None:
@@ -47,7 +56,9 @@ class Progress:
             self._last_line = now
             values = "  ".join(f"{name} {value}" for name, value in words.items())
             left = (self._num_steps - step) * (now - self._began) / max(1, step - self._start)
-            self.say(f"step {step}/{self._num_steps}  {values}  ETA {tqdm.format_interval(left)}")
+            where = f"{self._of} {self._unit}".strip()
+            eta = tqdm.format_interval(left)
+            self.say(f"{where} {step}/{self._num_steps}  {values}  ETA {eta}")
 
     def say(self, text: str) -> None:
         """Shows a line of words."""

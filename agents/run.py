@@ -17,7 +17,7 @@ from agents.clock import Clock
 from agents.collect import pick
 from agents.command_line import errors_in_one_line, parse_run
 from agents.engines.build import Engines, build, ranks
-from agents.evaluate import Evaluate, evaluate
+from agents.evaluation.exam import Exam, evaluate
 from agents.generations import Generation, generate, num_tokens, reward_metrics
 from agents.interrupt import Interrupt
 from agents.learner import Learner, Passes
@@ -143,15 +143,15 @@ def evaluate_splits(job: Job, log: RunLog) -> None:
     """Accuracy on each evaluation split, by rank 0 while the others wait."""
     for split in job.splits:
         if job.engines.train.rank == 0:
-            result = evaluate(job.engines.sampler, evaluation(job.run, split))
+            result = evaluate(job.engines.sampler, exam(job.run, split))
             log.write_evaluation(job.step, result.summary())
             log.say(f"step {job.step}: {result}")
         _barrier(job)
 
 
-def evaluation(run: Run, split: str) -> Evaluate:
+def exam(run: Run, split: str) -> Exam:
     """How a run looks at a split: with the responses that it would train on."""
-    return Evaluate(
+    return Exam(
         env=run.env,
         split=split,
         env_options=run.env_options,

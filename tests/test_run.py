@@ -144,11 +144,11 @@ def test_a_checkpoint_is_a_model_for_transformers(done, tiny_folder):
 
 
 def test_a_checkpoint_can_be_evaluated(done, tmp_path, capsys):
-    output = tmp_path / "responses.jsonl"
     settings = {"env": "Letters-v0", "num_problems": 3, "max_response_length": 8}
-    evaluate.main(flags(model=latest(done), output=output, **settings))
-    assert "test accuracy" in capsys.readouterr().out
-    assert [row["id"] for row in read_lines(output)] == ["test/0", "test/1", "test/2"]
+    evaluate.main(flags(model=latest(done), output_dir=tmp_path, **settings))
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["Letters-v0", "test", "3"]
+    rows = read_lines(tmp_path / "Letters-v0.jsonl")
+    assert [row["id"] for row in rows] == ["test/0", "test/1", "test/2"]
 
 
 def test_responses_of_more_than_one_epoch_leave_the_old_policy(tiny_folder, tmp_path):

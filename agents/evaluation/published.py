@@ -1,0 +1,100 @@
+"""The tables of the papers, from `agents/published.json`, and a result put beside them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).parents[1] / "published.json"
+OWN = "this model"
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """One table of a paper."""
+
+    paper: str
+    """Where it stands, such as arXiv:2505.12504."""
+    name: str
+    about: str
+    unit: float
+    """What the paper writes for a rate of 1: 100 for percent."""
+    columns: tuple[str, ...]
+    envs: tuple[str | None, ...]
+    """The environment of each column; None where there is none."""
+    rows: Mapping[str, tuple[float, ...]]
+    """As printed."""
+    misprints: Mapping[tuple[str | None, str], str]
+    """Row and column, or None and column for its head -> what is wrong."""
+
+    def beside(self, rates: Mapping[str, float]) -> list[str]:
+        """The table in lines, the columns that `rates` knows alone, and `rates` as its first row.
+
+        Args:
+            rates: Accuracy in [0, 1] by environment.
+
+        Returns:
+            Nothing when no column is known. A misprint is marked by a star and said at the end.
+        """
+        shown = [k for k, env in enumerate(self.envs) if env in rates]
+        if not shown:
+            return []
+        own = [rates[str(self.envs[k])] for k in shown]
+        cells = [["", *(self.columns[k] for k in shown)]]
+        cells += [[OWN, *(self._written(rate * self.unit) for rate in own)]]
+        stars = []
+        for row, values in self.rows.items():
+            cells += [[row, *(self._cell(row, k, values[k]) for k in shown)]]
+            stars += [said for k in shown if (said := self._misprint(row, k))]
+        title = f"{self.name} of {self.paper}: {self.about}"
+        return [title, *aligned(cells), *(f"  * {said}" for said in stars)]
+
+    def is_misprint(self, row: str, column: int) -> bool:
+        """Whether a value cannot be right."""
+        return (row, self.columns[column]) in self.misprints
+
+    def _cell(self, row: str, column: int, value: float) -> str:
+        return self._written(value) + ("*" if self.is_misprint(row, column) else "")
+
+    def _misprint(self, row: str, column: int) -> str:
+        said = self.misprints.get((row, self.columns[column]), "")
+        return said and f"{row}, {self.columns[column]}: {said}"
+
+    def _written(self, value: float) -> str:
+        """As precisely as the paper writes."""
+        return f"{value:.1f}" if self.unit == 100 else f"{value:.4f}"
+
+
+def published() -> dict[str, tuple[PublishedTable, ...]]:
+    """The tables of each paper by its name, `cpgd` and `rpg`."""
+    papers: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return {
+        name: tuple(_table(paper, table) for table in paper["tables"])
+        for name, paper in papers.items()
+    }
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """Lines of a table of words: the first column to the left, the others to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if k else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _table(paper: Mapping[str, Any], table: Mapping[str, Any]) -> PublishedTable:
+    return PublishedTable(
+        paper=paper["source"],
+        name=table["name"],
+        about=table["about"],
+        unit=paper["unit"],
+        columns=tuple(column["name"] for column in table["columns"]),
+        envs=tuple(column["env"] for column in table["columns"]),
+        rows={name: tuple(values) for name, values in table["rows"].items()},
+        misprints={(m["row"], m["column"]): m["says"] for m in table["misprints"]},
+    )

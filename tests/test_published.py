@@ -1,0 +1,100 @@
+import pytest
+
+from agents.evaluation.published import published
+from reasonenv.registration import registry
+
+TABLES = [table for tables in published().values() for table in tables]
+# What a value may be a multiple of: problems times samples.
+COUNTED = {"AIME24": 960, "AIME25": 960, "AMC23": 1280, "Minerva": 272, "Olympiad": 674}
+
+
+def test_every_table_is_there_with_its_rows():
+    found = {(t.paper, t.name): (len(t.rows), len(t.columns)) for t in TABLES}
+    assert found == {
+        ("arXiv:2505.12504", "Table 1"): (13, 7),
+        ("arXiv:2505.12504", "Table 2"): (8, 7),
+        ("arXiv:2505.17508", "Table 3"): (6, 6),
+        ("arXiv:2505.17508", "Table 5"): (8, 6),
+        ("arXiv:2505.17508", "Table 6"): (6, 4),
+        ("arXiv:2505.17508", "Table 7"): (8, 4),
+        ("arXiv:2505.17508", "Table 8"): (12, 6),
+    }
+    for table in TABLES:
+        assert {len(values) for values in table.rows.values()} == {len(table.columns)}
+        assert all(row is None or row in table.rows for row, _ in table.misprints)
+        assert all(column in table.columns for _, column in table.misprints)
+
+
+def test_the_overall_of_every_row_follows_from_its_scores():
+    first, second = published()["cpgd"]
+    base = first.rows["Qwen2.5-VL-7B"]
+    for values in (*first.rows.values(), *second.rows.values()):
+        *scores, overall = values
+        mean = sum(x / b for x, b in zip(scores, base, strict=False)) / 6
+        assert abs(mean - overall) <= 0.00501
+
+
+def test_the_two_tables_of_cpgd_agree():
+    first, second = published()["cpgd"]
+    assert first.rows["CPGD (STD weight)"] == second.rows["CPGD (STD weight)"]
+    assert first.rows["CPGD (clip-filter-like)"] == second.rows["clip-filter-like weight"]
+
+
+def test_the_gains_that_the_text_of_cpgd_claims_follow():
+    rows = published()["cpgd"][0].rows
+    ours, base = rows["CPGD (STD weight)"], rows["Qwen2.5-VL-7B"]
+    assert [round(100 * (ours[k] / base[k] - 1), 1) for k in (0, 2, 5)] == [8.5, 11.4, 21.8]
+
+
+@pytest.mark.parametrize("table", published()["rpg"], ids=lambda table: table.name)
+def test_last_is_not_above_best_but_for_the_misprint(table):
+    for row, values in table.rows.items():
+        for k in range(0, len(values), 2):
+            assert table.columns[k].endswith("Last")
+            assert table.columns[k + 1] == table.columns[k].replace("Last", "Best")
+            assert (values[k] > values[k + 1]) == table.is_misprint(row, k)
+
+
+@pytest.mark.parametrize("table", published()["rpg"], ids=lambda table: table.name)
+def test_values_are_numbers_of_right_answers_but_for_last_digits(table):
+    odd = []
+    for row, values in table.rows.items():
+        for column, value in zip(table.columns, values, strict=True):
+            total = COUNTED[column.split()[0]]
+            distance = abs(round(value * total) / total - value)
+            assert distance < 0.00015
+            odd += [(row, column)] if distance > 0.0000501 else []
+    assert len(odd) == {"Table 3": 2, "Table 5": 1, "Table 7": 3}.get(table.name, 0)
+
+
+def test_the_claims_of_rpg_over_dapo_follow():
+    third = published()["rpg"][0]
+    last = third.columns.index("AIME25 Last")
+    gain = third.rows["RPG-REINFORCE-URKL"][last] - third.rows["DAPO"][last]
+    assert round(100 * gain, 1) == 6.0
+    assert round(third.rows["RPG-REINFORCE-URKL"][last + 1], 2) == 0.52
+
+
+def test_columns_are_environments():
+    named = {env for table in TABLES for env in table.envs if env}
+    assert len(named) == 10
+    assert "MMK12-v0" in named & set(registry)
+
+
+def test_a_result_stands_beside_the_columns_that_it_has():
+    first = published()["cpgd"][0]
+    lines = first.beside({"MMK12-v0": 0.536, "Figures-v0": 1.0})
+    assert lines[0].startswith("Table 1 of arXiv:2505.12504: ")
+    assert lines[1].split() == ["MMK12"]
+    assert lines[2].split() == ["this", "model", "53.6"]
+    assert lines[-1].split() == ["CPGD", "(STD", "weight)", "65.3"]
+    assert len(lines) == 3 + 13
+    assert first.beside({"Figures-v0": 1.0}) == []
+
+
+def test_a_misprint_is_marked_and_said():
+    lines = published()["rpg"][0].beside({"AIME25-v0": 1 / 3})
+    assert lines[2].split() == ["this", "model", "0.3333", "0.3333"]
+    (marked,) = [line for line in lines if line.startswith("RPG-URKL")]
+    assert marked.split() == ["RPG-URKL", "0.5261*", "0.4938*"]
+    assert lines[-2].startswith("  * RPG-URKL, AIME25 Last: 0.5261 is above its own Best")
