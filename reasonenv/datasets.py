@@ -1,58 +1,44 @@
-"""Rows of a hub data set, or of local files in the same format, as problems."""
+"""Rows of a hub data set, or of local files in the same format, as problems.
 
-import io
+A module of an environment says what its rows look like with a `Source`, and makes a `Problem` of
+a row; the rest is here. Words are at hand, images are read and decoded when a problem is asked
+for.
+"""
+
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-from PIL import Image, ImageOps
-
+from reasonenv import hub, local
+from reasonenv.images import decode
 from reasonenv.problem import Problem
+from reasonenv.source import Row, Source, Split
+from reasonenv.tables import Table
 
 VARIABLE = "REASONENV_DATA"
-_ELSEWHERE = f"give local files in the same format with data=DIR, --data DIR or {VARIABLE}"
-
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a data set lies and what its rows look like.
-
-    Args:
-        name: Its subfolder in a folder of several data sets.
-        hub: Its name on the Hugging Face hub.
-        revision: Commit of the hub data set, so that an environment means one thing for ever.
-        texts: Columns that hold a string in every row.
-        images: Columns of images, {bytes, path}.
-    """
-
-    name: str
-    hub: str
-    revision: str
-    texts: tuple[str, ...]
-    images: tuple[str, ...] = ()
+__all__ = ["VARIABLE", "Pool", "Row", "Rows", "Source", "Split", "load"]
 
 
 class Rows(Sequence[Problem]):
     """Problems of a data set, made when they are asked for: no image is decoded before.
 
     Args:
-        rows: A `datasets.Dataset` whose images are not decoded, or any sequence of mappings.
-        convert: One row to its problem.
-        name: What an error calls the rows.
+        table: The rows.
+        convert: One row to its problem without images; "row" is the row's number in the split.
+        source: What they are rows of.
+        split: Which part of it.
     """
 
     def __init__(
-        self, rows: Sequence[Row] | Any, convert: Callable[[Row], Problem], name: str
+        self, table: Table, convert: Callable[[Row], Problem], source: Source, split: str
     ) -> None:
-        self._rows, self._convert, self._name = rows, convert, name
+        self._table, self._convert, self._source = table, convert, source
+        self._name = f"{source.name} {split}"
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._table)
 
     @overload
     def __getitem__(self, index: int) -> Problem: ...
@@ -61,14 +47,91 @@ class Rows(Sequence[Problem]):
     def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        row = self._rows[index]
-        try:
-            return self._convert(row)
-        except ValueError as error:
-            raise ValueError(f"{self._name}, row {index} (id {row.get('id')!r}): {error}") from None
+        return self._problem(index, with_images=True)
 
     def __iter__(self) -> Iterator[Problem]:
         return (self[index] for index in range(len(self)))
+
+    def outline(self, index: int) -> Problem:
+        """A problem without its images, which are not even read."""
+        return self._problem(index, with_images=False)
+
+    def keys(self) -> list[str]:
+        """What tells the rows apart in their source, as texts."""
+        return [str(key) for key in self._table.column(self._source.key)]
+
+    def faults(self) -> dict[int, str]:
+        """What is wrong with rows as far as it can be told without reading their images."""
+        found = {}
+        for name in (*self._source.texts, *self._source.values):
+            for index, value in enumerate(self._table.column(name)):
+                if value is None or (name == self._source.answer and _is_blank(value)):
+                    found[index] = f"{self._name}, row {index}: column {name!r} is empty"
+        return found
+
+    def _problem(self, index: int, with_images: bool) -> Problem:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"row {index} of {self._name}: there are {len(self)}")
+        index %= len(self)
+        row: Row = {}
+        try:
+            row = {"row": index, **self._table.words(index)}
+            problem = self._convert(row)
+            if not problem.answer.strip():
+                raise ValueError("the answer is empty")
+            if not with_images:
+                return problem
+            images = tuple(decode(cell) for cell in self._table.images(index))
+            return replace(problem, images=images)
+        except (ValueError, OSError) as error:
+            name, reason = row.get(self._source.key), str(error).partition("\n")[0]
+            raise ValueError(f"{self._name}, row {index} (id {name!r}): {reason}") from None
+
+
+class Pool(Sequence[Problem]):
+    """The problems of several parts, one part after the other."""
+
+    def __init__(self, parts: Sequence[Rows]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    @overload
+    def __getitem__(self, index: int) -> Problem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Problem]: ...
+    def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        part, row = self._find(index)
+        return part[row]
+
+    def __iter__(self) -> Iterator[Problem]:
+        return (problem for part in self._parts for problem in part)
+
+    def outline(self, index: int) -> Problem:
+        """A problem without its images, which are not even read."""
+        part, row = self._find(index)
+        return part.outline(row)
+
+    def faults(self) -> dict[int, str]:
+        """What is wrong with rows as far as it can be told without reading their images."""
+        found, start = {}, 0
+        for part in self._parts:
+            found |= {start + row: fault for row, fault in part.faults().items()}
+            start += len(part)
+        return found
+
+    def _find(self, index: int) -> tuple[Rows, int]:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"problem {index}: there are {len(self)}")
+        index %= len(self)
+        for part in self._parts:
+            if index < len(part):
+                return part, index
+            index -= len(part)
+        raise AssertionError("unreachable: the index is within the length")
 
 
 def load(
@@ -81,9 +144,9 @@ def load(
 
     Args:
         source: What to read.
-        split: Name of the split; local files are called `<split>-*.parquet`.
+        split: Name of the split.
         data: The folder of this data set, or a folder with a subfolder called `source.name`.
-        convert: One row to its problem.
+        convert: One row to its problem without images.
 
     Raises:
         FileNotFoundError: When the folder does not have the split.
@@ -91,134 +154,12 @@ def load(
         ConnectionError: When the hub cannot be reached.
     """
     data = data or os.environ.get(VARIABLE)
-    rows = _from_hub(source, split) if data is None else _from_folder(source, split, Path(data))
-    _check_values(source, split, rows)
-    return Rows(rows, convert, f"{source.name} {split}")
+    table = hub.table(source, split) if data is None else local.table(source, split, Path(data))
+    return Rows(table, convert, source, split)
 
 
-def _from_hub(source: Source, split: str) -> Any:
-    from datasets import load_dataset
-
-    try:
-        rows = load_dataset(source.hub, revision=source.revision, split=split)
-    # Whatever fails between here and the hub, the cure is the same.
-    except Exception as error:
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        message = f"{source.hub} cannot be read from the hub ({reason}): {_ELSEWHERE}"
-        raise ConnectionError(message) from None
-    _check_columns(source, source.hub, {name: str(kind) for name, kind in rows.features.items()})
-    return _undecoded(source, rows)
-
-
-def _from_folder(source: Source, split: str, data: Path) -> Any:
-    from datasets import load_dataset
-
-    files = []
-    for file in split_files(source, split, data):
-        columns, num_rows = _summary(file)
-        _check_columns(source, str(file), columns)
-        files += [str(file)] if num_rows else []
-    if not files:
-        raise ValueError(f"the split {split!r} of {source.name} in {data} has no rows")
-    try:
-        rows = load_dataset("parquet", data_files={split: files}, split=split)
-    # The columns are right, so what fails is the content of a file or the disk of the cache.
-    except Exception as error:
-        reason = str(error.__cause__ or error).strip().partition("\n")[0]
-        raise ValueError(f"the files of {source.name} in {data} cannot be read: {reason}") from None
-    return _undecoded(source, rows)
-
-
-def split_files(source: Source, split: str, data: Path) -> list[Path]:
-    """The parquet files of a split, in the folder or below it as the hub has them."""
-    if not data.is_dir():
-        raise FileNotFoundError(f"there is no folder {data}: {_ELSEWHERE}")
-    folder = data / source.name if (data / source.name).is_dir() else data
-    files = sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])
-    if not files:
-        raise FileNotFoundError(
-            f"{data} has no parquet file of {source.name}: {split}-*.parquet was expected there "
-            f"or in {data / source.name}"
-        )
-    chosen = [file for file in files if file.name.startswith((f"{split}-", f"{split}."))]
-    if not chosen:
-        raise FileNotFoundError(
-            f"{folder} has no split {split!r} of {source.name}: {split}-*.parquet was expected, "
-            f"{', '.join(file.name for file in files[:3])} found"
-        )
-    return chosen
-
-
-def _summary(file: Path) -> tuple[dict[str, str], int]:
-    """The types of a file's columns by name, and how many rows it has."""
-    from pyarrow import ArrowException, parquet
-
-    try:
-        schema, num_rows = parquet.read_schema(file), parquet.read_metadata(file).num_rows
-    except (ArrowException, OSError) as error:
-        raise ValueError(f"{file} is not a readable parquet file: {error}") from None
-    return {field.name: str(field.type) for field in schema}, num_rows
-
-
-def _check_columns(source: Source, where: str, kinds: Mapping[str, str]) -> None:
-    """An error that names the file, the column and what was expected, unless all is well."""
-    for name in (*source.texts, *source.images):
-        is_text = name in source.texts
-        expected = "strings" if is_text else "images, a struct of bytes and path"
-        if name not in kinds:
-            raise ValueError(
-                f"{where} has no column {name!r} ({expected}): it has {', '.join(kinds)}"
-            )
-        kind = kinds[name].lower()
-        fits = "string" in kind if is_text else "image" in kind or "bytes" in kind
-        if not fits or (is_text and kind.startswith(("struct", "list"))):
-            raise ValueError(
-                f"{where}: column {name!r} holds {kinds[name]}, {expected} were expected"
-            )
-
-
-def _check_values(source: Source, split: str, rows: Any) -> None:
-    for name in source.texts:
-        if rows.data.column(name).null_count:
-            missing = rows.data.column(name).is_null().to_pylist().index(True)
-            raise ValueError(f"{source.name} {split}, row {missing}: column {name!r} is empty")
-
-
-def _undecoded(source: Source, rows: Any) -> Any:
-    from datasets import Image as ImageColumn
-
-    for name in source.images:
-        rows = rows.cast_column(name, ImageColumn(decode=False))
-    return rows
-
-
-def decode(cell: Mapping[str, Any] | None) -> np.ndarray:
-    """An image cell, {bytes, path}, as [height, width, 3] uint8 whatever its mode.
-
-    Raises:
-        ValueError: When there is no image, or none that can be read.
-    """
-    data = (cell or {}).get("bytes")
-    if not data:
-        raise ValueError("the image is missing")
-    try:
-        image = Image.open(io.BytesIO(data))
-        image.load()
-    # Pillow raises a dozen types, SyntaxError and struct.error among them, on broken files.
-    except Exception as error:
-        raise ValueError(f"the image cannot be read: {error}") from None
-    return rgb(image)
-
-
-def rgb(image: Image.Image) -> np.ndarray:
-    """An image of any mode as [height, width, 3] uint8, upright, on white where transparent."""
-    image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I") or image.mode == "F":
-        values = np.asarray(image, dtype=np.float64)
-        # Sixteen bits are scaled down; Pillow's own conversion would clip them.
-        values = values / 257 if values.max(initial=0) > 255 else values
-        image = Image.fromarray(values.clip(0, 255).round().astype(np.uint8))
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return np.array(image.convert("RGB"))
+def _is_blank(value: Any) -> bool:
+    """Whether there is nothing in an answer."""
+    if isinstance(value, str):
+        return not value.strip()
+    return isinstance(value, Sequence) and all(map(_is_blank, value))

@@ -10,7 +10,7 @@ from gymnasium.spaces import Dict
 from reasonenv import render
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
-from reasonenv.prompts import Instruction, instruction
+from reasonenv.prompts import Asking, instruction
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import ImagesSpace, TextSpace
 from reasonenv.walk import Walk, parse_options
@@ -32,7 +32,7 @@ class ReasonEnv(gymnasium.Env[Observation, str]):
     Args:
         problems: What is posed.
         rewards: Name -> (weight, function); see `reasonenv.rewards`.
-        prompt: Name of the instruction around a question; see `reasonenv.prompts`.
+        prompt: The instruction around a question, or its name; see `reasonenv.prompts`.
         num_workers: Processes that grade.
         timeout: CPU seconds for one answer.
         render_mode: "rgb_array", "ansi" or None.
@@ -45,7 +45,7 @@ class ReasonEnv(gymnasium.Env[Observation, str]):
         problems: Sequence[Problem],
         rewards: Rewards,
         *,
-        prompt: str = "plain",
+        prompt: str | Asking = "plain",
         num_workers: int | None = None,
         timeout: float = 1.0,
         render_mode: str | None = None,
@@ -113,13 +113,10 @@ def observation_space() -> Dict:
     return Dict({"system": TextSpace(), "question": TextSpace(), "images": ImagesSpace()})
 
 
-def observe(problem: Problem, prompt: Instruction) -> Observation:
+def observe(problem: Problem, prompt: Asking) -> Observation:
     """What a model may see of a problem; never its answer or its solution."""
-    return {
-        "system": prompt.system,
-        "question": prompt.user(problem.question),
-        "images": problem.images,
-    }
+    system, question = prompt.ask(problem)
+    return {"system": system, "question": question, "images": problem.images}
 
 
 def explain(problem: Problem, grade: Grade) -> dict[str, Any]:

@@ -13,14 +13,16 @@ _EMPTY: Mapping[str, object] = MappingProxyType({})
 class Problem:
     """One mathematics problem and all that is known about it.
 
-    Only `question` and `images` ever reach an observation.
+    Only `question` or `query`, and `images`, ever reach an observation.
 
     Args:
         id: Its name, the same in every run: the data set's own where there is one.
         question: The question in words, without any instruction about the form of the response.
+            "<image 1>" marks where the first image stands; without a mark it stands before them.
         answer: The reference answer; a letter when `options` are given.
         images: Figures in the order of the question, each [height, width, 3] uint8, RGB.
         options: Texts of a multiple choice in the order A, B, C, ..., without their letters.
+        query: The question in the words of its benchmark, with their instruction, where it has any.
         solution: A worked solution to learn from, where there is one.
         metadata: Whatever else the source says: subject, level, family, ...
     """
@@ -30,6 +32,7 @@ class Problem:
     answer: str
     images: tuple[np.ndarray, ...] = ()
     options: tuple[str, ...] = ()
+    query: str | None = None
     solution: str | None = None
     metadata: Mapping[str, object] = field(default_factory=lambda: _EMPTY)
 

@@ -1,6 +1,26 @@
-"""The instruction around a question: what the environment says besides the problem itself."""
+"""The instruction around a question: what the environment says besides the problem itself.
+
+    cpgd       the system text of the CPGD paper's Table 3, and the question
+    mm_eureka  the system text of its evaluation scripts, and the benchmark's own words
+    official   the benchmark's own words, where it has any
+    dapo, boxed, plain
+
+An image stands where the question has its mark, "<image 1>" for the first; before the words
+where there is no mark.
+"""
 
 from dataclasses import dataclass
+from typing import Protocol
+
+from reasonenv.problem import Problem
+
+
+class Asking(Protocol):
+    """Whatever puts a problem to the model."""
+
+    def ask(self, problem: Problem) -> tuple[str, str]:
+        """The system text and the user's words for a problem."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -10,14 +30,22 @@ class Instruction:
     Args:
         system: The system text; empty for none.
         template: The user's words, in which `{question}` stands for the question.
+        own: Whether a problem that brings its benchmark's own words is put in those.
     """
 
     system: str = ""
     template: str = "{question}"
+    own: bool = False
 
     def user(self, question: str) -> str:
         """The user's words. Braces in the question, as LaTeX has them, mean nothing here."""
         return self.template.replace("{question}", question, 1)
+
+    def ask(self, problem: Problem) -> tuple[str, str]:
+        """The system text and the user's words for a problem."""
+        if self.own and problem.query is not None:
+            return self.system, problem.query
+        return self.system, self.user(problem.question)
 
 
 # Table 3 of the CPGD paper (arXiv:2505.12504), with its grammar mended.
@@ -31,6 +59,20 @@ _CPGD = (
     "of your output should start with <answer> and end with </answer>."
 )
 
+# The system text of the evaluation scripts released with MM-EUREKA and CPGD, in other words: the
+# same request without a think block (eval/*/evaluate_*.py of ModalMinds/MM-EUREKA, "32B").
+_MM_EUREKA = (
+    "Solve the question. The user asks a question, and you solve it. You first think about the "
+    "reasoning process in your mind and then provide the user with the answer. The answer is in "
+    "latex format and wrapped in $...$. The final answer must be wrapped using the \\boxed{} "
+    "command. The answer should be enclosed within <answer> </answer> tags, i.e., Since $1+1=2$, "
+    "so the answer is $2$. <answer>The answer is $\\boxed{2}$ </answer>, which means that the "
+    "final answer of your output should start with <answer> and end with </answer>."
+)
+
+# What models of mathematics are usually asked, Qwen2.5-Math among them.
+_BOXED = "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
+
 # The prompt of DAPO (arXiv:2503.14476), for which the answer stands alone on the last line.
 _DAPO = (
     "Solve the following math problem step by step. The last line of your response should be of "
@@ -42,11 +84,16 @@ PROMPTS: dict[str, Instruction] = {
     "cpgd": Instruction(system=_CPGD),
     "dapo": Instruction(template=_DAPO),
     "plain": Instruction(),
+    "boxed": Instruction(template=_BOXED),
+    "official": Instruction(own=True),
+    "mm_eureka": Instruction(system=_MM_EUREKA, own=True),
 }
 
 
-def instruction(name: str) -> Instruction:
+def instruction(name: str | Asking) -> Asking:
     """The instruction called `name`, or an error that names them all."""
+    if not isinstance(name, str):
+        return name
     if name not in PROMPTS:
         raise ValueError(f"no prompt is called {name!r}: there are {', '.join(PROMPTS)}")
     return PROMPTS[name]

@@ -2,6 +2,7 @@
 
 import difflib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,10 +48,10 @@ def register(id: str, module: str, model: str = "tiny") -> None:
 
 
 def make(
-    id: str,
+    id: str | Sequence[str],
     num_envs: int | None = None,
     group_size: int = 1,
-    split: str = "train",
+    split: str | None = None,
     data: str | os.PathLike[str] | None = None,
     num_workers: int | None = None,
     **kwargs: Any,
@@ -60,20 +61,26 @@ def make(
     The same object as `gymnasium.make` and `gymnasium.make_vec` give for "reasonenv/<id>".
 
     Args:
-        id: A registered name such as "Figures-v0", with or without "reasonenv/".
+        id: A registered name such as "Figures-v0", with or without "reasonenv/". Several are
+            mixed, each as often as `weights` says: see `reasonenv.mixture`.
         num_envs: Responses of one step; None for a `gymnasium.Env` that takes a single one.
         group_size: Consecutive sub-environments that share a problem; divides `num_envs`.
-        split: Part of the data set.
+        split: Part of the data set; None for "train", or the main one of a mere benchmark.
         data: Folder with local files of the data set; None for `REASONENV_DATA`, then the hub.
         num_workers: Processes that grade; None for as many as there are CPU cores, at most 8.
         **kwargs: Further arguments of the environment: `rewards`, names and weights instead of
             its own (see `reasonenv.rewards`); `unjudged`, paid for an answer that could not be
-            judged (0.0); `prompt`, `rank`, `render_mode`, `level` ...
+            judged (0.0); `prompt`, such as "official" (see `reasonenv.prompts`); `filter`, such
+            as {"subject": ["algebra"], "level": [1, 2]} of the problems' metadata; `without`, ids
+            to leave out; `holdout`, a fraction of the training split that is kept from it and is
+            the split "heldout"; `rank`, `render_mode`, `level` ...
 
     Raises:
         gymnasium.error.NameNotFound: When no environment has this name.
         ValueError: When an argument does not fit; the line says which.
     """
+    if not isinstance(id, str):
+        id, kwargs = "Mixture-v0", {**kwargs, "envs": list(id)}
     name = f"{NAMESPACE}/{find(id).id}"
     # The spec of an environment is written as JSON, which knows no paths.
     data = None if data is None else os.fspath(data)
@@ -91,10 +98,28 @@ def find(id: str) -> Registration:
     if name in registry:
         return registry[name]
     known = {id.lower(): id for id in registry}
-    near = [known[match] for match in difflib.get_close_matches(name.lower(), known, cutoff=0.5)]
+    # One that is very near, else all that are somewhat.
+    found = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)
+    found = found or difflib.get_close_matches(name.lower(), known, cutoff=0.5)
+    near = [known[match] for match in found]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(registry)}"
     raise gymnasium.error.NameNotFound(f"no environment is called {id!r}: {hint}")
 
 
+_VISION, _WORDS = "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3-4B"
+
 register("Figures-v0", "reasonenv.envs.figures", model="tiny")
-register("MMK12-v0", "reasonenv.envs.mmk12", model="Qwen/Qwen2.5-VL-7B-Instruct")
+register("MMK12-v0", "reasonenv.envs.mmk12", _VISION)
+register("MathVista-v0", "reasonenv.envs.mathvista", _VISION)
+register("MathVerse-v0", "reasonenv.envs.mathverse", _VISION)
+register("MathVision-v0", "reasonenv.envs.mathvision", _VISION)
+register("OlympiadBench-v0", "reasonenv.envs.olympiadbench", _VISION)
+register("WeMath-v0", "reasonenv.envs.wemath", _VISION)
+register("AIME24-v0", "reasonenv.envs.aime24", _WORDS)
+register("AIME25-v0", "reasonenv.envs.aime25", _WORDS)
+register("AMC23-v0", "reasonenv.envs.amc23", _WORDS)
+register("MATH500-v0", "reasonenv.envs.math500", _WORDS)
+register("GSM8K-v0", "reasonenv.envs.gsm8k", _WORDS)
+register("DAPOMath17k-v0", "reasonenv.envs.dapo_math", _WORDS)
+register("MinervaMath-v0", "reasonenv.envs.minerva_math", _WORDS)
+register("Mixture-v0", "reasonenv.mixture")

@@ -22,7 +22,7 @@ from reasonenv.env import (
 )
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
-from reasonenv.prompts import instruction
+from reasonenv.prompts import Asking, instruction
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import TextSpace
 from reasonenv.walk import Walk, parse_options
@@ -47,7 +47,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         rewards: Name -> (weight, function); see `reasonenv.rewards`.
         num_envs: Responses of one step.
         group_size: Responses to each problem; divides `num_envs`.
-        prompt: Name of the instruction around a question; see `reasonenv.prompts`.
+        prompt: The instruction around a question, or its name; see `reasonenv.prompts`.
         num_workers: Processes that grade; None for as many as there are CPU cores, up to 8.
         timeout: CPU seconds for one answer.
         rank: Of the processes of one job that share a walk, which one this is.
@@ -68,7 +68,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         *,
         num_envs: int = 1,
         group_size: int = 1,
-        prompt: str = "plain",
+        prompt: str | Asking = "plain",
         num_workers: int | None = None,
         timeout: float = 1.0,
         rank: int = 0,

@@ -14,6 +14,10 @@ Observation Space:
     A dict of `system` (the instruction of the CPGD paper's Table 3, unless another prompt is
     chosen), `question`, and `images`: one array [height, width, 3] of uint8, RGB.
 
+Prompts:
+    "cpgd" (default): Table 3 of the CPGD paper. "official", also "mm_eureka": the system text of
+    the evaluation scripts released with the data set, which asks for no think block.
+
 Rewards:
     accuracy (weight 1): 1 when the answer equals the reference, else 0.
     format (weight 0.5): 1 for `<think>...</think><answer>...</answer>`, else 0.
@@ -43,14 +47,17 @@ from reasonenv.rewards import accuracy, think_answer_format
 
 SPLITS = ("train", "test")
 PROMPT = "cpgd"
+OFFICIAL = "mm_eureka"
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)}
 
 SOURCE = datasets.Source(
     name="mmk12",
     hub="FanqingM/MMK12",
     revision="372a609268ea79b5e78d90ab173e02c37b486163",
-    texts=("id", "question", "answer", "subject"),
+    splits={split: datasets.Split(split) for split in SPLITS},
+    texts=("question", "answer", "id", "subject"),
     images=("image",),
+    paths=lambda row: [row.get("image") or row["image_path"]],
 )
 
 
@@ -64,6 +71,5 @@ def _problem(row: datasets.Row) -> Problem:
         id=row["id"],
         question=row["question"],
         answer=row["answer"],
-        images=(datasets.decode(row["image"]),),
         metadata={"subject": row["subject"]},
     )

@@ -1,0 +1,77 @@
+r"""AIME25-v0: the thirty problems of the American Invitational Mathematics Examination 2025.
+
+Description:
+    Competition mathematics in words, the two papers of fifteen problems each. Every answer is a
+    whole number from 0 to 999.
+
+Action Space:
+    Text: a response whose final answer is a whole number.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`, which is empty.
+
+Prompts:
+    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
+    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0. Papers report the mean of
+    32 samples.
+
+Splits:
+    ===== ==== ========
+    split rows content
+    ===== ==== ========
+    test  30   I and II
+    ===== ==== ========
+
+Source and licence:
+    https://huggingface.co/datasets/math-ai/aime25; the problems are the Mathematical
+    Association of America's.
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub math-ai/aime25
+
+    Local files: `test*.jsonl`, `.json` or `.parquet` with the columns problem, answer, id.
+
+    Further copies: opencompass/AIME2025, MathArena/aime_2025 (CC BY-NC-SA 4.0).
+
+Version History:
+    v0: Initial version.
+"""
+
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.envs.choices import plain_number
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+SPLITS = ("test",)
+PROMPT = "boxed"
+OFFICIAL = "boxed"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+SOURCE = datasets.Source(
+    name="aime25",
+    hub="math-ai/aime25",
+    splits={"test": datasets.Split("test")},
+    texts=("problem",),
+    values=("answer", "id"),
+    aliases={"problem": ("question", "Problem"), "answer": ("Answer",), "id": ("ID",)},
+)
+
+
+def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    return Problem(
+        id=str(row["id"]),
+        question=row["problem"],
+        answer=plain_number(row["answer"]),
+        solution=row.get("solution") or None,
+    )

@@ -1,0 +1,80 @@
+r"""AMC23-v0: forty problems of the American Mathematics Competition (AMC 12) 2023.
+
+Description:
+    Competition mathematics in words. The choices of the original are left out; every answer is a
+    whole number.
+
+Action Space:
+    Text: a response whose final answer is a number.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`, which is empty.
+
+Prompts:
+    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
+    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0. Papers report the mean of
+    32 samples.
+
+Splits:
+    ===== ==== =====================================================
+    split rows content
+    ===== ==== =====================================================
+    test  40   AMC 12A and 12B, those whose answer is a whole number
+    ===== ==== =====================================================
+
+Source and licence:
+    https://huggingface.co/datasets/math-ai/amc23; the problems are the Mathematical Association
+    of America's.
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub math-ai/amc23
+
+    Local files: `test*.parquet`, `.jsonl` or `.json` with the columns question (or problem),
+    answer (a number or a text) and, if there is one, id.
+
+    No row of this data set was at hand: its columns were looked up, and the loading is tested on
+    rows made for it.
+
+    Further copy: evaluation/data/amc23 of github.com/QwenLM/Qwen2.5-Math.
+
+Version History:
+    v0: Initial version.
+"""
+
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.envs.choices import plain_number
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+SPLITS = ("test",)
+PROMPT = "boxed"
+OFFICIAL = "boxed"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+SOURCE = datasets.Source(
+    name="amc23",
+    hub="math-ai/amc23",
+    splits={"test": datasets.Split("test")},
+    texts=("question",),
+    values=("answer",),
+    aliases={"question": ("problem",)},
+)
+
+
+def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    return Problem(
+        id=str(row.get("id", row["row"])),
+        question=row["question"],
+        answer=plain_number(row["answer"]),
+    )

@@ -1,0 +1,39 @@
+"""Multiple choices and numbers in the words of data sets."""
+
+import re
+from collections.abc import Sequence
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_MARKED = re.compile(r"([A-Z])\s*[.:．、]\s*(.*)", re.DOTALL)
+
+
+def lettered(options: Sequence[str]) -> str:
+    """The texts of a choice with their letters, a line each: "(A) 3"."""
+    return "\n".join(f"({letter}) {text}" for letter, text in zip(LETTERS, options, strict=False))
+
+
+def unlettered(lines: Sequence[str]) -> tuple[str, ...]:
+    """The texts of lines such as "A:3" or "B. 4"; none unless the letters are A, B, C, ..."""
+    found = [_MARKED.fullmatch(line.strip()) for line in lines]
+    pairs = [match.groups() for match in found if match]
+    in_order = "".join(letter for letter, _ in pairs) == LETTERS[: len(lines)]
+    return tuple(text.strip() for _, text in pairs) if in_order and len(pairs) > 1 else ()
+
+
+def letter(answer: str, options: Sequence[str]) -> str:
+    """The letter of the option that is the answer.
+
+    Raises:
+        ValueError: When none is.
+    """
+    if answer not in options:
+        raise ValueError(f"the answer {answer!r} is none of the choices {list(options)}")
+    return LETTERS[list(options).index(answer)]
+
+
+def plain_number(value: object) -> str:
+    """An answer that may be kept as a number: 27.0 and "027" are "27", other texts themselves."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    text = str(value).strip()
+    return str(int(text)) if re.fullmatch(r"[0-9]+", text) else text

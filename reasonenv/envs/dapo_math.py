@@ -1,0 +1,93 @@
+r"""DAPOMath17k-v0: competition mathematics in words whose answers are whole numbers.
+
+Description:
+    17,398 problems, mostly of the Art of Problem Solving, rewritten so that every answer is an
+    integer. 14,116 are in English, the others in Chinese; `filter={"language": "en"}` poses the
+    part on which RPG trains, with a little more than the paper's 13.9k.
+
+Action Space:
+    Text: a response whose final answer is a whole number.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`, which is empty.
+
+Prompts:
+    "dapo" (default, also "official"): the words in which the data set has its problems.
+    "boxed", "cpgd", ...: the question without these.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+
+Splits:
+    ===== ====== ========================================
+    split rows   content
+    ===== ====== ========================================
+    train 17,398 different prompts, of 1,791,700 rows
+    test  30     AIME 2024 in the same words, of 960 rows
+    ===== ====== ========================================
+
+Source and licence:
+    https://huggingface.co/datasets/BytedTsinghua-SIA/DAPO-Math-17k, Apache-2.0, and for "test"
+    https://huggingface.co/datasets/BytedTsinghua-SIA/AIME-2024, Apache-2.0.
+    Of equal prompts the first row counts.
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub BytedTsinghua-SIA/DAPO-Math-17k
+
+    Local files: `dapo-math-17k*.parquet` or `dapo_math_17k*.jsonl`, and for "test" `aime-2024*`,
+    with the columns prompt (a list of one message), reward_model and extra_info.
+
+    Yu et al., DAPO (arXiv:2503.14476); github.com/BytedTsinghua-SIA/DAPO.
+
+Version History:
+    v0: Initial version.
+"""
+
+import re
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.problem import Problem
+from reasonenv.prompts import PROMPTS
+from reasonenv.rewards import accuracy
+
+SPLITS = ("train", "test")
+PROMPT = "dapo"
+OFFICIAL = "official"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+SOURCE = datasets.Source(
+    name="dapo_math_17k",
+    hub="BytedTsinghua-SIA/DAPO-Math-17k",
+    splits={
+        "train": datasets.Split("train", ("dapo-math-17k", "dapo_math_17k", "train")),
+        "test": datasets.Split(
+            "train", ("aime-2024", "test"), repository="BytedTsinghua-SIA/AIME-2024"
+        ),
+    },
+    texts=(),
+    values=("prompt", "reward_model", "extra_info"),
+    answer="reward_model",
+    unique=("prompt", "content"),
+)
+
+_BEFORE, _AFTER = PROMPTS["dapo"].template.split("{question}")
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+
+
+def problems(split: str = "train", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    told = row["prompt"][0]["content"]
+    question = told.strip().removeprefix(_BEFORE).removesuffix(_AFTER.rstrip()).strip()
+    return Problem(
+        id=str(row["extra_info"]["index"]),
+        question=question,
+        answer=str(row["reward_model"]["ground_truth"]).strip(),
+        query=told,
+        metadata={"language": "cn" if _HAN.search(question) else "en"},
+    )

@@ -1,0 +1,84 @@
+r"""GSM8K-v0: school mathematics in words, two to eight steps of arithmetic.
+
+Description:
+    A word problem whose answer is a number. `Problem.solution` is the data set's, without its
+    calculator marks and with the answer in a box.
+
+Action Space:
+    Text: a response whose final answer is a number.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`, which is empty.
+
+Prompts:
+    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
+    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+
+Splits:
+    ===== ===== =====================
+    split rows  content
+    ===== ===== =====================
+    train 7,473 with worked solutions
+    test  1,319 with worked solutions
+    ===== ===== =====================
+
+Source and licence:
+    https://huggingface.co/datasets/openai/gsm8k, configuration main, MIT.
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub openai/gsm8k
+
+    Local files: `train*` and `test*`, `.parquet`, `.jsonl` or `.json`, with the columns question
+    and answer. There are no ids: the row's number in the split is the id.
+
+    Cobbe et al., Training Verifiers to Solve Math Word Problems (arXiv:2110.14168);
+    github.com/openai/grade-school-math.
+
+Version History:
+    v0: Initial version.
+"""
+
+import re
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+SPLITS = ("train", "test")
+PROMPT = "boxed"
+OFFICIAL = "boxed"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+SOURCE = datasets.Source(
+    name="gsm8k",
+    hub="openai/gsm8k",
+    splits={split: datasets.Split(split, config="main") for split in SPLITS},
+    texts=("question", "answer"),
+)
+
+_ANSWER = re.compile(r"#### *(-?[0-9.,]+)")
+_MARKS = re.compile(r"<<[^<>]*>>")
+
+
+def problems(split: str = "train", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    found = _ANSWER.search(row["answer"])
+    if found is None:
+        raise ValueError("the answer has no line '#### number'")
+    answer = found[1].replace(",", "")
+    steps = _MARKS.sub("", row["answer"][: found.start()]).strip()
+    return Problem(
+        id=str(row["row"]),
+        question=row["question"],
+        answer=answer,
+        solution=f"{steps}\nThe answer is $\\boxed{{{answer}}}$.",
+    )

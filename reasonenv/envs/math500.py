@@ -1,0 +1,76 @@
+r"""MATH500-v0: 500 problems of the MATH data set, for evaluation.
+
+Description:
+    Competition mathematics in words, seven subjects and five levels; answers are numbers,
+    expressions, intervals, matrices, short texts.
+
+Action Space:
+    Text: a response whose final answer stands in `\boxed{}`.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`, which is empty.
+
+Prompts:
+    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
+    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+
+Splits:
+    ===== ==== ===============================================
+    split rows content
+    ===== ==== ===============================================
+    test  500  the part of MATH that PRM800K keeps for testing
+    ===== ==== ===============================================
+
+Source and licence:
+    https://huggingface.co/datasets/HuggingFaceH4/MATH-500, MIT.
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub HuggingFaceH4/MATH-500
+
+    Local files: `test*.jsonl`, `.json` or `.parquet` with the columns problem, solution, answer,
+    subject, level, unique_id.
+
+    Lightman et al., Let's Verify Step by Step (arXiv:2305.20050); github.com/openai/prm800k.
+
+Version History:
+    v0: Initial version.
+"""
+
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+SPLITS = ("test",)
+PROMPT = "boxed"
+OFFICIAL = "boxed"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+SOURCE = datasets.Source(
+    name="math500",
+    hub="HuggingFaceH4/MATH-500",
+    splits={"test": datasets.Split("test")},
+    texts=("problem", "answer", "unique_id", "subject"),
+    values=("level",),
+    key="unique_id",
+)
+
+
+def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    return Problem(
+        id=row["unique_id"],
+        question=row["problem"],
+        answer=row["answer"],
+        solution=row.get("solution") or None,
+        metadata={"subject": row["subject"], "level": int(row["level"])},
+    )

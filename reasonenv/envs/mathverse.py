@@ -1,0 +1,124 @@
+r"""MathVerse-v0: geometry and functions, each problem told six ways between words and diagram.
+
+Description:
+    788 problems of plane geometry, solid geometry and functions. In the version "Text Dominant"
+    the words say nearly everything; in "Text Lite", "Vision Intensive" and "Vision Dominant" more
+    and more must be read in the diagram; in "Vision Only" the question itself is in the image,
+    and the words only refer to it; "Text Only" has no image.
+
+Action Space:
+    Text: a response whose final answer is the letter of a choice, or an expression.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`: one array [height, width, 3] of uint8, RGB; none
+    for "Text Only".
+
+Prompts:
+    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
+    `query_cot`. "mm_eureka": `query_cot` behind the system text of the evaluation scripts
+    released with CPGD.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+
+Splits:
+    ================== ===== ==============================================
+    split              rows  content
+    ================== ===== ==============================================
+    testmini           3,940 788 problems in the five versions with images
+    testmini_text_only 788   the same problems in the version "Text Only"
+    ================== ===== ==============================================
+
+    The whole test set is not public. `filter={"problem_version": "Vision Only"}` poses a version.
+
+Source and licence:
+    https://huggingface.co/datasets/AI4Math/MathVerse, MIT.
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub AI4Math/MathVerse
+
+    Local files: `testmini*.parquet` as on the hub; or `testmini*.json` and `.jsonl` with the
+    images in `images/`; or rows of the benchmark's visualizer, `visualizer*.jsonl`.
+
+    Zhang et al., MathVerse (arXiv:2403.14624); github.com/ZrrSkywalker/MathVerse.
+
+Version History:
+    v0: Initial version.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reasonenv import datasets
+from reasonenv.envs.choices import unlettered
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+SPLITS = ("testmini", "testmini_text_only")
+PROMPT = "cpgd"
+OFFICIAL = "official"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+_ONLY = "testmini_text_only"
+SOURCE = datasets.Source(
+    name="mathverse",
+    hub="AI4Math/MathVerse",
+    splits={
+        "testmini": datasets.Split("testmini", ("testmini", "visualizer"), config="testmini"),
+        _ONLY: datasets.Split(_ONLY, config=_ONLY),
+    },
+    texts=("question", "answer", "sample_index", "question_type"),
+    values=("metadata",),
+    images=("image",),
+    paths=lambda row: [row["image"]] if row.get("image") else [],
+    aliases={"sample_index": ("pid",)},
+    key="sample_index",
+)
+
+_IN_IMAGE = "Answer the question that is shown in the image."
+_KIND = {
+    True: "the correct option letter, e.g., A, B, C, D",
+    False: "the final value, e.g., 1, 2.5, 300",
+}
+
+
+def problems(split: str = "testmini", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    source = replace(SOURCE, images=()) if split == _ONLY else SOURCE
+    return datasets.load(source, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    told, metadata = row["question"].strip(), row["metadata"]
+    lines = row.get("choices") or told.partition("Choices:\n")[2].splitlines()
+    if row.get("choices"):
+        told = "\n".join([told, "Choices:", *lines]).strip()
+    is_choice = row["question_type"].replace("_", "-").startswith("multi")
+    version = row.get("problem_version") or metadata.get("problem_version")
+    return Problem(
+        id=row["sample_index"],
+        question=told or _IN_IMAGE,
+        answer=row["answer"].strip(),
+        options=unlettered(lines) if is_choice else (),
+        query=row.get("query_cot") or _query(told, is_choice),
+        metadata={
+            "problem_version": version,
+            "subject": metadata.get("subject") or metadata.get("subjects"),
+            "subfield": metadata.get("subfield") or metadata.get("subfields"),
+            "question_type": "multi-choice" if is_choice else "free-form",
+            "problem_index": row.get("problem_index"),
+            "source": metadata.get("source"),
+        },
+    )
+
+
+def _query(told: str, is_choice: bool) -> str:
+    """`query_cot` for rows that come without one, as the benchmark words it."""
+    about = "" if told else "According to the question shown in the image, "
+    please = "please" if about else "Please"
+    question = f"\nQuestion: {told}" if told else ""
+    return (
+        f"{about}{please} first conduct reasoning, and then answer the question and provide "
+        f"{_KIND[is_choice]}, at the end.{question}"
+    )

@@ -1,0 +1,107 @@
+r"""MathVision-v0: competition mathematics with figures, 16 subjects, five levels of difficulty.
+
+Description:
+    Problems of the Math Kangaroo, AMC, AIME, UK and other competitions, for grades 1 to 12. Half
+    are choices of five, whose texts stand below the question unless they are parts of the figure,
+    which are then called A to E; the others ask for a value. There is one image; where the
+    question speaks of several, it shows them all, each below its name, "<image1>" and so on.
+
+Action Space:
+    Text: a response whose final answer is the letter or the text of an option, or a value.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`: one array [height, width, 3] of uint8, RGB,
+    which stands at "<image 1>" in the question.
+
+Prompts:
+    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the words of the
+    benchmark's own script, which asks for the answer in a box. "mm_eureka": the question behind
+    the system text of the evaluation scripts released with CPGD, as these have it.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+
+Splits:
+    ======== ===== ===========================================
+    split    rows  content
+    ======== ===== ===========================================
+    test     3,040 all: what papers report
+    testmini 304   a part of them
+    ======== ===== ===========================================
+
+Source and licence:
+    https://huggingface.co/datasets/MathLLMs/MathVision, MIT.
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub MathLLMs/MathVision
+
+    Local files: `test*.parquet` and `testmini*.parquet` as on the hub, or `test*.jsonl` as in the
+    benchmark's repository, with the images in `images/`.
+
+    Wang et al., Measuring Multimodal Mathematical Reasoning with MATH-Vision (arXiv:2402.14804);
+    github.com/mathllm/MATH-V, models/GPT4V.py for the prompt.
+
+Version History:
+    v0: Initial version.
+"""
+
+import re
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.envs.choices import LETTERS, lettered
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+SPLITS = ("test", "testmini")
+PROMPT = "cpgd"
+OFFICIAL = "official"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+SOURCE = datasets.Source(
+    name="mathvision",
+    hub="MathLLMs/MathVision",
+    splits={split: datasets.Split(split) for split in SPLITS},
+    texts=("question", "answer", "id", "subject"),
+    values=("options", "level"),
+    images=("decoded_image",),
+    paths=lambda row: [row["image"]],
+)
+
+_OFFICIAL = (
+    'Please solve the problem and put your answer in one "\\boxed{}". If it is a multiple choice '
+    'question, only one letter is allowed in the "\\boxed{}".\n'
+)
+_MARK = re.compile(r"<image\d+>")
+
+
+def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    options = tuple(row["options"])
+    # Options that are called A to E are parts of the figure.
+    options = () if "".join(options) == LETTERS[: len(options)] else options
+    question = _placed(row["question"]) + (f"\n{lettered(options)}" if options else "")
+    return Problem(
+        id=row["id"],
+        question=question,
+        answer=row["answer"],
+        options=options,
+        query=_OFFICIAL + question,
+        solution=row.get("solution") or None,
+        metadata={"subject": row["subject"], "level": int(row["level"])},
+    )
+
+
+def _placed(question: str) -> str:
+    """The question with its image at the first mark.
+
+    A single mark gives way to it. Of several, each names a part of the image, so they stay.
+    """
+    marks = set(_MARK.findall(question))
+    image = "<image 1>" if len(marks) == 1 else r"<image 1>\n\g<0>"
+    return _MARK.sub(image, question, count=1)

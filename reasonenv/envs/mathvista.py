@@ -1,0 +1,112 @@
+r"""MathVista-v0: visual mathematics from 28 data sets and three new ones.
+
+Description:
+    A question and one image: figures of geometry, function graphs, charts, tables, puzzles,
+    photographs. 540 of the 1,000 problems of testmini are multiple choices of two to eight texts,
+    the others ask for an integer, a number with one or two decimals, or a list. The choices stand
+    below the question, and so does the unit where there is one.
+
+Action Space:
+    Text: a response whose final answer is the letter or the text of a choice, or a number.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`: one array [height, width, 3] of uint8, RGB.
+
+Prompts:
+    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
+    `query`, whose hint says what kind of answer is wanted. "mm_eureka": `query` behind the system
+    text of the evaluation scripts released with CPGD.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0. The official score rounds
+    answers and takes the nearest choice; `python -m reasonenv.score` computes it.
+
+Splits:
+    ======== ===== ========================================================
+    split    rows  content
+    ======== ===== ========================================================
+    testmini 1,000 what papers report
+    ======== ===== ========================================================
+
+    The 5,141 rows of `test` have no public answers, so they cannot be graded here.
+
+Source and licence:
+    https://huggingface.co/datasets/AI4Math/MathVista, CC BY-SA 4.0 (images: those of the data
+    sets that they come from). The revision is not pinned, since none was at hand when this was
+    written; this prints the present one:
+
+        python -c "import huggingface_hub as h; print(h.dataset_info('AI4Math/MathVista').sha)"
+
+    Local files: `testmini*.parquet` as on the hub; or `testmini*.json`, rows by pid as in the
+    benchmark's repository, or `.jsonl`, with the images in `images/`.
+
+    Lu et al., MathVista (arXiv:2310.02255); github.com/lupantech/MathVista.
+
+Version History:
+    v0: Initial version.
+"""
+
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.envs.choices import letter, lettered
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+SPLITS = ("testmini",)
+PROMPT = "cpgd"
+OFFICIAL = "official"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+SOURCE = datasets.Source(
+    name="mathvista",
+    hub="AI4Math/MathVista",
+    splits={"testmini": datasets.Split("testmini")},
+    texts=("question", "answer", "pid", "question_type", "answer_type"),
+    values=("metadata",),
+    images=("decoded_image",),
+    paths=lambda row: [row["image"]],
+    key="pid",
+)
+
+_HINTS = {
+    "text": "and provide the correct option letter, e.g., A, B, C, D, at the end",
+    "integer": "requiring an integer answer and provide the final value, e.g., 1, 2, 3, at the end",
+    "float1": "requiring a floating-point number with one decimal place and provide the final "
+    "value, e.g., 1.2, 1.3, 1.4, at the end",
+    "float2": "requiring a floating-point number with two decimal places and provide the final "
+    "value, e.g., 1.23, 1.34, 1.45, at the end",
+    "list": "requiring a Python list as an answer and provide the final list, e.g., [1, 2, 3], "
+    "[1.2, 1.3, 1.4], at the end",
+}
+
+
+def problems(split: str = "testmini", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    options = tuple(row.get("choices") or ())
+    unit = f" (Unit: {row['unit']})" if row.get("unit") else ""
+    choices = f"\nChoices:\n{lettered(options)}" if options else ""
+    question = f"{row['question']}{unit}{choices}"
+    return Problem(
+        id=row["pid"],
+        question=question,
+        answer=letter(row["answer"], options) if options else row["answer"],
+        options=options,
+        query=row.get("query") or f"{_hint(row)}\nQuestion: {question}",
+        metadata={
+            "task": row["metadata"].get("task"),
+            **row["metadata"],
+            "question_type": row["question_type"],
+            "answer_type": row["answer_type"],
+        },
+    )
+
+
+def _hint(row: datasets.Row) -> str:
+    kind = row["answer_type"]
+    kind = f"float{int(row['precision'])}" if kind == "float" else kind
+    return f"Hint: Please answer the question {_HINTS[kind]}."

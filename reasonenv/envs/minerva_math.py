@@ -1,0 +1,82 @@
+r"""MinervaMath-v0: 272 problems of undergraduate science and mathematics, from MIT courses.
+
+Description:
+    Questions on astronomy, chemistry, differential equations, economics and physics whose answers
+    are numbers with units or expressions.
+
+Action Space:
+    Text: a response whose final answer is a number or an expression.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`, which is empty.
+
+Prompts:
+    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
+    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+
+Splits:
+    ===== ==== ===
+    split rows content
+    ===== ==== ===
+    test  272  all
+    ===== ==== ===
+
+Source and licence:
+    https://huggingface.co/datasets/math-ai/minervamath; the questions are from MIT
+    OpenCourseWare (CC BY-NC-SA 4.0).
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub math-ai/minervamath
+
+    Local files: `test*.parquet`, `.jsonl` or `.json` with the columns question (or problem) and
+    answer (or solution, of which the last box counts). There are no ids: the row's number in the
+    split is the id.
+
+    No row of this data set was at hand: its columns were looked up, and the loading is tested on
+    rows made for it.
+
+    Lewkowycz et al., Solving Quantitative Reasoning Problems with Language Models
+    (arXiv:2206.14858), "OCWCourses".
+
+Version History:
+    v0: Initial version.
+"""
+
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.answers import final_answer
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+SPLITS = ("test",)
+PROMPT = "boxed"
+OFFICIAL = "boxed"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+SOURCE = datasets.Source(
+    name="minerva_math",
+    hub="math-ai/minervamath",
+    splits={"test": datasets.Split("test")},
+    texts=("question", "answer"),
+    aliases={"question": ("problem",), "answer": ("solution",)},
+)
+
+
+def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    answer = row["answer"]
+    return Problem(
+        id=str(row["row"]),
+        question=row["question"],
+        # Where the column is a worked solution, its answer stands in a box.
+        answer=final_answer(answer) or "" if "\\boxed" in answer else answer,
+    )

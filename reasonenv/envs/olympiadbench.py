@@ -1,0 +1,192 @@
+r"""OlympiadBench-v0: olympiad mathematics and physics in English, open-ended, some with figures.
+
+Description:
+    Problems of international and Chinese olympiads that ask for a number, an expression, an
+    equation, an interval, a tuple, or several of these. The context that a problem of physics
+    shares with others stands before its question. A problem may have several figures.
+
+Action Space:
+    Text: a response whose final answer stands in `\boxed{}`; several answers are joined by commas.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`: none to nine arrays [height, width, 3] of uint8,
+    RGB, which stand at "<image 1>", "<image 2>", ... in the question.
+
+Prompts:
+    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
+    which says what type of answer is wanted. "mm_eureka": the same behind the system text of the
+    evaluation scripts released with CPGD.
+
+Rewards:
+    accuracy (weight 1): 1 when the answer equals the reference, else 0. The official judge allows
+    each problem its own error (metadata "error"); `python -m reasonenv.score` does as it does.
+
+Splits:
+    ====================== ===== ==========================================================
+    split                  rows  content
+    ====================== ===== ==========================================================
+    test                   1,516 the four below: "EN-OE", what papers on images report
+    OE_TO_maths_en_COMP    674   words only, mathematics: what papers on words report
+    OE_MM_maths_en_COMP    150   with figures, mathematics
+    OE_TO_physics_en_COMP  236   words only, physics
+    OE_MM_physics_en_COMP  456   with figures, physics
+    ====================== ===== ==========================================================
+
+    An id that two of the four use is, in "test", called "<part>/<id>" in the later one.
+
+Source and licence:
+    https://huggingface.co/datasets/Hothan/OlympiadBench, Apache-2.0 (MIT on GitHub).
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub Hothan/OlympiadBench
+
+    Local files: `<part>*.parquet` as on the hub, or `<part>*.json` as in the benchmark's archive,
+    with the figures in `images/img_<number>.jpg`. Of "test", those parts that are there.
+
+    He et al., OlympiadBench (arXiv:2402.14008); github.com/OpenBMB/OlympiadBench,
+    inference/code/evaluators/evaluator.py for the prompt.
+
+Version History:
+    v0: Initial version.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from reasonenv import datasets
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+PARTS = (
+    "OE_TO_maths_en_COMP",
+    "OE_MM_maths_en_COMP",
+    "OE_TO_physics_en_COMP",
+    "OE_MM_physics_en_COMP",
+)
+SPLITS = ("test", *PARTS)
+PROMPT = "cpgd"
+OFFICIAL = "official"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+_MARK = re.compile(r"<(?:img|image)_(\d+)>")
+
+
+def _figures(row: datasets.Row) -> list[str]:
+    marks = dict.fromkeys(_MARK.findall(_told(row)))
+    return [f"img_{number}.jpg" for number in marks]
+
+
+def _told(row: datasets.Row) -> str:
+    return "\n".join(filter(None, (row.get("context"), row["question"])))
+
+
+SOURCE = datasets.Source(
+    name="olympiadbench",
+    hub="Hothan/OlympiadBench",
+    splits={part: datasets.Split("train", config=part) for part in PARTS},
+    texts=("question", "answer_type"),
+    values=("final_answer", "id", "is_multiple_answer"),
+    more_images=tuple(f"image_{number}" for number in range(1, 10)),
+    paths=_figures,
+    answer="final_answer",
+)
+
+_TYPES = {
+    "Numerical": "a numerical value",
+    "Expression": "an expression",
+    "Equation": "an equation",
+    "Interval": "an interval",
+}
+
+
+def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    if split != "test":
+        return datasets.load(SOURCE, split, data, partial(_problem, part=split))
+    found: list[datasets.Rows] = []
+    missing: dict[str, FileNotFoundError] = {}
+    taken: set[str] = set()
+    for part in PARTS:
+        convert = partial(_problem, part=part, taken=frozenset(taken))
+        try:
+            found.append(datasets.load(SOURCE, part, data, convert))
+        except FileNotFoundError as error:
+            missing[part] = error
+        else:
+            taken.update(found[-1].keys())
+    if not found:
+        raise missing[PARTS[0]]
+    if missing:
+        message = "olympiadbench test: there are no files of %s, so it is not whole"
+        logging.getLogger("reasonenv").warning(message, ", ".join(missing))
+    return datasets.Pool(found)
+
+
+def _problem(row: datasets.Row, part: str, taken: Collection[str] = ()) -> Problem:
+    name = str(row["id"])
+    subject = "Math" if "maths" in part else "Physics"
+    question = _placed(_told(row))
+    return Problem(
+        id=f"{part}/{name}" if name in taken else name,
+        question=question,
+        answer=", ".join(str(answer).strip() for answer in row["final_answer"]),
+        query=f"{_instruction(row, subject)}\n{question}",
+        solution=_solution(row.get("solution")),
+        metadata={
+            "subject": subject,
+            "part": part,
+            "subfield": row.get("subfield"),
+            "answer_type": row["answer_type"],
+            "unit": row.get("unit"),
+            "error": row.get("error"),
+        },
+    )
+
+
+def _placed(text: str) -> str:
+    """The text with its marks numbered from 1 in their order."""
+    numbers = {mark: index for index, mark in enumerate(dict.fromkeys(_MARK.findall(text)), 1)}
+    return _MARK.sub(lambda found: f"<image {numbers[found[1]]}>", text)
+
+
+def _solution(solution: object) -> str | None:
+    """The first of the solutions: a list, or a list as JSON in the benchmark's archive."""
+    if isinstance(solution, str) and solution.startswith("["):
+        solution = json.loads(solution)
+    if isinstance(solution, Sequence) and not isinstance(solution, str):
+        return str(solution[0]) if solution else None
+    return None if solution is None else str(solution)
+
+
+def _instruction(row: datasets.Row, subject: str) -> str:
+    box = "multiple answers connected with commas" if row["is_multiple_answer"] else "answer"
+    box = f"\\boxed{{{box}}}"
+    note = ""
+    if row.get("unit"):
+        box += "(unit)"
+        note = ", note that the unit of the answer should not be included in \\boxed{}"
+    return (
+        f"The following is an open-ended problem from an International {subject} competition. "
+        f"{_wanted(row)}Please calculate the answer according to the given requirements and the "
+        "information provided. Please use LaTeX format to represent the variables and formulas "
+        f'used in the solution process and results. Please end your solution with "So the final '
+        f'answer is {box}." and give the result explicitly{note}.'
+    )
+
+
+def _wanted(row: datasets.Row) -> str:
+    """A sentence on the type of the answer; none for tuples, as in the official prompt."""
+    kind = row["answer_type"]
+    if "Need_human_evaluate" in kind or "Tuple" in kind:
+        return ""
+    types = [words for part in kind.split(",") for name, words in _TYPES.items() if name in part]
+    if not row["is_multiple_answer"]:
+        return f"The answer of The problem should be {types[0]}. " if types else ""
+    if len(set(types)) == 1:
+        return f"The problem has multiple answers, each of them should be {types[0]}. "
+    order = ", ".join(types)
+    return f"The problem has multiple answers, with the answers in order being {order}. "

@@ -1,0 +1,107 @@
+r"""WeMath-v0: problems of one, two and three steps, with the steps asked one by one as well.
+
+Description:
+    525 composite problems of school mathematics with figures, 360 of two steps and 165 of three.
+    Each step is a multiple-choice question of its own, and so is the whole: 1,740 questions, of
+    which the official metric asks what a model understands and what it has learnt by rote. The
+    options stand below the question; the last is "No correct answer".
+
+Action Space:
+    Text: a response whose final answer is the letter or the text of an option.
+
+Observation Space:
+    A dict of `system`, `question`, and `images`: one array [height, width, 3] of uint8, RGB.
+
+Prompts:
+    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
+    without its optional text about the knowledge that is needed. "mm_eureka": the same behind the
+    system text of the evaluation scripts released with CPGD, which do not cover this benchmark.
+
+Rewards:
+    accuracy (weight 1): 1 when the option is right, else 0. `python -m reasonenv.score` computes
+    the four-dimensional metric.
+
+Splits:
+    ======== ===== ===============================================================
+    split    rows  content
+    ======== ===== ===============================================================
+    testmini 1,740 525 composite problems and their 1,215 steps
+    ======== ===== ===============================================================
+
+    Metadata: ID (shared by the questions of a composite problem), key (which of them), knowledge.
+
+Source and licence:
+    https://huggingface.co/datasets/We-Math/We-Math, CC BY-NC 4.0: not for commercial use.
+
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub We-Math/We-Math
+
+    Local files: `testmini*.parquet` as on the hub; or `testmini*.json` as in the benchmark's
+    repository, where `image_path` leads to an image beside it.
+
+    Qiao et al., We-Math (arXiv:2407.01284); github.com/We-Math/We-Math.
+
+Version History:
+    v0: Initial version.
+"""
+
+import re
+from collections.abc import Sequence
+
+from reasonenv import datasets
+from reasonenv.envs.choices import lettered, unlettered
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+SPLITS = ("testmini",)
+PROMPT = "cpgd"
+OFFICIAL = "official"
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+SOURCE = datasets.Source(
+    name="wemath",
+    hub="We-Math/We-Math",
+    splits={"testmini": datasets.Split("testmini")},
+    texts=("question", "answer", "option", "ID", "key"),
+    values=("question number",),
+    images=("image_path",),
+    paths=lambda row: [row["image_path"]],
+    key="question number",
+)
+
+_OFFICIAL = (
+    "Now, we require you to solve a multiple-choice math question. Please briefly describe your "
+    "thought process and provide the final answer(option).\nQuestion: {question}\n"
+    "Option: {option}\nRegarding the format, please answer following the template below, and be "
+    "sure to include two <> symbols:\n<Thought process>: <<your thought process>> "
+    "<Answer>: <<your option>>"
+)
+
+
+def problems(split: str = "testmini", data: str | None = None) -> Sequence[Problem]:
+    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+    return datasets.load(SOURCE, split, data, _problem)
+
+
+def _problem(row: datasets.Row) -> Problem:
+    options = _options(row["option"])
+    told = lettered(options) or row["option"]
+    query = _OFFICIAL.replace("{option}", row["option"], 1)
+    return Problem(
+        id=str(row["question number"]),
+        question=f"{row['question']}\n{told}",
+        answer=row["answer"].strip(),
+        options=options,
+        query=query.replace("{question}", row["question"], 1),
+        metadata={
+            "key": row["key"],
+            "ID": row["ID"],
+            "knowledge": row.get("knowledge concept"),
+        },
+    )
+
+
+def _options(text: str) -> tuple[str, ...]:
+    """The texts of "A. 3; B. 4; C. No correct answer"; a text may have semicolons itself."""
+    return tuple(part.rstrip("; ") for part in unlettered(re.split(r";\s*(?=[A-H]\s*[.．])", text)))

@@ -1,0 +1,100 @@
+"""Images as arrays: from the cells of a data set, or from files beside it."""
+
+import io
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+MAX_PIXELS = 50_000_000
+"""Pixels of the largest image that is read: a small file may claim far more than memory holds."""
+
+
+def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
+    """An image as [height, width, 3] uint8, RGB, whatever its mode.
+
+    Args:
+        cell: A file, or {bytes, path} as data sets have it.
+
+    Raises:
+        ValueError: When there is no image, one that is too large, or none that can be read.
+    """
+    data = cell.read_bytes() if isinstance(cell, Path) else (cell or {}).get("bytes")
+    if not data:
+        raise ValueError("the image is missing")
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns of large images; the size is looked at below, before any pixel.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            image = Image.open(io.BytesIO(data))
+            _check_size(image.width, image.height)
+            image.load()
+    except (_TooLargeError, Image.DecompressionBombError) as error:
+        raise ValueError(f"the image is too large: {error}") from None
+    # Pillow raises a dozen types, SyntaxError and struct.error among them, on broken files.
+    except Exception as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"the image cannot be read: {reason}") from None
+    return rgb(image)
+
+
+class _TooLargeError(Exception):
+    """An image of more pixels than are read."""
+
+
+def _check_size(width: int, height: int) -> None:
+    if width * height > MAX_PIXELS:
+        raise _TooLargeError(f"{width}x{height} pixels, at most {MAX_PIXELS:,} are read")
+
+
+def rgb(image: Image.Image) -> np.ndarray:
+    """An image of any mode as [height, width, 3] uint8, upright, on white where transparent."""
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I") or image.mode == "F":
+        values = np.asarray(image, dtype=np.float64)
+        # Sixteen bits are scaled down; Pillow's own conversion would clip them.
+        values = values / 257 if values.max(initial=0) > 255 else values
+        image = Image.fromarray(values.clip(0, 255).round().astype(np.uint8))
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return np.array(image.convert("RGB"))
+
+
+class ImageFiles:
+    """The image files of some folders, and of the folders called `images` in them.
+
+    Args:
+        folders: Where to look, in this order.
+    """
+
+    def __init__(self, *folders: Path) -> None:
+        self._folders = folders
+        self._listed: dict[Path, dict[str, Path]] = {}
+
+    def find(self, name: str) -> Path | None:
+        """The file that a row names, such as "images/7.jpg"; None where there is none.
+
+        A file with the same stem and another ending will do, as data sets are kept as PNG and as
+        JPEG. A name that leads out of the folders finds nothing.
+        """
+        path = Path(name)
+        if not name or path.is_absolute() or ".." in path.parts:
+            return None
+        for folder in self._folders:
+            for place in (folder / path.parent, folder / "images" / path.parent):
+                found = self._files(place)
+                if path.name in found or path.stem in found:
+                    return found.get(path.name) or found[path.stem]
+        return None
+
+    def _files(self, folder: Path) -> dict[str, Path]:
+        """The files of a folder by name and by stem; listed once."""
+        if folder not in self._listed:
+            files = sorted(folder.iterdir()) if folder.is_dir() else []
+            stems = {file.stem: file for file in files}
+            self._listed[folder] = stems | {file.name: file for file in files}
+        return self._listed[folder]

@@ -1,0 +1,109 @@
+"""Rows of a data set, wherever they lie: words at hand, images fetched when they are asked for."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Protocol
+
+Row = Mapping[str, Any]
+Cell = Mapping[str, Any] | Path | None
+"""An image, not decoded: {bytes, path}, a file, or None where it should be and is not."""
+
+
+class Table(Protocol):
+    """Rows of words and images by number."""
+
+    def __len__(self) -> int: ...
+
+    def words(self, index: int) -> dict[str, Any]:
+        """A row without its images."""
+        ...
+
+    def images(self, index: int) -> tuple[Cell, ...]:
+        """The images of a row, not decoded."""
+        ...
+
+    def column(self, name: str) -> Iterable[Any]:
+        """The values of a column of words, in the order of the rows; None where it is absent."""
+        ...
+
+
+class Listed:
+    """Rows in memory, with their images in files.
+
+    Args:
+        rows: Without images.
+        images: Of each row, in the same order.
+    """
+
+    def __init__(self, rows: Sequence[dict[str, Any]], images: Sequence[tuple[Cell, ...]]) -> None:
+        self._rows, self._images = rows, images
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def words(self, index: int) -> dict[str, Any]:
+        """A row without its images."""
+        return self._rows[index]
+
+    def images(self, index: int) -> tuple[Cell, ...]:
+        """The files of the images of a row."""
+        return self._images[index]
+
+    def column(self, name: str) -> Iterable[Any]:
+        """The values of a column, None where a row lacks it."""
+        return (row.get(name) for row in self._rows)
+
+
+class Joined:
+    """The rows of several tables, one after the other."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._tables = tables
+        self._starts = [0, *accumulate(len(table) for table in tables)]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def words(self, index: int) -> dict[str, Any]:
+        """A row without its images."""
+        table, row = self._find(index)
+        return table.words(row)
+
+    def images(self, index: int) -> tuple[Cell, ...]:
+        """The images of a row, not decoded."""
+        table, row = self._find(index)
+        return table.images(row)
+
+    def column(self, name: str) -> Iterable[Any]:
+        """The values of a column of words, table by table."""
+        return (value for table in self._tables for value in table.column(name))
+
+    def _find(self, index: int) -> tuple[Table, int]:
+        number = bisect_right(self._starts, index) - 1
+        return self._tables[number], index - self._starts[number]
+
+
+def first_rows(batch: Any, path: Sequence[str], seen: set[str]) -> list[int]:
+    """The rows of a batch whose value at `path` is not in `seen`, which they join.
+
+    A list on the way must have one element in every row.
+    """
+    import numpy as np
+    from pyarrow import types
+
+    values = batch.column(path[0])
+    for name in path[1:]:
+        if types.is_list(values.type) or types.is_large_list(values.type):
+            if set(values.value_lengths().to_numpy(zero_copy_only=False)) - {1}:
+                raise ValueError(f"column {path[0]!r} has a row of more or less than one element")
+            values = values.flatten()
+        values = values.field(name)
+    encoded = values.dictionary_encode()
+    # The entries of a dictionary are numbered as they come, so unique numbers are in their order.
+    _, rows = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_index=True)
+    firsts = zip(encoded.dictionary.to_pylist(), rows.tolist(), strict=True)
+    fresh = {value: row for value, row in firsts if value not in seen}
+    seen.update(fresh)
+    return list(fresh.values())
