@@ -6,8 +6,9 @@
 
 A data set whose references fail themselves pays nobody for the problems concerned. A reference
 that is paid for another's answer need not be a fault: the two may be equal in value, as 1/2 and
-0.5 are, so read those pairs. Status: 0 when every reference is right against itself, 1 when one
-is not, 2 when nothing could be checked.
+0.5 are, so read those pairs. Rows that cannot be read, for a broken image or an empty answer, are
+listed, and the rest is checked. Status: 0 when every reference is right against itself, 1 when
+one is not or a row cannot be read, 2 when nothing could be checked.
 """
 
 import argparse
@@ -22,8 +23,7 @@ from typing import Any
 
 import gymnasium
 
-import reasonenv
-from reasonenv import references
+from reasonenv import entry, references
 from reasonenv.progress import shown
 from reasonenv.references import Reference
 from reasonenv.registration import registry
@@ -123,23 +123,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 1 when a reference fails itself, 2 when nothing could be checked."""
     options = _parser().parse_args(arguments)
     try:
-        checked = _read(options)
+        checked, broken = _read(options)
+        if not checked:
+            raise ValueError(f"no row can be read; the first: {broken[0]}")
         with Grader(num_workers=options.num_workers) as grader:
             failing, paying = check(checked, grader, options.seed)
         if options.output:
-            _write(Path(options.output), _report(options, checked, failing, paying))
+            report = _report(options, checked, failing, paying) | {"unreadable": broken}
+            _write(Path(options.output), report)
     except (ValueError, OSError, RuntimeError, gymnasium.error.Error) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted: nothing was saved", file=sys.stderr)
         return 130
+    for line in broken:
+        print(f"unreadable: {line}")
     print(f"{'':34}references  of {len(checked)}")
     _print_part("right against itself", len(checked), failing)
     _print_part("wrong against another's", len(checked), paying)
     if paying:
         print("a pair of equal value, such as 1/2 and 0.5, is no fault: read the pairs above")
-    return 1 if failing else 0
+    return 1 if failing or broken else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -152,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
     add("dataset", nargs="?", help="an environment such as MMK12-v0, a file of rows, or a folder")
     add("--env", help="the same as DATASET, an environment")
     add("--data", help="folder of local files of an environment")
-    add("--split", default="train", help="part of an environment (train)")
+    add("--split", help="part of an environment; train, or the main one of a benchmark")
     columns = ", ".join(references.ANSWER_COLUMNS)
     add("--answer-column", help=f"where a file has its answers; else the first of {columns}")
     columns = ", ".join(references.OPTION_COLUMNS)
@@ -164,8 +169,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read(options: argparse.Namespace) -> list[Reference]:
-    """The references that the command line names."""
+def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
+    """The references that the command line names, and a line for each that cannot be read."""
     name = options.dataset or options.env
     if not name or (options.dataset and options.env):
         raise ValueError("name one data set: an environment, a file or a folder; see --help")
@@ -177,7 +182,7 @@ def _read(options: argparse.Namespace) -> list[Reference]:
     if options.env or name in registry or not _is_path(name):
         return _of_environment(name, options)
     found = references.read(path, options.answer_column, options.options_column)
-    return found[: options.num_problems]
+    return found[: options.num_problems], []
 
 
 def _is_path(name: str) -> bool:
@@ -186,17 +191,18 @@ def _is_path(name: str) -> bool:
     return path.exists() or (not is_id and (path.suffix != "" or len(path.parts) > 1))
 
 
-def _of_environment(name: str, options: argparse.Namespace) -> list[Reference]:
-    env = reasonenv.make(name, num_envs=1, split=options.split, data=options.data)
-    try:
-        most = options.num_problems or _MOST
-        found = []
-        for index in shown(range(min(most, len(env.problems))), "reading"):
-            problem = env.problems[index]
+def _of_environment(name: str, options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
+    problems = entry.all_problems(name, options.split, options.data)
+    most = min(options.num_problems or _MOST, len(problems))
+    found, broken = [], []
+    for index in shown(range(most), "reading"):
+        try:
+            problem = problems[index]
+        except ValueError as error:
+            broken.append(str(error))
+        else:
             found.append(Reference(problem.id, problem.answer, problem.options))
-        return found
-    finally:
-        env.close()
+    return found, broken
 
 
 def _print_part(title: str, total: int, findings: Sequence[Finding]) -> None:

@@ -73,8 +73,8 @@ def content(module: str, kwargs: dict[str, Any]) -> Content:
         ValueError: In one line, when an argument does not fit.
     """
     source = importlib.import_module(module)
-    if not takes(source, "data") and kwargs.pop("data", None) is not None:
-        raise ValueError(f"{module} makes its own problems and takes no data")
+    if not takes(source, "data"):
+        _check_no_data(source, kwargs.pop("data", None))
     holdout = kwargs.pop("holdout", None)
     split = split_of(source, kwargs.pop("split", None), holdout)
     keep = None
@@ -87,6 +87,25 @@ def content(module: str, kwargs: dict[str, Any]) -> Content:
     problems = select(problems, kwargs.pop("filter", None), kwargs.pop("without", ()), keep)
     rewards = _rewards(source, problems, kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0))
     return Content(problems, rewards, _prompt(source, problems, kwargs.pop("prompt", None)))
+
+
+def all_problems(id: str, split: str | None = None, data: str | None = None) -> Sequence[Problem]:
+    """The problems of an environment as they are, whether or not each can be read.
+
+    Raises:
+        ValueError: In one line, when the split or the data do not fit.
+    """
+    source = importlib.import_module(find(id).module)
+    split = split_of(source, split)
+    if takes(source, "data"):
+        return source.problems(split=split, data=data)
+    _check_no_data(source, data)
+    return source.problems(split=split)
+
+
+def _check_no_data(source: ModuleType, data: object) -> None:
+    if data is not None:
+        raise ValueError(f"{source.__name__} makes its own problems and takes no data")
 
 
 def takes(source: ModuleType, name: str) -> bool:

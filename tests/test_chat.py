@@ -4,7 +4,7 @@ import torch
 from transformers import AutoTokenizer
 
 import reasonenv
-from agents.engines.chat import Chat
+from agents.engines.chat import Chat, placed
 from agents.engines.load import load
 
 CPU = torch.device("cpu")
@@ -53,6 +53,44 @@ def test_images_come_first_in_their_order(chat):
     pad, end = token(chat, "<|image_pad|>"), token(chat, "<|vision_end|>")
     ids = list(prompt.token_ids)
     assert ids.index(end) < len(ids) - 1 - ids[::-1].index(pad) < ids.index(chat.words("How")[0])
+
+
+@pytest.mark.parametrize(
+    ("question", "num_images", "texts", "order"),
+    [
+        ("How many?", 0, ["How many?"], []),
+        ("How many?", 2, ["", "", "How many?"], [0, 1]),
+        ("See <image 1>.", 1, ["See ", "."], [0]),
+        ("<image 2> or <image 1>?", 2, ["", " or ", "?"], [1, 0]),
+        ("<image 2>?", 3, ["", "", "", "?"], [0, 2, 1]),
+        ("<image 1> is <image 1>", 1, ["", " is <image 1>"], [0]),
+        ("<image 3> <image 0> <image1>", 1, ["", "<image 3> <image 0> <image1>"], [0]),
+    ],
+)
+def test_an_image_stands_at_its_first_mark_or_before_the_words(question, num_images, texts, order):
+    assert placed(question, num_images) == (texts, order)
+
+
+def test_marked_images_stand_among_the_words_with_their_own_pixels(chat):
+    first, second = image(28, 28), image(28, 56, seed=1)
+    question = "One\n<image 2>\ntwo <image 1> three"
+    (prompt,) = chat.encode(observe(question, [first, second], system="Look."))
+    assert prompt.image_grid_thw.tolist() == [[1, 2, 4], [1, 2, 2]]
+    vision = "<|vision_start|>{}<|vision_end|>"
+    assert chat.tokenizer.decode(prompt.token_ids) == (
+        "<|im_start|>system\nLook.<|im_end|>\n<|im_start|>user\nOne\n"
+        + vision.format("<|image_pad|>" * 2)
+        + "\ntwo "
+        + vision.format("<|image_pad|>")
+        + " three<|im_end|>\n<|im_start|>assistant\n"
+    )
+    (alone,) = chat.encode(observe(images=[first]))
+    assert torch.equal(prompt.pixel_values[8:], alone.pixel_values)
+
+
+def test_a_mark_without_an_image_stays_among_the_words(chat):
+    (prompt,) = chat.encode(observe("See <image 1>."))
+    assert "See <image 1>." in chat.tokenizer.decode(prompt.token_ids)
 
 
 def test_a_large_image_is_shrunk_to_the_area_that_is_allowed(tiny_folder):

@@ -1,5 +1,6 @@
 """Observations of an environment as prompts of a model: chat template, token ids, image patches."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ from agents.rollout import Prompt
 
 WORDS = "\ue000"
 """Stands for the words of a problem in a chat template; a character of no language."""
+
+_MARK = re.compile(r"<image ([0-9]+)>")
 
 
 class Chat:
@@ -55,20 +58,21 @@ class Chat:
 
     def _prompt(self, system: str, question: str, images: Sequence[np.ndarray]) -> Prompt:
         if not images:
-            return Prompt(self._tokens(system, question, []))
+            return Prompt(self._tokens(system, [question], []))
         if self.image_processor is None:
             raise ValueError(
                 "this problem has images and the model cannot see; choose a vision-language model"
             )
-        pixels = self.image_processor(images=list(images), return_tensors="pt")
+        texts, order = placed(question, len(images))
+        pixels = self.image_processor(images=[images[k] for k in order], return_tensors="pt")
         grid = pixels["image_grid_thw"]
         merged = (grid.prod(-1) // self.image_processor.merge_size**2).tolist()
-        return Prompt(self._tokens(system, question, merged), pixels["pixel_values"], grid)
+        return Prompt(self._tokens(system, texts, merged), pixels["pixel_values"], grid)
 
-    def _tokens(self, system: str, question: str, merged: list[int]) -> tuple[int, ...]:
+    def _tokens(self, system: str, texts: Sequence[str], merged: list[int]) -> tuple[int, ...]:
         """Token ids of a prompt whose images take `merged` places; only the template ends turns."""
-        words = [system, question] if system else [question]
-        pieces = self._frame(bool(system), merged).split(WORDS)
+        words = [text for text in (system, *texts[:-1]) if text] + [texts[-1]]
+        pieces = self._frame(bool(system), texts, merged).split(WORDS)
         if len(pieces) != len(words) + 1:
             raise ValueError("this model's chat template does not repeat each message once")
         tokens = self.tokenizer.encode(pieces[0], add_special_tokens=False)
@@ -76,11 +80,15 @@ class Chat:
             tokens += self.words(text) + self.tokenizer.encode(piece, add_special_tokens=False)
         return tuple(tokens)
 
-    def _frame(self, has_system: bool, merged: list[int]) -> str:
+    def _frame(self, has_system: bool, texts: Sequence[str], merged: list[int]) -> str:
         """What the chat template writes around the words, with as many image tokens as needed."""
         content: Any = WORDS
         if merged:
-            content = [{"type": "image"}] * len(merged) + [{"type": "text", "text": WORDS}]
+            content = []
+            for text in texts[:-1]:
+                content += [{"type": "text", "text": WORDS}] if text else []
+                content.append({"type": "image"})
+            content.append({"type": "text", "text": WORDS})
         messages = [{"role": "system", "content": WORDS}] if has_system else []
         messages.append({"role": "user", "content": content})
         text = self.tokenizer.apply_chat_template(
@@ -95,6 +103,26 @@ class Chat:
             )
         marks = [self.image_token * count for count in merged] + [""]
         return "".join(piece + mark for piece, mark in zip(pieces, marks, strict=True))
+
+
+def placed(question: str, num_images: int) -> tuple[list[str], list[int]]:
+    """The words around the images, and the images in the order in which they stand there.
+
+    An image stands at its first mark, "<image 1>" for the first; those without a mark stand
+    before the words. A mark without an image stays among the words.
+
+    Returns:
+        num_images + 1 texts, and between each two of them an image by its number from 0.
+    """
+    texts, order, end = [], [], 0
+    for mark in _MARK.finditer(question):
+        image = int(mark[1]) - 1
+        if 0 <= image < num_images and image not in order:
+            texts.append(question[end : mark.start()])
+            order.append(image)
+            end = mark.end()
+    first = [image for image in range(num_images) if image not in order]
+    return [""] * len(first) + [*texts, question[end:]], first + order
 
 
 def _end_tokens(tokenizer: Any, generation: Any) -> tuple[int, ...]:
