@@ -114,3 +114,47 @@ def test_the_same_seed_gives_the_same_responses(sampler):
     first, second = evaluate(sampler, SHORT), evaluate(sampler, SHORT)
     assert first.rows == second.rows
     assert first.rows != evaluate(sampler, replace(SHORT, seed=1)).rows
+
+
+class Broken(list):
+    """Problems of which one cannot be read, as where an image is damaged."""
+
+    def __getitem__(self, index):
+        if index == 2:
+            raise ValueError("letters test, row 2: the image cannot be read")
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("batch_size", [8, 2])
+def test_a_problem_that_cannot_be_posed_stops_no_other(sampler, monkeypatch, batch_size):
+    sound = letters.problems("test")
+    monkeypatch.setattr(letters, "problems", lambda split="test": Broken(sound))
+    exam = replace(SHORT, num_samples=2, batch_size=batch_size)
+    result = evaluate(Scripted(sampler, "CCACCCCC"), exam)
+    assert (result.num_problems, result.num_left_out) == (4, 1)
+    assert result.accuracy == pytest.approx(7 / 8)
+    assert [(row["id"], row["sample"]) for row in result.rows[2:7]] == [
+        ("test/1", 0),
+        ("test/1", 1),
+        ("row 2", 0),
+        ("row 2", 1),
+        ("test/3", 0),
+    ]
+    assert result.rows[4]["status"] == "left_out"
+    assert result.rows[4]["fault"] == "letters test, row 2: the image cannot be read"
+
+
+class AllBroken(list):
+    """Problems of which none can be read."""
+
+    def __getitem__(self, index):
+        raise ValueError(f"letters test, row {index}: the image is missing")
+
+
+def test_an_exam_without_a_problem_that_can_be_posed_is_an_error(sampler, monkeypatch):
+    sound = letters.problems("test")
+    monkeypatch.setattr(letters, "problems", lambda split="test": AllBroken(sound))
+    with pytest.raises(
+        ValueError, match="no problem can be posed: letters test, row 0: the image is missing"
+    ):
+        evaluate(sampler, replace(SHORT, num_problems=3))

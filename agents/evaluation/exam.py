@@ -2,20 +2,17 @@
 
 import importlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 import reasonenv
 from agents.engines import RolloutEngine
+from agents.evaluation.summary import LEFT_OUT, Evaluation, Row, summarise
 from agents.settings import environment_options
 from reasonenv.registration import find
 
-Row = dict[str, Any]
-"""A response: id and sample, response, answer, reference, correct, status, length, ..."""
 BATCH = 256
 """Responses that are sampled and graded at a time unless something else is said."""
 DRAWN = 100_000
@@ -42,35 +39,6 @@ class Exam:
     """Responses sampled at a time, or as many as whole groups of a problem's samples take."""
     seed: int = 0
     """Of the responses."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """How many of an exam's problems were solved."""
-
-    split: str
-    accuracy: float
-    """Mean over problems of the mean over samples, in [0, 1]."""
-    standard_error: float
-    """Of `accuracy`, over problems."""
-    num_problems: int
-    num_samples: int
-    """Responses to each problem."""
-    length_mean: float
-    """Tokens per response."""
-    truncated: float
-    """Part of the responses that the length limit cut."""
-    by: dict[str, float]
-    """Accuracy by family, subject or whatever the environment tells its problems apart by."""
-    rows: tuple[Row, ...]
-    """One for each response, those to one problem consecutive unless they fill several batches."""
-
-    def summary(self) -> dict[str, Any]:
-        """Everything but the responses."""
-        return {name: value for name, value in asdict(self).items() if name != "rows"}
-
-    def __str__(self) -> str:
-        return f"{self.split} accuracy {self.accuracy:.3f} ± {self.standard_error:.3f}"
 
 
 class Sitting:
@@ -108,7 +76,7 @@ class Sitting:
     def ask(self, sampler: RolloutEngine, start: int = 0) -> Iterator[list[Row]]:
         """The responses to each batch with their verdicts, from batch `start` on."""
         for part, repeat in list(self._parts())[start:]:
-            yield self._rollout(sampler, part, repeat)
+            yield self._batch(sampler, part, repeat)
 
     def close(self) -> None:
         """Ends the processes that grade."""
@@ -121,20 +89,41 @@ class Sitting:
                 stop = min(first + self._places, self.num_problems)
                 yield list(range(first, stop)), repeat
 
-    def _rollout(self, sampler: RolloutEngine, part: list[int], repeat: int) -> list[Row]:
-        """Poses the problems of a part, which may be shorter than the environment."""
+    def _batch(self, sampler: RolloutEngine, part: list[int], repeat: int) -> list[Row]:
+        """Rows of a part of the problems; one that cannot be posed does not stop the others."""
+        seed = (self.exam.seed, repeat, part[0])
+        try:
+            answered = self._rollout(sampler, part, seed)
+        except ValueError:
+            faults = {index: fault for index in part if (fault := self._fault(index))}
+            if not faults:
+                raise
+            sound = [index for index in part if index not in faults]
+            answered = self._rollout(sampler, sound, seed) if sound else {}
+            answered |= {
+                index: [_left_out(index, fault)] * self._group for index, fault in faults.items()
+            }
+        first = repeat * self._group
+        return [
+            {"id": row.pop("id"), "sample": first + number, **row}
+            for index in part
+            for number, row in enumerate(map(dict, answered[index]))
+        ]
+
+    def _rollout(
+        self, sampler: RolloutEngine, part: list[int], seed: tuple[int, ...]
+    ) -> dict[int, list[Row]]:
+        """Rows of problems that can be posed; they may be fewer than the environment's places."""
         padded = (part * math.ceil(self._places / len(part)))[: self._places]
         observations, _ = self._envs.reset(options={"indices": padded})
         count = len(part) * self._group
         asked = {name: texts[:count] for name, texts in observations.items()}
-        seed = (self.exam.seed, repeat, part[0])
         responses = sampler.generate(sampler.encode(asked), seed, self._envs.submit)
         unasked = [""] * (self._envs.num_envs - count)
         _, _, _, _, infos = self._envs.step((*responses.texts, *unasked))
-        return [
+        rows = [
             {
                 "id": str(infos["problem_id"][i]),
-                "sample": repeat * self._group + i % self._group,
                 "response": responses.texts[i],
                 "answer": infos["answer"][i],
                 "reference": infos["reference"][i],
@@ -146,6 +135,16 @@ class Sitting:
             }
             for i in range(count)
         ]
+        groups = range(0, count, self._group)
+        return {k: rows[i : i + self._group] for k, i in zip(part, groups, strict=True)}
+
+    def _fault(self, index: int) -> str:
+        """Why a problem cannot be posed; empty when it can."""
+        try:
+            self._envs.problems[index]
+        except ValueError as error:
+            return str(error)
+        return ""
 
 
 def evaluate(sampler: RolloutEngine, exam: Exam) -> Evaluation:
@@ -155,41 +154,21 @@ def evaluate(sampler: RolloutEngine, exam: Exam) -> Evaluation:
         ValueError: In one line, when the environment cannot be made or a number does not fit.
     """
     with closing(Sitting(exam)) as sitting:
-        return summarise(sitting, [row for rows in sitting.ask(sampler) for row in rows])
-
-
-def summarise(sitting: Sitting, rows: Sequence[Row]) -> Evaluation:
-    """How many problems were solved, by the responses of all batches."""
-    by_kind: dict[str, list[bool]] = {}
-    for row in rows:
-        by_kind.setdefault(row["kind"], []).append(row["correct"])
-    means = np.array([np.mean(correct) for correct in by_problem(rows).values()])
-    spread = float(means.std(ddof=1)) if len(means) > 1 else math.nan
-    return Evaluation(
-        split=sitting.split,
-        accuracy=float(means.mean()),
-        standard_error=spread / math.sqrt(len(means)),
-        num_problems=len(means),
-        num_samples=sitting.exam.num_samples,
-        length_mean=float(np.mean([row["length"] for row in rows])),
-        truncated=float(np.mean([not row["finished"] for row in rows])),
-        by={kind: float(np.mean(correct)) for kind, correct in sorted(by_kind.items())},
-        rows=tuple(rows),
-    )
-
-
-def by_problem(rows: Sequence[Row]) -> dict[str, list[bool]]:
-    """Whether each sample is right, by the problem's id."""
-    found: dict[str, list[bool]] = {}
-    for row in rows:
-        found.setdefault(row["id"], []).append(row["correct"])
-    return found
+        rows = [row for batch in sitting.ask(sampler) for row in batch]
+        return summarise(exam.env, sitting.split, rows)
 
 
 def own_split(env: str) -> str:
     """The split that an environment is evaluated on: its first that is not for training."""
     splits = getattr(importlib.import_module(find(env).module), "SPLITS", ("test",))
     return next((split for split in splits if split != "train"), splits[0])
+
+
+def _left_out(index: int, fault: str) -> Row:
+    """Stands for a response to a problem that could not be posed."""
+    none = {"response": "", "answer": None, "reference": None, "correct": False}
+    rest = {"length": 0, "finished": True, "kind": LEFT_OUT, "fault": fault}
+    return {"id": f"row {index}", **none, "status": LEFT_OUT, **rest}
 
 
 def _check(exam: Exam) -> None:

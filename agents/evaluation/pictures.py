@@ -53,7 +53,7 @@ def _overview(axis: Any, results: Mapping[str, Result]) -> None:
     """A bar for each environment."""
     for place, result in enumerate(results.values()):
         _bar(axis, place, rate(result), OURS, _error(result))
-        axis.annotate(f" {rate(result):.3f}", (0, place), va="center")
+        _write(axis, place, f"{rate(result):.3f}")
     _finish(axis, list(results), "accuracy", 1)
 
 
@@ -66,13 +66,19 @@ def _compare(axis: Any, table: PublishedTable, column: int, result: Result) -> N
         own = row == OWN
         color = OURS if own else DOUBTFUL if table.is_misprint(row, column) else THEIRS
         _bar(axis, place, value, color, _error(result, table.unit) if own else None)
-        axis.annotate(f" {value:g}" if not own else f" {value:.4g}", (0, place), va="center")
+        _write(axis, place, f"{value:.4g}")
     title = f"{table.columns[column]} ({table.name}: {table.about})"
     _finish(axis, [row for _, row in bars], title, table.unit)
 
 
 def _bar(axis: Any, place: int, value: float, color: str, error: Any) -> None:
     axis.barh(place, value, color=color, xerr=error, capsize=3)
+
+
+def _write(axis: Any, place: int, text: str) -> None:
+    """A number beside its bar's end of the axis, where no bar hides it."""
+    where = ("axes fraction", "data")
+    axis.annotate(text, (1.01, place), xycoords=where, va="center", fontsize="small")
 
 
 def _error(result: Result, unit: float = 1) -> list[list[float]] | None:

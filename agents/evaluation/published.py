@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reasonenv.scoring.overall import BASELINE
+from reasonenv.scoring.overall import overall as over_baseline
+
 FILE = Path(__file__).parents[1] / "published.json"
-OWN = "this model"
+OWN, OVERALL = "this model", "Overall"
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,15 @@ class PublishedTable:
         Returns:
             Nothing when no column is known. A misprint is marked by a star and said at the end.
         """
-        shown = [k for k, env in enumerate(self.envs) if env in rates]
-        if not shown:
+        own = {k: rates[str(env)] * self.unit for k, env in enumerate(self.envs) if env in rates}
+        if not own:
             return []
-        own = [rates[str(self.envs[k])] for k in shown]
+        total = overall(rates)
+        if total is not None and OVERALL in self.columns:
+            own[self.columns.index(OVERALL)] = total
+        shown = list(own)
         cells = [["", *(self.columns[k] for k in shown)]]
-        cells += [[OWN, *(self._written(rate * self.unit) for rate in own)]]
+        cells += [[OWN, *(self._written(k, value) for k, value in own.items())]]
         stars = []
         for row, values in self.rows.items():
             cells += [[row, *(self._cell(row, k, values[k]) for k in shown)]]
@@ -55,14 +61,16 @@ class PublishedTable:
         return (row, self.columns[column]) in self.misprints
 
     def _cell(self, row: str, column: int, value: float) -> str:
-        return self._written(value) + ("*" if self.is_misprint(row, column) else "")
+        return self._written(column, value) + ("*" if self.is_misprint(row, column) else "")
 
     def _misprint(self, row: str, column: int) -> str:
         said = self.misprints.get((row, self.columns[column]), "")
         return said and f"{row}, {self.columns[column]}: {said}"
 
-    def _written(self, value: float) -> str:
+    def _written(self, column: int, value: float) -> str:
         """As precisely as the paper writes."""
+        if self.columns[column] == OVERALL:
+            return f"{value:.2f}"
         return f"{value:.1f}" if self.unit == 100 else f"{value:.4f}"
 
 
@@ -73,6 +81,16 @@ def published() -> dict[str, tuple[PublishedTable, ...]]:
         name: tuple(_table(paper, table) for table in paper["tables"])
         for name, paper in papers.items()
     }
+
+
+def overall(rates: Mapping[str, float]) -> float | None:
+    """The papers' Overall of six environments; None unless all six are there.
+
+    Args:
+        rates: Accuracy in [0, 1] by environment; others than the six are passed over.
+    """
+    percent = {name: 100 * rates[f"{name}-v0"] for name in BASELINE if f"{name}-v0" in rates}
+    return over_baseline(percent) if percent.keys() == BASELINE.keys() else None
 
 
 def aligned(rows: list[list[str]]) -> list[str]:

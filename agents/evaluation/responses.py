@@ -9,7 +9,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from agents.evaluation.exam import Row
+from agents.evaluation.summary import Row
 from agents.files import append, read_object, write_atomically
 from agents.logs import line, read_lines
 

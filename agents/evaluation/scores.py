@@ -1,52 +1,43 @@
 """Rates of a set of responses with their intervals, and a benchmark's official score."""
 
-import math
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.evaluation.exam import Exam, Row, by_problem
-
-RESAMPLES = 2000
+from agents.evaluation.exam import Sitting
+from agents.evaluation.summary import Row, by_problem
+from reasonenv.scoring import score
+from reasonenv.scoring.intervals import over_problems, over_samples
+from reasonenv.scoring.samples import pass_at_k, sizes
 
 
 def rates(rows: Sequence[Row]) -> dict[str, Any]:
-    """`interval` of the accuracy, and `pass@k` where problems have several samples."""
-    correct = list(by_problem(rows).values())
-    num_samples = len(correct[0])
-    powers = [2**n for n in range(num_samples.bit_length()) if 2**n < num_samples]
-    return {
-        "interval": interval(correct),
-        "pass@k": {
-            str(k): float(np.mean([pass_at(k, c) for c in correct])) for k in [*powers, num_samples]
-        },
+    """Where the accuracy may lie, and with several samples of a problem what their best gives.
+
+    Returns:
+        `interval` as if other problems had been posed; with several samples `interval_samples`,
+        as if these had been answered anew, and `pass@k` by k.
+    """
+    samples = list(by_problem(rows).values())
+    correct, total = (np.array([f(one) for one in samples]) for f in (sum, len))
+    found: dict[str, Any] = {"interval": over_problems(correct / total)}
+    if total.max() == 1:
+        return found
+    best = {
+        str(k): float(np.mean([pass_at_k(*both, k) for both in zip(correct, total, strict=True)]))
+        for k in sizes(int(total.min()))
     }
+    return {**found, "interval_samples": over_samples(correct, total), "pass@k": best}
 
 
-def official(exam: Exam, rows: Sequence[Row]) -> dict[str, Any] | None:
+def official(sitting: Sitting, rows: Sequence[Row]) -> dict[str, Any] | None:
     """The benchmark's own score; None where it has none, and why is said."""
+    exam = sitting.exam
     answers = [{"id": row["id"], "response": row["response"]} for row in rows]
     try:
-        from reasonenv.scoring import score
-
-        return score(exam.env, answers, data=exam.data)
+        return score(exam.env, answers, data=exam.data, split=sitting.split)
     except (ImportError, ValueError, OSError) as error:
         print(f"no official score of {exam.env}: {error}", file=sys.stderr)
         return None
-
-
-def pass_at(k: int, correct: Sequence[bool]) -> float:
-    """Probability that of k of the samples, drawn without replacement, one is right."""
-    n, c = len(correct), sum(correct)
-    return 1 - math.comb(n - c, k) / math.comb(n, k)
-
-
-def interval(correct: Sequence[Sequence[bool]]) -> list[float]:
-    """Where 95 of 100 accuracies lie, problems and then their samples being drawn anew."""
-    rng = np.random.default_rng(0)
-    n, k = len(correct), len(correct[0])
-    means = np.array([np.mean(row) for row in correct])
-    drawn = [rng.binomial(k, means[rng.integers(n, size=n)]).mean() / k for _ in range(RESAMPLES)]
-    return [float(end) for end in np.quantile(drawn, (0.025, 0.975))]

@@ -1,6 +1,7 @@
 """An evaluation from its first batch to its results, whatever stops it in between."""
 
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -10,11 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from agents.engines import RolloutEngine
-from agents.evaluation.exam import Row, Sitting, summarise
+from agents.evaluation.exam import Sitting
+from agents.evaluation.published import overall
 from agents.evaluation.responses import RECORD, ResponseFile, alone, check_settings
 from agents.evaluation.scores import official, rates
 from agents.evaluation.settings import Evaluate, check
-from agents.evaluation.tables import Result
+from agents.evaluation.summary import LEFT_OUT, Row, posed, summarise
+from agents.evaluation.tables import Result, rate
 from agents.files import read_object, write_atomically
 from agents.interrupt import Interrupt
 from agents.logs import plain
@@ -94,10 +97,13 @@ def _so_far(rows: Sequence[Row]) -> dict[str, float]:
 
 def _result(sitting: Sitting, rows: Sequence[Row], speed: float | None) -> Result:
     """Everything that is known about one environment's responses."""
+    for fault in dict.fromkeys(row["fault"] for row in rows if row["status"] == LEFT_OUT):
+        print(f"left out: {fault}", file=sys.stderr)
+    summary, answered = summarise(sitting.exam.env, sitting.split, rows).summary(), posed(rows)
     return {
-        **summarise(sitting, rows).summary(),
-        **rates(rows),
-        "official": official(sitting.exam, rows),
+        **summary,
+        **rates(answered),
+        "official": official(sitting, answered),
         "throughput/responses_per_s": speed,
     }
 
@@ -112,6 +118,9 @@ def _write(folder: Path, results: dict[str, Result]) -> dict[str, Result]:
     for env, result in results.items():
         if result[speed] is None and env in before:
             results[env] = {**result, speed: before[env][speed]}
-    content = plain({**read_object(folder / RECORD), "results": before | results})
+    together = before | results
+    over_all = overall({env: rate(result) for env, result in together.items()})
+    origin = read_object(folder / RECORD)
+    content = plain({**origin, "results": together, "overall": over_all})
     write_atomically(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
     return {env: content["results"][env] for env in results}
