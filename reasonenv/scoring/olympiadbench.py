@@ -131,7 +131,7 @@ def judge(first: str, second: str, precision: float | Sequence[float] = PRECISIO
     if known is not None:
         return known
     ours, theirs = _items(normalised(first)), _items(normalised(second))
-    precisions = [precision] if isinstance(precision, float | int) else list(precision)
+    precisions = list(precision) if isinstance(precision, Sequence) else [precision]
     if len(precisions) == 1:
         precisions *= len(ours)
     return _paired(ours, theirs, precisions)

@@ -1,0 +1,133 @@
+r"""The short answer in a response, by rules, where the official way asks a language model for it.
+
+What a response announces counts, in this order: its last `\boxed{}`, what follows the last
+"answer is" on that line, its last words in bold, its last sentence that begins with "therefore".
+Without an announcement it is the option that it names last, or its last number; none where it
+begins or ends with saying that it cannot answer.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from reasonenv.answers import last_boxes
+from reasonenv.scoring.choices import LETTERS
+from reasonenv.scoring.numbers import value
+
+_PHRASE = re.compile(
+    r"\b(?:answer|option|choice)\b[^.:\n]{0,60}?(?:\bis\b|\bare\b|\bbe\b|:)", re.IGNORECASE
+)
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+_CONCLUSION = re.compile(r"(?:^|[.\n]\s*)(?:therefore|thus|hence|so)\b([^\n]*)", re.IGNORECASE)
+_SENTENCE = re.compile(r"\.(?=\s|$)|\n")
+_REFUSAL = re.compile(
+    r"\b(?:cannot|can't|can’t|could not|unable|impossible|insufficient|incomplete|please provide"
+    r"|not (?:possible|enough|clear|provided|available|listed|given|in the (?:options|choices))"
+    r"|(?:does|do|did) not (?:provide|contain|include|specify|have|give)|(?:is|are) missing"
+    r"|doesn't (?:provide|specify)|don't have|none of the (?:options|choices)|no correct"
+    r"|(?:a|be) mistake)\b",
+    re.IGNORECASE,
+)
+_MARKED = re.compile(r"\(([A-Z])\)")
+_LEADING = re.compile(r"\W*(?:option\s+)?([A-Z])(?![\w'’])(?!\s+[a-z])", re.IGNORECASE)
+_BARE = re.compile(r"\W*([A-Z])\W*")
+_NUMBER = re.compile(
+    r"(?<![\w.])[-−]?\$?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|(?<![\w.])[-−]?\.\d+"
+)
+_LIST = re.compile(r"\[[^\[\]]*\]")
+# fmt: off
+_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+          "eleven", "twelve"]
+# fmt: on
+_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+
+
+def option(response: str, choices: Sequence[str]) -> str | None:
+    """The letter or the text of the option that a response chooses; None where it names none."""
+    letters = LETTERS[: len(choices)]
+    bare = _BARE.fullmatch(response)
+    if bare and bare[1] in letters:
+        return bare[1]
+    for clause in _announced(response):
+        if found := _in_clause(clause, letters, choices):
+            return found
+    if refuses(response):
+        return None
+    marked = [letter for letter in _MARKED.findall(response) if letter in letters]
+    return marked[-1] if marked else _last_named(response, choices)
+
+
+def number(response: str) -> str | None:
+    """The number that a response announces, else its last one, in digits; None without one."""
+    for clause in _announced(response):
+        if (found := _last_number(clause)) is not None:
+            return found
+    return None if refuses(response) else _last_number(response)
+
+
+def listed(response: str) -> str | None:
+    """The last list in brackets of a response."""
+    lists = _LIST.findall(response)
+    return lists[-1] if lists else None
+
+
+def refuses(response: str) -> bool:
+    """Whether the first or the last sentence says that there is no answer."""
+    sentences = [part for part in _SENTENCE.split(response.strip()) if part.strip()]
+    ends = (sentences[0], sentences[-1]) if sentences else ()
+    return any(_REFUSAL.search(sentence) for sentence in ends)
+
+
+def _announced(response: str) -> Iterator[str]:
+    """What a response says its answer is, the plainest announcement first."""
+    boxes = [box for box in last_boxes(response) if box.strip()]
+    if boxes:
+        yield ", ".join(boxes)
+    yield from _last(_PHRASE, response, lambda m: _first_sentence(response[m.end() :]))
+    yield from _last(_BOLD, response, lambda m: m[1])
+    yield from _last(_CONCLUSION, response, lambda m: _first_sentence(m[1]))
+
+
+def _last(
+    pattern: re.Pattern[str], response: str, clause: Callable[[re.Match[str]], str]
+) -> Iterator[str]:
+    """The clause of the last match, if there is one that is no refusal."""
+    matches = list(pattern.finditer(response))
+    text = clause(matches[-1]) if matches else ""
+    if text and not _REFUSAL.search(text):
+        yield text
+
+
+def _first_sentence(text: str) -> str:
+    return _SENTENCE.split(text.strip(), maxsplit=1)[0].strip(" *:\"'")
+
+
+def _in_clause(clause: str, letters: str, choices: Sequence[str]) -> str | None:
+    clause = re.sub(r"\\text\w*\s*\{([^{}]*)\}", r"\1", clause)
+    if clause in choices:
+        return clause
+    match = _MARKED.search(clause) or _LEADING.match(clause)
+    if match and match[1].upper() in letters:
+        return match[1].upper()
+    return _last_named(clause, choices)
+
+
+def _last_named(text: str, choices: Sequence[str]) -> str | None:
+    """The option whose text stands last; of two at one place the longer one."""
+    told = text.casefold()
+    ends = []
+    for choice in choices:
+        pattern = rf"(?<!\w){re.escape(choice.casefold())}(?!\w)"
+        places = [match.end() for match in re.finditer(pattern, told)] if choice.strip() else []
+        ends += [(places[-1], len(choice), choice)] if places else []
+    return max(ends)[2] if ends else None
+
+
+def _last_number(text: str) -> str | None:
+    constant = value(text) if len(text) < 100 else None
+    if constant is not None:
+        return str(int(constant)) if constant == int(constant) else str(constant)
+    found = [match[0] for match in _NUMBER.finditer(text)]
+    if found:
+        return re.sub(r"[,$\s]", "", found[-1]).replace("−", "-")
+    words = _WORD.findall(text)
+    return str(_WORDS.index(words[-1].lower())) if words else None
