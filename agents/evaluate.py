@@ -3,7 +3,6 @@
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 
 import torch
 
@@ -28,9 +27,8 @@ def report(results: Mapping[str, Result], compare: str | None) -> Iterator[str]:
         kinds = kind_table(result)
         yield from ("", f"{env} by kind", *kinds) if kinds else ()
     if compare:
-        rates = {env: rate(result) for env, result in results.items()}
-        lines = [("", *beside) for table in published()[compare] if (beside := table.beside(rates))]
-        yield from chain(*lines) if lines else ("", f"no table of {compare} has these environments")
+        beside = published()[compare].beside({env: rate(r) for env, r in results.items()})
+        yield from beside or ("", f"no table of {compare} has these environments")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -51,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(*report(results, settings.compare), sep="\n")
     print(f"\nresponses and results: {folder}")
     try:
-        tables = published()[settings.compare] if settings.compare else ()
+        tables = published()[settings.compare].tables if settings.compare else ()
         draw(folder / "results.png", results, tables)
         print(f"picture: {folder / 'results.png'}")
     except ImportError as error:

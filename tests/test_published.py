@@ -3,7 +3,7 @@ import pytest
 from agents.evaluation.published import published
 from reasonenv.registration import registry
 
-TABLES = [table for tables in published().values() for table in tables]
+TABLES = [table for paper in published().values() for table in paper.tables]
 # What a value may be a multiple of: problems times samples.
 COUNTED = {"AIME24": 960, "AIME25": 960, "AMC23": 1280, "Minerva": 272, "Olympiad": 674}
 
@@ -26,7 +26,7 @@ def test_every_table_is_there_with_its_rows():
 
 
 def test_the_overall_of_every_row_follows_from_its_scores():
-    first, second = published()["cpgd"]
+    first, second = published()["cpgd"].tables
     base = first.rows["Qwen2.5-VL-7B"]
     for values in (*first.rows.values(), *second.rows.values()):
         *scores, overall = values
@@ -35,18 +35,18 @@ def test_the_overall_of_every_row_follows_from_its_scores():
 
 
 def test_the_two_tables_of_cpgd_agree():
-    first, second = published()["cpgd"]
+    first, second = published()["cpgd"].tables
     assert first.rows["CPGD (STD weight)"] == second.rows["CPGD (STD weight)"]
     assert first.rows["CPGD (clip-filter-like)"] == second.rows["clip-filter-like weight"]
 
 
 def test_the_gains_that_the_text_of_cpgd_claims_follow():
-    rows = published()["cpgd"][0].rows
+    rows = published()["cpgd"].tables[0].rows
     ours, base = rows["CPGD (STD weight)"], rows["Qwen2.5-VL-7B"]
     assert [round(100 * (ours[k] / base[k] - 1), 1) for k in (0, 2, 5)] == [8.5, 11.4, 21.8]
 
 
-@pytest.mark.parametrize("table", published()["rpg"], ids=lambda table: table.name)
+@pytest.mark.parametrize("table", published()["rpg"].tables, ids=lambda table: table.name)
 def test_last_is_not_above_best_but_for_the_misprint(table):
     for row, values in table.rows.items():
         for k in range(0, len(values), 2):
@@ -55,7 +55,7 @@ def test_last_is_not_above_best_but_for_the_misprint(table):
             assert (values[k] > values[k + 1]) == table.is_misprint(row, k)
 
 
-@pytest.mark.parametrize("table", published()["rpg"], ids=lambda table: table.name)
+@pytest.mark.parametrize("table", published()["rpg"].tables, ids=lambda table: table.name)
 def test_values_are_numbers_of_right_answers_but_for_last_digits(table):
     odd = []
     for row, values in table.rows.items():
@@ -68,7 +68,7 @@ def test_values_are_numbers_of_right_answers_but_for_last_digits(table):
 
 
 def test_the_claims_of_rpg_over_dapo_follow():
-    third = published()["rpg"][0]
+    third = published()["rpg"].tables[0]
     last = third.columns.index("AIME25 Last")
     gain = third.rows["RPG-REINFORCE-URKL"][last] - third.rows["DAPO"][last]
     assert round(100 * gain, 1) == 6.0
@@ -82,7 +82,7 @@ def test_columns_are_environments():
 
 
 def test_a_result_stands_beside_the_columns_that_it_has():
-    first = published()["cpgd"][0]
+    first = published()["cpgd"].tables[0]
     lines = first.beside({"MMK12-v0": 0.536, "Figures-v0": 1.0})
     assert lines[0].startswith("Table 1 of arXiv:2505.12504: ")
     assert lines[1].split() == ["MMK12"]
@@ -93,8 +93,30 @@ def test_a_result_stands_beside_the_columns_that_it_has():
 
 
 def test_a_misprint_is_marked_and_said():
-    lines = published()["rpg"][0].beside({"AIME25-v0": 1 / 3})
+    lines = published()["rpg"].tables[0].beside({"AIME25-v0": 1 / 3})
     assert lines[2].split() == ["this", "model", "0.3333", "0.3333"]
     (marked,) = [line for line in lines if line.startswith("RPG-URKL")]
     assert marked.split() == ["RPG-URKL", "0.5261*", "0.4938*"]
     assert lines[-2].startswith("  * RPG-URKL, AIME25 Last: 0.5261 is above its own Best")
+
+
+def test_overall_stands_beside_where_all_six_are_known():
+    first = published()["cpgd"].tables[0]
+    grpo = dict(zip(first.envs, first.rows["GRPO"], strict=True))
+    rates = {env: value / 100 for env, value in grpo.items() if env}
+    lines = first.beside(rates)
+    assert " ".join(lines[2].split()) == "this model 70.3 51.4 25.9 18.5 67.4 65.1 1.06"
+    assert lines[1].split()[-1] == "Overall"
+    del rates["WeMath-v0"]
+    assert lines[1].split()[-1] not in first.beside(rates)[1]
+
+
+def test_what_a_paper_says_of_its_numbers_stands_below():
+    lines = published()["rpg"].beside({"AMC23-v0": 0.5})
+    assert [line.split(" of ")[0] for line in lines if line.startswith("Table")] == [
+        "Table 3",
+        "Table 5",
+        "Table 8",
+    ]
+    assert lines[-len(published()["rpg"].notes)].startswith("  accuracy as the mean of 32 samples")
+    assert published()["rpg"].beside({"MMK12-v0": 0.5}) == []

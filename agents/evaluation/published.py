@@ -48,10 +48,10 @@ class PublishedTable:
             own[self.columns.index(OVERALL)] = total
         shown = list(own)
         cells = [["", *(self.columns[k] for k in shown)]]
-        cells += [[OWN, *(self._written(k, value) for k, value in own.items())]]
+        cells += [[OWN, *(self.written(k, value) for k, value in own.items())]]
         stars = []
-        for row, values in self.rows.items():
-            cells += [[row, *(self._cell(row, k, values[k]) for k in shown)]]
+        for row in self.rows:
+            cells += [[row, *(self.cell(row, k) for k in shown)]]
             stars += [said for k in shown if (said := self._misprint(row, k))]
         title = f"{self.name} of {self.paper}: {self.about}"
         return [title, *aligned(cells), *(f"  * {said}" for said in stars)]
@@ -60,25 +60,45 @@ class PublishedTable:
         """Whether a value cannot be right."""
         return (row, self.columns[column]) in self.misprints
 
-    def _cell(self, row: str, column: int, value: float) -> str:
-        return self._written(column, value) + ("*" if self.is_misprint(row, column) else "")
+    def cell(self, row: str, column: int) -> str:
+        """A value as printed, with a star where it is a misprint."""
+        return self.written(column, self.rows[row][column]) + (
+            "*" if self.is_misprint(row, column) else ""
+        )
 
     def _misprint(self, row: str, column: int) -> str:
         said = self.misprints.get((row, self.columns[column]), "")
         return said and f"{row}, {self.columns[column]}: {said}"
 
-    def _written(self, column: int, value: float) -> str:
+    def written(self, column: int, value: float) -> str:
         """As precisely as the paper writes."""
         if self.columns[column] == OVERALL:
             return f"{value:.2f}"
         return f"{value:.1f}" if self.unit == 100 else f"{value:.4f}"
 
 
-def published() -> dict[str, tuple[PublishedTable, ...]]:
-    """The tables of each paper by its name, `cpgd` and `rpg`."""
+@dataclass(frozen=True)
+class Paper:
+    """A paper's tables, and how its numbers came about."""
+
+    tables: tuple[PublishedTable, ...]
+    notes: tuple[str, ...]
+
+    def beside(self, rates: Mapping[str, float]) -> list[str]:
+        """Every table that has a column for `rates`, and the notes; nothing when none has."""
+        found = [lines for table in self.tables if (lines := table.beside(rates))]
+        parts = [*found, [f"  {note}" for note in self.notes]] if found else []
+        return [line for part in parts for line in ("", *part)]
+
+
+def published() -> dict[str, Paper]:
+    """The papers by name, `cpgd` and `rpg`."""
     papers: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return {
-        name: tuple(_table(paper, table) for table in paper["tables"])
+        name: Paper(
+            tables=tuple(_table(paper, table) for table in paper["tables"]),
+            notes=tuple(paper["notes"]),
+        )
         for name, paper in papers.items()
     }
 
