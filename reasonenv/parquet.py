@@ -16,6 +16,7 @@ GROUP_BYTES = 64 * 2**20
 """Row groups whose images are larger than this are laid out on disk, not held in memory."""
 _GROUPS_HELD = 2
 _BATCH_ROWS = 16
+_BUFFER_BYTES = 2**20
 
 
 class Parquet:
@@ -38,7 +39,8 @@ class Parquet:
 
         self._arguments = path, source
         try:
-            self._file = parquet.ParquetFile(path)
+            # Piece by piece, not ahead: a column of images may be larger than memory.
+            self._file = parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
         except (ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
             raise ValueError(f"{path} is not a readable parquet file: {reason}") from None

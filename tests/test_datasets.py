@@ -15,8 +15,7 @@ from reasonenv.envs import mmk12
 
 
 @pytest.fixture(autouse=True)
-def _cache_apart(tmp_path, monkeypatch):
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
+def _no_variable(monkeypatch):
     monkeypatch.delenv("REASONENV_DATA", raising=False)
 
 
@@ -100,6 +99,7 @@ def no_answer(rows):
         ([row(answer=["7"])], r"column 'answer' holds list<.*strings were expected"),
         ([row(image="a.png")], r"column 'image' holds string, images, a struct of bytes and path"),
         ([row(0), row(1, answer=None)], "mmk12 train, row 1: column 'answer' is empty"),
+        ([row(0), row(1, answer=" ")], "mmk12 train, row 1: column 'answer' is empty"),
     ],
 )
 def test_a_malformed_file_is_told_with_its_column_at_make(tmp_path, rows, message):

@@ -61,6 +61,12 @@ OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
 _ONLY = "testmini_text_only"
+
+
+def _image(row: datasets.Row) -> list[str]:
+    return [row["image"]] if row.get("image") else []
+
+
 SOURCE = datasets.Source(
     name="mathverse",
     hub="AI4Math/MathVerse",
@@ -71,7 +77,7 @@ SOURCE = datasets.Source(
     texts=("question", "answer", "sample_index", "question_type"),
     values=("metadata",),
     images=("image",),
-    paths=lambda row: [row["image"]] if row.get("image") else [],
+    paths=_image,
     aliases={"sample_index": ("pid",)},
     key="sample_index",
 )

@@ -59,6 +59,11 @@ PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
+
+def _image(row: datasets.Row) -> list[str]:
+    return [row["image"]]
+
+
 SOURCE = datasets.Source(
     name="mathvision",
     hub="MathLLMs/MathVision",
@@ -66,7 +71,7 @@ SOURCE = datasets.Source(
     texts=("question", "answer", "id", "subject"),
     values=("options", "level"),
     images=("decoded_image",),
-    paths=lambda row: [row["image"]],
+    paths=_image,
 )
 
 _OFFICIAL = (

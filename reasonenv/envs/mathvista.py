@@ -58,6 +58,11 @@ PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
+
+def _image(row: datasets.Row) -> list[str]:
+    return [row["image"]]
+
+
 SOURCE = datasets.Source(
     name="mathvista",
     hub="AI4Math/MathVista",
@@ -65,7 +70,7 @@ SOURCE = datasets.Source(
     texts=("question", "answer", "pid", "question_type", "answer_type"),
     values=("metadata",),
     images=("decoded_image",),
-    paths=lambda row: [row["image"]],
+    paths=_image,
     key="pid",
 )
 

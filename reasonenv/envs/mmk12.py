@@ -50,6 +50,11 @@ PROMPT = "cpgd"
 OFFICIAL = "mm_eureka"
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)}
 
+
+def _image(row: datasets.Row) -> list[str]:
+    return [row.get("image") or row["image_path"]]
+
+
 SOURCE = datasets.Source(
     name="mmk12",
     hub="FanqingM/MMK12",
@@ -57,7 +62,7 @@ SOURCE = datasets.Source(
     splits={split: datasets.Split(split) for split in SPLITS},
     texts=("question", "answer", "id", "subject"),
     images=("image",),
-    paths=lambda row: [row.get("image") or row["image_path"]],
+    paths=_image,
 )
 
 

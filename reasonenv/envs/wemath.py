@@ -59,6 +59,11 @@ PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
+
+def _image(row: datasets.Row) -> list[str]:
+    return [row["image_path"]]
+
+
 SOURCE = datasets.Source(
     name="wemath",
     hub="We-Math/We-Math",
@@ -66,7 +71,7 @@ SOURCE = datasets.Source(
     texts=("question", "answer", "option", "ID", "key"),
     values=("question number",),
     images=("image_path",),
-    paths=lambda row: [row["image_path"]],
+    paths=_image,
     key="question number",
 )
 
