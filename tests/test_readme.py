@@ -18,6 +18,11 @@ def test_the_environment_session_runs(capsys):
     assert "(56, 140, 3)" in capsys.readouterr().out
 
 
+def test_the_grading_session_runs(capsys):
+    exec(block_with("import Grader"), {})
+    assert capsys.readouterr().out.startswith("[True, True, True] Grade(correct=True")
+
+
 def test_the_algorithm_has_at_most_twenty_lines_of_its_own():
     lines = block_with("class CISPO").splitlines()
     imports = [line for line in lines if line.startswith(("from ", "import "))]
