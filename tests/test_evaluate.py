@@ -96,14 +96,15 @@ def scripted(generate, answers):
     return scripted_generate
 
 
-def test_ctrl_c_finishes_the_batch_and_the_same_command_goes_on(evaluated, monkeypatch, capsys):
+def test_ctrl_c_finishes_the_batch_and_the_same_command_goes_on(evaluated, monkeypatch, capfd):
     whole = evaluated("whole", samples=2)
     stop = before_response(5, lambda: os.kill(os.getpid(), signal.SIGINT))
     monkeypatch.setitem(letters.REWARDS, "letters", stop)
     with pytest.raises(SystemExit) as ended:
         evaluated("stopped", samples=2)
     assert ended.value.code == 128 + signal.SIGINT
-    shown = capsys.readouterr()
+    shown = capfd.readouterr()
+    assert "saving after this batch; Ctrl-C once more stops at once" in shown.err
     assert "SIGINT: the responses are in" in shown.out
     monkeypatch.undo()
     stopped = whole.with_name("stopped")
@@ -204,6 +205,20 @@ def write_mmk12(folder):
 def is_png(path):
     with Image.open(path) as image:
         return image.format == "PNG"
+
+
+def test_a_problem_whose_image_is_broken_is_left_out_and_said(evaluated, tmp_path, capsys):
+    data = tmp_path / "data"
+    write_mmk12(data)
+    file = data / "test-0.parquet"
+    rows = parquet.read_table(file).to_pylist()
+    rows[1]["image"]["bytes"] = b"no image"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    result = results(evaluated(env="MMK12-v0", num_problems=3, data=data))["MMK12-v0"]
+    assert (result["num_problems"], result["num_left_out"]) == (2, 1)
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")]
+    assert len(said) == 1
+    assert "row 1" in said[0]
 
 
 def test_a_paper_without_these_environments_is_said(evaluated, capsys):
