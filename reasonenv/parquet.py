@@ -157,6 +157,8 @@ def _on_disk(batches: Iterable[Any]) -> list[Any]:
                 writer.write_batch(batch)
             if writer is not None:
                 writer.close()
+        # What was read on the way is not wanted again, and allocators like to keep it.
+        pyarrow.default_memory_pool().release_unused()
         reader = pyarrow.ipc.open_file(pyarrow.memory_map(name))
         return [reader.get_batch(number) for number in range(reader.num_record_batches)]
     finally:
