@@ -25,7 +25,8 @@ def score(
         env_id: A registered environment, such as "MathVista-v0".
         rows: `{"id": ..., "response": ...}`; several rows with one id are samples of one problem.
         data: Folder with the labels; None for `REASONENV_DATA`, then the environment itself.
-        **options: Of `reasonenv.scoring.board.Scorer`: `split`, `judge`, `seed`, `complain` ...
+        **options: Of `reasonenv.scoring.board.graded`: `split`, `judge`, `skipped`; and
+            `seed` of the intervals (0).
 
     Returns:
         `env`, `num_problems`, `num_samples`, `accuracy`, `interval`, `by` (tables) and what is the
@@ -36,9 +37,10 @@ def score(
         FileNotFoundError: When there are no labels.
     """
     # Lightly imported: the workers that judge import this package too.
-    from reasonenv.scoring.board import Scorer
+    from reasonenv.scoring.board import graded, summary
 
-    return Scorer(env_id, data, **options).score(rows)
+    seed = options.pop("seed", 0)
+    return summary(graded(env_id, rows, data, **options), seed)
 
 
 Complain = Callable[[str], object]

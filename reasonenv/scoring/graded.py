@@ -15,18 +15,18 @@ TABLES: Mapping[str, Callable[[Row], Any]] = {
     name: lambda row, name=name: row.get(name)
     for name in ("subject", "level", "type", "family", "data_source", "source", "year")
 }
+NEEDED = ()
 
 # Where a data set may keep its reference; a dot leads into a struct.
 _ANSWERS = ("answer", "Answer", "reward_model.ground_truth", "ground_truth", "solution")
 
 
-def grades(cases: Sequence[Case], num_workers: int = 1) -> list[Grade]:
+def grades(cases: Sequence[Case]) -> list[Grade]:
     """The grades of the final answers."""
     return graded(
         cases,
         [reference(case.label) for case in cases],
         [tuple(map(str, case.label.get("options") or ())) for case in cases],
-        num_workers,
     )
 
 
@@ -34,7 +34,6 @@ def graded(
     cases: Sequence[Case],
     references: Sequence[str],
     options: Sequence[Sequence[str]],
-    num_workers: int = 1,
 ) -> list[Grade]:
     """The grades of the final answers against references that are already known.
 
@@ -42,13 +41,12 @@ def graded(
         cases: What to grade.
         references: The right answer to each.
         options: Texts of the multiple choice of each, empty where there is none.
-        num_workers: Processes for what cannot be compared at once.
     """
     responses = [
         case.response if case.extraction is None else f"\\boxed{{{case.extraction}}}"
         for case in cases
     ]
-    with Grader(num_workers) as grader:
+    with Grader() as grader:
         return grader.grade(responses, references, options)
 
 

@@ -15,18 +15,17 @@ from reasonenv.scoring.cases import Case, Row
 from reasonenv.scoring.graded import graded
 
 TABLES = {}
+NEEDED = ("answer",)
 
 _MARKED = re.compile(r"#### (-?[0-9.,]+)")
 _LABELLED = re.compile(r"(?:^|\n)A: (-?[0-9.,]+)")
 
 
-def grades(cases: Sequence[Case], num_workers: int = 1) -> list[Grade]:
+def grades(cases: Sequence[Case]) -> list[Grade]:
     """The official verdicts where a response has a mark, else those of its final answer."""
     found = [marked(case.response) if case.extraction is None else None for case in cases]
     rest = [case for case, number in zip(cases, found, strict=True) if number is None]
-    others = iter(
-        graded(rest, [reference(case.label) for case in rest], [()] * len(rest), num_workers)
-    )
+    others = iter(graded(rest, [reference(case.label) for case in rest], [()] * len(rest)))
     return [
         next(others) if number is None else Grade(number == reference(case.label), number, "ok")
         for case, number in zip(cases, found, strict=True)

@@ -36,17 +36,18 @@ TABLES = {
     "subfield": _subfield,
     "question_type": lambda row: row.get("question_type"),
 }
+NEEDED = ("answer", "question_type")
 TEXT_ONLY = "Text Only"
 
 _OPTION = re.compile(r"([A-Z])\s*[:.．、]\s*(.*)", re.DOTALL)
 
 
-def grades(cases: Sequence[Case], num_workers: int = 1) -> list[Grade]:
+def grades(cases: Sequence[Case]) -> list[Grade]:
     """The verdicts of rules."""
     options = [choices(case.label) for case in cases]
     cases = [_chosen(case, texts) for case, texts in zip(cases, options, strict=True)]
     references = [str(case.label["answer"]).strip() for case in cases]
-    return graded(cases, references, options, num_workers)
+    return graded(cases, references, options)
 
 
 def counted(label: Row) -> bool:

@@ -10,12 +10,14 @@ vlmeval/dataset/utils/mathv.py and vlmeval/utils/matching_util.py.
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reasonenv.answers import section
 from reasonenv.grading import Grade
-from reasonenv.scoring.cases import Case, Row
+from reasonenv.scoring.cases import Case, Row, Sheet
 from reasonenv.scoring.choices import inferred
+from reasonenv.scoring.intervals import over_problems
 from reasonenv.scoring.numbers import value
 
 TABLES = {
@@ -23,6 +25,7 @@ TABLES = {
     "subject": lambda row: row["subject"],
     "level_subject": lambda row: f"level {row['level']}, {row['subject']}",
 }
+NEEDED = ("answer", "level", "subject")
 TOLERANCE = 1e-6
 
 _PHRASES = (
@@ -51,14 +54,23 @@ _REPLACED = (
 )
 
 
-def grades(cases: Sequence[Case], num_workers: int = 1) -> list[Grade]:
+def grades(cases: Sequence[Case]) -> list[Grade]:
     """The official verdicts."""
     return [_graded(case, same) for case in cases]
 
 
-def others(cases: Sequence[Case]) -> dict[str, list[bool]]:
-    """The verdicts of the stricter way, by the name of their score."""
-    return {"exact": [_graded(_chosen(case), _same_exactly).correct for case in cases]}
+def extras(sheet: Sheet, seed: int) -> dict[str, Any]:
+    """The accuracy of the stricter way."""
+    verdicts = [_graded(_chosen(case), _same_exactly) for case in sheet.cases]
+    means = list(replace(sheet, grades=verdicts).means.values())
+    accuracy = sum(means) / len(means)
+    return {
+        "exact": {
+            "tolerance": TOLERANCE,
+            "accuracy": accuracy,
+            "interval": over_problems(means, seed),
+        }
+    }
 
 
 def _graded(case: Case, equal: Callable[[str, str], bool]) -> Grade:
@@ -191,4 +203,4 @@ def _chosen(case: Case) -> Case:
         return case
     letter = inferred(section(case.response)[0], [str(option) for option in options])
     answer = letter if letter else extracted(section(case.response)[0])
-    return Case(case.id, case.label, case.response, answer)
+    return replace(case, extraction=answer)

@@ -24,13 +24,14 @@ TABLES = {
         for name in ("language", "source", "category", "task", "context", "grade", "skills")
     },
 }
+NEEDED = ("answer", "question_type", "answer_type", "metadata")
 
 _QUOTED = re.compile(r'The answer is "(.*)"\.')
 _MARKED = re.compile(r"\(([a-zA-Z])\)")
 _LONGEST = 200
 
 
-def grades(cases: Sequence[Case], num_workers: int = 1) -> list[Grade]:
+def grades(cases: Sequence[Case]) -> list[Grade]:
     """The official verdicts on what is extracted; `answer` is the normalised one."""
     return [_graded(case) for case in cases]
 

@@ -10,6 +10,7 @@ eval/auto_scoring_judge.py. A response without an answer counts as wrong here; t
 """
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -21,7 +22,10 @@ from reasonenv.scoring.olympiad_items import equal
 from reasonenv.workers import Pool
 
 PRECISION = 1e-8
+NEEDED = ("final_answer",)
+POOLED = True
 TABLES = {
+    "part": lambda row: row.get("part"),
     "subject": lambda row: row.get("subject"),
     "subfield": lambda row: row.get("subfield"),
     "answer_type": lambda row: row.get("answer_type"),
@@ -53,9 +57,9 @@ _CHINESE = re.compile("[\u4e00-\u9fff]+")
 _BOX = "\\boxed{"
 
 
-def grades(cases: Sequence[Case], num_workers: int = 1) -> list[Grade]:
+def grades(cases: Sequence[Case]) -> list[Grade]:
     """The official verdicts; what sympy must read goes to workers that are killed in time."""
-    pool = Pool(num_workers, _TIMEOUT_S, "reasonenv.scoring.olympiadbench:verdict")
+    pool = Pool(min(8, os.cpu_count() or 1), _TIMEOUT_S, "reasonenv.scoring.olympiadbench:verdict")
     try:
         jobs = [_started(case, pool) for case in cases]
         return [job if isinstance(job, Grade) else job.result() for job in jobs]
@@ -131,7 +135,7 @@ def judge(first: str, second: str, precision: float | Sequence[float] = PRECISIO
     if known is not None:
         return known
     ours, theirs = _items(normalised(first)), _items(normalised(second))
-    precisions = list(precision) if isinstance(precision, Sequence) else [precision]
+    precisions: list[float] = [precision] if isinstance(precision, int | float) else [*precision]
     if len(precisions) == 1:
         precisions *= len(ours)
     return _paired(ours, theirs, precisions)

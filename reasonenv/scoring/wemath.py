@@ -25,7 +25,7 @@ import numpy as np
 
 from reasonenv.answers import section
 from reasonenv.grading import Grade
-from reasonenv.scoring.cases import Case, Row
+from reasonenv.scoring.cases import Case, Row, Sheet
 from reasonenv.scoring.intervals import NUM_RESAMPLES, percentiles
 
 _STEPS = {"2steps_multi": "two-step", "3steps_multi": "three-step"}
@@ -35,13 +35,15 @@ TABLES = {
     "knowledge concept": lambda row: row.get("knowledge concept"),
 }
 
+NEEDED = ("answer", "key", "ID")
+
 _MARKS = re.compile(r"[<>:.]")
 _LETTERS = "ABCDEFGH"
 _CHOICE = re.compile(r"[A-H]")
 _NODES = "knowledge_structure_nodes.json"
 
 
-def grades(cases: Sequence[Case], num_workers: int = 1) -> list[Grade]:
+def grades(cases: Sequence[Case]) -> list[Grade]:
     """The official verdicts."""
     return [_graded(case) for case in cases]
 
@@ -62,6 +64,16 @@ def chosen(response: str) -> str | None:
     return text[0] if text and text[0] in _LETTERS else None
 
 
+def extras(sheet: Sheet, seed: int) -> dict[str, Any]:
+    """The four-dimensional metric, and the accuracy by knowledge domain."""
+    found: dict[str, Any] = {}
+    if metric := scores(sheet.labels, sheet.correct, seed):
+        found["four_dimensional"] = metric
+    if by_domain := domains(sheet.labels, sheet.correct, sheet.folder):
+        found["domains"] = by_domain
+    return found
+
+
 def scores(
     labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]], seed: int = 0
 ) -> dict[str, Any]:
@@ -79,9 +91,8 @@ def scores(
     wholes = np.array([whole for whole, _ in composites], bool)
     all_steps = np.array([all(steps) for _, steps in composites], bool)
     any_step = np.array([any(steps) for _, steps in composites], bool)
-    count = len({name for name, _ in _groups(labels, correct).items()})
     return {
-        "num_composite_problems": count,
+        "num_composite_problems": len(_groups(labels, correct)),
         "strict": _metric(wholes, all_steps, all_steps, seed),
         "loose": _metric(wholes, all_steps, any_step, seed),
     }
