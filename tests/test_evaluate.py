@@ -17,7 +17,7 @@ from tiny_runs import before_response, flags
 from agents import evaluate as command
 from agents.engines.transformers import TransformersSampler
 from agents.evaluation.settings import default_evaluation
-from agents.logs import read_lines
+from agents.logs import line, read_lines
 
 SHORT = {"env": "Letters-v0", "num_problems": 5, "max_response_length": 6, "sampler_batch_size": 4}
 
@@ -189,6 +189,26 @@ def test_the_papers_rows_stand_beside(evaluated, tmp_path, capsys):
     assert lines[own].split() == ["this", "model", "0.0"]
     assert lines[own + 1].split() == ["GPT-4o", "49.9"]
     assert is_png(folder / "results.png")
+    assert results(folder)["Letters-v0"]["official"] is None
+    assert results(folder)["MMK12-v0"]["official"]["accuracy"] == 0
+
+
+def test_the_official_score_is_that_of_the_stored_responses(evaluated, tmp_path, capsys):
+    data = tmp_path / "data"
+    write_mmk12(data)
+    settings = {"env": "MMK12-v0", "num_problems": 3, "samples": 2, "data": data}
+    folder = evaluated(**settings)
+    rows = read_lines(folder / "MMK12-v0.jsonl")
+    stored = [{**row, "response": f"\\boxed{{{'AAAABB'[k]}}}"} for k, row in enumerate(rows)]
+    (folder / "MMK12-v0.jsonl").write_bytes(b"".join(line(row) for row in stored))
+    capsys.readouterr()
+    evaluated(**settings)
+    official = results(folder)["MMK12-v0"]["official"]
+    assert official["accuracy"] == pytest.approx(2 / 3)
+    assert official["num_samples"] == 2
+    head, row = capsys.readouterr().out.splitlines()[:2]
+    assert "official" in head
+    assert "0.667" in row
 
 
 def write_mmk12(folder):

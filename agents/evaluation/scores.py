@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from agents.evaluation.exam import Sitting
 from agents.evaluation.summary import Row, by_problem
+from reasonenv.registration import find
 from reasonenv.scoring import score
 from reasonenv.scoring.intervals import over_problems, over_samples
 from reasonenv.scoring.samples import pass_at_k, sizes
@@ -33,11 +35,16 @@ def rates(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def official(sitting: Sitting, rows: Sequence[Row]) -> dict[str, Any] | None:
-    """The benchmark's own score; None where it has none, and why is said."""
+    """The benchmark's own score; None of problems that are no benchmark's, or where it fails.
+
+    A failure is said, and is no reason to lose the rates that the environment's verdicts give.
+    """
     exam = sitting.exam
+    if not hasattr(import_module(find(exam.env).module), "SOURCE"):
+        return None
     answers = [{"id": row["id"], "response": row["response"]} for row in rows]
     try:
         return score(exam.env, answers, data=exam.data, split=sitting.split)
-    except (ImportError, ValueError, OSError) as error:
+    except (ValueError, OSError) as error:
         print(f"no official score of {exam.env}: {error}", file=sys.stderr)
         return None
