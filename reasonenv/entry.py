@@ -83,7 +83,7 @@ def content(module: str, kwargs: dict[str, Any]) -> Content:
         split = split_of(source, None) if split == HELD_OUT else split
     own = set(inspect.signature(source.problems).parameters) & set(kwargs)
     told = {name: kwargs.pop(name) for name in own}
-    problems = source.problems(**{**told, "split": split})
+    problems = source.problems(**told, **_given(split))
     problems = select(problems, kwargs.pop("filter", None), kwargs.pop("without", ()), keep)
     rewards = _rewards(source, problems, kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0))
     return Content(problems, rewards, _prompt(source, problems, kwargs.pop("prompt", None)))
@@ -96,11 +96,16 @@ def all_problems(id: str, split: str | None = None, data: str | None = None) -> 
         ValueError: In one line, when the split or the data do not fit.
     """
     source = importlib.import_module(find(id).module)
-    split = split_of(source, split)
+    given = _given(split_of(source, split))
     if takes(source, "data"):
-        return source.problems(split=split, data=data)
+        return source.problems(data=data, **given)
     _check_no_data(source, data)
-    return source.problems(split=split)
+    return source.problems(**given)
+
+
+def _given(split: str | None) -> dict[str, str]:
+    """The split as an argument; none leaves it to the module."""
+    return {} if split is None else {"split": split}
 
 
 def _check_no_data(source: ModuleType, data: object) -> None:
@@ -114,14 +119,14 @@ def takes(source: ModuleType, name: str) -> bool:
 
 
 def split_of(source: ModuleType, split: str | None, holdout: object = None) -> str | None:
-    """The split itself; without one "train" where it is, else the first that there is.
+    """The split itself; without one "train" where it is, else the first of `SPLITS`, if any.
 
     Raises:
         ValueError: When there is no such split.
     """
     splits: Sequence[str] = getattr(source, "SPLITS", ())
     if split is None:
-        return "train" if "train" in splits or not splits else splits[0]
+        return "train" if "train" in splits else next(iter(splits), None)
     if splits and split not in splits and (holdout is None or split != HELD_OUT):
         name = source.__name__
         if split == HELD_OUT:

@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
+import reasonenv
 from reasonenv.answers import final_answer
+from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS, instruction
 
 
@@ -53,3 +57,45 @@ def test_braces_in_a_question_mean_nothing(name):
 def test_an_unknown_prompt_is_told_with_those_that_there_are():
     with pytest.raises(ValueError, match="no prompt is called 'cpg': there are cpgd, dapo, plain"):
         instruction("cpg")
+
+
+ASKED = Problem(id="1", question="How many?", answer="7", query="Count, please: how many?")
+
+
+@pytest.mark.parametrize(
+    ("name", "system", "words"),
+    [
+        ("official", "", "Count, please: how many?"),
+        ("mm_eureka", instruction("mm_eureka").system, "Count, please: how many?"),
+        ("cpgd", instruction("cpgd").system, "How many?"),
+        ("plain", "", "How many?"),
+    ],
+)
+def test_the_benchmarks_own_words_are_used_where_they_are_asked_for(name, system, words):
+    assert instruction(name).ask(ASKED) == (system, words)
+    without = replace(ASKED, query=None)
+    assert instruction(name).ask(without) == (system, "How many?")
+
+
+def test_the_prompt_of_the_evaluation_scripts_asks_for_no_think_block():
+    system = instruction("mm_eureka").system
+    assert "<think>" not in system
+    assert final_answer(system.partition("which means")[0]) == "2"
+
+
+def test_the_official_prompt_is_what_the_environment_calls_so(shared):
+    options = {"data": shared / "data", "prompt": "official", "num_workers": 1}
+    words = {}
+    for name in ("MMK12-v0", "MathVista-v0", "GSM8K-v0", "DAPOMath17k-v0"):
+        env = reasonenv.make(name, **options)
+        words[name] = env.reset(seed=0)[0]
+        env.close()
+    assert words["MMK12-v0"]["system"] == instruction("mm_eureka").system
+    assert words["MathVista-v0"]["question"].startswith("Hint: Please answer the question")
+    assert words["GSM8K-v0"]["question"].endswith(r"your final answer within \boxed{}.")
+    assert 'on its own line after "Answer:".' in words["DAPOMath17k-v0"]["question"]
+
+
+def test_an_environment_without_an_official_prompt_says_so():
+    with pytest.raises(ValueError, match="figures has no official prompt: take cpgd, plain"):
+        reasonenv.make("Figures-v0", prompt="official")

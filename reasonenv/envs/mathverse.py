@@ -105,7 +105,8 @@ def _problem(row: datasets.Row) -> Problem:
     return Problem(
         id=row["sample_index"],
         question=told or _IN_IMAGE,
-        answer=row["answer"].strip(),
+        # A few have two right options, on two lines.
+        answer=", ".join(row["answer"].split("\n")).strip(),
         options=unlettered(lines) if is_choice else (),
         query=row.get("query_cot") or _query(told, is_choice),
         metadata={

@@ -32,10 +32,11 @@ Splits:
 
 Source and licence:
     https://huggingface.co/datasets/AI4Math/MathVista, CC BY-SA 4.0 (images: those of the data
-    sets that they come from). The revision is not pinned, since none was at hand when this was
-    written; this prints the present one:
+    sets that they come from).
 
-        python -c "import huggingface_hub as h; print(h.dataset_info('AI4Math/MathVista').sha)"
+    The revision is not pinned, since none was known when this was written. The present one:
+
+        python -m reasonenv.hub AI4Math/MathVista
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json`, rows by pid as in the
     benchmark's repository, or `.jsonl`, with the images in `images/`.
