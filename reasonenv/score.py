@@ -125,7 +125,7 @@ def _print(scores: dict[str, Any]) -> None:
             print(title)
             for name, line in table.items():
                 _print_line(f"  {name}", line)
-    for name in ("pass@k", "maj@k"):
+    for name in ("mean@k", "pass@k", "maj@k"):
         for k, value in scores.get(name, {}).items():
             _print_line(name.replace("k", k), {"num": "", "accuracy": value, "interval": []})
     _print_own(scores)

@@ -146,7 +146,7 @@ def summary(sheet: Sheet, seed: int = 0) -> dict[str, Any]:
 
 
 def _of_samples(sheet: Sheet, names: Sequence[str], seed: int) -> dict[str, Any]:
-    """What several samples of each problem tell: mean@k is the accuracy itself."""
+    """What several samples of each problem tell; mean@k of all of them is the accuracy itself."""
     correct = np.array([sum(sheet.correct[name]) for name in names])
     total = np.array([len(sheet.correct[name]) for name in names])
     passed, voted = {}, {}
@@ -158,6 +158,7 @@ def _of_samples(sheet: Sheet, names: Sequence[str], seed: int) -> dict[str, Any]
         ]
     scores = {"pass@k": passed, "maj@k": voted}
     return {
+        "mean@k": {str(sheet.num_samples): float(np.mean([sheet.means[name] for name in names]))},
         "interval_samples": over_samples(correct, total, seed),
         **{
             name: {k: float(np.mean(values)) for k, values in by_k.items()}
