@@ -223,7 +223,7 @@ FAULTS = [
 
 def told(learner):
     with pytest.raises(AssertionError) as caught:
-        check_learner(learner, max_examples=12)
+        check_learner(learner, max_examples=8)
     return str(caught.value)
 
 
@@ -292,12 +292,12 @@ VARIANTS = [
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=named)
 def test_the_learners_of_the_package_have_no_fault(learner):
-    check_learner(learner, max_examples=12)
+    check_learner(learner, max_examples=8)
 
 
 @pytest.mark.parametrize("learner", VARIANTS, ids=named)
 def test_their_variants_have_no_fault(learner):
-    check_learner(learner, max_examples=6)
+    check_learner(learner, max_examples=5)
 
 
 def test_a_learner_without_fault_is_left_as_it_was():

@@ -23,8 +23,8 @@ from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[2]
 MUTANTS = Path(__file__).with_name("mutants.json")
-TIMEOUT = 300.0
-"""Seconds; tests that hang have noticed something."""
+TIMEOUT = 600.0
+"""Seconds; whoever needs longer counts as a survivor, since a busy machine notices no fault."""
 NEAREST = 2
 """Tests at the head of a file's list that are run before the others."""
 
@@ -47,7 +47,7 @@ def copy(folder: Path) -> Path:
 
 
 def passes(folder: Path, tests: list[str]) -> bool:
-    """Whether all tests of a copy pass."""
+    """Whether no test of a copy has failed, in time or at all."""
     if not tests:
         return True  # pytest without a name would run them all
     process = multiprocessing.get_context("fork").Process(target=_test, args=(folder, tests))
@@ -56,7 +56,7 @@ def passes(folder: Path, tests: list[str]) -> bool:
     if process.is_alive():
         process.kill()
         process.join()
-        return False
+        return True
     return process.exitcode == 0
 
 
