@@ -216,7 +216,9 @@ def prepare(run: Run, learner: Learner) -> Job:
     job = Job(run, learner, folder, envs, engines, splits)
     if found:
         state = checkpoints.read_state(found, identity(job))
-        job.step, job.position = state["step"], state["position"]
+        # Without dynamic sampling, and so in the checkpoints of 0.1.0, a step is a stride.
+        job.step = state["step"]
+        job.position = state.get("position", job.step * run.num_prompts)
         engines.train.load(found)
         if engines.reference:
             engines.reference.load(found)
