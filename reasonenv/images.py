@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 MAX_PIXELS = 50_000_000
 """Pixels of the largest image that is read: a small file may claim far more than memory holds."""
@@ -34,6 +34,8 @@ def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
             image.load()
     except (_TooLargeError, Image.DecompressionBombError) as error:
         raise ValueError(f"the image is too large: {error}") from None
+    except UnidentifiedImageError:
+        raise ValueError("the image cannot be read: it is of no known format") from None
     # Pillow raises a dozen types, SyntaxError and struct.error among them, on broken files.
     except Exception as error:
         reason = str(error).partition("\n")[0]

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import toy
+from hub_rows import hub, mathvision
 
 from reasonenv import references
 from reasonenv.check import check, main, shuffled
@@ -241,3 +242,41 @@ def test_every_exception_is_saved(tmp_path, capsys):
     assert {finding["row"] for finding in report["right_against_another"]} >= {0, 1}
     assert "is no fault" in capsys.readouterr().out
     assert sorted(file.name for file in tmp_path.iterdir()) == ["found.json", "rows.jsonl"]
+
+
+ENVIRONMENTS = [
+    ("MathVista-v0", 1000),
+    ("MathVerse-v0", 132),
+    ("MathVision-v0", 64),
+    ("OlympiadBench-v0", 77),
+    ("WeMath-v0", 74),
+    ("AIME24-v0", 30),
+    ("AIME25-v0", 30),
+    ("MATH500-v0", 500),
+    ("GSM8K-v0", 80),
+    ("DAPOMath17k-v0", 14),
+]
+
+
+@pytest.mark.parametrize(("name", "number"), ENVIRONMENTS)
+def test_the_references_of_every_environment_pass(shared, capsys, name, number):
+    assert main([name, "--data", str(shared / "data")]) == 0
+    printed = capsys.readouterr().out
+    assert f"of {number}\n" in printed
+    assert printed.count("100.00%") == 2
+
+
+def test_rows_that_cannot_be_read_are_listed_and_the_rest_is_checked(tmp_path, capsys):
+    broken = {"decoded_image": {"bytes": b"x", "path": "1.png"}}
+    rows = [mathvision(id="0"), mathvision(id="1", **broken), mathvision(id="2", answer="")]
+    folder = hub(tmp_path, "test", [*rows, mathvision(id="3")])
+    report = tmp_path / "report.json"
+    assert main(["MathVision-v0", "--data", folder, "--output", str(report)]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if line.startswith("unreadable")] == [
+        "unreadable: mathvision test, row 1 (id '1'): the image cannot be read: it is of "
+        "no known format",
+        "unreadable: mathvision test, row 2 (id '2'): the answer is empty",
+    ]
+    assert any("references  of 2" in line for line in printed)
+    assert len(json.loads(report.read_text())["unreadable"]) == 2
