@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 import reasonenv
-from reasonenv.images import decode, rgb
 from reasonenv.envs import mmk12
+from reasonenv.images import decode, rgb
 
 
 @pytest.fixture(autouse=True)
