@@ -17,7 +17,7 @@ _PHRASE = re.compile(
     r"\b(?:answer|option|choice)\b[^.:\n]{0,60}?(?:\bis\b|\bare\b|\bbe\b|:)", re.IGNORECASE
 )
 _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
-_CONCLUSION = re.compile(r"(?:^|[.\n]\s*)(?:therefore|thus|hence|so)\b([^\n]*)", re.IGNORECASE)
+_CONCLUSION = re.compile(r"(?:^|[.\n]\s{0,5})(?:therefore|thus|hence|so)\b([^\n]*)", re.IGNORECASE)
 _SENTENCE = re.compile(r"\.(?=\s|$)|\n")
 _REFUSAL = re.compile(
     r"\b(?:cannot|can't|can’t|could not|unable|impossible|insufficient|incomplete|please provide"

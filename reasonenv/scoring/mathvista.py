@@ -29,6 +29,7 @@ NEEDED = ("answer", "question_type", "answer_type", "metadata")
 _QUOTED = re.compile(r'The answer is "(.*)"\.')
 _MARKED = re.compile(r"\(([a-zA-Z])\)")
 _LONGEST = 200
+_MOST_COMPARED = 2_000
 
 
 def grades(cases: Sequence[Case]) -> list[Grade]:
@@ -94,7 +95,7 @@ def normalised(found: str, label: Row) -> str | None:
 def _chosen(found: str, choices: Sequence[str]) -> str:
     """The option that a text names by its letter or is, else the nearest one."""
     marked = _MARKED.findall(found)
-    found = marked[0].upper() if marked else found
+    found = marked[0].upper() if marked else found[:_MOST_COMPARED]
     place = ord(found) - ord("A") if len(found) == 1 else -1
     if 0 <= place < len(choices):
         return choices[place]

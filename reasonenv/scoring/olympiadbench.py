@@ -34,8 +34,12 @@ TABLES = {
 }
 
 _PHRASES = {"English": "So the final answer is", "Chinese": "所以最终答案是"}
-_TIMEOUT_S = 10.0
-_LONGEST = 20_000
+# Of the processor; the official judge waits for ever.
+_TIMEOUT_S = 20.0
+# Of what sympy is asked to read; of a text that is kept; boxes in one text.
+_LONGEST = 5_000
+_SHOWN = 200
+_MOST_BOXES = 100
 # In this order: replaced wherever they stand.
 _REPLACED = {
     "\\left": "",
@@ -52,9 +56,9 @@ _REPLACED = {
     "%": "",
 }
 _DECORATION = "\n$,.:;^_=+`!@#$%^&*~，。"
-_FONT = re.compile(r"\\(?:mathrm|mathbf)\{~?([^}]*)\}")
+_FONT = re.compile(r"\\(?:mathrm|mathbf)\{~?([^}]{0,300})\}")
 _CHINESE = re.compile("[\u4e00-\u9fff]+")
-_BOX = "\\boxed{"
+_BRACE = re.compile(r"\\boxed\{|[{}]")
 
 
 def grades(cases: Sequence[Case]) -> list[Grade]:
@@ -73,12 +77,12 @@ def _started(case: Case, pool: Pool) -> Grade | Future[Grade]:
         text = stated(section(case.response)[0], str(case.label.get("language") or "English"))
     if not text.strip():
         return Grade(False, None, "no_answer")
-    if len(text) > _LONGEST:
-        return Grade(False, text[-100:], "unparseable")
     reference, precisions = asked(case.label)
     known = quick(text, reference)
     if known is not None:
-        return Grade(known, text, "ok")
+        return Grade(known, text[-_SHOWN:], "ok")
+    if len(normalised(text)) > _LONGEST:
+        return Grade(False, text[-_SHOWN:], "unparseable")
     return pool.submit(text, json.dumps([reference, precisions]))
 
 
@@ -163,7 +167,7 @@ def normalised(text: str) -> str:
     """The boxes or formulas of a text without decoration.
 
     Raises:
-        ValueError: When a box does not close.
+        ValueError: When a box does not close, or there are too many.
     """
     text = _formulas(text)
     if "\\in " in text:
@@ -181,20 +185,19 @@ def _formulas(text: str) -> str:
 
 
 def _boxes(text: str) -> list[str]:
-    """The contents of all boxes; one inside another counts as well."""
-    found = []
-    start = text.find(_BOX)
-    while start >= 0:
-        inner = start + len(_BOX)
-        depth, end = 1, inner
-        while depth and end < len(text):
-            depth += {"{": 1, "}": -1}.get(text[end], 0)
-            end += 1
-        if depth:
-            raise ValueError("a box does not close")
-        found.append(text[inner : end - 1])
-        start = text.find(_BOX, inner)
-    return found
+    """The contents of all boxes in their order; one inside another counts as well."""
+    starts: list[int | None] = []
+    spans = []
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "}":
+            # One that closes nothing stands outside of every box.
+            start = starts.pop() if starts else None
+            spans += [] if start is None else [(start, brace.start())]
+        elif starts or brace[0] != "{":
+            starts.append(brace.end() if len(brace[0]) > 1 else None)
+    if any(start is not None for start in starts) or len(spans) > _MOST_BOXES:
+        raise ValueError("a box does not close, or there are too many")
+    return [text[start:end] for start, end in sorted(spans)]
 
 
 def _items(text: str) -> list[str]:
