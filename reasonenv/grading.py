@@ -122,7 +122,8 @@ def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | 
         return (True if named and answer in named.groups() else None), reference
     text = right_text(letters, options)
     given = chosen(answer)
-    is_text_of_it = text is not None and asked(answer) is None and words(answer) == words(text)
+    is_letter = len(asked(answer) or ()) == 1
+    is_text_of_it = text is not None and not is_letter and words(answer) == words(text)
     if given is not None and not is_text_of_it:
         return given == letters, reference
     if text is not None:
