@@ -1,0 +1,306 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from reasonenv.score import main
+from reasonenv.scoring import score
+from reasonenv.scoring.board import graded, summary
+from reasonenv.scoring.responses import Skipped
+
+SUBJECTS = ["algebra", "counting"]
+LABELS = [
+    {"id": str(n), "answer": str(n * n), "options": [], "level": n % 3, "subject": SUBJECTS[n % 2]}
+    for n in range(1, 9)
+]
+
+
+def written(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    written(tmp_path / "mathvision" / "test_labels.jsonl", LABELS)
+    return tmp_path
+
+
+def responses(right=range(1, 9)):
+    """Squares of some of the numbers, and wrong answers to the others."""
+    return [
+        {"id": str(n), "response": f"\\boxed{{{n * n if n in right else 0}}}"} for n in range(1, 9)
+    ]
+
+
+def run(*arguments, **env):
+    command = [sys.executable, "-m", "reasonenv.score", *map(str, arguments)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+def call(data, path, *more):
+    return main(
+        ["--env", "MathVision-v0", "--data", str(data), "--responses", str(path), *map(str, more)]
+    )
+
+
+def test_the_command_prints_tables_and_saves_scores(data):
+    path = written(data / "responses.jsonl", responses(right=[1, 2, 3]))
+    output, verdicts = data / "scores.json", data / "verdicts.jsonl"
+    done = run(
+        *("--env", "MathVision-v0", "--data", data, "--responses", path),
+        *("--output", output, "--verdicts", verdicts),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "37.50%" in done.stdout
+    scores = json.loads(output.read_text())
+    assert (scores["env"], scores["num_problems"], scores["num_samples"]) == ("MathVision-v0", 8, 1)
+    assert scores["accuracy"] == pytest.approx(3 / 8)
+    low, high = scores["interval"]
+    assert 0 <= low < 3 / 8 < high <= 1
+    assert scores["by"]["subject"]["algebra"]["accuracy"] == pytest.approx(1 / 4)
+    assert scores["by"]["subject"]["counting"]["num"] == 4
+    told = [json.loads(line) for line in verdicts.read_text().splitlines()]
+    assert [row["correct"] for row in told] == [True] * 3 + [False] * 5
+    assert sorted(os.listdir(data)) == [
+        *("mathvision", "responses.jsonl", "scores.json", "verdicts.jsonl")
+    ]
+
+
+def test_bad_lines_are_told_one_by_one_and_the_rest_is_scored(data, capsys):
+    bad = [
+        "{",
+        "[1]",
+        {"response": "no id"},
+        {"id": "2"},
+        {"id": "nobody", "response": "4"},
+        {"id": "3", "response": "\\boxed{9}"},
+    ]
+    path = written(data / "responses.jsonl", [*responses(right=[1, 2, 3]), *bad])
+    path.write_bytes(path.read_bytes() + b"\xff\n\n")
+    output = data / "scores.json"
+    assert call(data, path, "--output", output) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 7
+    assert [line.partition("line ")[2].partition(":")[0].split()[0] for line in lines] == [
+        *("9", "10", "11", "12", "15", "14", "13")
+    ]
+    assert lines[-1].endswith("left out, MathVision-v0 has no problem 'nobody'")
+    scores = json.loads(output.read_text())
+    assert scores["accuracy"] == pytest.approx(3 / 8)
+    assert scores["skipped"] == {"broken": 5, "duplicate": 1, "unknown_id": 1}
+    assert call(data, path, "--strict") == 1
+
+
+def test_an_answer_that_is_null_counts_as_wrong_and_is_told(data, capsys):
+    path = written(data / "r.jsonl", [{"id": "1", "response": None}, *responses()[1:]])
+    assert call(data, path) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        f"{path}, line 1 (id '1'): its response is null and counts as empty"
+    ]
+
+
+def test_another_response_to_a_problem_is_a_sample_of_it_and_is_told(data):
+    told = []
+    rows = [*responses(), {"id": "1", "response": "\\boxed{2}"}]
+    scores = score("MathVision-v0", rows, data, skipped=Skipped(told.append))
+    assert scores["accuracy"] == pytest.approx(7.5 / 8)
+    assert told == ["row 9: id '1' has 2 responses, others have 1; all count as samples"]
+    assert score("MathVision-v0", responses() * 2, data)["num_samples"] == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "there is no response to score"),
+        (["{"], "there is no response to score"),
+        ([{"id": "x", "response": "1"}], "none of the 1 responses is to a known problem"),
+    ],
+)
+def test_what_cannot_be_scored_at_all_is_one_error_and_saves_nothing(data, capsys, rows, message):
+    output = data / "scores.json"
+    output.write_text("before")
+    assert call(data, written(data / "r.jsonl", rows), "--output", output) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines()[-1].startswith(f"error: {message}")
+    assert output.read_text() == "before"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--env", "MathVistas-v0"], "did you mean MathVista-v0"),
+        (["--data", "nowhere"], "there is no folder nowhere"),
+        (["--responses", "nothing.jsonl"], "nothing.jsonl"),
+        (["--output", "no/such/folder.json"], "--output=no/such/folder.json: there is no such"),
+        (["--judge", "math:nothing"], "no judge 'math:nothing'"),
+        (["--judge", "math.sin"], "give module:function"),
+        (["--env", "MathVerse-v0"], "has no labels of mathverse"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(data, capsys, arguments, message):
+    assert call(data, written(data / "r.jsonl", responses()), *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert message in error
+
+
+def test_labels_come_from_the_file_that_covers_the_ids(tmp_path):
+    solved = [{"question": f"{n}?", "answer": f"So.\n#### {n}"} for n in range(20)]
+    written(tmp_path / "train_subset.jsonl", solved)
+    written(tmp_path / "test_subset.jsonl", [{"answer": "#### 7"}] * 5)
+    written(tmp_path / "outputs.jsonl", [{"id": n, "response": "7"} for n in range(99)])
+    rows = [{"id": n, "response": f"#### {n}"} for n in range(10)]
+    assert score("GSM8K-v0", rows, tmp_path)["accuracy"] == 1.0
+    # Where both do, the test split is meant, unless one is named.
+    few = [{"id": n, "response": "#### 7"} for n in range(4)]
+    assert score("GSM8K-v0", few, tmp_path)["accuracy"] == 1.0
+    assert score("GSM8K-v0", few, tmp_path, split="train")["accuracy"] == 0.0
+
+
+def test_labels_may_lie_in_parquet_beside_images_that_are_not_read(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    image = {"bytes": b"no image", "path": None}
+    rows = [{**row, "question": "?", "decoded_image": image} for row in LABELS]
+    for part in (0, 1):
+        table = pyarrow.Table.from_pylist(rows[part::2])
+        parquet.write_table(table, tmp_path / f"test-0000{part}-of-00002.parquet")
+    scores = score("MathVision-v0", responses(right=[8]), tmp_path)
+    assert scores["accuracy"] == pytest.approx(1 / 8)
+    assert scores["num_missing"] == 0
+
+
+def test_labels_are_found_through_the_variable(data, monkeypatch):
+    monkeypatch.setenv("REASONENV_DATA", str(data))
+    assert score("MathVision-v0", responses())["accuracy"] == 1.0
+
+
+def test_an_environment_that_makes_its_own_problems_is_scored_by_them():
+    import reasonenv
+
+    envs = reasonenv.make("Figures-v0", num_envs=1, split="test")
+    problems = envs.problems[:6]
+    envs.close()
+    rows = [{"id": p.id, "response": f"\\boxed{{{p.answer}}}"} for p in problems]
+    scores = score("Figures-v0", [*rows[:5], {**rows[5], "response": "?"}])
+    assert scores["accuracy"] == pytest.approx(5 / 6)
+    assert sum(line["num"] for line in scores["by"]["family"].values()) == 6
+
+
+@pytest.fixture
+def sampled(tmp_path):
+    """AIME: four samples of each of two problems; a majority of the first is right."""
+    written(tmp_path / "test.jsonl", [{"id": 60, "answer": "033"}, {"id": 61, "answer": 104}])
+    answers = {60: ["33", "033", "12", "33"], 61: ["5", "104", "5", "7"]}
+    rows = [
+        {"id": n, "response": f"\\boxed{{{answer}}}"}
+        for n, own in answers.items()
+        for answer in own
+    ]
+    return score("AIME24-v0", rows, tmp_path)
+
+
+def test_several_samples_give_mean_pass_and_majority(sampled):
+    assert (sampled["num_problems"], sampled["num_samples"]) == (2, 4)
+    assert sampled["accuracy"] == sampled["mean@k"]["4"] == pytest.approx((3 / 4 + 1 / 4) / 2)
+    assert sampled["pass@k"]["1"] == pytest.approx(0.5)
+    # Of the six pairs of samples all have a right one in the first problem, three in the second.
+    assert sampled["pass@k"]["2"] == pytest.approx((1 + 3 / 6) / 2)
+    assert sampled["pass@k"]["4"] == 1.0
+    assert sampled["maj@k"]["4"] == pytest.approx(0.5)
+    low, high = sampled["interval_samples"]
+    assert low < 0.5 < high
+    assert set(sampled["intervals"]["pass@k"]) == {"1", "2", "4"}
+
+
+def rates(value):
+    """Every number of the scores that is a rate."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if not name.startswith(("num", "status", "skipped", "counts")):
+                yield from rates(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from rates(inner)
+    elif isinstance(value, float):
+        yield value
+
+
+def test_every_rate_lies_between_zero_and_one(sampled, data):
+    for scores in (sampled, score("MathVision-v0", responses(right=[1]), data)):
+        found = list(rates(scores))
+        assert len(found) > 10
+        assert all(0 <= rate <= 1 for rate in found)
+        assert json.loads(json.dumps(scores)) == scores
+
+
+def test_two_files_of_responses_are_compared_problem_by_problem(data, capsys):
+    ours = written(data / "a.jsonl", responses())
+    theirs = written(data / "b.jsonl", [*responses(right=[1, 2])[:6]])
+    output = data / "scores.json"
+    assert call(data, ours, "--compare", theirs, "--output", output) == 0
+    result = json.loads(output.read_text())["compared"]
+    assert (result["num_problems"], result["wins"], result["losses"], result["ties"]) == (
+        6,
+        4,
+        0,
+        2,
+    )
+    assert result["difference"] == pytest.approx(4 / 6)
+    assert result["p_value"] == pytest.approx(2 / 2**4)
+    assert "p = 0.125 over 6 problems" in capsys.readouterr().out
+    # The other way round it is the same test.
+    assert call(data, theirs, "--compare", ours, "--output", output) == 0
+    turned = json.loads(output.read_text())["compared"]
+    assert (turned["losses"], turned["p_value"]) == (4, result["p_value"])
+
+
+JUDGE = """
+def strict(label, response):
+    return response == label["answer"]
+
+def extracts(label, response):
+    return response.split()[-1] if response else None
+
+def fails(label, response):
+    raise RuntimeError("no such model")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "accuracy", "told"), [("strict", 1 / 8, 0), ("extracts", 7 / 8, 0), ("fails", 0, 8)]
+)
+def test_a_judge_gives_verdicts_or_answers(data, monkeypatch, capsys, name, accuracy, told):
+    (data / "own_judge.py").write_text(JUDGE)
+    monkeypatch.syspath_prepend(str(data))
+    rows = [{"id": str(n), "response": f"I say {n * n}"} for n in range(1, 7)]
+    rows += [{"id": "7", "response": "49"}, {"id": "8", "response": ""}]
+    output = data / "scores.json"
+    path = written(data / "r.jsonl", rows)
+    assert call(data, path, "--judge", f"own_judge:{name}", "--output", output) == 0
+    assert json.loads(output.read_text())["accuracy"] == pytest.approx(accuracy)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == told
+    assert all("no such model" in line for line in lines)
+
+
+def test_an_extraction_that_a_row_brings_is_what_is_scored(data):
+    rows = [{**row, "extraction": "0"} for row in responses()]
+    rows[0]["extraction"] = "1"
+    assert score("MathVision-v0", rows, data)["accuracy"] == pytest.approx(1 / 8)
+
+
+def test_equal_files_give_equal_scores_whatever_the_order(data):
+    rows = responses(right=[1, 5, 7])
+    first = summary(graded("MathVision-v0", rows, data), seed=1)
+    assert summary(graded("MathVision-v0", rows[::-1], data), seed=1) == first
+    other = summary(graded("MathVision-v0", rows, data), seed=2)
+    assert other["accuracy"] == first["accuracy"]
