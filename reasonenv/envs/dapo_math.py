@@ -2,8 +2,8 @@ r"""DAPOMath17k-v0: competition mathematics in words whose answers are whole num
 
 Description:
     17,398 problems, mostly of the Art of Problem Solving, rewritten so that every answer is an
-    integer. 14,116 are in English, the others in Chinese; `filter={"language": "en"}` poses the
-    part on which RPG trains, with a little more than the paper's 13.9k.
+    integer. Most are in English, the others in Chinese; `filter={"language": "en"}` poses the part
+    on which RPG trains, 13.9k by its paper.
 
 Action Space:
     Text: a response whose final answer is a whole number.
