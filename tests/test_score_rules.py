@@ -122,6 +122,8 @@ ANGLE = vista("52°", choices=["38°", "52°", "76°"])
     [
         (YES, "Yes", True),
         (YES, "No, it is not.", False),
+        (YES, "Yes, there is no other one.", True),
+        (YES, "A. Yes", True),
         (YES, "The answer is (A).", True),
         (FISH, "The correct option is A, crabs decrease.", True),
         (FISH, "If the algae die, dolphins increase.", False),
@@ -130,6 +132,8 @@ ANGLE = vista("52°", choices=["38°", "52°", "76°"])
         (ANGLE, "The angle is 38° and its double 76°. Therefore, B.", True),
         (ANGLE, r"\boxed{52°}", True),
         (ANGLE, "<answer>\\boxed{B}</answer>", True),
+        (vista("4", choices=["4", "5", "6"]), "It is 4, and not 4.5 or 6.5.", True),
+        (vista("4", choices=["5", "6", "4"]), "It is 4.5", False),
         (vista("4", "integer"), "4", True),
         (vista("4", "integer"), "4.7", True),
         (vista("4", "integer"), "There are four of them.", True),

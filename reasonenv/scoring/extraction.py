@@ -1,9 +1,9 @@
 r"""The short answer in a response, by rules, where the official way asks a language model for it.
 
 What a response announces counts, in this order: its last `\boxed{}`, what follows the last
-"answer is" on that line, its last words in bold, its last sentence that begins with "therefore".
-Without an announcement it is the option that it names last, or its last number; none where it
-begins or ends with saying that it cannot answer.
+"answer is" on that line, an option that it begins with, its last words in bold, its last sentence
+that begins with "therefore". Without an announcement it is the option that it names last, or its
+last number; none where it begins or ends with saying that it cannot answer.
 """
 
 import re
@@ -29,10 +29,13 @@ _REFUSAL = re.compile(
 )
 _MARKED = re.compile(r"\(([A-Z])\)")
 _LEADING = re.compile(r"\W*(?:option\s+)?([A-Z])(?![\w'’])(?!\s+[a-z])", re.IGNORECASE)
+_NAMED = re.compile(r"\W{0,3}([A-Z])[.):]")
 _BARE = re.compile(r"\W*([A-Z])\W*")
 _NUMBER = re.compile(
     r"(?<![\w.])[-−]?\$?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|(?<![\w.])[-−]?\.\d+"
 )
+# Where an option's text may begin and end: not within a word or a decimal.
+_BEGIN, _END = r"(?<!\w)(?<!\d\.)", r"(?!\w|\.\d)"
 _LIST = re.compile(r"\[[^\[\]]*\]")
 # fmt: off
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -50,6 +53,11 @@ def option(response: str, choices: Sequence[str]) -> str | None:
     for clause in _announced(response):
         if found := _in_clause(clause, letters, choices):
             return found
+    if found := _leading(response, letters, choices):
+        return found
+    for clause in _concluded(response):
+        if found := _in_clause(clause, letters, choices):
+            return found
     if refuses(response):
         return None
     marked = [letter for letter in _MARKED.findall(response) if letter in letters]
@@ -58,7 +66,7 @@ def option(response: str, choices: Sequence[str]) -> str | None:
 
 def number(response: str) -> str | None:
     """The number that a response announces, else its last one, in digits; None without one."""
-    for clause in _announced(response):
+    for clause in (*_announced(response), *_concluded(response)):
         if (found := _last_number(clause)) is not None:
             return found
     return None if refuses(response) else _last_number(response)
@@ -83,6 +91,10 @@ def _announced(response: str) -> Iterator[str]:
     if boxes:
         yield ", ".join(boxes)
     yield from _last(_PHRASE, response, lambda m: _first_sentence(response[m.end() :]))
+
+
+def _concluded(response: str) -> Iterator[str]:
+    """What a response ends with: its last words in bold, its last conclusion."""
     yield from _last(_BOLD, response, lambda m: m[1])
     yield from _last(_CONCLUSION, response, lambda m: _first_sentence(m[1]))
 
@@ -108,7 +120,21 @@ def _in_clause(clause: str, letters: str, choices: Sequence[str]) -> str | None:
     match = _MARKED.search(clause) or _LEADING.match(clause)
     if match and match[1].upper() in letters:
         return match[1].upper()
-    return _last_named(clause, choices)
+    return _leading(clause, letters, choices) or _last_named(clause, choices)
+
+
+def _leading(text: str, letters: str, choices: Sequence[str]) -> str | None:
+    """The option that a text begins with: "B. No", "No, because"; of several the longest."""
+    match = _NAMED.match(text)
+    if match and match[1] in letters:
+        return match[1]
+    begin = text.lstrip(" (*\"'").casefold()
+    named = [
+        choice
+        for choice in choices
+        if choice.strip() and re.match(rf"{re.escape(choice.casefold())}{_END}", begin)
+    ]
+    return max(named, key=len, default=None)
 
 
 def _last_named(text: str, choices: Sequence[str]) -> str | None:
@@ -116,7 +142,7 @@ def _last_named(text: str, choices: Sequence[str]) -> str | None:
     told = text.casefold()
     ends = []
     for choice in choices:
-        pattern = rf"(?<!\w){re.escape(choice.casefold())}(?!\w)"
+        pattern = rf"{_BEGIN}{re.escape(choice.casefold())}{_END}"
         places = [match.end() for match in re.finditer(pattern, told)] if choice.strip() else []
         ends += [(places[-1], len(choice), choice)] if places else []
     return max(ends)[2] if ends else None

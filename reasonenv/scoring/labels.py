@@ -71,8 +71,10 @@ def labels(
     data = data or os.environ.get(VARIABLE)
     folder = files.folder(source.name, Path(data)) if data else None
     parts = _local(source, folder, needed) if folder else _hub(source, split)
-    if split is not None and not pooled:
-        parts = {split: parts[split]} if split in parts else parts
+    if split in parts and not pooled:
+        parts = {split: parts[split]}
+    elif split is not None and not pooled and not source.splits.keys().isdisjoint(parts):
+        raise ValueError(f"{folder} has no split {split!r} of {source.name}: {', '.join(parts)}")
     if not parts:
         raise FileNotFoundError(
             f"{folder} has no labels of {source.name}: JSON or Parquet with the columns "
