@@ -98,6 +98,29 @@ EQUAL = {
         ("4, and 9", "4, 9"),
         (r"4 \text{ and } 9", "4,9"),
         ("a=1, b=2", "b=2, a=1"),
+        (r"0, \pm 1", "-1, 0, 1"),
+        (r"\pm 1, \pm 2", "1, -1, 2, -2"),
+        (r"1 \\ 2", "1, 2"),
+        (r"1 \quad 2", "1, 2"),
+        ("1\n2", "1, 2"),
+        ("(a, b) = (3, 4)", "a=3, b=4"),
+    ],
+    "points with names": [
+        ("A(1,2), B(3,4)", "(1,2), (3,4)"),
+        ("A=(1,2), B=(3,4)", "B(3,4), A(1,2)"),
+        ("A'(3,4)", "(3,4)"),
+    ],
+    "piecewise": [
+        (
+            r"f(x)=\begin{cases}x & x\ge0\\-x & x<0\end{cases}",
+            r"\begin{cases}x,&\text{if }x\ge0\\-x,&\text{if }x<0\end{cases}",
+        ),
+    ],
+    "rewritten matrix": [
+        ("[[1,2],[3,4]]", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}"),
+        (r"\frac12\begin{pmatrix}2&4\end{pmatrix}", r"\begin{pmatrix}1&2\end{pmatrix}"),
+        (r"\begin{pmatrix}1&2\end{pmatrix}^T", r"\begin{pmatrix}1\\2\end{pmatrix}"),
+        (r"A^{-1}=\begin{pmatrix}1&2\end{pmatrix}", r"\begin{pmatrix}1&2\end{pmatrix}"),
     ],
 }
 
@@ -176,6 +199,21 @@ DIFFERENT = {
         (r"\pm 3", "3"),
         (r"\pm 3", r"\pm 4"),
         (r"1 \pm \sqrt{2}", r"2 \pm \sqrt{2}"),
+        (r"0, \pm 2", "-1, 0, 1"),
+        (r"\pm 1, \pm 2", "1, -1, 2"),
+        ("(a, b) = (4, 3)", "a=3, b=4"),
+    ],
+    "points with names": [("B(1,2), A(3,4)", "A(1,2), B(3,4)"), ("A(2,1)", "(1,2)")],
+    "piecewise": [
+        (
+            r"\begin{cases}x&x<0\\-x&x\ge0\end{cases}",
+            r"\begin{cases}x&x\ge0\\-x&x<0\end{cases}",
+        ),
+    ],
+    "rewritten matrix": [
+        ("[[1,3],[2,4]]", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}"),
+        (r"\frac12\begin{pmatrix}1&2\end{pmatrix}", r"\begin{pmatrix}1&2\end{pmatrix}"),
+        (r"\begin{pmatrix}1&2\end{pmatrix}^T", r"\begin{pmatrix}2\\1\end{pmatrix}"),
     ],
 }
 

@@ -78,6 +78,8 @@ EQUAL = {
         (r"\angle ABC = 35^\circ", r"35^\circ"),
         (r"\frac{\pi}{6}", r"30^\circ"),
         (r"37.5^\circ", r"\frac{75}{2}^\circ"),
+        (r"30^\circ 30'", "30.5°"),
+        (r"25^{\circ}30^{\prime}36^{\prime\prime}", r"25.51^\circ"),
     ],
     "money": [
         ("$12.50", "12.50"),
@@ -173,6 +175,8 @@ DIFFERENT = {
         ("35 radians", r"35^\circ"),
         (r"\frac{\pi}{6}", r"60^\circ"),
         (r"35^\circ C", r"35^\circ F"),
+        (r"30^\circ 31'", "30.5°"),
+        (r"30^\circ", "30°30'"),
     ],
     "money": [
         (r"\$12.50", "12.05"),

@@ -13,7 +13,7 @@ from reasonenv.mathematics.equations import (
     same_ratio,
     same_set,
 )
-from reasonenv.mathematics.members import same_collection, same_matrix, same_tuple
+from reasonenv.mathematics.members import in_order, same_collection, same_matrix, same_tuple
 from reasonenv.mathematics.quantities import same_quantity
 from reasonenv.mathematics.rounding import same_value
 from reasonenv.mathematics.statements import same_roundings, stated
@@ -63,6 +63,7 @@ _RULES: dict[str, _Rule] = {
     "false": lambda a, r, _: False,
     "list": same_collection,
     "set": same_collection,
+    "case": lambda a, r, matches: a.op == r.op and in_order(a.args, r.args, matches),
     "relation": same_equation,
     "matrix": same_matrix,
     "tuple": same_tuple,

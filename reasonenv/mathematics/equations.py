@@ -111,7 +111,7 @@ def _same_up_to_factor(a: Node, r: Node, matches: Match) -> Verdict:
 
 def _is_one_name(a: str, b: str) -> bool:
     """Whether two names are one, or y and that of a function's value: y = 2x and f(x) = 2x."""
-    return a == b or ("y" in (a, b) and ("()" in a or "()" in b))
+    return a == b or ("y" in (a, b) and (a.endswith("()") or b.endswith("()")))
 
 
 def _in_variable_of(reference: Node, answer: Node, value: Node) -> Node:

@@ -76,19 +76,27 @@ def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
     if is_mixed:
         return Node("add", (factors.pop(), value))
     if value.op == "tuple":
-        return _grouped(value, factors)
+        return _grouped(cursor, value, factors)
     return value
 
 
-def _grouped(value: Node, factors: list[Node]) -> Node:
+def _grouped(cursor: Cursor, value: Node, factors: list[Node]) -> Node:
     """What brackets with a comma or square ones mean behind a factor: A(2, -3) and 2[x + 1]."""
     brackets, members = value.args
     if len(members) == 1 and brackets == "[]" and members[0].op in EXPRESSIONS:
         return members[0]
-    if len(members) == 1 or factors[-1].op != "sym":
+    is_prime = factors[-1].op == "fn" and factors[-1].args[0] == "prime"
+    if len(members) == 1 or not (factors[-1].op == "sym" or is_prime):
         raise Unreadable
-    factors.pop()  # A(2, -3) is the point
-    return value
+    return point(cursor, factors.pop(), value)
+
+
+def point(cursor: Cursor, name: Node, value: Node) -> Node:
+    """A(2, -3), which is A = (2, -3) unless it goes on: P(A, B) = 0.4."""
+    is_label = name.op != "sym" or (name.args[0][:1].isupper() and len(name.args[0]) < 4)
+    if cursor.peek("=", "approx") or not is_label:
+        return value
+    return Node("relation", (("=",), (name, value)))
 
 
 def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
@@ -154,7 +162,19 @@ def _degrees(cursor: Cursor, base: Node) -> Node:
     if token is not None and token.kind == "name" and token.text in "CF":
         cursor.at += 1
         return Node("quantity", (base, UNITS[f"°{token.text}"], ""))
-    return Node("deg", (base,))
+    return Node("deg", (_with_minutes(cursor, base),))
+
+
+def _with_minutes(cursor: Cursor, degrees: Node) -> Node:
+    """30° with the minutes and the seconds that follow it, in degrees."""
+    terms = [degrees]
+    for marks, parts in (("'", 60), ("''", 3600), ('"', 3600)):
+        after = [token.text for token in cursor.ahead(len(marks))]
+        ends = cursor.ahead(len(marks) + 1)[len(marks) :]
+        if cursor.kind() == "number" and after == list(marks) and [t.text for t in ends] != ["'"]:
+            terms.append(product([number(cursor.take().text), num(Fraction(1, parts))]))
+            cursor.at += len(marks)
+    return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
 
 
 def _exponent(cursor: Cursor) -> Node:
@@ -219,7 +239,7 @@ def script(cursor: Cursor) -> str:
 
 def literal(cursor: Cursor, text: str) -> Node:
     r"""A number, with its base as a subscript or the digits under \overline that repeat."""
-    if "." in text and cursor.peek("overline", "dot"):
+    if "." in text and cursor.peek("overline", "dot", "bar"):
         return _recurring(cursor, text)
     value = number(text)
     if cursor.skip("_"):
@@ -229,7 +249,7 @@ def literal(cursor: Cursor, text: str) -> Node:
 
 def _recurring(cursor: Cursor, text: str) -> Node:
     period = ""
-    while cursor.skip("overline", "dot"):
+    while cursor.skip("overline", "dot", "bar"):
         period += script(cursor)
     if not period.isdecimal() or len(period) > MAX_PERIOD:
         raise Unreadable

@@ -79,11 +79,19 @@ def same_tuple(a: Node, r: Node, matches: Match) -> Verdict:
 
 def same_matrix(a: Node, r: Node, matches: Match) -> Verdict:
     """Matrices, cell by cell; a row or a column may be written as a point."""
+    a, r = _as_matrix(a), _as_matrix(r)
     if a.op != r.op:
         return same_tuple(a, r, matches) if "tuple" in (a.op, r.op) else False
     if len(a.args) != len(r.args):
         return False
     return every(in_order(x, y, matches) for x, y in zip(a.args, r.args, strict=True))
+
+
+def _as_matrix(node: Node) -> Node:
+    """The matrix that [[1, 2], [3, 4]] is, and anything else as it is."""
+    if node.op == "tuple" and all(row.op == "tuple" for row in node.args[1]):
+        return Node("matrix", tuple(row.args[1] for row in node.args[1]))
+    return node
 
 
 def _cells(node: Node) -> Sequence[Node]:
@@ -107,10 +115,22 @@ def _same_coordinates(a: Node, r: Node, matches: Match) -> Verdict:
 
 def _values_of_name(a: Node, r: Node, matches: Match) -> Verdict:
     """The values of x = {1, 2} against 1, 2."""
-    equation = named(a if a.op == "relation" else r)
+    relation = a if a.op == "relation" else r
+    equation = named(relation)
+    if equation is not None and equation[1].op == "tuple":
+        split = _each_named(*relation.args[1])
+        return split is not None and (matches(split, r) if relation is a else matches(a, split))
     if equation is None or equation[1].op not in _LISTED:
         return False
     return matches(equation[1], r) if a.op == "relation" else matches(a, equation[1])
+
+
+def _each_named(names: Node, values: Node) -> Node | None:
+    """(a, b) = (3, 4) as a = 3, b = 4."""
+    if names.op != "tuple" or len(names.args[1]) != len(values.args[1]):
+        return None
+    pairs = zip(names.args[1], values.args[1], strict=True)
+    return Node("list", tuple(Node("relation", (("=",), pair)) for pair in pairs))
 
 
 def _unnamed(

@@ -2,8 +2,11 @@
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
+from reasonenv.mathematics.spellings import SPELLINGS, applied, rewrite
+
+MAX_LENGTH = 1024
+"""Characters of a formula at most; of what is longer rarer spellings are left as they are."""
 # What is longer is seldom asked for twice, and would weigh on the memory.
 _REMEMBERED = 256
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
@@ -24,7 +27,7 @@ _SYMBOLS = {
     "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "′": "'", "’": "'", "‘": "'", "“": '"', "”": '"',
     "…": r"\ldots ", "，": ",", "、": ",", "。": ".", "；": ";", "：": ":", "∶": ":", "（": "(",
     "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "∣": "|", "⟨": "(", "⟩": ")",
-    "ℝ": r"\mathbb{R}",
+    "ℝ": r"\mathbb{R}", "⁄": "/", "Ø": r"\emptyset ",
     "\u00a0": " ", "\u200b": "", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\ufeff": "",
 }  # fmt: skip
 _FULL_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
@@ -40,79 +43,70 @@ _ROOT = re.compile(r"√\s?(\d+(?:\.\d+)?)")
 _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 
 
-class _Rewrite(NamedTuple):
-    """A pattern and what replaces it; no text without the needle holds the pattern."""
-
-    needle: str
-    pattern: re.Pattern[str]
-    replacement: str
-
-
-def _rewrite(needle: str, pattern: str, replacement: str) -> _Rewrite:
-    return _Rewrite(needle, re.compile(pattern), replacement)
-
-
 _END = "(?![a-zA-Z])"  # of a command
 _FONTS = "mathrm|textrm|mathbf|mathit|textit|mbox|textbf|textnormal|mathsf"
 _REWRITES = [
     # Backslashes that were escaped once too often.
-    _rewrite(
+    rewrite(
         "\\\\",
         rf"(?<!\\)\\\\(?=(?:d?frac|sqrt|left|right|text|pi|times|cdot|circ|boxed){_END})",
         r"\\",
     ),
     # Fractions, and what only changes the size of things.
-    _rewrite("frac", rf"\\[dtc]frac{_END}", r"\\frac"),
-    _rewrite(
+    rewrite("frac", rf"\\[dtc]frac{_END}", r"\\frac"),
+    rewrite(
         "\\",
         r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|nolimits|rm|bf|it|mathopen"
         rf"|mathclose){_END}\.?",
         "",
     ),
     # Lines and gaps before the next equation.
-    _rewrite("=", r"(?<![,;&\\\s])\s*(?:\\q?quad|\n)+\s*(?=[a-zA-Z](?:_\{?\w+\}?)?\s*=)", ", "),
+    rewrite("=", r"(?<![,;&\\\s])\s*(?:\\q?quad|\n)+\s*(?=[a-zA-Z](?:_\{?\w+\}?)?\s*=)", ", "),
+    rewrite("\\q", r"(?<=[\d)}\]])\s*(?:\\q?quad\s*)+(?=[-\d(\[]|\\(?:frac|sqrt|pi)\b)", ", "),
+    rewrite("\n", r"(?<=\d)[ \t\n]{0,9}\n[ \t\n]{0,9}(?=-?\d)", ", "),
     # Spaces, and the commas between groups of digits.
-    _rewrite(",", r"\{,\}\s*|,\s*\\!\s*", "{,}"),
-    _rewrite(
+    rewrite(",", r"\{,\}\s*|,\s*\\!\s*", "{,}"),
+    rewrite(
         "",
         r"(?<!\\)\\[,:;>! ~]|(?<!~)~(?!~)|\\q?quad|\\(?:enspace|thinspace|phantom\{[^{}]*\})",
         " ",
     ),
     # Degrees.
-    _rewrite(
+    rewrite(
         "\\",
         rf"\^\s*\{{?\s*\\(?:circ|degree){_END}\s*\}}?|\*?\\degree{_END}",
         r"^{\\circ}",
     ),
     # Fonts: one letter is a symbol, several are a word, and anything else is a formula.
-    _rewrite("\\textcircled", r"\\textcircled\s*\{(\d+)\}", r"(\1)"),
-    _rewrite(
+    rewrite("\\textcircled", r"\\textcircled\s*\{(\d+)\}", r"(\1)"),
+    rewrite(
         "\\",
         rf"\\(?:{_FONTS}|operatorname|boldsymbol|bm|text)\s*\{{\s*([a-zA-Z])\s*\}}",
         r" \1",
     ),
-    _rewrite("\\", rf"\\(?:{_FONTS}|hbox|textsf|operatorname\*?)\s*\{{", r"\\text{"),
-    _rewrite(
+    rewrite("\\", rf"\\(?:{_FONTS}|hbox|textsf|operatorname\*?)\s*\{{", r"\\text{"),
+    rewrite(
         "\\text",
         r"\\text\{([^{}a-zA-Z\u0080-\uffff]*|[^{}]*[_^\\][^{}]*)\}",
         r"\1",
     ),
     # Relations, sets and bars.
-    _rewrite("", rf"\\(?:geq|geqslant|eqslantgtr){_END}|>=", r"\\ge "),
-    _rewrite("", rf"\\(?:leq|leqslant|eqslantless){_END}|<=", r"\\le "),
-    _rewrite("", rf"\\neq{_END}|!=|=/=", r"\\ne "),
-    _rewrite("\\lang", rf"\\langle{_END}", "("),
-    _rewrite("\\rang", rf"\\rangle{_END}", ")"),
-    _rewrite("\\lt", rf"\\lt{_END}", "<"),
-    _rewrite("\\gt", rf"\\gt{_END}", ">"),
-    _rewrite("\\", rf"\\(?:varnothing|O){_END}|\\\{{\s*\\\}}", r"\\emptyset "),
-    _rewrite("\\", rf"\\(?:mid|vert|lvert|rvert|Vert){_END}", "|"),
+    rewrite("", rf"\\(?:geq|geqslant|eqslantgtr){_END}|>=", r"\\ge "),
+    rewrite("", rf"\\(?:leq|leqslant|eqslantless){_END}|<=", r"\\le "),
+    rewrite("", rf"\\neq{_END}|!=|=/=", r"\\ne "),
+    rewrite("\\lang", rf"\\langle{_END}", "("),
+    rewrite("\\rang", rf"\\rangle{_END}", ")"),
+    rewrite("\\lt", rf"\\lt{_END}", "<"),
+    rewrite("\\gt", rf"\\gt{_END}", ">"),
+    rewrite("\\", rf"\\(?:varnothing|O){_END}|\\\{{\s*\\\}}", r"\\emptyset "),
+    rewrite("\\", rf"\\(?:mid|vert|lvert|rvert|Vert){_END}", "|"),
     # Percent signs, and asterisks: bold ones, underlined blanks, and powers.
-    _rewrite("", r"\\%|\bpct\b|\bper\s?cent(?:age)?\b", "%"),
-    _rewrite("**", r"(?<![\w)}\]*])\*\*([^*]{1,200})\*\*(?![\w(\\{*])", r"\1"),
-    _rewrite("", r"\*\*(?!\s*[\d({\\-])|__", ""),
-    _rewrite("**", r"(?<=[\w)}\]])\s*\*\*\s*(?=[\d({\\-])", "^"),
+    rewrite("", r"\\%|\bpct\b|\bper\s?cent(?:age)?\b", "%"),
+    rewrite("**", r"(?<![\w)}\]*])\*\*([^*]{1,200})\*\*(?![\w(\\{*])", r"\1"),
+    rewrite("", r"\*\*(?!\s*[\d({\\-])|__", ""),
+    rewrite("**", r"(?<=[\w)}\]])\s*\*\*\s*(?=[\d({\\-])", "^"),
 ]
+_GAPS = re.compile(r"\s{2,}")
 # Only what holds one of these is rewritten at all.
 _REWRITTEN = re.compile(r"\\|\n|\{,\}|~|[<>!]=|=/=|\*\*|__|\bpct\b|\bper\s?cent")
 # Of a heading, of code, and of what is all in italics.
@@ -136,12 +130,12 @@ def _canonical(text: str) -> str:
         text = _RAISED.sub(_lowered, text.translate(_TABLE))
     text = undelimited(_MARKDOWN.sub("", text))
     if _REWRITTEN.search(text):
-        for needle, pattern, replacement in _REWRITES:
-            if needle in text:
-                text = pattern.sub(replacement, text)
+        text = applied(_REWRITES, text)
     if "$" in text and len(_DOLLAR.findall(text)) % 2 == 0:
         text = _DOLLAR.sub("", text)
-    return text.strip()
+    if len(text) > MAX_LENGTH or (text.isalnum() and len(text) > 1):
+        return text.strip()
+    return applied(SPELLINGS, _GAPS.sub(" ", text.strip())).strip()
 
 
 _remembered = lru_cache(maxsize=8192)(_canonical)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from reasonenv.mathematics.rounding import same_value
 from reasonenv.mathematics.trees import (
+    EXPRESSIONS,
     FALSE,
     MINUS_ONE,
     Node,
@@ -11,6 +12,7 @@ from reasonenv.mathematics.trees import (
     mapped,
     negative,
     parts,
+    product,
 )
 
 _NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
@@ -19,7 +21,7 @@ _NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
 def stated(node: Node) -> Node | None:
     """The tree without approximations, chains of equal numbers and ±; None when it is false."""
     if "pm" in node.kinds:
-        node = Node("list", (_signed(node, True), _signed(node, False)))
+        node = _unsigned(node)
     if node.op == "list":
         return Node("list", tuple(_flat(node.args)))
     if node.op == "tuple" and len(node.args[1]) == 1:
@@ -30,7 +32,7 @@ def stated(node: Node) -> Node | None:
         return _unapproximated(node)
     if node.op == "relation" and set(node.args[0]) == {"="}:
         return _equation(node.args[1])
-    return node
+    return _scaled_matrix(node) if "matrix" in node.kinds else node
 
 
 def same_roundings(a: Node, b: Node) -> bool:
@@ -48,6 +50,8 @@ def named(node: Node) -> tuple[str, Node] | None:
     if node.op != "relation" or node.args[0] != ("=",):
         return None
     left, right = node.args[1]
+    if right.op == "matrix":
+        return repr(left), right
     if _is_value(left) or (right.op == "sym" and not _is_name(left)):
         left, right = right, left
     if not _is_name(left) or right.op == "sym" or contains(right, left):
@@ -76,6 +80,26 @@ def _flat(items: Sequence[Node]) -> list[Node]:
         else:
             flat.append(inner)
     return flat
+
+
+def _unsigned(node: Node) -> Node:
+    """A list of what a tree with ± says: both signs of all, or of each member of a list."""
+    if node.op in ("list", "set") and sum(item.op == "relation" for item in node.args) < 2:
+        signed = [_unsigned(item).args if "pm" in item.kinds else (item,) for item in node.args]
+        return Node("list", tuple(item for items in signed for item in items))
+    return Node("list", (_signed(node, True), _signed(node, False)))
+
+
+def _scaled_matrix(node: Node) -> Node:
+    """A matrix for a number times one."""
+    matrices = [part for part in node.args if isinstance(part, Node) and part.op == "matrix"]
+    if node.op != "mul" or len(matrices) != 1:
+        return node
+    factors = [part for part in node.args if part.op != "matrix"]
+    if any(part.op not in EXPRESSIONS for part in factors):
+        return node
+    rows = matrices[0].args
+    return Node("matrix", tuple(tuple(product([*factors, x]) for x in row) for row in rows))
 
 
 def _signed(node: Node, upper: bool) -> Node:
@@ -113,6 +137,8 @@ def _equation(sides: Sequence[Node]) -> Node | None:
     if len(sides) > 2 and constants:
         name = next(side for side in sides if not _is_value(side))
         sides = (name, constants[-1])
+    elif len(sides) > 2 and all(map(_is_name, sides[:-1])) and not _is_name(sides[-1]):
+        sides = (sides[0], sides[-1])  # y = f(x) = 2x
     return Node("relation", (("=",) * (len(sides) - 1), tuple(sides)))
 
 
@@ -133,11 +159,11 @@ def _agree(a: Node, b: Node) -> bool:
 
 def _is_name(node: Node) -> bool:
     """A symbol, a function's value, AB, a ratio of such: what a value can be given to."""
-    if node.op in ("sym", "call") or _is_letter(node):
+    if node.op in ("sym", "call", "opaque") or _is_letter(node):
         return True
     if node.op == "mul":
         return all(_is_capital(n) or _is_inverse_name(n) or _is_product_name(n) for n in node.args)
-    if node.op == "ratio":
+    if node.op in ("ratio", "union", "intersection", "minus"):
         return all(_is_name(part) for part in node.args)
     if node.op == "tuple":
         return all(_is_name(part) for part in node.args[1])

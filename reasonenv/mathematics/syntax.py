@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from reasonenv.mathematics.cursor import Cursor, Rule, Unreadable
-from reasonenv.mathematics.expressions import argument, product_
+from reasonenv.mathematics.expressions import argument, point, product_
 from reasonenv.mathematics.functions import ATOMS, CLOSING, letter
 from reasonenv.mathematics.measures import quantity
-from reasonenv.mathematics.notation import canonical
+from reasonenv.mathematics.notation import MAX_LENGTH, canonical
 from reasonenv.mathematics.tokens import Token, tokens, with_groups
 from reasonenv.mathematics.trees import Node, negative, num, product
 
 __all__ = ["MAX_LENGTH", "MAX_TOKENS", "Node", "Unreadable", "negative", "num", "product", "read"]
 
-MAX_LENGTH = 1024
-"""Characters of a formula at most."""
 MAX_TOKENS = 400
 """Tokens of a formula at most."""
 
@@ -27,10 +25,11 @@ MAX_TOKENS = 400
 _REMEMBERED = 256
 _RELATIONS = {
     "=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "approx": "~", "simeq": "~",
-    "in": "in", "equiv": "=",
+    "in": "in", "equiv": "=", "to": "->", "rightarrow": "->",
 }  # fmt: skip
+_JOINED = {"cup": "union", "cap": "intersection", "setminus": "minus", ":": "ratio"}
 _MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"])
-_SYSTEMS = frozenset(["cases", "aligned"])
+_SYSTEMS = frozenset(["cases", "aligned", "align", "alignedat", "gathered", "split"])
 _OPAQUE = ("sum", "prod", "int", "lim", "gcd", "max", "min", "det")
 
 
@@ -61,14 +60,15 @@ _remembered = lru_cache(maxsize=8192)(_read)
 
 
 def answer(cursor: Cursor) -> Node:
-    """Items ; items ... up to the end.
+    r"""Items ; items \\ items ... up to the end.
 
     Raises:
         Unreadable: Something else stands there.
     """
     groups = [items(cursor)]
-    while cursor.skip(";"):
-        groups.append(items(cursor))
+    while cursor.skip(";", "\\"):
+        if cursor.next is not None:
+            groups.append(items(cursor))
     if cursor.next is not None:
         raise Unreadable
     return groups[0] if len(groups) == 1 else Node("list", tuple(groups))
@@ -108,7 +108,7 @@ def _side(cursor: Cursor) -> Node:
     if title := _title(cursor):
         return Node("sym", (title,))
     first = quantity(cursor)
-    for sign, op in (("cup", "union"), (":", "ratio")):
+    for sign, op in _JOINED.items():
         if cursor.peek(sign) and not (cursor.barred and sign == ":"):
             parts = [first]
             while cursor.skip(sign):
@@ -136,6 +136,8 @@ def _title(cursor: Cursor) -> str:
 def _bracket(cursor: Cursor, opening: str) -> Node:
     """( sum ), a point, or an interval."""
     inner = items(cursor)
+    if cursor.skip(";"):
+        inner = Node("list", (*_members(inner), *_members(items(cursor))))
     brackets = opening + cursor.expect(*CLOSING[opening])
     if inner.op != "list" and brackets == "()":
         return inner
@@ -178,9 +180,9 @@ def _members(inner: Node) -> tuple[Node, ...]:
 def _name(cursor: Cursor, name: str) -> Node:
     """A letter with its subscript; a call when it is a function's usual name."""
     value = letter(cursor, name)
-    if value.op != "sym" or not (name in tuple("fghFGP") or _at_zero(cursor)):
+    if value.op != "sym" or not (name in tuple("fghFGP") or _is_called(cursor)):
         return value
-    start, primes = cursor.at, ""
+    start, primes = cursor.at, "^-1" if _inverted(cursor) else ""
     while cursor.skip("'"):
         primes += "'"
     if not cursor.skip("("):
@@ -189,13 +191,27 @@ def _name(cursor: Cursor, name: str) -> Node:
     members = _members(items(cursor))
     cursor.expect(")")
     if name.isupper() and len(members) > 1:
-        return Node("tuple", ("()", members))  # P(3, -4) is the point
+        return point(cursor, value, Node("tuple", ("()", members)))
     return Node("call", (value.args[0] + primes, members))
 
 
-def _at_zero(cursor: Cursor) -> bool:
-    """Whether (0) follows: y(0) is no product, which would be 0."""
-    return [token.text for token in cursor.tokens[cursor.at : cursor.at + 3]] == ["(", "0", ")"]
+def _is_called(cursor: Cursor) -> bool:
+    """Whether (0) follows, for y(0) is no product, which would be 0; or (x) =."""
+    match cursor.tokens[cursor.at : cursor.at + 4]:
+        case [Token(text="("), Token(text="0"), Token(text=")"), *_]:
+            return True
+        case [Token(text="("), Token(kind="name"), Token(text=")"), Token(text="=")]:
+            return True
+    return False
+
+
+def _inverted(cursor: Cursor) -> bool:
+    """Whether ^{-1}( followed, and only the bracket does now: f^{-1}(x) is no quotient."""
+    texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 6]]
+    if texts != ["^", "{", "-", "1", "}", "("]:
+        return False
+    cursor.at += 5
+    return True
 
 
 def _opaque(cursor: Cursor, name: str) -> Node:
@@ -214,7 +230,10 @@ def _opaque(cursor: Cursor, name: str) -> Node:
 def _environment(cursor: Cursor, name: str) -> Node:
     """A matrix, a determinant, or the equations of a system."""
     if name in _SYSTEMS:
-        return Node("list", tuple(item for row in _rows(cursor) for item in row))
+        rows = _rows(cursor)
+        if all(len(row) == 2 for row in rows):
+            return Node("list", tuple(Node("case", row) for row in rows))
+        return Node("list", tuple(item for row in rows for item in row))
     if name == "vmatrix":
         return Node("fn", ("det", tuple(_rows(cursor))))
     if name not in _MATRICES:
@@ -222,7 +241,21 @@ def _environment(cursor: Cursor, name: str) -> Node:
     if name == "array" and cursor.skip("{"):
         while not cursor.skip("}"):
             cursor.take()
-    return Node("matrix", tuple(_rows(cursor)))
+    rows = tuple(_rows(cursor))
+    is_regular = len({len(row) for row in rows}) == 1
+    return Node(
+        "matrix", tuple(zip(*rows, strict=True)) if is_regular and _turned(cursor) else rows
+    )
+
+
+def _turned(cursor: Cursor) -> bool:
+    """Whether a T follows, by which a matrix is transposed."""
+    texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 4]]
+    for raised in (["^", "T"], ["^", "top"], ["^", "{", "T", "}"], ["^", "{", "top", "}"]):
+        if texts[: len(raised)] == raised:
+            cursor.at += len(raised)
+            return True
+    return False
 
 
 def _rows(cursor: Cursor) -> Sequence[tuple[Node, ...]]:

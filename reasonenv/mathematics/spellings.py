@@ -1,0 +1,165 @@
+r"""Spellings that are rarer, or older, or not LaTeX at all, each as the one that the grammar knows.
+
+`notation` applies them in this order, after its own; no text without the needle of a rule is
+searched for its pattern.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+_INTEGERS = r"\\in \\mathbb{Z}"
+_IN_INTEGERS = r"\\in\s*(?:\\mathbb\s*\{?\s*[ZN]\s*\}?|Z(?![a-zA-Z]))"
+_UNIT = r"(?:[kcmd]?m|in|ft|yd|km)"
+_NUMERALS = {
+    word: str(base)
+    for base, word in enumerate("two three four five six seven eight nine ten".split(), start=2)  # noqa: SIM905
+}
+_POWERS = {"squared": "2", "cubed": "3"}
+
+
+class Rewrite(NamedTuple):
+    """A pattern and what replaces it; no text without the needle holds the pattern."""
+
+    needle: str
+    pattern: re.Pattern[str]
+    replacement: str | Callable[[re.Match[str]], str]
+
+
+def rewrite(
+    needle: str, pattern: str, replacement: str | Callable[[re.Match[str]], str]
+) -> Rewrite:
+    """A rule for all texts that hold the needle."""
+    return Rewrite(needle, re.compile(pattern), replacement)
+
+
+def applied(rules: Sequence[Rewrite], text: str) -> str:
+    """The text after one rule and the next; each takes linear time."""
+    for needle, pattern, replacement in rules:
+        if needle in text:
+            text = pattern.sub(replacement, text)
+    return text
+
+
+SPELLINGS = [
+    # What is all of one text, or stands before all of it.
+    rewrite("\\text", r"^\\text\{([^{}]*)\}$", r"\1"),
+    rewrite(
+        "",
+        r"^\(?(?:[Aa]bout|[Aa]pproximately|[Aa]pprox\.|[Rr]oughly|[Aa]round)\s+(?=[$\\]?[\d.])",
+        r"\\approx ",
+    ),
+    rewrite(
+        "real",
+        r"^(?:\\text\{)?\s*(?:the set of )?(?:[Aa]ll|any) real(?: number)?s?\s*\}?$",
+        r"\\mathbb{R}",
+    ),
+    rewrite("R", r"^\s*R\s*$", r"\\mathbb{R}"),
+    rewrite("et", r"^(?:\\text\{)?\s*(?:[Tt]he )?(?:[Ee]mpty|[Nn]ull) set\s*\}?$", r"\\emptyset "),
+    rewrite("to", r"^(\d+)\s*(?:to|\\text\{\s*to\s*\})\s*(\d+)$", r"\1:\2"),
+    # Old and short commands, and functions by their other names.
+    rewrite("\\over", r"\{([^{}]*)\\over(?![a-zA-Z])([^{}]*)\}", r"\\frac{\1}{\2}"),
+    rewrite("\\over", r"^([^{}\\=]*)\\over(?![a-zA-Z])([^{}\\=]*)$", r"\\frac{\1}{\2}"),
+    rewrite("\\choose", r"\{([^{}]*)\\choose(?![a-zA-Z])([^{}]*)\}", r"\\binom{\1}{\2}"),
+    rewrite("C", r"(?<![a-zA-Z])C_\{?(\d{1,4})\}?\^\{?(\d{1,4})\}?(?!\d)", r"\\binom{\1}{\2}"),
+    rewrite("frac", r"\\(?:nice|s|x)frac(?![a-zA-Z])|(?<![\\a-zA-Z])frac(?=\{)", r"\\frac"),
+    rewrite("brace", r"\\([lr])brace(?![a-zA-Z])", lambda found: "\\" + "{}"[found[1] == "r"]),
+    rewrite("\\colon", r"\\colon(?![a-zA-Z])", ":"),
+    rewrite("\\", r"\\(?:lor|vee)(?![a-zA-Z])", " or "),
+    rewrite("\\", r"\\(?:land|wedge)(?![a-zA-Z])", " and "),
+    rewrite("\\backslash", r"\\backslash(?![a-zA-Z])", r"\\setminus "),
+    rewrite("tg", r"\\text\{(arc|)(co?|)tg\}", lambda found: _tangent(*found.groups())),
+    rewrite("tg", r"\\(arc|)(co?|)tg(?![a-zA-Z])", lambda found: _tangent(*found.groups())),
+    rewrite("cbrt", r"\bcbrt\s*\(", r"\\sqrt[3]("),
+    rewrite("\\under", r"\\underline\s*\{([^{}]*)\}", r"\1"),
+    rewrite("color", r"\\(?:text)?color\s*\{[a-z]+\}\s*", ""),
+    # Sets of numbers.
+    rewrite("\\text", r"\\text\{([RZNQC])\}", r"\\mathbb{\1}"),
+    rewrite("\\in", r"\\in\s*([RZNQ])(?![a-zA-Z_])", r"\\in \\mathbb{\1}"),
+    rewrite("\\mathbb", r"(\\mathbb\s*\{?R\}?)\s*-\s*(?=\\\{)", r"\1\\setminus "),
+    rewrite("U", r"(?<=[)\]])\s*U\s*(?=[(\[])", r" \\cup "),
+    rewrite("[", r"\]([^][(),;]+[,;][^][(),;]+)\[", r"(\1)"),
+    rewrite("[", r"\[([^][(),;]+[,;][^][(),;]+)\[", r"[\1)"),
+    rewrite("]", r"\]([^][(),;]+[,;][^][(),;]+)\]", r"(\1]"),
+    # Whole numbers k of a family of solutions.
+    rewrite("\\in", rf",?\s*\(\s*([a-z]\s*{_IN_INTEGERS})\s*\)", r", \1"),
+    rewrite(
+        "\\in",
+        rf",?\s*(?:\\text\{{)?\s*,?\s*(?:where|for|with)\s*\}}?\s*([a-z]\s*{_IN_INTEGERS})",
+        r", \1",
+    ),
+    rewrite(
+        "integer",
+        r",?\s*(?:\\text\{)?\s*,?\s*(?:where|with|for)\s*\}?\s*([a-z])\s*(?:\\text\{)?\s*is "
+        r"(?:an|any) integer\s*\}?$",
+        rf", \1 {_INTEGERS}",
+    ),
+    rewrite(
+        "integer",
+        r",?\s*(?:\\text\{)?\s*,?\s*for\s*(?:any |all |some )?integers?\s*\}?\s*([a-z])$",
+        rf", \1 {_INTEGERS}",
+    ),
+    # Lines and columns.
+    rewrite("&", r"&\s*(?=[=<>]|\\[lgn]e(?![a-zA-Z]))|(?<==)\s*&", ""),
+    rewrite("&", r",\s*&|&\s*,", "&"),
+    rewrite("&", r"&\s*(?:\\text\{\s*(?:if|for|when)\s*\}|if |for |when )\s*", "&"),
+    rewrite("\\\\", r"[,;]\s*\\\\", r"\\\\"),
+    rewrite("\\\\[", r"\\\\\[[\d.]+\s*(?:pt|em|ex|mm)\]", r"\\\\"),
+    rewrite("\\end", r"[.,;]\s*\\end(?=\{)", r"\\end"),
+    rewrite(
+        "array",
+        r"\\\{\s*\\begin\{array\}\s*\{[lcr@{}|]*\}((?:(?!\\end).)*)\\end\{array\}(?!\s*\\\})",
+        r"\\begin{cases}\1\\end{cases}",
+    ),
+    rewrite("^", r"\(([^(),]*,[^()]*)\)\s*\^\s*\{?\s*(?:T|\\top|t)\s*\}?(?![a-zA-Z])", r"(\1)"),
+    rewrite("^", r"\[([^][,]*,[^][]*)\]\s*\^\s*\{?\s*(?:T|\\top|t)\s*\}?(?![a-zA-Z])", r"(\1)"),
+    # Numbers: powers of ten, decimals that go on, and bases.
+    rewrite("x", r"(?<=\d)\s*x\s*(?=10\s*(?:\^|\*\*))", r"\\times "),
+    rewrite(".", r"(?<=\d\.)\((\d{1,20})\)", r"\\overline{\1}"),
+    rewrite(".", r"(\d\.\d{0,6}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\l?dots)", r"\1\\overline{\2}"),
+    rewrite(".", r"(?<=\.\d)(\d+)(?:\.\.\.+|\\l?dots(?![a-zA-Z]))", r"\1"),
+    rewrite(
+        "_",
+        r"(?<=\d)_\{?\s*\\text\{\s*([a-z]+)\s*\}\s*\}?",
+        lambda found: "_{" + _NUMERALS.get(found[1], found[1]) + "}",
+    ),
+    rewrite("_", r"\((\d+)\)_|(?<=\d)_\{\((\d+)\)\}", lambda found: _based(*found.groups())),
+    rewrite("base", r"(?<=\d)\s*(?:\\text\{)?\s*\(?base[-\s]*\}?\s*(\d+)\s*[)}]?$", r"_{\1}"),
+    # Angles, money and units.
+    rewrite("\\circ", r"(?<=\d)\s*\\circ(?![a-zA-Z])", r"^{\\circ}"),
+    rewrite("^", r"(?<=\d)\^(?:o|\{o\})(?![a-zA-Z])", r"^{\\circ}"),
+    rewrite("prime", r"\^\s*\{?\s*\\prime\s*\\prime\s*\}?", "''"),
+    rewrite("prime", r"\^\s*(?:\{\s*\\prime\s*\}|\\prime(?![a-zA-Z]))", "'"),
+    rewrite("d", r"\\frac\{d([a-z])\}\{d[a-z]\}(?=\s*=)", r"\1'"),
+    rewrite("d", r"(?<![a-z])d([a-z])/d[a-z](?=\s*=)", r"\1'"),
+    rewrite(
+        "\\text",
+        r",?\s*\\text\{,?\s*for (?:all|any|every|some constant|real)(?: real)?\s*\}\s*[a-zA-Z]$",
+        "",
+    ),
+    rewrite(".", r"(?<=,)\s*\.\.\.\s*(?=,)", r"\\ldots "),
+    rewrite("\\angle", r"(?<![a-zA-Z\\])m\s*\\angle(?![a-zA-Z])", r"\\angle"),
+    rewrite("US", r"(?<![a-zA-Z])US(?:D\s*|\\?\$\s*)(?=\d)", "$"),
+    rewrite("Rs", r"(?<![a-zA-Z])Rs\.?\s*(?=\d)", "₹"),
+    rewrite("sq.", r"(?<![a-zA-Z])sq\.\s*(?=[a-z])", "sq "),
+    rewrite("m", rf"(?<=[\d\s}}])({_UNIT})([23])(?![\w.])", r"\1^\2"),
+    rewrite("ed", r"(?<=[a-z])\s+(squared|cubed)(?![a-z])", lambda found: f"^{_POWERS[found[1]]}"),
+    rewrite("\\mu", r"(?<=\d)\s*\\mu\s*(?:\\text\{\s*)?([msgLFCAVWNJT])(?![a-zA-Z])\}?", r" u\1"),
+    rewrite("\\Omega", r"(?<=\d)\s*([kMmGun]?)\s*\\Omega(?![a-zA-Z])", r" \1ohm"),
+    rewrite(
+        "and",
+        r"(?<=[a-z])(\}?),?\s*(?:and|\\text\{\s*and\s*\})\s*(?=\d+\s*(?:\\text\{\s*)?"
+        r"(?:min|sec|inch|cents?(?![a-z])))",
+        r"\1 ",
+    ),
+]
+
+
+def _tangent(inverse: str, prefix: str) -> str:
+    """The tangent or the cotangent, or its inverse."""
+    return f"\\{inverse}{'cot' if prefix else 'tan'} "
+
+
+def _based(number: str | None, base: str | None) -> str:
+    """A number and the start of its base, or its base without brackets."""
+    return f"{number}_" if number else f"_{{{base}}}"
