@@ -111,6 +111,17 @@ def test_another_response_to_a_problem_is_a_sample_of_it_and_is_told(data):
     scores = score("MathVision-v0", rows, data, skipped=Skipped(told.append))
     assert scores["accuracy"] == pytest.approx(7.5 / 8)
     assert told == ["row 9: id '1' has 2 responses, others have 1; all count as samples"]
+    told.clear()
+    rows.insert(8, rows[0])
+    assert score("MathVision-v0", rows, data, skipped=Skipped(told.append)) == {
+        **scores,
+        "skipped": {"duplicate": 1},
+    }
+    assert told == [
+        "row 9: left out, id '1' has this response already",
+        "row 10: id '1' has 2 responses, others have 1; all count as samples",
+    ]
+    assert scores["num_samples"] == 1
     assert score("MathVision-v0", responses() * 2, data)["num_samples"] == 2
 
 
@@ -166,7 +177,7 @@ def test_labels_come_from_the_file_that_covers_the_ids(tmp_path):
 
 
 def test_labels_may_lie_in_parquet_beside_images_that_are_not_read(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow
     from pyarrow import parquet
 
     image = {"bytes": b"no image", "path": None}
@@ -182,6 +193,22 @@ def test_labels_may_lie_in_parquet_beside_images_that_are_not_read(tmp_path):
 def test_labels_are_found_through_the_variable(data, monkeypatch):
     monkeypatch.setenv("REASONENV_DATA", str(data))
     assert score("MathVision-v0", responses())["accuracy"] == 1.0
+
+
+def test_mathverse_counts_the_versions_with_images(tmp_path):
+    versions = ["Text Dominant", "Vision Only", "Text Only"]
+    rows = [
+        {"sample_index": str(n), "answer": "B", "question_type": "multi-choice", "question": ""}
+        | {"problem_version": version, "metadata": {"subject": "Functions", "subfield": "Property"}}
+        for n, version in enumerate(versions)
+    ]
+    written(tmp_path / "mathverse" / "testmini.jsonl", rows)
+    given = [{"id": str(n), "response": f"Answer: {answer}"} for n, answer in enumerate("BAB")]
+    scores = score("MathVerse-v0", given, tmp_path)
+    assert (scores["num_problems"], scores["accuracy"]) == (2, 0.5)
+    assert scores["by"]["problem_version"]["Text Only"]["accuracy"] == 1.0
+    assert scores["by"]["subfield"]["Functions, Property"]["num"] == 3
+    assert score("MathVerse-v0", given[2:], tmp_path)["accuracy"] == 1.0
 
 
 def test_an_environment_that_makes_its_own_problems_is_scored_by_them():

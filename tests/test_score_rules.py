@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from reasonenv.scoring import mathverse, mathvision, mathvista, olympiadbench, wemath
+from reasonenv.scoring import gsm8k, mathverse, mathvision, mathvista, olympiadbench, wemath
 from reasonenv.scoring.cases import Case
 from reasonenv.scoring.choices import inferred
 from reasonenv.scoring.numbers import value
@@ -151,6 +151,18 @@ def test_mathvista_extracts_normalises_and_compares(label, response, correct):
     assert mathvista.grades([Case("1", label, response)])[0].correct is correct
 
 
+def test_mathvista_takes_the_first_letter_in_brackets_of_an_extraction():
+    case = Case("1", ANGLE, "", "(b) and not (a)")
+    assert mathvista.grades([case])[0].answer == "52°"
+
+
+def test_gsm8k_compares_numbers_as_they_are_written_but_for_commas():
+    label = {"answer": "So.\n#### 1,234"}
+    responses = ["#### 1234", "#### 1,234", "#### 1234.0", "A: 1,234", "It is \\boxed{1234}.", "?"]
+    grades = gsm8k.grades([Case("1", label, response) for response in responses])
+    assert [grade.correct for grade in grades] == [True, True, False, True, True, False]
+
+
 def test_mathvista_leaves_no_multiple_choice_unanswered():
     grade = mathvista.grades([Case("1", ANGLE, "I see nothing")])[0]
     assert grade.answer in ANGLE["choices"]
@@ -182,7 +194,10 @@ OLYMPIAD = [
     ("\\boxed{2(n+1)}", "$2n+2$", None, True),
     ("\\boxed{79.6}", "79.67", "1e-1", True),
     ("\\boxed{79.5}", "79.67", "1e-1", False),
+    ("\\boxed{79.5695}", "79.67", "1e-1", True),
+    ("\\boxed{79.56}", "79.67", "1e-1", False),
     ("\\boxed{79.6}", "79.67", None, False),
+    ("So the final answer is 3.\nNo. So the final answer is 2.", "2", None, True),
     ("\\boxed{1.05,2.0}", "1,2", "0.1,", True),
     ("\\boxed{1.0,2.05}", "1,2", "0.1,", False),
     ("\\boxed{50%}", "0.5", None, True),

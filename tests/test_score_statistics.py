@@ -82,6 +82,9 @@ def test_an_interval_over_samples_has_the_variance_of_sampling_alone():
     rates = correct / total
     deviation = math.sqrt((rates * (1 - rates) / total).sum()) / 4
     assert high - low == pytest.approx(2 * 1.96 * deviation, rel=0.1)
+    # Many problems with the same counts are still many problems.
+    low, high = over_samples(np.full(50, 8), np.full(50, 32))
+    assert high - low == pytest.approx(2 * 1.96 * math.sqrt(0.25 * 0.75 / 32 / 50), rel=0.1)
     # Problems that are always or never solved add nothing to it.
     assert over_samples(np.array([0, 4]), np.array([4, 4])) == [0.5, 0.5]
 
@@ -99,7 +102,7 @@ def test_the_paired_test_of_verdicts_is_the_exact_one_of_mcnemar():
 
 
 def test_the_paired_test_of_means_is_that_of_all_signs():
-    differences = np.array([0.5, 0.25, 0.25, -0.125, 0.75, 0.0])
+    differences = np.array([0.5, 0.25, 0.25, -0.125, -0.5, 0.0])
     second = np.full(6, 0.2)
     sums = [np.dot(signs, differences) for signs in itertools.product([-1, 1], repeat=6)]
     exact = np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-12)
