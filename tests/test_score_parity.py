@@ -119,7 +119,8 @@ def shown(accuracy, num):
 
 def test_olympiadbench_examples_of_its_judge_are_judged_as_they_say(shared):
     examples = official(shared / "data" / "olympiadbench" / "scoring_examples.json")
-    cases = [(example["GT"], answer) for example in examples for answer in example["Ans"]]
+    pairs = [each.values() for each in examples]
+    cases = [(reference, answer) for reference, answers in pairs for answer in answers]
     assert len(cases) == 36
     for reference, case in cases:
         precision = case.get("precision", 1e-8)
