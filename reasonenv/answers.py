@@ -15,6 +15,8 @@ What a response answers, when it says several things:
 import re
 from collections.abc import Sequence
 
+from reasonenv.mathematics.units import UNITS
+
 _PHRASE = re.compile(
     r"(?:\banswers?\s++(?:is|are)\b|\banswer\s*+(?:\*\*)?+\s*+[:=：]|答案[是为：:])"
     r"(?:\*\*)?+[ \t:：]*+",
@@ -23,7 +25,7 @@ _PHRASE = re.compile(
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BARE_BOX = re.compile(r"\\boxed\s+(\S+)")
-_MARKUP = re.compile(r"<\|[^|<>]{1,40}\|>?|I hope (?:it|this) is correct\.?|\|eot_id\|>")
+_MARKUP = re.compile(r"<\|[^|<>]{1,40}\|>?|I hope (?:it|this) is correct\.?|\|eot_id\|>|</?s>")
 
 
 _LONGEST = 20_000
@@ -121,7 +123,7 @@ _HEDGE = re.compile(
     r"|incorrect|false|less|more|least|most|greater|fewer|smaller|larger|than|between|near|nearly"
     r"|almost|under|over|above|below|half|third|quarter|twice|double|triple|times|root|square of"
     r"|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal|reference|say"
-    r"|said|maybe|perhaps|either|all|every|up to|hardly|scarcely|doubt|question|[a-z]+(?:fth"
+    r"|said|maybe|perhaps|either|all|every|up to|hardly|scarcely|unlikely|doubt|question|[a-z]+(?:fth"
     r"|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不|非",
     re.IGNORECASE,
 )
@@ -130,12 +132,29 @@ _AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
 _SAYS = re.compile(
     r"(?:^|[:=：]|[是为有得即共]|\b(?:is|are|be|was|equals?|that|therefore|thus|hence|so|then|finally"
     r"|answer|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?"
-    r"|takes?|took|needs?|costs?|earns?|makes?|measures?|weighs?|contains?|totals?|requires?|est|ist"
-    r"|es|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly))?[\s*$(\[}]*$",
+    r"|takes?|took|paid|pays?|spent|needs?|costs?|earns?|makes?|measures?|weighs?|contains?|totals?|requires?|est|ist"
+    r"|es|は|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly|about|approximately|roughly"
+    r"|around))?[\s*$(\[},≈]*$",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n\s*\n")
 _PROSE = 2000
+# What a sentence adds to an answer: "12, attained at x = 3", without another statement in it.
+_TAIL = re.compile(
+    r",?\s(?:when|where|attained|achieved|with equality)\b"
+    r"(?:(?!\b(?:is|are|was|be|but|or|and|not|otherwise)\b)[^.;]){0,80}\.?\s*$"
+)
+_CLAUSE = re.compile(
+    r"(?:.*[\s)])?(?:is|are|equals)(?:\s(?:about|approximately|exactly|given by|equal to))?:?"
+    r"\s+(\S.*)",
+    re.DOTALL,
+)
+_WORD = re.compile(r"(?!and|sin|cos|tan|log)[a-zA-Z]{3,}|[?$\\]|不")
+_RAISED = re.compile(r"(?<=[a-z])\s?\$\s?\^\s?\{?([23])\}?\s?\$")
+_UNIT = re.compile(
+    r"\s?((?:square |cubic |sq )?([a-zA-Zμ°]{1,12})(?:\^\{?[23]\}?|[²³])?"
+    r"(?:(?:/| per )[a-z]{1,7}(?:\^\{?2\}?|²)?)?)(?![a-zA-Z])"
+)
 
 
 def claim(prose: str) -> str | None:
@@ -148,11 +167,31 @@ def claim(prose: str) -> str | None:
     Args:
         prose: An answer that is no formula; only the end of a long one is looked at.
     """
-    prose = prose[-_PROSE:]
+    prose = _RAISED.sub(r"^\1", prose[-_PROSE:])
+    if (shortened := _TAIL.sub("", prose)) != prose and any(map(str.isdigit, shortened)):
+        prose = shortened
+    if (said := _clause(prose)) is not None:
+        return said
     bold = [match for match in _BOLD.finditer(prose) if any(map(str.isdigit, match[1]))]
     formulas = bold[-1:] or list(_FORMULA.finditer(prose))
     numbers = [] if bold else _NUMBER.finditer(_FORMULA.sub(_blank, prose))
     return _last_enumeration(prose, sorted([*formulas, *numbers], key=lambda match: match.start()))
+
+
+def _clause(prose: str) -> str | None:
+    """What the last sentence says that something is, where that is a formula without dollars."""
+    sentence = _SENTENCE.split(prose.strip().rstrip("."))[-1]
+    match = _CLAUSE.fullmatch(sentence)
+    if match is None or is_hedged(sentence[: match.start(1)]) or _WORD.search(match[1]):
+        return None
+    is_formula = any(sign in match[1] for sign in "([{=:^") and any(map(str.isdigit, match[1]))
+    return match[1] if is_formula else None
+
+
+def _unit(after: str) -> str:
+    """The unit that stands behind a number of prose, "" where none does."""
+    match = _UNIT.match(after)
+    return f" {match[1]}" if match and match[2] in UNITS and match[2] not in ("in", "a") else ""
 
 
 def is_hedged(words: str) -> bool:
@@ -182,7 +221,8 @@ def _last_enumeration(prose: str, matches: Sequence[re.Match[str]]) -> str | Non
         return None
     if not _SAYS.search(before) and not matches[first][0].startswith("**"):
         return None
-    return _enumerated([_inner(match) for match in matches[first:]])
+    unit = _unit(prose[matches[-1].end() :])
+    return (_enumerated([_inner(match) for match in matches[first:]]) or "") + unit
 
 
 def _inner(match: re.Match[str]) -> str:

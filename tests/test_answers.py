@@ -144,7 +144,7 @@ def test_answers_are_not_listed_across_a_break(gap):
 @pytest.mark.parametrize(
     ("prose", "said"),
     [
-        ("The train is 45 minutes late.", "45"),
+        ("The train is 45 minutes late.", "45 minutes"),
         ("First 12, so in the end there are 30 apples", "30"),
         ("It follows that $x$ is $3$.", "3"),
         (r"We get \(x = 3\) here.", "x = 3"),
@@ -155,6 +155,14 @@ def test_answers_are_not_listed_across_a_break(gap):
         ("The rise is 15%.", "15%"),
         ("The sum equals -12", "-12"),
         ("The answer is 7 or 8", "7, 8"),
+        ("The length is 12 m", "12 m"),
+        ("There are 12 in total", "12"),
+        ("The area is $12$ cm$^2$.", "12 cm^2"),
+        ("The point is (3, 4).", "(3, 4)"),
+        ("The line is y = 2x + 1.", "y = 2x + 1"),
+        ("It is approximately 0.25", "0.25"),
+        ("The minimum is 12, attained at x = 3", "12"),
+        ("The remainder is 5 when divided by 7.", "5"),
         ("There is nothing to say", None),
         # Words that make it something else.
         ("It is not 7", None),
@@ -169,6 +177,9 @@ def test_answers_are_not_listed_across_a_break(gap):
         ("the multiples of 7", None),
         ("It isn't 7", None),
         ("它不是 7", None),
+        ("The line is not y = 2x + 1.", None),
+        ("It is unlikely that it is (3, 4)", None),
+        ("It is 12 when x = 3 but 5 otherwise", None),
     ],
 )
 def test_prose_claims_what_it_says_last(prose, said):
