@@ -123,8 +123,8 @@ _HEDGE = re.compile(
     r"|incorrect|false|less|more|least|most|greater|fewer|smaller|larger|than|between|near|nearly"
     r"|almost|under|over|above|below|half|third|quarter|twice|double|triple|times|root|square of"
     r"|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal|reference|say"
-    r"|said|maybe|perhaps|either|all|every|up to|hardly|scarcely|unlikely|doubt|question|[a-z]+(?:fth"
-    r"|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不|非",
+    r"|said|maybe|perhaps|either|all|every|up to|hardly|scarcely|unlikely|doubt|question"
+    r"|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不|非",
     re.IGNORECASE,
 )
 _AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)

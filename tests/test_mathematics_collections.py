@@ -69,6 +69,13 @@ EQUAL = {
         (r"\{x \in \mathbb{R} : x > 3\}", r"(3,\infty)"),
         ("x + y < 4", "y + x < 4"),
         ("2x + 2y < 8", "x + y < 4"),
+        ("x > -2 and x < 5", "(-2, 5)"),
+        ("x > 0, x \\ne 1", r"(0,1)\cup(1,\infty)"),
+        (r"\mathbb{R}\setminus\{1,2\}", r"x\ne 1, x\ne 2"),
+        (r"\mathbb{R}-\{2\}", r"(-\infty,2)\cup(2,\infty)"),
+        (r"x=1 \text{ or } 2\le x\le3", r"\{1\}\cup[2,3]"),
+        ("|x - 1| < 2", "(-1, 3)"),
+        (r"|x| \ge 2", r"(-\infty,-2]\cup[2,\infty)"),
     ],
     "matrix": [
         (
@@ -178,6 +185,11 @@ DIFFERENT = {
         ("x < 2 or x > 7", "2 < x < 7"),
         (r"x \ne 3", "x = 3"),
         ("x + y > 4", "x + y < 4"),
+        ("x > -2 or x < 5", "(-2, 5)"),
+        ("x > 0, x \\ne 1", r"(0,\infty)"),
+        (r"\mathbb{R}\setminus\{1\}", r"\mathbb{R}\setminus\{2\}"),
+        ("|x - 1| < 2", "(-2, 2)"),
+        ("|x| > 2", "(-2, 2)"),
     ],
     "matrix": [
         (r"\begin{pmatrix}1&3\\2&4\end{pmatrix}", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}"),

@@ -20,7 +20,7 @@ from reasonenv.mathematics.verdicts import Match, Verdict, every
 
 def is_region(node: Node) -> bool:
     """Whether a tree can only be a set of numbers, or a part of the plane."""
-    return node.op in ("union", "builder") or node == REAL_LINE or is_inequality(node)
+    return node.op in ("union", "minus", "builder") or node == REAL_LINE or is_inequality(node)
 
 
 def is_system(node: Node) -> bool:

@@ -1,7 +1,7 @@
 """Sets of real numbers: intervals, inequalities and their unions, in one form."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from reasonenv.mathematics.arithmetic import approximate, same
 from reasonenv.mathematics.trees import (
@@ -17,8 +17,8 @@ from reasonenv.mathematics.verdicts import Verdict, every
 FLIPPED: Mapping[str, str] = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 """Comparisons, read from right to left."""
 _COMPOUNDS = frozenset(["relation", "list", "set", "tuple", "union"])
-
-
+MAX_JOINED = 16
+"""Conditions at most of which it is found out what fulfils all of them."""
 REAL_LINE = Node("sym", ("mathbb R",))
 
 
@@ -40,15 +40,8 @@ def region(node: Node) -> Described | None:
     """The set that a tree describes, and the variable that it speaks of; None for no such set."""
     if node == REAL_LINE:
         return [Interval(None, False, None, False)], None
-    if node.op == "tuple" and len(node.args[1]) == 2:
-        return _interval(*node.args)
-    if node.op == "relation":
-        return _relation(*node.args)
-    if node.op in ("union", "list"):
-        return _union(node.args)
-    if node.op == "set" and node.args and all(_is_bound(item) for item in node.args):
-        return [Interval(item, True, item, True) for item in node.args], None
-    return region(node.args[1]) if node.op == "builder" else None
+    rule = _RULES.get(node.op)
+    return rule(node.args) if rule else None
 
 
 def same_region(a: Region, b: Region) -> Verdict:
@@ -78,6 +71,8 @@ def _relation(ops: Sequence[str], sides: Sequence[Node]) -> Described | None:
     if len(ops) == 1 and ops[0] == "in":
         inner = region(sides[1])
         return (inner[0], _subject(sides[0])) if inner else None
+    if ops == ("=",) and _subject(sides[0]) is not None and _is_bound(sides[1]):
+        return [Interval(sides[1], True, sides[1], True)], _subject(sides[0])
     if any(op not in FLIPPED for op in ops):
         return None
     if len(ops) == 1:
@@ -89,6 +84,8 @@ def _comparison(op: str, left: Node, right: Node) -> Described | None:
     """2 x + 1 < 5 as x < 2."""
     if _is_bound(left):
         op, left, right = FLIPPED[op], right, left
+    if left.op == "fn" and left.args[0] == "abs":
+        return _absolute(op, left.args[1][0], right)
     solution = _solved(left, right) if _is_bound(right) else None
     if solution is None:
         return None
@@ -125,6 +122,61 @@ def _union(items: Sequence[Node]) -> Described | None:
         total += found[0]
         subjects |= {found[1]} if found[1] else set()
     return (total, subjects.pop() if subjects else None) if len(subjects) < 2 else None
+
+
+def _absolute(op: str, left: Node, right: Node) -> Described | None:
+    """|x| < 5 as -5 < x < 5, and |x| > 5 as x < -5 or x > 5."""
+    above, below = (
+        _comparison(op, left, right),
+        _comparison(FLIPPED[op], left, negative(right)),
+    )
+    if above is None or below is None or op == "!=":
+        return None
+    is_between = op in ("<", "<=")
+    return _common(above[0], below[0]) if is_between else [*above[0], *below[0]], above[1]
+
+
+def _system(items: Sequence[Node]) -> Described | None:
+    """What fulfils every item; where nothing does, the union, as in "x < 1, x > 4"."""
+    union = _union(items)
+    if len(items) > MAX_JOINED:
+        return union
+    found = [region(item) for item in items if item.op == "relation"]
+    if union is None or union[1] is None or len(found) < len(items):
+        return union
+    common = [Interval(None, False, None, False)]
+    for described in found:
+        common = _common(common, described[0]) if described else []
+    return (common, union[1]) if common else union
+
+
+def _without(whole: Node, points: Node) -> Described | None:
+    r"""R \setminus { 2 }."""
+    found = region(whole)
+    is_known_set = points.op == "set" and all(map(_is_bound, points.args))
+    if found is None or not is_known_set or len(points.args) > MAX_JOINED:
+        return None
+    left, subject = found
+    for point in points.args:
+        beside = [Interval(None, False, point, False), Interval(point, False, None, False)]
+        left = _common(left, beside)
+    return left, subject
+
+
+def _common(a: Region, b: Region) -> Region:
+    """The intersection of two sets of intervals."""
+    overlaps = [_overlap(x, y) for x in a for y in b]
+    return [overlap for overlap in overlaps if overlap]
+
+
+def _overlap(x: Interval, y: Interval) -> Interval | None:
+    """The numbers in both; None where there are none."""
+    lower = max((x, y), key=lambda each: (_key(each)[0], not each.low_closed))
+    upper = min((x, y), key=lambda each: (_key(each)[1], each.high_closed))
+    low, high = _key(lower)[0], _key(upper)[1]
+    if low > high or (low == high and not (lower.low_closed and upper.high_closed)):
+        return None
+    return Interval(lower.low, lower.low_closed, upper.high, upper.high_closed)
 
 
 def _solved(left: Node, bound: Node) -> tuple[str, Node, bool] | None:
@@ -181,3 +233,21 @@ def _same_interval(a: Interval, b: Interval) -> Verdict:
 
 def _same_end(a: Node | None, b: Node | None) -> Verdict:
     return a is b if a is None or b is None else same(a, b)
+
+
+def _points(items: Sequence[Node]) -> Described | None:
+    """{ 1, 2 } as a set of intervals."""
+    if not items or not all(map(_is_bound, items)):
+        return None
+    return [Interval(item, True, item, True) for item in items], None
+
+
+_RULES: Mapping[str, Callable[[Sequence[Any]], Described | None]] = {
+    "tuple": lambda args: _interval(*args) if len(args[1]) == 2 else None,
+    "relation": lambda args: _relation(*args),
+    "list": _system,
+    "union": _union,
+    "minus": lambda args: _without(*args),
+    "set": _points,
+    "builder": lambda args: region(args[1]),
+}

@@ -13,6 +13,7 @@ from reasonenv.mathematics.expressions import argument, point, product_
 from reasonenv.mathematics.functions import ATOMS, CLOSING, letter
 from reasonenv.mathematics.measures import quantity
 from reasonenv.mathematics.notation import MAX_LENGTH, canonical
+from reasonenv.mathematics.regions import is_inequality
 from reasonenv.mathematics.tokens import Token, tokens, with_groups
 from reasonenv.mathematics.trees import Node, negative, num, product
 
@@ -27,6 +28,7 @@ _RELATIONS = {
     "=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "approx": "~", "simeq": "~",
     "in": "in", "equiv": "=", "to": "->", "rightarrow": "->",
 }  # fmt: skip
+_ALTERNATIVES = frozenset(["or", "OR", "或"])
 _JOINED = {"cup": "union", "cap": "intersection", "setminus": "minus", ":": "ratio"}
 _MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"])
 _SYSTEMS = frozenset(["cases", "aligned", "align", "alignedat", "gathered", "split"])
@@ -76,20 +78,24 @@ def answer(cursor: Cursor) -> Node:
 
 def items(cursor: Cursor) -> Node:
     """Relation, relation or relation ..."""
-    found = [relation(cursor)]
-    while _separated(cursor):
+    found, separators = [relation(cursor)], []
+    while separator := _separator(cursor):
         found.append(relation(cursor))
-    return found[0] if len(found) == 1 else Node("list", tuple(found))
+        separators += separator
+    if len(found) == 1:
+        return found[0]
+    is_union = not _ALTERNATIVES.isdisjoint(separators) and all(map(is_inequality, found))
+    return Node("union" if is_union else "list", tuple(found))
 
 
-def _separated(cursor: Cursor) -> bool:
-    """Whether a comma stood here, an "and", or both."""
+def _separator(cursor: Cursor) -> list[str]:
+    """The comma that stood here, the "and", or both."""
     start = cursor.at
     while cursor.peek(",") or cursor.kind() == "connector":
         cursor.at += 1
         if cursor.at - start > 3:
             raise Unreadable
-    return cursor.at > start
+    return [token.text for token in cursor.tokens[start : cursor.at]]
 
 
 def relation(cursor: Cursor) -> Node:
