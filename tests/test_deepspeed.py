@@ -45,6 +45,11 @@ def test_a_silent_configuration_means_fp32_without_zero_on_cpus():
     assert settings["zero_optimization"]["stage"] == 0
 
 
+def test_no_buffer_is_larger_than_the_policy():
+    zero = complete({}, ADAMW, cuda=True, num_weights=10)["zero_optimization"]
+    assert zero == {"stage": 1, "reduce_bucket_size": 10}
+
+
 def test_what_the_user_configures_stays_and_auto_is_filled_in():
     given = {
         "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "overlap_comm": False},
@@ -55,7 +60,8 @@ def test_what_the_user_configures_stays_and_auto_is_filled_in():
         "wall_clock_breakdown": True,
     }
     settings = complete(given, ADAMW, cuda=True)
-    assert settings["zero_optimization"] == {"stage": 3, "overlap_comm": False}
+    zero = {"stage": 3, "reduce_bucket_size": 500_000_000, "overlap_comm": False}
+    assert settings["zero_optimization"] == zero
     assert settings["optimizer"] == given["optimizer"]
     assert settings["gradient_clipping"] == ADAMW.max_grad_norm
     assert settings["bf16"] == {"enabled": True}

@@ -53,7 +53,8 @@ class DeepSpeedEngine:
         self.rank, self.num_ranks = distributed.get_rank(), distributed.get_world_size()
         self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
         policy.always_looks = self.num_ranks > 1 and hasattr(policy.model.config, "vision_config")
-        settings = complete(config or {}, optimization, cuda=cuda)
+        num_weights = sum(weight.numel() for weight in policy.parameters())
+        settings = complete(config or {}, optimization, cuda=cuda, num_weights=num_weights)
         self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
         if self.plain:
             settings["gradient_clipping"] = 0.0
@@ -131,8 +132,16 @@ class DeepSpeedEngine:
             optimizer.zero_grad()
 
 
+_BUCKET = 500_000_000
+"""Elements that DeepSpeed gathers before it reduces them, two GiB in fp32."""
+
+
 def complete(
-    config: Mapping[str, Any], optimization: Optimization, *, cuda: bool
+    config: Mapping[str, Any],
+    optimization: Optimization,
+    *,
+    cuda: bool,
+    num_weights: int = _BUCKET,
 ) -> dict[str, Any]:
     """A configuration of DeepSpeed, filled in where the user's is silent or says "auto".
 
@@ -143,9 +152,11 @@ def complete(
         config: As in DeepSpeed's JSON.
         optimization: Of AdamW and of gradient clipping.
         cuda: Whether to train on GPUs.
+        num_weights: Of the policy; no buffer for gradients needs to be larger.
     """
     given = _stated(config)
-    zero = {"stage": 1 if cuda else 0} | given.get("zero_optimization", {})
+    ours = {"stage": 1 if cuda else 0, "reduce_bucket_size": min(_BUCKET, num_weights)}
+    zero = ours | given.get("zero_optimization", {})
     adamw = {
         "lr": optimization.learning_rate,
         "betas": list(optimization.betas),
