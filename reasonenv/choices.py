@@ -31,12 +31,13 @@ _REJECTED = re.compile(
     r"\b(?:no doubt|wrong|false|incorrect|fails?|ruled out|does not)\b|错|不", re.I
 )
 _JOINTS = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()和或]")
+_TITLE = re.compile(r"^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s")
 _LENGTH = 400
 
 
 def asked(reference: str) -> frozenset[str] | None:
     """The letters of a reference that is a choice: "C", "(C)", "BC"; None where it is none."""
-    text = canonical(reference).strip("(). ")
+    text = _TITLE.sub("", canonical(reference)).strip("(). ")
     if not _LETTERS.fullmatch(text) or len(set(text)) < len(text) or list(text) != sorted(text):
         return None
     return frozenset(text)
@@ -49,7 +50,8 @@ def chosen(answer: str) -> frozenset[str] | None:
     can't be A or B" is D, "A. 10 cm B. 11 cm" and "A or maybe B" are both. None where it says none.
     """
     text = re.sub(r"\\(?:text|boxed)\s*\{([^{}]*)\}", r"\1", canonical(_ends(answer)))
-    text = re.sub(r"\s+", " ", text.replace("**", "")).strip(" $.\"'`[]")
+    text = re.sub(r"\s+", " ", text.replace("**", "")).strip(" $.\"'`[]{}<>\\")
+    text = _TITLE.sub("", text)
     if dressed := _DRESSED.fullmatch(text):
         return frozenset(dressed[1].upper())
     if _LETTERS.fullmatch(bare := _JOINTS.sub("", text)) and (text == bare or _LONE.search(text)):

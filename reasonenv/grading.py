@@ -33,6 +33,7 @@ from reasonenv.mathematics.syntax import MAX_LENGTH, read
 from reasonenv.mathematics.trees import Node
 from reasonenv.symbolic import evaluate, turned_down
 from reasonenv.texts import (
+    alike,
     clock,
     is_date,
     is_prose,
@@ -195,9 +196,8 @@ def _as_words(answer: str, reference: str, left: str, right: str) -> bool | None
 
 def _same_words(answer: str, reference: str) -> bool:
     """Whether a text, or what it says after its last "is", is the reference."""
-    right = words(reference)
     head, clause = last_clause(answer)
-    return words(answer) == right or (words(clause) == right and not is_hedged(head))
+    return alike(answer, reference) or (alike(clause, reference) and not is_hedged(head))
 
 
 def _compared(answer: str, reference: str) -> bool | None:

@@ -18,6 +18,7 @@ _SHORT = frozenset(["no", "on", "up", "in", "yes", "off", "am", "pm"])
 # Three letters without a vowel are rather a product; two are, unless they are one of the above.
 _VOICED = re.compile(r"(?i:(?=[^\W\d_]*[aeiouà-ÿ])|(?=[^\W\d_]{4}))[^\W\d_]{3}|[^\W\d_a-zA-Z]{3}")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
+_PLURAL = re.compile(r"(?<=[a-z]{3})(?<!s)s\b")
 _CLAUSE = re.compile(r".*\b(?:is|are|be|was)\b|.*[是为：:=]", re.DOTALL)
 _SPACES = re.compile(r"\s+")
 _LOOSE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
@@ -42,6 +43,18 @@ def _words(text: str) -> str:
     return " ".join(word.casefold() if len(word) > 1 else word for word in plain)
 
 
+def alike(text: str, other: str) -> bool:
+    """Whether texts have the same words, joined or not, singular or plural; of two in any order."""
+    left, right = words(text), words(other)
+    return left == right or _stems(left) == _stems(right)
+
+
+def _stems(text: str) -> list[str]:
+    """What an "and" joins, in order, without spaces and the last s of a word."""
+    joined = [_PLURAL.sub("", part).replace(" ", "") for part in text.split(" and ")]
+    return sorted(joined) if len(joined) == 2 else joined
+
+
 def is_prose(text: str) -> bool:
     """Whether a text has words beside its formulas."""
     return _WORD.search(text) is not None
@@ -64,8 +77,8 @@ def last_clause(text: str) -> tuple[str, str]:
     return (text[: match.end()], text[match.end() :]) if match else ("", text)
 
 
-_COLON = re.compile("[:：∶]")
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?:([ap])\.?m\.?)?", re.IGNORECASE)
+_COLON = re.compile(r"[:：∶]|\d\s?[apAP]\.?\s?[mM]\b")
+_CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?:([ap])\.?m\.?)?", re.IGNORECASE)
 
 
 def clock(text: str) -> tuple[int, str] | None:
@@ -73,11 +86,14 @@ def clock(text: str) -> tuple[int, str] | None:
     if not _COLON.search(text):
         return None
     match = _CLOCK.fullmatch(squeezed(_TEXT.sub(r"\1", text)))
-    if match is None or int(match[1]) > 23 or int(match[2]) > 59:
+    if match is None or not (match[2] or match[3]):
+        return None
+    minutes = int(match[2] or 0)
+    if int(match[1]) > 23 or minutes > 59:
         return None
     half = f"{match[3].lower()}m" if match[3] else ""
     hour = int(match[1]) % 12 + 12 * (half == "pm") if half else int(match[1])
-    return hour * 60 + int(match[2]), half
+    return hour * 60 + minutes, half
 
 
 def same_time(a: tuple[int, str], b: tuple[int, str]) -> bool:

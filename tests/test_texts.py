@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from verdicts import accepted, correct, rows
 
 from reasonenv.texts import (
+    alike,
     clock,
     is_date,
     is_prose,
@@ -251,3 +252,24 @@ def test_these_take_time_in_proportion_to_the_length(piece):
     for function in (squeezed, words, is_text, is_prose, last_clause, clock, is_date):
         function(text)
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("circles", "circle"),
+        ("No solutions", "no solution"),
+        ("North-East", "northeast"),
+        ("Tom and Jerry", "Jerry and Tom"),
+    ],
+)
+def test_words_are_alike_joined_or_not_and_in_any_number(text, other):
+    assert alike(text, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [("Tom", "Tom and Jerry"), ("Tom, Jerry", "Jerry, Tom"), ("pas", "pass"), ("odd", "not odd")],
+)
+def test_other_words_are_not_alike(text, other):
+    assert not alike(text, other)

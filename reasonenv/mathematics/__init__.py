@@ -1,8 +1,8 @@
 """Reads answers as mathematics and compares what they say. No text is ever evaluated as code.
 
-    text     notation    one spelling for many
+    text     notation    one spelling for many, over rarer spellings
              tokens, units
-    tree     syntax      whole answers, over measures, functions, expressions and a cursor
+    tree     syntax      whole answers, over measures, functions, expressions, numerals and a cursor
     value    exact       fractions
              valuation   numbers of a precision, floating point or 150 digits
              arithmetic  are two expressions equal?

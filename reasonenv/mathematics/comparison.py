@@ -15,8 +15,8 @@ from reasonenv.mathematics.equations import (
 )
 from reasonenv.mathematics.members import in_order, same_collection, same_matrix, same_tuple
 from reasonenv.mathematics.quantities import same_quantity
-from reasonenv.mathematics.rounding import same_value
-from reasonenv.mathematics.statements import same_roundings, stated
+from reasonenv.mathematics.rounding import is_without_base, same_value
+from reasonenv.mathematics.statements import same_roundings, stated, with_one_parameter
 from reasonenv.mathematics.trees import EXPRESSIONS, Node
 from reasonenv.mathematics.verdicts import Match, Verdict
 
@@ -34,7 +34,7 @@ def matches(answer: Node, reference: Node) -> Verdict:
         return True
     if not same_roundings(answer, reference):
         return False
-    given, asked = stated(answer), stated(reference)
+    given, asked = map(stated, with_one_parameter(answer, reference))
     if given is None or asked is None or "false" in given.kinds:
         return False
     return _rule(given, asked)(given, asked, matches)
@@ -56,6 +56,8 @@ def _same_expression(a: Node, r: Node, _: Match) -> Verdict:
         return False
     if "infty" in a.kinds or "infty" in r.kinds:
         return a == r
+    if (a.op, r.op) == ("num", "sym"):
+        return is_without_base(a, r)
     return same_value(a, r)
 
 

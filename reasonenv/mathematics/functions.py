@@ -1,7 +1,8 @@
 r"""The grammar of what has a name: letters, functions, and the commands of LaTeX."""
 
 from reasonenv.mathematics.cursor import Cursor, Rule, Unreadable
-from reasonenv.mathematics.expressions import argument, braced, literal, power, script, sum_
+from reasonenv.mathematics.expressions import argument, braced, power, sum_
+from reasonenv.mathematics.numerals import literal, script
 from reasonenv.mathematics.trees import MINUS_ONE, Node, inverse, num, product
 
 CLOSING = {"(": (")", "]"), "[": ("]", ")"), "{": ("}",)}

@@ -5,7 +5,7 @@ from reasonenv.mathematics.expressions import sum_
 from reasonenv.mathematics.trees import Node, num, product
 from reasonenv.mathematics.units import UNITS, Unit
 
-_MONEY = ("$", "€", "£", "¥", "￥")
+_MONEY = ("$", "€", "£", "¥", "￥", "₹")
 _FILLERS = frozenset(["unit", "units", "square units", "cubic units", "个"])
 _SCALES = {
     "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
@@ -64,7 +64,7 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
                 words.append(token.text)
         elif unit is not None and not words and cursor.peek("/", "cdot", "times"):
             unit = _times(cursor, unit)
-        elif unit is None and token.kind == "sign" and token.text in "$€£":
+        elif unit is None and token.kind == "sign" and token.text in "$€£¢₹":
             cursor.at += 1
             # A dollar behind a number may as well be the end of a formula.
             unit = UNITS[token.text] if token.text != "$" else None

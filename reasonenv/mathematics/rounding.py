@@ -40,6 +40,13 @@ def same_value(answer: Node, reference: Node) -> Verdict:
     return _is_degrees_as_arc(answer, reference) or _rounds(answer, reference)
 
 
+def is_without_base(answer: Node, reference: Node) -> bool:
+    """Whether an answer has the digits of a number in another base, 4210_7, without that."""
+    digits, _, base = reference.args[0].partition("_")
+    is_number = digits.isdecimal() and base.isdecimal() and max(map(int, digits)) < int(base)
+    return is_number and answer.args == (Fraction(int(digits)), 0)
+
+
 def in_radians(degrees: Node) -> Node:
     """A number of degrees as a multiple of π."""
     return product([degrees, PI, num(Fraction(1, 180))])

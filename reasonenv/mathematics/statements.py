@@ -15,6 +15,7 @@ from reasonenv.mathematics.trees import (
     product,
 )
 
+_INTEGERS = Node("sym", ("mathbb Z",))
 _NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
 
 
@@ -33,6 +34,36 @@ def stated(node: Node) -> Node | None:
     if node.op == "relation" and set(node.args[0]) == {"="}:
         return _equation(node.args[1])
     return _scaled_matrix(node) if "matrix" in node.kinds else node
+
+
+def with_one_parameter(a: Node, b: Node) -> tuple[Node, Node]:
+    """Two trees in which a whole number has one name: kπ, k ∈ Z is nπ, n ∈ Z, and kπ."""
+    (left, name), (right, other) = _family(a), _family(b)
+    if name is None and other is None:
+        return a, b
+    name, other = name or _lone_parameter(left), other or _lone_parameter(right)
+    if name is None or other is None or contains(left, other):
+        return (left, right) if name == other else (a, b)
+    return _renamed(left, name, other), right
+
+
+def _family(node: Node) -> tuple[Node, Node | None]:
+    """What depends on a whole number, and its name: None where it is not said to be one."""
+    match node:
+        case Node(op="list", args=(*items, Node(op="relation", args=(("in",), (name, numbers))))):
+            if numbers == _INTEGERS and name.op == "sym" and items:
+                rest = items[0] if len(items) == 1 else Node("list", tuple(items))
+                return rest, name
+    return node, None
+
+
+def _lone_parameter(node: Node) -> Node | None:
+    found = {part for part in parts(node) if part.op == "sym" and part.args[0] in tuple("klmnt")}
+    return found.pop() if len(found) == 1 else None
+
+
+def _renamed(node: Node, old: Node, new: Node) -> Node:
+    return new if node == old else mapped(node, lambda part: _renamed(part, old, new))
 
 
 def same_roundings(a: Node, b: Node) -> bool:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from reasonenv.mathematics.cursor import Cursor, Rule, Unreadable
 from reasonenv.mathematics.expressions import argument, point, product_
 from reasonenv.mathematics.functions import ATOMS, CLOSING, letter
+from reasonenv.mathematics.lookahead import inverted, is_called, turned
 from reasonenv.mathematics.measures import quantity
 from reasonenv.mathematics.notation import MAX_LENGTH, canonical
 from reasonenv.mathematics.regions import is_inequality
@@ -186,9 +187,9 @@ def _members(inner: Node) -> tuple[Node, ...]:
 def _name(cursor: Cursor, name: str) -> Node:
     """A letter with its subscript; a call when it is a function's usual name."""
     value = letter(cursor, name)
-    if value.op != "sym" or not (name in tuple("fghFGP") or _is_called(cursor)):
+    if value.op != "sym" or not (name in tuple("fghFGP") or is_called(cursor)):
         return value
-    start, primes = cursor.at, "^-1" if _inverted(cursor) else ""
+    start, primes = cursor.at, "^-1" if inverted(cursor) else ""
     while cursor.skip("'"):
         primes += "'"
     if not cursor.skip("("):
@@ -199,25 +200,6 @@ def _name(cursor: Cursor, name: str) -> Node:
     if name.isupper() and len(members) > 1:
         return point(cursor, value, Node("tuple", ("()", members)))
     return Node("call", (value.args[0] + primes, members))
-
-
-def _is_called(cursor: Cursor) -> bool:
-    """Whether (0) follows, for y(0) is no product, which would be 0; or (x) =."""
-    match cursor.tokens[cursor.at : cursor.at + 4]:
-        case [Token(text="("), Token(text="0"), Token(text=")"), *_]:
-            return True
-        case [Token(text="("), Token(kind="name"), Token(text=")"), Token(text="=")]:
-            return True
-    return False
-
-
-def _inverted(cursor: Cursor) -> bool:
-    """Whether ^{-1}( followed, and only the bracket does now: f^{-1}(x) is no quotient."""
-    texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 6]]
-    if texts != ["^", "{", "-", "1", "}", "("]:
-        return False
-    cursor.at += 5
-    return True
 
 
 def _opaque(cursor: Cursor, name: str) -> Node:
@@ -249,19 +231,7 @@ def _environment(cursor: Cursor, name: str) -> Node:
             cursor.take()
     rows = tuple(_rows(cursor))
     is_regular = len({len(row) for row in rows}) == 1
-    return Node(
-        "matrix", tuple(zip(*rows, strict=True)) if is_regular and _turned(cursor) else rows
-    )
-
-
-def _turned(cursor: Cursor) -> bool:
-    """Whether a T follows, by which a matrix is transposed."""
-    texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 4]]
-    for raised in (["^", "T"], ["^", "top"], ["^", "{", "T", "}"], ["^", "{", "top", "}"]):
-        if texts[: len(raised)] == raised:
-            cursor.at += len(raised)
-            return True
-    return False
+    return Node("matrix", tuple(zip(*rows, strict=True)) if is_regular and turned(cursor) else rows)
 
 
 def _rows(cursor: Cursor) -> Sequence[tuple[Node, ...]]:

@@ -129,6 +129,8 @@ UNITS = {
     **_named("yuan RMB 元 块 ￥ ¥", "1", yuan=1),
     **_named("角", "0.1", yuan=1),
     **_named("£", "1", sterling=1),
+    **_named("₹ rupee rupees", "1", rupee=1),
+    **_scaled(_SOME, "Wh", "3600", mass=1, length=2, time=-2),
     **_named("% percent 百分", "0.01"),
     **_named("deg degree degrees 度", "1", angle=1),
     **_named("rad radian radians", "1", arc=1),
