@@ -88,6 +88,14 @@ EQUAL = {
         ("0.5", r"e = \frac{1}{2}"),
         (r"\angle A = 40^\circ", r"\angle A=40°"),
     ],
+    "solved equation": [
+        ("xy = 1", r"y = \frac{1}{x}"),
+        (r"m = \frac{F}{a}", "F = ma"),
+        ("p(x) = (x-1)(x-2)", "x^2 - 3x + 2"),
+        (r"f^{-1}(x) = \frac{x-1}{2}", r"\frac{x-1}{2}"),
+        (r"\frac{dy}{dx} = 2x", "2x"),
+        (r"\int_0^1 x dx = \frac12", "0.5"),
+    ],
     "function": [
         ("f(x) = x^2 + 1", "f(x)=1+x^2"),
         ("f(t) = t^2 + 1", "f(x) = x^2 + 1"),
@@ -176,6 +184,12 @@ DIFFERENT = {
         ("x = y", "x = -y"),
         ("x^2 = y^2", "x = y"),
         ("4 = 5", "5"),
+    ],
+    "solved equation": [
+        ("xy = 2", r"y = \frac{1}{x}"),
+        ("y^2 = x^2", "y = x"),
+        (r"m = \frac{a}{F}", "F = ma"),
+        (r"f^{-1}(x) = 2x", "f(x) = 2x"),
     ],
     "function": [
         ("f(x) = x^2", "f(x) = x^2+1"),

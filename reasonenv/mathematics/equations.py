@@ -9,10 +9,12 @@ from reasonenv.mathematics.statements import contains, named
 from reasonenv.mathematics.trees import (
     EXPRESSIONS,
     FALSE,
+    MINUS_ONE,
     Node,
     inverse,
     mapped,
     negative,
+    parts,
     product,
 )
 from reasonenv.mathematics.verdicts import Match, Verdict, every
@@ -51,12 +53,36 @@ def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
             return False
         if left and right and _is_one_name(left[0], right[0]):
             return matches(_in_variable_of(r, a, left[1]), right[1])
-        return len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
+        is_same = len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
+        return is_same or _solves(left, r) or _solves(right, a)
     if left is not None and r.op != "relation":
         return matches(left[1], r)
     if right is not None and a.op != "relation":
         return matches(a, right[1])
     return False
+
+
+def _solves(solution: tuple[str, Node] | None, equation: Node) -> bool:
+    """Whether y = 1/x solves x y = 1: y stands there once, where it can be isolated."""
+    if solution is None or len(equation.args[1]) != 2:
+        return False
+    name, value = Node("sym", (solution[0],)), solution[1]
+    if value.op not in EXPRESSIONS or not _isolable(equation, name):
+        return False
+    left, right = (_replaced(side, name, value) for side in equation.args[1])
+    is_expression = left.op in EXPRESSIONS and right.op in EXPRESSIONS
+    return is_expression and same(left, right) is True
+
+
+def _isolable(equation: Node, name: Node) -> bool:
+    """Whether a name stands once in an equation, under sums, products and quotients alone."""
+    if sum(part == name for part in parts(equation)) != 1:
+        return False
+    around = [part for part in parts(equation) if part != name and contains(part, name)]
+    return all(
+        part.op in ("relation", "add", "mul") or (part.op == "pow" and part.args[1] == MINUS_ONE)
+        for part in around
+    )
 
 
 def same_ratio(a: Node, r: Node, matches: Match) -> Verdict:
