@@ -30,7 +30,7 @@ from reasonenv.choices import asked, chosen, right_text
 from reasonenv.mathematics.arithmetic import TooLarge, Undefined
 from reasonenv.mathematics.comparison import matches
 from reasonenv.mathematics.syntax import MAX_LENGTH, read
-from reasonenv.mathematics.trees import Node
+from reasonenv.mathematics.trees import Node, is_constant
 from reasonenv.symbolic import evaluate, turned_down
 from reasonenv.texts import (
     alike,
@@ -109,9 +109,20 @@ def settle(
         return (False, "unparseable"), text
     if verdict is not None:
         return (verdict, "ok"), text
-    if turned_down(answer) or turned_down(text):
+    if turned_down(answer) or turned_down(text) or _is_no_number(answer, text):
         return (False, "unparseable"), text
     return None, text
+
+
+def _is_no_number(answer: str, reference: str) -> bool:
+    """Whether a number is asked for, and the answer is nothing that the grammar reads.
+
+    math-verify would drop what it cannot read, and compare what is left.
+    """
+    if any(read(answer, units) is not None for units in (False, True)):
+        return False
+    asked_for = read(reference)
+    return asked_for is not None and is_constant(asked_for)
 
 
 def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | None, str]:
