@@ -37,9 +37,9 @@ def warm(grader: Grader, items: Sequence[Item]) -> None:
     """Starts every worker, and meets answers that no measured item pairs with its reference."""
     shifted = zip(items[:WARM], items[WARM : 2 * WARM], strict=False)
     pairs = [(one.response, other.reference) for one, other in shifted]
-    # Words in braces are read by math-verify alone, in a worker.
+    # Complements are read by math-verify alone, in a worker.
     for number in range(4 * grader.num_workers):
-        pairs.append((f"<answer>\\boxed{{{number}{{apples}}}}</answer>", str(number + 1)))
+        pairs.append((f"<answer>\\boxed{{A_{{{number}}}}}</answer>", r"\complement_U A"))
     grader.grade([response for response, _ in pairs], [reference for _, reference in pairs])
     if not usage.descendants():
         print("warning: no worker is warm, so its start will be counted", file=sys.stderr)
