@@ -25,6 +25,9 @@ from reasonenv.workers import Grader
 START = r"""
 import os, signal, sys, threading, time
 from faults import descendants
+# As in a terminal, wherever the tests run: a job in the background is born with them ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 grader = w.Grader(num_workers=2, timeout=60)
 print("started", flush=True)
 grader.grade(["\\boxed{x}"], ["x"])
