@@ -30,7 +30,7 @@ from reasonenv.choices import asked, chosen, right_text
 from reasonenv.mathematics.arithmetic import TooLarge, Undefined
 from reasonenv.mathematics.comparison import matches
 from reasonenv.mathematics.syntax import MAX_LENGTH, read
-from reasonenv.mathematics.trees import Node, is_constant
+from reasonenv.mathematics.trees import Node
 from reasonenv.symbolic import evaluate, turned_down
 from reasonenv.texts import (
     alike,
@@ -109,20 +109,21 @@ def settle(
         return (False, "unparseable"), text
     if verdict is not None:
         return (verdict, "ok"), text
-    if turned_down(answer) or turned_down(text) or _is_no_number(answer, text):
+    if turned_down(answer) or turned_down(text) or _is_garbled(answer, text):
         return (False, "unparseable"), text
     return None, text
 
 
-def _is_no_number(answer: str, reference: str) -> bool:
-    """Whether a number is asked for, and the answer is nothing that the grammar reads.
+def _is_garbled(answer: str, reference: str) -> bool:
+    """Whether the grammar reads the reference, but not the answer.
 
     math-verify would drop what it cannot read, and compare what is left.
     """
-    if any(read(answer, units) is not None for units in (False, True)):
-        return False
-    asked_for = read(reference)
-    return asked_for is not None and is_constant(asked_for)
+    return _is_readable(reference) and not _is_readable(answer)
+
+
+def _is_readable(text: str) -> bool:
+    return any(read(text, units) is not None for units in (False, True))
 
 
 def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | None, str]:
