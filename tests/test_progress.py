@@ -1,4 +1,5 @@
 import os
+import select
 import sys
 
 from agents.progress import Progress
@@ -48,7 +49,11 @@ def test_on_a_terminal_there_is_a_bar_that_starts_where_the_run_does(monkeypatch
         progress.show(6, METRICS)
         progress.say("a checkpoint")
         progress.close()
-        shown = os.read(reader, 100_000).decode()
+        # What is written to a terminal need not come in one piece.
+        shown = b""
+        while b"6/8" not in shown and select.select([reader], [], [], 5)[0]:
+            shown += os.read(reader, 100_000)
+        shown = shown.decode(errors="replace")
     os.close(reader)
     assert "4/8" in shown
     assert "6/8" in shown
