@@ -11,6 +11,7 @@ from agents import run
 from agents.advantages import clip_filter, standardized
 from agents.command_line import errors_in_one_line, function, parse_run, spelled
 from agents.reductions import constant_length, token_mean
+from agents.settings import Run
 
 
 @pytest.fixture
@@ -180,7 +181,7 @@ def test_the_help_names_every_field_with_the_defaults_of_what_is_given(capsys):
         parse_run(CPGD, ["--env", "MMK12-v0", "--help"])
     assert ended.value.code == 0
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    for field in [*vars(run.Run()), *vars(CPGD())]:
+    for field in [*vars(Run()), *vars(CPGD())]:
         flag = field.replace("_", "-")
         assert f"--{flag}" in text or f"--no-{flag}" in text
     assert "Updates, each after a rollout. (default: 610)" in text
@@ -192,7 +193,7 @@ def test_flags_set_the_run_and_the_learner():
     settings, learner = parse_run(CPGD, words)
     assert (settings.seed, settings.resume) == (3, True)
     assert learner == CPGD(clip_low=0.1, reduction=constant_length(64))
-    assert parse_run(CPGD, []) == (run.Run(), CPGD())
+    assert parse_run(CPGD, []) == (Run(), CPGD())
 
 
 def test_a_part_of_the_loss_can_be_turned_off():

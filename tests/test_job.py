@@ -1,0 +1,37 @@
+import json
+
+import letters
+import pytest
+
+from agents.job import make_envs
+from agents.settings import Run
+
+
+def splits(**options):
+    envs, found = make_envs(Run(env="Letters-v0", env_options=json.dumps(options)))
+    envs.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ("test",)),
+        ({"split": "test"}, ("train",)),
+        ({"holdout": 0.4}, ("test", "heldout")),
+        ({"split": "heldout", "holdout": 0.4}, ("train", "test")),
+    ],
+)
+def test_a_run_is_evaluated_on_all_splits_but_the_one_that_it_trains_on(options, expected):
+    assert splits(**options) == expected
+
+
+def test_a_benchmark_without_a_training_split_is_not_evaluated_on_what_it_trains_on(monkeypatch):
+    monkeypatch.setattr(letters, "SPLITS", ("test", "train_like"))
+    assert splits() == ("train_like",)
+
+
+def test_no_evaluation_is_asked_for_by_no_problems():
+    envs, found = make_envs(Run(env="Letters-v0", num_test_problems=0))
+    envs.close()
+    assert found == ()
