@@ -7,14 +7,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import make_dataclass
+from dataclasses import dataclass, make_dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, get_origin
 
 import gymnasium
 import tyro
 
-from agents import advantages, divergences, levels, losses, reductions, references
+from agents import advantages, config, divergences, levels, losses, reductions, references
 from agents.learner import Learner
 from agents.settings import Run, defaults
 
@@ -32,6 +33,14 @@ KINDS = (
 """Where the functions of a field's type stand, or which they are."""
 C = TypeVar("C")
 L = TypeVar("L", bound=Learner)
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """Settings that stand in a file."""
+
+    config: Path | None = None
+    """Settings in YAML or JSON by the names of these flags; what is typed beside them wins."""
 
 
 def parse(
@@ -53,34 +62,39 @@ def parse(
     """
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_named_function)
-    config = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
+    marks = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
     with registry:
         extra: dict[str, Any] = {} if default is None else {"default": default}
-        return tyro.cli(command, prog=f"python -m {module}", args=arguments, config=config, **extra)
+        return tyro.cli(command, prog=f"python -m {module}", args=arguments, config=marks, **extra)
 
 
 def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple[Run, L]:
     """A run and a learner from the command line of the learner's module.
 
-    The defaults, in the help too, are those of the environment and the model that are given.
+    The defaults, in the help too, are those of the environment and the model that are given. What
+    a file says that `--config` names counts as typed before everything else.
     """
-    given = env_and_model(arguments)
-    fields = [("run", Run), ("learner", learner)]
+    typed = list(sys.argv[1:] if arguments is None else arguments)
+    fields = [("run", Run), ("learner", learner), ("file", File)]
     command = make_dataclass("Command", fields, frozen=True)
     command.__doc__ = (inspect.getdoc(learner) or "").split("\n\n")[0]
     with errors_in_one_line():
-        default = command(learner.adapt(defaults(*given)), learner())
-    parsed: Any = parse(command, _module(learner), arguments, default)
+        first = _first_words(typed)
+        told = config.read(first.config) if first.config else {}
+        named = (first.env or told.get("env"), first.model or told.get("model"))
+        default = command(learner.adapt(defaults(*named)), learner(), File())
+        typed = config.words(told, vars(default.run) | vars(default.learner)) + typed
+    parsed: Any = parse(command, _module(learner), typed, default)
     return parsed.run, parsed.learner
 
 
-def env_and_model(arguments: Sequence[str] | None) -> tuple[str | None, str | None]:
-    """What is given of the two flags that the defaults of others follow from."""
+def _first_words(arguments: Sequence[str]) -> argparse.Namespace:
+    """The flags that the defaults of others follow from, where they are given."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first.add_argument("--env")
     first.add_argument("--model")
-    given, _ = first.parse_known_args(arguments)
-    return given.env, given.model
+    first.add_argument("--config", type=Path)
+    return first.parse_known_args(arguments)[0]
 
 
 @contextmanager
