@@ -3,6 +3,19 @@
 A run directory holds `metrics.jsonl`, `evaluations.jsonl`, `rollouts/step-N.jsonl` with images
 beside it, and `run.json`. Each is valid JSON at any moment, but for a last line of a `.jsonl` that
 a kill may cut; `read_lines` passes over it, and a resumed run removes it.
+
+A line of `rollouts/step-N.jsonl` is one response of the rollout of step N; groups are whole:
+
+- `index`: its place in this rank's rollout; `group`: that of its group.
+- `system`, `question`: the words of the problem; `images`: files beside it, shared by the group.
+- `response`, `reward`, and what the environment told of it: `problem_id`, `accuracy`, `format`,
+  `answer`, `reference`, `status`.
+- `finished`: false where the length limit cut it; `tokens`: their texts, special ones too.
+- `advantage`: mean over its tokens; `log_ratio`: ln(π/π_old) of each token before the optimizer
+  step that it was a part of; `clipped`: the places of tokens whose gradient the clip changed.
+  These three are absent from a response that was not trained on.
+
+Runs of 0.1.0 lack `group` and all from `finished` on, and have some responses of each group only.
 """
 
 import dataclasses
@@ -73,16 +86,19 @@ class RunLog:
         if self.writes:
             append(self.folder / "evaluations.jsonl", line({"step": step, **plain(result)}))
 
-    def write_rollout(
+    def write_rollout(  # noqa: PLR0913 - what, then by name how: no caller gives all
         self,
         step: int,
         observations: Mapping[str, Sequence[Any]],
         responses: Sequence[str],
         rewards: Sequence[float] | np.ndarray,
         infos: Mapping[str, Any],
+        *,
+        group_size: int = 1,
         count: int = 8,
+        details: Callable[[int], Mapping[str, Any]] = lambda index: {},
     ) -> None:
-        """Records `count` responses, evenly spaced over the rollout, with what they answered.
+        """Records whole groups, evenly spaced over the rollout, with what they answered.
 
         Args:
             step: The training step that the rollout is for.
@@ -90,19 +106,27 @@ class RunLog:
             responses: One to each.
             rewards: One of each.
             infos: As the vector environment's step gave them with the rewards.
-            count: Responses to keep.
+            group_size: Consecutive responses to one problem.
+            count: Responses to keep, in whole groups: one group at least.
+            details: Gives what else stands beside a response, such as `Trace.details`.
         """
         if not self.writes:
             return
-        stride = math.ceil(len(responses) / count)
+        groups = len(responses) // group_size
+        stride = math.ceil(groups / max(1, count // group_size))
         rows = []
-        for i in range(0, len(responses), stride):
-            row = {"index": i, "system": observations["system"][i]}
-            row |= {"question": observations["question"][i], "response": responses[i]}
-            row |= {"reward": float(rewards[i])}
-            row |= {name: infos[name][i] for name in EXPLAINED if name in infos}
-            row["images"] = self._write_images(f"step-{step}-{i}", observations["images"][i])
-            rows.append(line(row))
+        for first in range(0, len(responses), stride * group_size):
+            images = self._write_images(f"step-{step}-{first}", observations["images"][first])
+            for i in range(first, first + group_size):
+                row = {
+                    "index": i,
+                    "group": first // group_size,
+                    "system": observations["system"][i],
+                }
+                row |= {"question": observations["question"][i], "response": responses[i]}
+                row |= {"reward": float(rewards[i])}
+                row |= {name: infos[name][i] for name in EXPLAINED if name in infos}
+                rows.append(line({**row, "images": images, **details(i)}))
         write_atomically(self.folder / "rollouts" / f"step-{step}.jsonl", b"".join(rows))
 
     def say(self, text: str) -> None:
