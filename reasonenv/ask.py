@@ -1,0 +1,236 @@
+"""Asks any chat API the problems of an environment, and keeps what it answers.
+
+    python -m reasonenv.ask --env AIME25-v0 --url http://localhost:8000/v1 --model M --output r
+    python -m reasonenv.score --env AIME25-v0 --responses r
+
+The API is one in OpenAI's form: a server of vLLM, SGLang, llama.cpp or Ollama, or a hosted one. Its
+key is read from OPENAI_API_KEY. Responses are written as they come; the same command goes on where
+it was stopped, and asks again for what failed.
+
+Status: 0 when every response is there, 1 when some requests failed, 2 when nothing could be asked,
+130 when interrupted.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+import reasonenv
+from reasonenv.entry import evaluation_split
+from reasonenv.messages import messages
+from reasonenv.progress import shown
+
+Client = Callable[[list[dict[str, Any]], int], str]
+"""A response to messages; the integer is the seed of the sample."""
+Key = tuple[str, int]
+"""Id of a problem, and which of its samples."""
+BUSY = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+"""Statuses after which the same request may succeed."""
+
+
+@dataclass(frozen=True)
+class Api:
+    """A `Client` for an API in OpenAI's form."""
+
+    url: str
+    """Of the API, without the path of a request."""
+    key: str = field(repr=False)
+    options: dict[str, Any]
+    """Of each request: `model`, `max_tokens`, `temperature` ..."""
+    timeout: float = 600.0
+    """Seconds for one request."""
+    tries: int = 5
+    """Of a request, waiting twice as long from one to the next."""
+
+    def __call__(self, asked: list[dict[str, Any]], seed: int) -> str:
+        """The text of a response. Raises RuntimeError, in one line, when all tries fail."""
+        fault = ""
+        for number in range(self.tries):
+            if number:
+                time.sleep(min(60.0, 2.0**number) * random.uniform(0.5, 1.0))
+            try:
+                answer = self._post({**self.options, "messages": asked, "seed": seed})
+                return answer["choices"][0]["message"]["content"] or ""
+            except urllib.error.HTTPError as error:
+                fault = f"{error}: {error.read(500).decode(errors='replace')}"
+                if error.code not in BUSY:
+                    break
+            except (OSError, HTTPException) as error:
+                fault = str(error) or type(error).__name__
+            except (ValueError, LookupError, TypeError) as error:
+                fault = f"the answer is none of a chat API ({error})"
+                break
+        raise RuntimeError(" ".join(fault.split()))
+
+    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        url = self.url.rstrip("/") + "/chat/completions"
+        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=self.timeout) as response:
+            return json.load(response)
+
+
+def answers(
+    env: gymnasium.Env, wanted: Sequence[tuple[int, int]], client: Client, concurrency: int = 16
+) -> Iterator[Future[dict[str, Any]]]:
+    """Responses to problems, asked for side by side, each as a line of `reasonenv.score`.
+
+    Args:
+        env: Poses the problems, one at a time.
+        wanted: Index of a problem, and which of its samples, which is also its seed.
+        client: Answers; called from several threads.
+        concurrency: Requests under way at a time.
+    """
+
+    def answer(told: dict[str, Any], asked: list[dict[str, Any]]) -> dict[str, Any]:
+        return {**told, "response": client(asked, told["sample"])}
+
+    with ThreadPoolExecutor(concurrency) as threads:
+        waiting: list[Future[dict[str, Any]]] = []
+        try:
+            for index, sample in wanted:
+                observation, infos = env.reset(options={"indices": [index]})
+                told = {"id": infos["problem_id"], "sample": sample}
+                waiting.append(threads.submit(answer, told, messages(observation)))
+                if len(waiting) > 2 * concurrency:
+                    yield waiting.pop(0)
+            yield from waiting
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; its statuses are described above."""
+    options = _parser().parse_args(arguments)
+    try:
+        env = _env(options)
+        path = Path(options.output)
+        there = _there(path)
+        wanted = _wanted(env, options, there)
+        client = _client(options)
+        with path.open("a", encoding="utf-8") as file:
+            return _ask(env, wanted, client, options, file)
+    except (ValueError, OSError, gymnasium.error.Error) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"interrupted: {options.output} is whole; the same command goes on", file=sys.stderr)
+        return 130
+
+
+def _ask(
+    env: gymnasium.Env,
+    wanted: Sequence[tuple[int, int]],
+    client: Client,
+    options: argparse.Namespace,
+    file: Any,
+) -> int:
+    """Writes each response as it comes; gives the status."""
+    failed = 0
+    asked = answers(env, wanted, client, options.concurrency)
+    for _ in shown(wanted, options.env):
+        try:
+            row = next(asked).result()
+        except RuntimeError as error:
+            failed += 1
+            print(f"a request failed: {error}", file=sys.stderr)
+            continue
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        file.flush()
+    if failed:
+        print(f"{failed} of {len(wanted)} requests failed; the same command asks again")
+    return 1 if failed else 0
+
+
+def _env(options: argparse.Namespace) -> gymnasium.Env:
+    try:
+        given = json.loads(options.env_options)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--env-options {options.env_options!r} is no JSON: {error}") from error
+    for name, least in (("samples", 1), ("concurrency", 1), ("max_tokens", 1)):
+        if getattr(options, name) < least:
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} is {getattr(options, name)}: give at least {least}")
+    split = options.split or evaluation_split(options.env)
+    return reasonenv.make(options.env, split=split, data=options.data, **given)
+
+
+def _wanted(env: gymnasium.Env, options: argparse.Namespace, there: set[Key]) -> list[Any]:
+    """Which samples of which problems are still to be asked for."""
+    problems: Any = env.get_wrapper_attr("problems")
+    count = min(len(problems), options.num_problems)
+    samples = range(options.samples)
+    every = ((index, sample) for index in range(count) for sample in samples)
+    if not there:
+        return list(every)
+    return [key for key in every if (problems[key[0]].id, key[1]) not in there]
+
+
+def _there(path: Path) -> set[Key]:
+    """The responses that a file holds; a last line that was cut off is removed."""
+    if not path.exists():
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"--output {path}: there is no such folder")
+        return set()
+    lines = path.read_bytes().splitlines(keepends=True)
+    if lines and not lines[-1].endswith(b"\n"):
+        with path.open("r+b") as file:
+            file.truncate(sum(len(line) for line in lines[:-1]))
+        lines = lines[:-1]
+    try:
+        rows = [json.loads(line) for line in lines]
+        return {(row["id"], row["sample"]) for row in rows}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"--output {path} holds something else: give another file") from error
+
+
+def _client(options: argparse.Namespace) -> Api:
+    if not options.url.startswith(("http://", "https://")):
+        raise ValueError(f"--url {options.url}: give one such as http://localhost:8000/v1")
+    sent = {
+        "model": options.model,
+        "max_tokens": options.max_tokens,
+        "temperature": options.temperature,
+    }
+    return Api(options.url, os.environ.get("OPENAI_API_KEY", "none"), sent, options.timeout)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m reasonenv.ask",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--env", required=True, help="an environment, such as MathVista-v0")
+    add("--url", required=True, help="of the API, such as http://localhost:8000/v1")
+    add("--model", required=True, help="as the API calls it")
+    add("--output", required=True, metavar="FILE.jsonl", help="where the responses go")
+    add("--data", metavar="DIR", help="local files; by default REASONENV_DATA, then the hub")
+    add("--split", help="by default the one that scores are reported on")
+    add("--env-options", default="{}", help="further arguments of the environment as JSON")
+    add("--num-problems", type=int, default=5000, help="the first ones of the split (5000)")
+    add("--samples", type=int, default=1, help="responses to each problem (1)")
+    add("--temperature", type=float, default=0.0, help="of the responses (0)")
+    add("--max-tokens", type=int, default=4096, help="of a response (4096)")
+    add("--concurrency", type=int, default=16, help="requests under way at a time (16)")
+    add("--timeout", type=float, default=600.0, help="seconds for one request (600)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

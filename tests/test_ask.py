@@ -1,0 +1,209 @@
+import base64
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import reasonenv
+from reasonenv import ask
+from reasonenv.messages import messages
+from reasonenv.scoring import score
+
+
+class Api(ThreadingHTTPServer):
+    """A chat API on this machine that writes down what it is asked, and answers 7 to everything."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked, self.faults, self.delay = [], [], 0.0
+        self.url = f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        server: Api = self.server  # type: ignore[assignment]
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server.asked.append((self.path, self.headers["Authorization"], body))
+        time.sleep(server.delay)
+        status = server.faults.pop() if server.faults else 200
+        message = {"role": "assistant", "content": f"\\boxed{{7}} of seed {body['seed']}"}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        answer = {"choices": [choice], "created": 0, "id": "a", "model": "m", "usage": {}}
+        content = json.dumps(answer if status == 200 else {"error": "no"}).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        with contextlib.suppress(BrokenPipeError):
+            self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def api():
+    with Api() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def rows(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    problems = [
+        {"problem": f"What is {k}?", "answer": str(k), "solution": "", "id": k}
+        for k in range(5, 10)
+    ]
+    (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in problems))
+    return folder
+
+
+def words(api, path, **options):
+    told = {"env": "Figures-v0", "url": api.url, "model": "m", "output": path} | options
+    return [word for name, value in told.items() for word in (f"--{name}", str(value))]
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_each_sample_of_each_problem_is_asked_for_once_and_kept_in_order(api, tmp_path):
+    path = tmp_path / "r.jsonl"
+    options = {"num-problems": 3, "samples": 2, "max-tokens": 9, "temperature": 0.5}
+    assert ask.main(words(api, path, **options)) == 0
+    kept = lines(path)
+    ids = [
+        problem.id for problem in reasonenv.make("Figures-v0", split="test").unwrapped.problems[:3]
+    ]
+    assert [(row["id"], row["sample"]) for row in kept] == [(i, s) for i in ids for s in (0, 1)]
+    assert all(row["response"] == f"\\boxed{{7}} of seed {row['sample']}" for row in kept)
+    path, key, body = api.asked[0]
+    assert path == "/v1/chat/completions"
+    assert key == "Bearer none"
+    assert (body["model"], body["max_tokens"], body["temperature"]) == ("m", 9, 0.5)
+
+
+def test_the_key_comes_from_the_environment(api, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    ask.main(words(api, tmp_path / "r.jsonl", **{"num-problems": 1}))
+    assert api.asked[0][1] == "Bearer secret"
+    assert "secret" not in (tmp_path / "r.jsonl").read_text()
+
+
+def test_images_arrive_as_they_are(api, tmp_path):
+    ask.main(words(api, tmp_path / "r.jsonl", **{"num-problems": 1}))
+    env = reasonenv.make("Figures-v0", split="test")
+    observation, _ = env.reset(options={"indices": [0]})
+    (user,) = api.asked[0][2]["messages"]
+    image, text = user["content"]
+    assert text == {"type": "text", "text": observation["question"]}
+    sent = base64.b64decode(image["image_url"]["url"].removeprefix("data:image/png;base64,"))
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(sent))), observation["images"][0])
+
+
+def test_images_stand_where_the_question_marks_them():
+    pixels = tuple(np.full((2, 2, 3), k, np.uint8) for k in range(3))
+    (user,) = messages({"system": "", "question": "a<image 2>b<image 1>", "images": pixels})
+    kinds = [part["type"] for part in user["content"]]
+    assert kinds == ["image_url", "text", "image_url", "text", "image_url"]
+    assert [p["text"] for p in user["content"] if p["type"] == "text"] == ["a", "b"]
+
+
+def test_a_busy_api_is_asked_again_and_a_refusal_is_not(api, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(ask.time, "sleep", lambda _: None)
+    path = tmp_path / "r.jsonl"
+    api.faults = [503, 429]
+    assert ask.main(words(api, path, **{"num-problems": 1})) == 0
+    assert len(api.asked) == 3
+    api.faults = [400]
+    assert ask.main(words(api, path, **{"num-problems": 2})) == 1
+    assert len(api.asked) == 4
+    assert "a request failed: " in capsys.readouterr().err
+    assert ask.main(words(api, path, **{"num-problems": 2})) == 0
+    assert len(lines(path)) == 2
+
+
+def test_a_line_that_was_cut_off_is_asked_for_again(api, tmp_path):
+    path = tmp_path / "r.jsonl"
+    ask.main(words(api, path, **{"num-problems": 3}))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    assert ask.main(words(api, path, **{"num-problems": 3})) == 0
+    assert path.read_bytes() == whole
+    assert len(api.asked) == 4
+
+
+def test_an_interrupted_run_goes_on(api, tmp_path):
+    path = tmp_path / "r.jsonl"
+    api.delay = 0.2
+    typed = words(api, path, **{"num-problems": 12, "concurrency": 2})
+    command = [sys.executable, "-m", "reasonenv.ask", *typed]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not path.exists() or len(path.read_text().splitlines()) < 3:
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    assert "interrupted" in process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    kept = len(lines(path))
+    assert kept < 12
+    api.delay, before = 0.0, len(api.asked)
+    assert ask.main(typed) == 0
+    assert len(lines(path)) == 12
+    assert len(api.asked) - before == 12 - kept
+
+
+def test_what_is_kept_is_scored(api, tmp_path, rows):
+    path = tmp_path / "r.jsonl"
+    told = {"env": "MATH500-v0", "data": rows}
+    assert ask.main(words(api, path, **told)) == 0
+    assert score("MATH500-v0", lines(path), str(rows))["accuracy"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"env": "Figurs-v0"}, "did you mean Figures-v0?"),
+        ({"env-options": "{"}, "is no JSON"),
+        ({"samples": 0}, "give at least 1"),
+        ({"output": "/nowhere/r.jsonl"}, "there is no such folder"),
+        ({"url": "file:///etc/passwd"}, "give one such as"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(api, tmp_path, capsys, options, expected):
+    assert ask.main(words(api, tmp_path / "r.jsonl", **options)) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert expected in line
+    assert not api.asked
+
+
+def test_a_file_of_something_else_is_left_alone(api, tmp_path, capsys):
+    path = tmp_path / "notes.txt"
+    path.write_text("mine\n")
+    assert ask.main(words(api, path)) == 2
+    assert path.read_text() == "mine\n"
+    assert "holds something else" in capsys.readouterr().err
+
+
+def test_an_api_that_is_not_there_fails_and_loses_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(ask.time, "sleep", lambda _: None)
+    with Api() as gone:
+        pass
+    assert ask.main(words(gone, tmp_path / "r.jsonl", **{"num-problems": 2})) == 1
+    assert (tmp_path / "r.jsonl").read_text() == ""
+    assert capsys.readouterr().err.count("a request failed") == 2
