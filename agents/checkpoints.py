@@ -149,9 +149,9 @@ def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> d
 def fingerprint(weights: Iterable[tuple[str, Tensor]]) -> str:
     """Number of tensors and values of a model, and a digest of their names and shapes.
 
-    The order of the tensors does not matter.
+    The order of the tensors does not matter. Parameters that ZeRO has taken apart count as whole.
     """
-    shapes = {name: list(weight.shape) for name, weight in weights}
+    shapes = {name: list(getattr(weight, "ds_shape", weight.shape)) for name, weight in weights}
     count = sum(math.prod(shape) for shape in shapes.values())
     digest = hashlib.sha256(json.dumps(shapes, sort_keys=True).encode()).hexdigest()[:8]
     return f"{len(shapes)} tensors of {count:,} values ({digest})"

@@ -119,6 +119,43 @@ def resume(folder, stage, checkpoint) -> bool:
     return ends[0][0] == ends[1][0] and torch.equal(vector(kept), vector(loaded))
 
 
+def train_and_sample(folder, stage) -> dict:
+    """One rank and two after updates, what they sample with these weights, and an update later.
+
+    Ranks sample different numbers of tokens, in different numbers of batches; then rank 0 alone.
+    """
+    sampled, ends = [], []
+    for kind in ("torch", stage):
+        engine = tiny_engines.build(kind, folder)
+        for _ in range(3):
+            update(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 8)
+        sampled.append(sample(engine, int(os.environ["RANK"])))
+        update(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 8)
+        ends.append(vector(engine))
+    pairs = list(zip(*sampled, strict=True))
+    return {
+        "same tokens": all(torch.equal(a.tokens, b.tokens) for a, b in pairs),
+        "lengths": [int(b.lengths.sum()) for _, b in pairs],
+        "log_prob": max(
+            (a.sampler_log_prob - b.sampler_log_prob).abs().max().item() for a, b in pairs
+        ),
+        "difference": difference(ends[1], ends[0]),
+    }
+
+
+def sample(engine, rank) -> list[Responses]:
+    """As rank `rank` of two: with the others, and where it is rank 0 alone too."""
+    prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), GROUP_SIZE))
+    sampler = tiny_engines.sampler(engine, max_response_length=12 - 7 * rank)
+    sampler.batch_size = 8 - 5 * rank
+    found = [sampler.generate(prompts, seed=(rank, 1))]
+    with engine.whole():
+        if rank == 0:
+            found += [sampler.generate(prompts[:2], seed=(2, k)) for k in range(2)]
+    found.append(sampler.generate(prompts, seed=(rank, 3)))
+    return found
+
+
 def findings(folder: Path, empty: Path) -> dict:
     """All comparisons; the same on every rank, or the ranks have parted."""
     images, mixed = (0, 1, 3, 2), (0, 2, 0, 1)  # rank 0 of `mixed` sees no image at all
@@ -134,6 +171,10 @@ def findings(folder: Path, empty: Path) -> dict:
     for stage in ("deepspeed-1", "deepspeed-3"):
         found[f"{stage} held to a reference"] = hold(folder, stage)
     engine = tiny_engines.build("deepspeed-0", folder)
+    for stage in ("deepspeed-2", "deepspeed-3"):
+        every_rank = [None] * engine.num_ranks
+        distributed.all_gather_object(every_rank, train_and_sample(folder, stage))
+        found[f"{stage} sampled"] = every_rank
     found["lent"] = engine.gather(torch.tensor([lent(engine)])).tolist()
     found["gathered"] = engine.gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
     for stage in ("deepspeed-1", "deepspeed-3"):

@@ -69,6 +69,16 @@ def test_two_ranks_move_their_reference_as_one_does(found, stage):
     assert result["two"]["equal"]
 
 
+@pytest.mark.parametrize("stage", ["deepspeed-2", "deepspeed-3"])
+def test_two_ranks_train_and_sample_as_one_does(found, stage):
+    results = found[0][f"{stage} sampled"]
+    for result in results:
+        assert result["same tokens"]
+        assert result["log_prob"] < 1e-4
+        assert result["difference"] < 1e-5
+    assert results[0]["lengths"] != results[1]["lengths"]
+
+
 def test_a_rank_without_mixed_groups_is_lent_one(found):
     assert found[0]["lent"] == [True, True]
 

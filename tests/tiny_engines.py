@@ -64,7 +64,8 @@ def descent(kind: str, folder: Path, rate=RATE, max_grad_norm=1e9) -> Any:
 
 
 def sampler(engine, max_response_length=12) -> TransformersSampler:
-    return TransformersSampler(engine.policy, engine.chat, engine.sampling, max_response_length)
+    parts = engine.policy, engine.chat, engine.sampling, max_response_length
+    return TransformersSampler(*parts, whole=engine.whole)
 
 
 def vector(engine) -> torch.Tensor:

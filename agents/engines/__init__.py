@@ -5,8 +5,9 @@ own affair.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -48,6 +49,14 @@ class TrainEngine(Protocol):
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """Names and full tensors of the weights, as the model's own `state_dict` names them."""
+        ...
+
+    def whole(self) -> AbstractContextManager[Any]:
+        """The policy with all its weights on this rank, to be read until the context ends.
+
+        Every rank enters, and may leave when it likes; within, entering again costs nothing and
+        may be done by one rank alone.
+        """
         ...
 
     def save(self, folder: Path) -> None:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
@@ -127,6 +128,10 @@ class BanditEngine:
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """See `TrainEngine`."""
         return [("logits", self.logits.detach())]
+
+    def whole(self) -> AbstractContextManager[Tensor]:
+        """See `TrainEngine`."""
+        return nullcontext(self.logits)
 
     def save(self, folder: Path) -> None:
         """Writes the table; there is no model in Hugging Face format."""

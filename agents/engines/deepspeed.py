@@ -1,16 +1,19 @@
 """Training with DeepSpeed: GPUs, any number of ranks, state and weights shared out by ZeRO."""
 
 import atexit
+import copy
 import os
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, distributed
+from torch.nn import Parameter
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 
@@ -35,8 +38,8 @@ class DeepSpeedEngine:
     """A `TrainEngine` on each rank that torchrun started, or in one process without it.
 
     It trains on the kind of device that the policy lies on: GPUs with NCCL, CPUs with gloo.
-    With ZeRO stage 3 a rank holds only a part of each weight: whatever reads weights, sampling
-    included, must then happen on all ranks alike.
+    With ZeRO stage 3 a rank holds only a part of each weight: what reads weights otherwise than by
+    `forward` does so within `whole`.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class DeepSpeedEngine:
         policy.always_looks = self.num_ranks > 1 and hasattr(policy.model.config, "vision_config")
         num_weights = sum(weight.numel() for weight in policy.parameters())
         settings = complete(config or {}, optimization, cuda=cuda, num_weights=num_weights)
+        self._shell = Shell(policy) if settings["zero_optimization"]["stage"] == 3 else None
         self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
         if self.plain:
             settings["gradient_clipping"] = 0.0
@@ -100,6 +104,15 @@ class DeepSpeedEngine:
             with deepspeed.zero.GatheredParameters([weight]):
                 yield name, weight.detach()
 
+    @contextmanager
+    def whole(self) -> Iterator[Policy]:
+        """See `TrainEngine`."""
+        if self._shell is None:
+            yield self.policy
+        else:
+            with self._shell.filled() as policy:
+                yield policy
+
     def save(self, folder: Path) -> None:
         """See `TrainEngine`."""
         weights = {name: weight.cpu() for name, weight in self.weights() if self.rank == 0}
@@ -130,6 +143,43 @@ class DeepSpeedEngine:
         self.grad_norm = clip_grad_norm_(self.policy.parameters(), limit)
         if not torch.isfinite(self.grad_norm):
             optimizer.zero_grad()
+
+
+class Shell:
+    """A policy like another, whose weights it shows while these are gathered from all ranks.
+
+    It has none of the hooks by which DeepSpeed gathers and drops each weight around its use, which
+    all ranks would have to reach equally often: within `filled`, each does what it likes.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        """Args: the policy, before DeepSpeed has taken its weights apart."""
+        self._weights = list(policy.parameters())
+        empty = [Parameter(w.detach().new_empty(0), requires_grad=False) for w in self._weights]
+        shared: dict[int, Any] = {id(buffer): buffer for buffer in policy.buffers()}
+        shared |= {id(weight): place for weight, place in zip(self._weights, empty, strict=True)}
+        self._places = empty
+        self._policy = copy.deepcopy(policy, shared).eval()
+        self._is_filled = False
+
+    @contextmanager
+    def filled(self) -> Iterator[Policy]:
+        """The policy with weights, until the end of the context; every rank must enter."""
+        if self._is_filled:
+            yield self._policy
+            return
+        import deepspeed
+
+        with deepspeed.zero.GatheredParameters(self._weights):
+            for place, weight in zip(self._places, self._weights, strict=True):
+                place.data = weight.data
+            self._is_filled = True
+            try:
+                yield self._policy
+            finally:
+                self._is_filled = False
+                for place in self._places:
+                    place.data = place.data.new_empty(0)
 
 
 _BUCKET = 500_000_000

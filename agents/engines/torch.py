@@ -1,6 +1,7 @@
 """Training in one process with plain PyTorch: a laptop, no compiler, no DeepSpeed."""
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
@@ -59,6 +60,10 @@ class TorchEngine:
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """See `TrainEngine`."""
         return self.policy.model.state_dict().items()
+
+    def whole(self) -> AbstractContextManager[Policy]:
+        """See `TrainEngine`."""
+        return nullcontext(self.policy)
 
     def save(self, folder: Path) -> None:
         """See `TrainEngine`."""

@@ -1,6 +1,7 @@
 """Sampling with transformers: any machine, the trainer's own weights, no second copy."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,13 +25,25 @@ class TransformersSampler:
         sampling: Sampling,
         max_response_length: int,
         batch_size: int = 512,
+        whole: Callable[[], AbstractContextManager[Policy]] | None = None,
     ) -> None:
-        """Args: what samples, how, at most how many tokens, and how many responses at a time."""
+        """Gives responses by a policy.
+
+        Args:
+            policy: What samples.
+            chat: Its words as tokens.
+            sampling: How tokens are drawn.
+            max_response_length: Tokens after which a response is cut.
+            batch_size: Responses sampled at a time.
+            whole: Where ranks share the policy's weights out: it with all of them, see
+                `TrainEngine.whole`. None where the policy has them.
+        """
         self.policy = policy
         self.chat = chat
         self.sampling = sampling
         self.max_response_length = max_response_length
         self.batch_size = batch_size
+        self.whole = whole or (lambda: nullcontext(policy))
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """See `RolloutEngine`."""
@@ -49,13 +62,14 @@ class TransformersSampler:
         """See `RolloutEngine`."""
         entropy = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
         generator = torch.Generator(self.policy.device).manual_seed(entropy)
-        was_training = self.policy.training
-        self.policy.eval()
         records = []
-        for start in range(0, len(prompts), self.batch_size):
-            part = prompts[start : start + self.batch_size]
-            records.append(_Decoding(self, part, generator, finished, start).run())
-        self.policy.train(was_training)
+        with self.whole() as policy:
+            was_training = policy.training
+            policy.eval()
+            for start in range(0, len(prompts), self.batch_size):
+                part = prompts[start : start + self.batch_size]
+                records.append(_Decoding(self, policy, part, generator, finished, start).run())
+            policy.train(was_training)
         return self._responses(prompts, [row for rows in records for row in rows])
 
     def _responses(
@@ -79,6 +93,7 @@ class _Decoding:
     """One batch on its way from prompts to finished responses."""
 
     sampler: TransformersSampler
+    policy: Policy
     prompts: tuple[Prompt, ...]
     generator: torch.Generator
     finished: Callable[[int, str], object] | None
@@ -113,10 +128,8 @@ class _Decoding:
 
     def _read_prompts(self) -> tuple[Tensor, DynamicCache, Tensor, Tensor]:
         """Last hidden state, cache, attention and last position of every row."""
-        policy, cache = (
-            self.sampler.policy,
-            DynamicCache(config=self.sampler.policy.model.config.get_text_config()),
-        )
+        policy = self.policy
+        cache = DynamicCache(config=policy.model.config.get_text_config())
         unique, rows = distinct(self.prompts)
         pad = {"batch_first": True, "padding_side": "left"}
         tokens = pad_sequence([torch.tensor(p.token_ids) for p in unique], **pad).to(policy.device)
@@ -137,13 +150,13 @@ class _Decoding:
     def _step(
         self, token: Tensor, cache: DynamicCache, attention: Tensor, position: Tensor
     ) -> Tensor:
-        embedded = self.sampler.policy.model.get_input_embeddings()(token[:, None])
+        embedded = self.policy.model.get_input_embeddings()(token[:, None])
         return self._model(embedded, cache, attention, position[..., None])
 
     def _model(
         self, embedded: Tensor, cache: DynamicCache, attention: Tensor, places: Tensor
     ) -> Tensor:
-        return self.sampler.policy.model.base_model(
+        return self.policy.model.base_model(
             inputs_embeds=embedded,
             attention_mask=attention,
             position_ids=places if places.shape[0] > 1 else places[0],
@@ -153,7 +166,7 @@ class _Decoding:
 
     def _sample(self, hidden: Tensor, alive: list[int]) -> Tensor:
         """The next token of each row; rows that are done are sampled too, and ignored."""
-        logits = self.sampler.policy.model.get_output_embeddings()(hidden)
+        logits = self.policy.model.get_output_embeddings()(hidden)
         log_prob = self.sampler.sampling.behaviour(logits)
         token = draw(log_prob.exp(), self.generator)
         chosen = log_prob.gather(-1, token[:, None])[:, 0].tolist()
