@@ -65,8 +65,9 @@ def api():
 def rows(tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
+    kind = {"solution": "", "subject": "Algebra", "level": 1}
     problems = [
-        {"problem": f"What is {k}?", "answer": str(k), "solution": "", "id": k}
+        {"problem": f"What is {k}?", "answer": str(k), "unique_id": str(k), **kind}
         for k in range(5, 10)
     ]
     (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in problems))
