@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 import reasonenv
-from agents import checkpoints
+from agents import card, checkpoints
 from agents.engines.build import Engines, build, ranks
 from agents.evaluation.exam import Exam, evaluate
 from agents.learner import Learner
@@ -54,6 +54,8 @@ class Job:
             engine.save(folder)
             if reference and engine.rank == 0:
                 reference.save(folder)
+            if engine.rank == 0:
+                card.write(folder, self.folder, self.step)
 
         checkpoints.save(
             self.folder,
