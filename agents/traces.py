@@ -85,7 +85,10 @@ def _key(responses: Responses, i: int) -> tuple[int, ...]:
 def pieces(tokenizer: Any, ids: Sequence[int]) -> list[str]:
     """The text of each token, special ones too; together they are the text of all.
 
-    A character that takes several tokens stands at the last of them.
+    A character that takes several tokens stands at the last of them, as does what is no character.
     """
     stream, backend = DecodeStream(skip_special_tokens=False), tokenizer.backend_tokenizer
-    return [stream.step(backend, token) or "" for token in ids]
+    found = [stream.step(backend, token) or "" for token in ids]
+    # The stream withholds bytes that no token has made a character of.
+    missing = backend.decode(ids, skip_special_tokens=False)[len("".join(found)) :]
+    return [*found[:-1], found[-1] + missing] if found else []

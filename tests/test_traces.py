@@ -96,3 +96,11 @@ def test_a_character_of_several_tokens_stands_at_the_last_of_them(engine):
     assert found[-1] == "<|im_end|>"
     assert "" in found
     assert "\ufffd" not in "".join(found)
+
+
+def test_bytes_that_are_no_character_are_shown_at_the_end(engine):
+    tokenizer = engine.chat.tokenizer
+    half = tokenizer.encode("学", add_special_tokens=False)[:2]
+    ids = [*tokenizer.encode("12", add_special_tokens=False), *half]
+    assert "".join(pieces(tokenizer, ids)) == tokenizer.decode(ids)
+    assert pieces(tokenizer, []) == []
