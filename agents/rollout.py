@@ -6,6 +6,7 @@ t response tokens, s prompt tokens, v vocabulary.
 
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -26,6 +27,8 @@ class Prompt:
     """Patches of all images, one after the other; None for a prompt of words."""
     image_grid_thw: Int[Tensor, "images 3"] | None = None
     """Time, height and width of each image, in patches."""
+    images: tuple[np.ndarray, ...] = ()
+    """The pictures themselves, HxWx3 uint8, for a sampler that makes its own patches."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ class Chat:
         self, tokenizer: Any, image_processor: Any | None, config: Any, generation: Any = None
     ) -> None:
         self.tokenizer = tokenizer
-        self.image_processor = image_processor
+        self.image_processor: Any = image_processor
         self.image_token = tokenizer.convert_ids_to_tokens(
             getattr(config, "image_token_id", None) or 0
         )
@@ -52,6 +52,17 @@ class Chat:
             tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
 
+    def collapsed(self, prompt: Prompt) -> list[int]:
+        """Token ids of a prompt in which each image has one placeholder, whatever its size."""
+        tokens, place = [], 0
+        places = [] if prompt.image_grid_thw is None else self._places(prompt.image_grid_thw)
+        image = self.tokenizer.convert_tokens_to_ids(self.image_token)
+        while place < len(prompt.token_ids):
+            token = prompt.token_ids[place]
+            tokens.append(token)
+            place += places.pop(0) if places and token == image else 1
+        return tokens
+
     def words(self, text: str) -> list[int]:
         """Token ids of a text by itself; what reads like a special token in it is not one."""
         return self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
@@ -64,10 +75,15 @@ class Chat:
                 "this problem has images and the model cannot see; choose a vision-language model"
             )
         texts, order = placed(question, len(images))
-        pixels = self.image_processor(images=[images[k] for k in order], return_tensors="pt")
+        pictures = tuple(images[k] for k in order)
+        pixels = self.image_processor(images=list(pictures), return_tensors="pt")
         grid = pixels["image_grid_thw"]
-        merged = (grid.prod(-1) // self.image_processor.merge_size**2).tolist()
-        return Prompt(self._tokens(system, texts, merged), pixels["pixel_values"], grid)
+        tokens = self._tokens(system, texts, self._places(grid))
+        return Prompt(tokens, pixels["pixel_values"], grid, pictures)
+
+    def _places(self, grid: Any) -> list[int]:
+        """Tokens that each image takes, from its patches `[images 3]`."""
+        return (grid.prod(-1) // self.image_processor.merge_size**2).tolist()
 
     def _tokens(self, system: str, texts: Sequence[str], merged: list[int]) -> tuple[int, ...]:
         """Token ids of a prompt whose images take `merged` places; only the template ends turns."""

@@ -1,0 +1,109 @@
+"""vLLM as a guest in the trainer's process: whether it can run, what it may touch, how it fails."""
+
+import importlib.util
+import os
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+INHERITED = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
+"""What vLLM sets for processes of its own, and those of others would inherit."""
+REFUSALS = (TypeError, ValueError, RuntimeError, AssertionError, NotImplementedError, OSError)
+"""How vLLM says that it cannot do what it is asked."""
+
+
+def check_installed(*, sees: bool) -> None:
+    """Refuses where vLLM cannot run.
+
+    Args:
+        sees: Whether the model reads images.
+
+    Raises:
+        ValueError: In one line, with what to install.
+    """
+    if importlib.util.find_spec("vllm") is None:
+        raise ValueError(
+            "vLLM is not installed: pip install 'reasonenv[vllm]' where there is a GPU, or use "
+            "--sampler transformers"
+        )
+    if sees and importlib.util.find_spec("torchvision") is None:
+        version = torch.__version__.split("+")[0]
+        raise ValueError(
+            "vLLM reads images with torchvision, which is not installed: install the build of it "
+            f"that matches torch {version}, or use --sampler transformers"
+        )
+
+
+def ban(banned: tuple[int, ...]) -> type:
+    """A logits processor for vLLM, under which these tokens have no probability.
+
+    One for all requests: a `logit_bias` in each is laid out anew, token by token, whenever one of
+    them ends. The two model runners of vLLM call it in two ways, and it answers to both.
+    """
+    places = ("vllm.v1.sample.logits_processor", "vllm.v1.worker.gpu.sample.logits_processor")
+    there = [importlib.import_module(place) for place in places if importlib.util.find_spec(place)]
+    kinds: tuple[Any, ...] = tuple(module.LogitsProcessor for module in there)
+
+    class Ban(*kinds):
+        def __init__(self, config: Any, place: Any, *_: Any) -> None:
+            device = getattr(place, "device", place)
+            self.banned = torch.tensor(banned, dtype=torch.long, device=device)
+
+        def apply(self, logits: Tensor, *_: Any) -> Tensor:
+            return logits.index_fill_(-1, self.banned, -torch.inf)
+
+        def is_argmax_invariant(self) -> bool:
+            return False
+
+        def update_state(self, batch_update: Any) -> None:
+            """Nothing to do: all requests are alike."""
+
+    return Ban
+
+
+@contextmanager
+def as_before() -> Iterator[None]:
+    """Leaves the process as it was: random generators, what children inherit, threads; silently."""
+    kept = {name: os.environ.get(name) for name in INHERITED}
+    numbers, more_numbers, threads = random.getstate(), np.random.get_state(), torch.set_num_threads
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            random.setstate(numbers)
+            np.random.set_state(more_numbers)
+            torch.set_num_threads = threads
+            for name, value in kept.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+@contextmanager
+def one_line(what: str) -> Iterator[None]:
+    """Says in one line what vLLM could not do, and why.
+
+    Args:
+        what: The first half of the line.
+
+    Raises:
+        ValueError: In place of what vLLM raised; when memory ran out, with what to lower.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise ValueError(
+            f"{what}: the GPU is out of memory; lower max_num_seqs, max_num_batched_tokens or "
+            "gpu_memory_utilization of vLLM, or --max-response-length"
+        ) from error
+    except REFUSALS as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{what}: {reason[:400]}") from error
