@@ -1,6 +1,7 @@
 """What is logged of an update, the same for every learner; nothing here carries a gradient."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ class Statistics:
         highest, lowest = engine.gather(self.extremes[None]).amax(0).tolist()
         return {
             "policy/ratio_max": math.exp(min(highest, 700.0)),
-            "policy/ratio_min": math.exp(-lowest),
+            "policy/ratio_min": math.exp(min(-lowest, 700.0)),
             "policy/clip_fraction": clipped / max(1.0, tokens),
             "policy/kl_old": drift / max(1.0, tokens),
             "policy/entropy": entropy / max(1.0, tokens),
@@ -84,19 +85,33 @@ class Statistics:
 def rollout_metrics(
     responses: Responses, old_log_prob: PerToken, engine: TrainEngine
 ) -> dict[str, float]:
-    """Lengths in tokens, and how far sampler and trainer are apart in log-probability, in nats."""
-    difference = (responses.sampler_log_prob - old_log_prob.cpu()).abs()[responses.mask].double()
-    lengths = responses.lengths.double()
-    cut = (~responses.finished).double()
-    sums = torch.stack(
-        [difference.sum(), lengths.sum(), cut.sum(), torch.tensor(float(len(responses)))]
-    )
-    total, tokens, truncated, count = engine.gather(sums[None].double()).sum(0).tolist()
+    """Lengths in tokens, and how far sampler and trainer are apart in log-probability, in nats.
+
+    The distance is over the tokens whose log-probability the sampler told, and is left out where
+    it told none.
+    """
+    sampler, lengths = responses.sampler_log_prob, responses.lengths.double()
+    told = responses.mask & ~sampler.isnan()
+    difference = (sampler - old_log_prob.cpu()).abs()[told].double()
+    cut, count = (~responses.finished).double(), float(len(responses))
+    mine = [difference.sum(), told.sum(), lengths.sum(), cut.sum(), torch.tensor(count)]
+    sums = torch.stack([value.double() for value in mine])
+    total, compared, tokens, truncated, count = engine.gather(sums[None]).sum(0).tolist()
     # A rank without a single token gathers too, or the others would wait for ever.
     widest = engine.gather(torch.cat([difference, difference.new_zeros(1)]).amax()[None]).max()
-    return {
-        "response/length_mean": tokens / count,
-        "response/truncated": truncated / count,
-        "sampler/log_prob_diff_mean": total / max(1.0, tokens),
-        "sampler/log_prob_diff_max": widest.item(),
-    }
+    metrics = {"response/length_mean": tokens / count, "response/truncated": truncated / count}
+    if compared or not tokens:
+        metrics["sampler/log_prob_diff_mean"] = total / max(1.0, compared)
+        metrics["sampler/log_prob_diff_max"] = widest.item()
+    return metrics
+
+
+def skipped_in_a_row(before: int, metrics: Mapping[str, float], num_steps: int) -> int:
+    """Optimizer steps that were skipped one after the other, whole updates of them.
+
+    Args:
+        before: What this was after the last update; 0 at first.
+        metrics: Of an update.
+        num_steps: Optimizer steps of it.
+    """
+    return before + num_steps if metrics["train/skipped"] >= num_steps else 0

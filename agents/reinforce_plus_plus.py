@@ -53,6 +53,11 @@ class ReinforcePlusPlus(Learner):
         """Whether there is a penalty; one to the old policy itself would be zero."""
         return bool(self.beta) and self.reference is not references.old
 
+    @property
+    def credit_uses_old_policy(self) -> bool:
+        """Whether there is a penalty."""
+        return bool(self.beta)
+
     def advantage(self, reward: Group) -> Group:
         """R."""
         return self.advantage_function(reward)

@@ -53,6 +53,11 @@ class ReinforcePlusPlusBaseline(Learner):
         """Whether there is a penalty to another policy than the old one."""
         return bool(self.beta) and self.reference is not references.old
 
+    @property
+    def credit_uses_old_policy(self) -> bool:
+        """False: `whitened` looks at rewards and lengths alone."""
+        return False
+
     def advantage(self, reward: Group) -> Group:
         """C, by default R - mean of the group."""
         return self.advantage_function(reward)

@@ -43,6 +43,11 @@ class RLOO(Learner):
     level: Level = per_token
     """What w is a ratio of: per_token, or per_response (with `sequence_mean`)."""
 
+    @property
+    def credit_uses_old_policy(self) -> bool:
+        """False: `whitened` looks at rewards and lengths alone."""
+        return False
+
     def advantage(self, reward: Group) -> Group:
         """A, by default R - mean of the others."""
         return self.advantage_function(reward)

@@ -4,10 +4,9 @@ Axis letters, here and everywhere: p prompts, g responses of a group, b = p * g 
 t response tokens, s prompt tokens, v vocabulary.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -47,7 +46,8 @@ class Responses:
     texts: tuple[str, ...]
     """Decoded, without special tokens."""
     sampler_log_prob: PerToken
-    """As the sampler computed it, of the distribution that it drew from; 0 on padding."""
+    """As the sampler computed it, of the distribution that it drew from; 0 on padding, NaN where
+    the sampler was not asked for it."""
     finished: Bool[Tensor, " b"]
     """False where the length limit cut the response."""
 
@@ -88,7 +88,8 @@ class Batch:
     ref_log_prob: PerToken | None = None
     """Under the reference policy; None when the learner uses none."""
     sampler_log_prob: PerToken | None = None
-    """By the sampler, of the distribution that it drew from; None where that is the trainer."""
+    """By the sampler, of the distribution that it drew from, NaN where unknown; None where the
+    sampler is the trainer."""
 
     def rows(self, start: int, stop: int, width: int) -> "Batch":
         """Rows start, ..., stop - 1 and the first `width` tokens."""
@@ -97,6 +98,15 @@ class Batch:
             field.name: getattr(self, field.name)[part]
             for field in fields(self)
             if getattr(self, field.name) is not None
+        }
+        return Batch(**given)
+
+    def to(self, like: Tensor) -> "Batch":
+        """The same on the device and, but for the mask, in the dtype of another tensor."""
+        given = {
+            field.name: value.to(like) if value.is_floating_point() else value.to(like.device)
+            for field in fields(self)
+            if (value := getattr(self, field.name)) is not None
         }
         return Batch(**given)
 
@@ -111,9 +121,3 @@ class Batch:
         if self.ref_log_prob is None:
             raise ValueError("this loss needs ref_log_prob: give it, or beta None for without")
         return self.ref_log_prob
-
-    def held_to(self, ref_log_prob: PerToken) -> "Batch":
-        """The same with another reference; its log-probabilities may lack padding."""
-        missing = self.mask.shape[1] - ref_log_prob.shape[1]
-        padded = torch.nn.functional.pad(ref_log_prob, (0, missing))
-        return replace(self, ref_log_prob=padded.to(self.old_log_prob))

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import tiny_engines
 import torch
-from tiny_engines import ADAMW, KINDS, RATE, difference, respond, vector
+from tiny_engines import ADAMW, KINDS, RATE, STAGES, difference, respond, vector
 
 from agents.cpgd import CPGD
 from agents.engines import TrainEngine
 from agents.engines.load import load
+from agents.engines.optimizer import Optimization
 from agents.learner import Passes
 from agents.reductions import prompt_mean, sequence_mean, token_mean
 
@@ -159,15 +160,31 @@ def test_the_learning_rate_follows_its_schedule(engine):
     assert rates == pytest.approx([ADAMW.learning_rate * ADAMW.ratio(step) for step in range(4)])
 
 
-def test_a_gradient_that_is_not_finite_moves_nothing(engine):
-    responses = responses_of(engine)
-    ascend(engine, responses)
-    weights = vector(engine)
-    engine.backward(engine.forward(responses)[0].sum() * torch.inf)
-    assert not np.isfinite(engine.step()["train/grad_norm"])
-    assert torch.equal(vector(engine), weights)
-    ascend(engine, responses)
-    assert vector(engine).isfinite().all()
+# A rate that does not change: a skipped step is one of the schedule for some engines.
+STEADY = Optimization(1e-3, total_steps=10**9)
+HALF = {"bf16": {"enabled": True}}
+PRECISIONS = [*((kind, None) for kind in KINDS), *((kind, HALF) for kind in STAGES)]
+
+
+@pytest.mark.parametrize(("kind", "config"), PRECISIONS)
+@pytest.mark.parametrize("factor", [torch.inf, torch.nan])
+def test_a_gradient_that_is_not_finite_moves_nothing(kind, config, folder, factor):
+    ends = []
+    for spoiled in (False, True):
+        engine = tiny_engines.build(kind, folder, STEADY, config=config)
+        responses = responses_of(engine)
+        ascend(engine, responses)
+        if spoiled:
+            weights = vector(engine)
+            # What was added before is lost with it.
+            engine.backward(engine.forward(responses)[0].sum())
+            engine.backward(engine.forward(responses)[0].sum() * factor)
+            assert not np.isfinite(engine.step()["train/grad_norm"])
+            assert torch.equal(vector(engine), weights)
+        ascend(engine, responses)
+        ends.append(vector(engine))
+    assert ends[0].isfinite().all()
+    assert torch.equal(*ends)  # nor have the optimizer's averages seen it
 
 
 def test_a_forward_pass_without_gradients_changes_nothing(kind, folder):
@@ -197,19 +214,20 @@ def test_a_forward_pass_without_gradients_changes_nothing(kind, folder):
 )
 def test_microbatches_do_not_change_an_update(kind, folder, reduction):
     steps, losses = [], []
-    for microbatch_size in (8, 1, 3):
+    for microbatch_size, tokens in ((8, None), (1, None), (3, None), (1, 1), (1, 60)):
         engine = tiny_engines.descent(kind, folder)
         before = vector(engine)
         prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), group_size=2))
         responses = respond(prompts, (9, 1, 4, 6, 2, 7, 3, 8), engine.chat)
         reward = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.0, 2.0]])
-        passes = Passes(minibatch_size=8, microbatch_size=microbatch_size)
+        passes = Passes(
+            minibatch_size=8, microbatch_size=microbatch_size, tokens_per_microbatch=tokens
+        )
         metrics = CPGD(reduction=reduction).update(engine, responses, reward, passes)
         steps.append(vector(engine) - before)
         losses.append(metrics["train/loss"])
-    assert difference(steps[1], steps[0]) < 1e-6
-    assert difference(steps[2], steps[0]) < 1e-6
-    assert losses == pytest.approx([losses[0]] * 3, rel=1e-5, abs=1e-7)
+    assert max(difference(step, steps[0]) for step in steps) < 1e-6
+    assert losses == pytest.approx([losses[0]] * len(losses), rel=1e-5, abs=1e-7)
 
 
 def test_training_goes_on_after_loading_as_if_never_interrupted(engine, kind, folder, tmp_path):

@@ -117,9 +117,11 @@ class BanditEngine:
         """See `TrainEngine`."""
         mine = torch.zeros_like(self.logits) if self.logits.grad is None else self.logits.grad
         gradient = self.gather(mine[None]).sum(0)
-        self.logits -= self.learning_rate * gradient
+        norm = gradient.norm()
+        if torch.isfinite(norm):
+            self.logits -= self.learning_rate * gradient
         self.logits.grad = None
-        return {"train/grad_norm": gradient.norm().item(), "train/lr": self.learning_rate}
+        return {"train/grad_norm": norm.item(), "train/lr": self.learning_rate}
 
     def gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""

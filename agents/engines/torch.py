@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.load import find, load_weights, save
 from agents.engines.model import Policy, Sampling
@@ -49,7 +50,7 @@ class TorchEngine:
         )
         if torch.isfinite(norm):
             self.optimizer.step()
-        self.schedule.step()
+            self.schedule.step()
         self.optimizer.zero_grad()
         return {"train/grad_norm": norm.item(), "train/lr": float(rate)}
 
@@ -59,7 +60,7 @@ class TorchEngine:
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """See `TrainEngine`."""
-        return self.policy.model.state_dict().items()
+        return lora.merged(self.policy.model)
 
     def whole(self) -> AbstractContextManager[Policy]:
         """See `TrainEngine`."""
