@@ -1,0 +1,193 @@
+"""What a run needs in memory, before anything is loaded: python -m agents.plan --help.
+
+    python -m agents.plan --learner cpgd --env MMK12-v0 --num-gpus 8 --gpu-memory 80
+
+It takes the flags of a training run, reads a model's configuration and no weights, and tells what
+each GPU holds in the parts of a step, whether that fits, and what to change where it does not.
+"""
+
+import argparse
+import dataclasses
+import importlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from agents.command_line import errors_in_one_line, parse_run
+from agents.learner import Learner
+from agents.logs import plain
+from agents.planning.changes import changes
+from agents.planning.phases import Plan, plan
+from agents.planning.setting import Machine, setting
+from agents.planning.shapes import read
+from agents.planning.table import lines, summary, totals
+from agents.references import fixed, old
+from agents.settings import Run, check
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "num_gpus": {"type": int, "help": "over all nodes; 0 for the CPU (this machine's)"},
+    "gpu_memory": {"type": float, "help": "of one GPU, in GiB (this machine's)"},
+    "gpus_per_node": {"type": int, "default": 8, "help": "they share a machine's memory (8)"},
+    "num_words": {"type": int, "default": 512, "help": "tokens of the longest question (512)"},
+    "num_images": {"type": int, "default": 1, "help": "of a problem, for models that see (1)"},
+    "sampler": {
+        "choices": ("auto", "transformers", "vllm", "separate"),
+        "default": "transformers",
+        "help": "separate is vLLM on other GPUs (transformers)",
+    },
+    "vllm": {"default": "{}", "help": "options of vLLM as JSON"},
+    "tokens_per_microbatch": {
+        "type": int,
+        "default": 0,
+        "help": "instead of --microbatch-size; 0 for that (0)",
+    },
+    "lora_rank": {"type": int, "default": 0, "help": "of adapters on all linear maps (0: none)"},
+    "json": {"action": "store_true", "help": "print the plan as JSON"},
+}
+"""Flags beside those of a run; one that a run has itself is the run's."""
+
+
+def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
+    """The plan of a run on this machine in two or three lines.
+
+    Args:
+        run: Resolved settings.
+        learner: The algorithm.
+        num_ranks: As torchrun tells.
+
+    Raises:
+        ValueError: In one line, when weights, gradients and optimizer alone are larger than the
+            memory, or the model's configuration cannot be read.
+    """
+    num_gpus = num_ranks if torch.cuda.is_available() else 0
+    machine = Machine(num_gpus=num_gpus, memory=here(num_gpus))
+    shape = read(run.model)
+    found = plan(setting(run, shape, machine, reference=keeps_reference(learner), more={}))
+    if found.least > machine.memory:
+        raise ValueError(refusal(found))
+    text = f"plan: {summary(found.setting)}\n      {totals(found)}: {found.verdict}"
+    if found.verdict != "fits":
+        text += "\n      python -m agents.plan, with the same flags, tells what to change"
+    return text
+
+
+def refusal(found: Plan) -> str:
+    """Why a run cannot fit, and the change that helps, in one line."""
+    shape, memory = found.setting.shape, found.setting.memory
+    there = f"{found.setting.num_gpus} GPUs of {memory:.0f} GiB each"
+    if found.setting.num_gpus < 2:
+        there = f"a GPU of {memory:.0f} GiB" if found.setting.num_gpus else "no GPU"
+        there += f" and {memory:.0f} GiB of memory" * (not found.setting.num_gpus)
+    steps = [change.words for change in changes(found)]
+    ways = ", ".join(steps) if steps and changes(found)[-1].fits else "more GPUs, a smaller model"
+    return (
+        f"{shape.name} has {shape.num_weights / 1e9:.1f} billion weights, whose training needs "
+        f"{found.least:.0f} GiB before the first token: there is {there}; use {ways}, or "
+        "--model tiny"
+    )
+
+
+def here(num_gpus: int) -> float:
+    """GiB of this machine's GPU, or of its memory where the CPU is asked for."""
+    if num_gpus and torch.cuda.is_available():
+        return torch.cuda.get_device_properties(0).total_memory / 2**30
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def keeps_reference(learner: Learner) -> bool:
+    """Whether a second model stays beside the policy."""
+    return learner.uses_reference and getattr(learner, "reference", fixed) is not old
+
+
+def find_learner(name: str) -> type[Learner]:
+    """The learner of a module of `agents`, by the module's name.
+
+    Raises:
+        ValueError: In one line, when there is none.
+    """
+    try:
+        module = importlib.import_module(f"agents.{name}")
+    except ModuleNotFoundError:
+        module = None
+    classes = [
+        value
+        for value in vars(module or argparse).values()
+        if inspect.isclass(value)
+        and issubclass(value, Learner)
+        and value.__module__ == f"agents.{name}"
+    ]
+    if len(classes) != 1:
+        raise ValueError(f"--learner {name}: give a module of agents with one, such as cpgd, grpo")
+    return classes[0]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; the status is 1 where the run does not fit."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser()
+    if "--help" in words or "-h" in words:
+        parser.print_help()
+        print("\nand every flag of the learner:\n")
+    asked, rest = parser.parse_known_args(words)
+    with errors_in_one_line():
+        learner = find_learner(asked.learner)
+    run, algorithm = parse_run(learner, rest)
+    with errors_in_one_line():
+        found = _plan(run, algorithm, asked)
+    print(_json(found) if asked.json else "\n".join(lines(found)))
+    return 0 if found.fits else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m agents.plan",
+        description=(__doc__ or "").splitlines()[0],
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--learner", default="cpgd", help="module of agents, such as grpo (cpgd)")
+    own = {field.name for field in dataclasses.fields(Run)}
+    for name, option in OPTIONS.items():
+        if name not in own:
+            parser.add_argument(f"--{name.replace('_', '-')}", **option)
+    return parser
+
+
+def _plan(run: Run, learner: Learner, asked: argparse.Namespace) -> Plan:
+    check(run)
+    num_gpus = torch.cuda.device_count() if asked.num_gpus is None else asked.num_gpus
+    memory = here(num_gpus) if asked.gpu_memory is None else asked.gpu_memory
+    if num_gpus and asked.gpu_memory is None and not torch.cuda.is_available():
+        raise ValueError(f"--num-gpus {num_gpus}: there is none here; give --gpu-memory in GiB")
+    if num_gpus < 0 or asked.gpus_per_node < 1 or not memory > 0:
+        raise ValueError(
+            f"--num-gpus {num_gpus} --gpus-per-node {asked.gpus_per_node} --gpu-memory {memory}: "
+            "give at least 0, at least 1, and more than 0 GiB"
+        )
+    machine = Machine(
+        num_gpus=num_gpus,
+        memory=memory,
+        gpus_per_node=asked.gpus_per_node,
+        num_words=asked.num_words,
+        num_images=asked.num_images,
+    )
+    reference, shape = keeps_reference(learner), read(run.model)
+    return plan(setting(run, shape, machine, reference=reference, more=vars(asked)))
+
+
+def _json(found: Plan) -> str:
+    content = plain(found) | {
+        "totals": {phase.name: phase.total for phase in found.phases},
+        "verdict": found.verdict,
+        "changes": [plain(change) for change in changes(found)],
+    }
+    return json.dumps(content, indent=2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
