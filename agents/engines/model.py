@@ -1,7 +1,8 @@
 """A Hugging Face causal language model, with or without eyes, as a policy.
 
 The one place that knows how words, image features and positions become a forward pass. Both
-training engines and the transformers sampler use it.
+training engines and the transformers sampler use it. Axis letters: n tokens of a packed row, d
+dimensions of a position, h features of a hidden state.
 """
 
 from collections.abc import Sequence
@@ -10,8 +11,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
+from agents.engines import attention
+from agents.engines.head import log_prob
+from agents.engines.packing import Packing, pack
 from agents.rollout import Prompt, Responses
 
 
@@ -33,8 +36,8 @@ class Sampling:
     """The sampler keeps this many tokens, the likeliest; 0 keeps all. It comes before `top_p`."""
 
     def logits(self, logits: Tensor) -> Tensor:
-        """Float32 logits `[n v]` of the policy: -inf where banned; not cut off."""
-        logits = logits.float()
+        """Logits `[n v]` of the policy, float32 at least: -inf where banned; not cut off."""
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         if self.temperature not in (0.0, 1.0):
             logits = logits / self.temperature
         if self.banned:
@@ -84,11 +87,15 @@ class Policy(nn.Module):
     always_looks = False
     """Whether the vision tower runs without an image too, as ZeRO wants it on several ranks."""
 
+    packs: bool
+    """Whether prompts and responses go through the model in one row, without padding."""
     model: Any
 
     def __init__(self, model: nn.Module) -> None:
+        """A policy of `model`, whose attention becomes one that can do without padding."""
         super().__init__()
         self.model = model
+        self.packs = attention.use(model)
 
     def freeze_vision(self) -> None:
         """Leaves the vision tower as it is; does nothing for a model that cannot see."""
@@ -120,8 +127,16 @@ class Policy(nn.Module):
         found, _ = find(tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw)
         return found[:, 0]
 
-    def embed(self, tokens: Tensor, prompts: Sequence[Prompt]) -> Tensor:
-        """Embeddings `[p s h]` of padded prompt tokens `[p s]`, with features for placeholders."""
+    def embed(
+        self, tokens: Tensor, prompts: Sequence[Prompt], is_prompt: Tensor | None = None
+    ) -> Tensor:
+        """Embeddings `[p s h]` of tokens `[p s]`, with image features for prompts' placeholders.
+
+        Args:
+            tokens: In which those of the prompts stand in their order.
+            prompts: Whose images are seen.
+            is_prompt: Where placeholders are images, `[p s]`; None for everywhere.
+        """
         embedded = self.model.get_input_embeddings()(tokens)
         seen = [prompt for prompt in prompts if prompt.pixel_values is not None]
         if not seen:
@@ -130,8 +145,11 @@ class Policy(nn.Module):
         grid = torch.cat([p.image_grid_thw for p in seen if p.image_grid_thw is not None])
         pixels, grid = pixels.to(self.device), grid.to(self.device)
         features = self.model.get_image_features(pixels, grid, return_dict=True).pooler_output
-        is_image = (tokens == self.model.config.image_token_id)[..., None]
-        return embedded.masked_scatter(is_image, torch.cat(tuple(features)).to(embedded.dtype))
+        is_image = tokens == self.model.config.image_token_id
+        if is_prompt is not None:
+            is_image &= is_prompt
+        values = torch.cat(tuple(features)).to(embedded.dtype)
+        return embedded.masked_scatter(is_image[..., None], values)
 
     def _blank(self) -> Tensor:
         """Zero, and a zero gradient for every weight of the vision tower."""
@@ -146,48 +164,53 @@ class Policy(nn.Module):
     def forward(self, responses: Responses, sampling: Sampling) -> tuple[Tensor, Tensor]:
         """Log-probability, and entropy in nats, of each response token; see `TrainEngine`."""
         device = self.device
-        tokens, mask = responses.tokens.to(device), responses.mask.to(device)
-        hidden = self._hidden(responses, tokens, mask)
-        logits = sampling.logits(self.model.get_output_embeddings()(hidden[mask]))
-        every = logits.log_softmax(-1)
-        chosen = every.gather(-1, tokens[mask][:, None])[:, 0]
-        with torch.no_grad():
-            entropy = torch.special.entr(every.exp()).sum(-1)
-        blank = torch.zeros(mask.shape, device=device)
+        mask = responses.mask.to(device)
+        prompts, rows = distinct(responses.prompts)
+        lengths = responses.lengths.tolist()
+        packing = pack([len(prompt.token_ids) for prompt in prompts], rows, lengths, device)
+        embedded, places = self._row(prompts, rows, responses.tokens, packing)
+        look = self._packed if self.packs else self._padded
+        hidden = look(embedded, places, packing)
+        tokens, head = responses.tokens.to(device)[mask], self.model.get_output_embeddings()
+        chosen, entropy = log_prob(head, hidden, tokens, sampling.logits)
+        blank = chosen.new_zeros(mask.shape)
         return blank.masked_scatter(mask, chosen), blank.masked_scatter(mask, entropy)
 
-    def _hidden(self, responses: Responses, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Last hidden states `[b t h]` from which each response token is predicted."""
-        prompts, rows = distinct(responses.prompts)
-        device = tokens.device
-        length = torch.tensor([len(p.token_ids) for p in prompts], device=device)[rows]
-        column = torch.arange(tokens.shape[1], device=device)
-        embedded, positions = self._prompt_inputs(prompts, device)
-        joined = self._join(embedded[rows], self.model.get_input_embeddings()(tokens), length)
-        after = positions.amax(-1)[:, rows, None] + 1 + column
-        before, after = positions[:, rows].permute(1, 2, 0), after.permute(1, 2, 0)
-        places = self._join(before, after, length).permute(2, 0, 1)
-        total = torch.arange(joined.shape[1], device=device)
-        attention = (total < (length + mask.sum(-1))[:, None]).long()
-        hidden = self.model.base_model(
-            inputs_embeds=joined,
-            attention_mask=attention,
-            position_ids=places if places.shape[0] > 1 else places[0],
-            use_cache=False,
-        ).last_hidden_state
-        return hidden[torch.arange(len(rows), device=device)[:, None], length[:, None] - 1 + column]
-
-    def _prompt_inputs(
-        self, prompts: Sequence[Prompt], device: torch.device
+    def _row(
+        self, prompts: Sequence[Prompt], rows: Sequence[int], tokens: Tensor, packing: Packing
     ) -> tuple[Tensor, Tensor]:
-        """Embeddings `[p s h]` and position ids `[d p s]` of right-padded prompts."""
-        tokens = pad_sequence([torch.tensor(p.token_ids) for p in prompts], batch_first=True)
-        places = pad_sequence([self.positions(p).T for p in prompts], batch_first=True)
-        return self.embed(tokens.to(device), prompts), places.permute(2, 0, 1).to(device)
+        """Embeddings `[1 n h]` and position ids `[d 1 n]` of what is packed."""
+        column = torch.arange(tokens.shape[1])
+        start, size = torch.tensor(packing.responses).T[:2, :, None]
+        own = column < size
+        is_prompt = torch.ones(packing.size, dtype=torch.bool)
+        is_prompt[(start + column)[own]] = False
+        before = [self.positions(prompt) for prompt in prompts]
+        after = torch.stack([place.amax() + 1 for place in before])[rows, None]
+        ids = torch.empty(packing.size, dtype=torch.long)
+        ids[is_prompt] = torch.tensor([token for prompt in prompts for token in prompt.token_ids])
+        ids[~is_prompt] = tokens[own]
+        places = torch.empty(len(before[0]), packing.size, dtype=torch.long)
+        places[:, is_prompt], places[:, ~is_prompt] = torch.cat(before, 1), (after + column)[own]
+        ids, places, is_prompt = (part.to(self.device) for part in (ids, places, is_prompt))
+        return self.embed(ids[None], prompts, is_prompt), places[:, None]
 
-    @staticmethod
-    def _join(prompt: Tensor, response: Tensor, length: Tensor) -> Tensor:
-        """Each response `[b t c]` right after the `length` columns of its prompt `[b s c]`."""
-        joined = torch.cat([prompt, torch.zeros_like(response)], 1)
-        column = length[:, None] + torch.arange(response.shape[1], device=length.device)
-        return joined.scatter(1, column[..., None].expand_as(response), response)
+    def _packed(self, embedded: Tensor, places: Tensor, packing: Packing) -> Tensor:
+        """Hidden states `[n h]` from which tokens are predicted; the row goes through as it is."""
+        mask = attention.place_holder(embedded.device)
+        return self._hidden(embedded, places, mask, packing=packing)[0][packing.sources]
+
+    def _padded(self, embedded: Tensor, places: Tensor, packing: Packing) -> Tensor:
+        """The same by a batch of sequences, padded to the longest, with a prompt for each."""
+        keys, attended, wanted = packing.sequences
+        return self._hidden(embedded[0, keys], places[:, 0, keys], attended)[wanted]
+
+    def _hidden(self, embedded: Tensor, places: Tensor, mask: Tensor, **options: Any) -> Tensor:
+        """Last hidden states `[b s h]`; position ids are `[d b s]`."""
+        return self.model.base_model(
+            inputs_embeds=embedded,
+            attention_mask=mask,
+            position_ids=places if len(places) > 1 else places[0],
+            use_cache=False,
+            **options,
+        ).last_hidden_state
