@@ -1,0 +1,63 @@
+"""A run, or several side by side, as one HTML file: python -m agents.report --help."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from agents.command_line import errors_in_one_line, parse
+from agents.files import write_atomically
+from agents.reporting.page import page
+from agents.reporting.runs import read
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Curves, rollouts and facts of runs as one HTML file that needs no network.
+
+    Runs that differ in nothing but their seed are one line with its spread.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Directories of runs."""
+    output: Path | None = None
+    """File to write; report.html in the directory of the first run unless given."""
+
+
+def write(runs: Sequence[Path], output: Path | None = None) -> tuple[Path, list[str]]:
+    """Writes the report; where it lies, and what of the runs is damaged or missing.
+
+    Raises:
+        ValueError: A folder holds no run, or none is given; nothing has been written then.
+    """
+    if not runs:
+        raise ValueError("no run is given: name its directory, such as runs/cpgd-figures-v0-seed0")
+    found = [read(folder) for folder in runs]
+    path = output or found[0].folder / "report.html"
+    write_atomically(path, page(found).encode("utf-8", "replace"))
+    return path, [f"{run.folder}: {fault}" for run in found for fault in run.faults]
+
+
+def after(folder: Path) -> str:
+    """What a run says of its report at its end, in one line; a report that fails ends no run."""
+    try:
+        return f"report: {write([folder])[0]}"
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        return f"warning: no report: {reason}; try python -m agents.report {folder}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line; `arguments` are those of this process unless given."""
+    settings = parse(Report, "agents.report", arguments)
+    with errors_in_one_line():
+        path, faults = write(settings.runs, settings.output)
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    print(f"report: {path} ({path.stat().st_size / 2**20:.1f} MiB)")
+
+
+if __name__ == "__main__":
+    main()

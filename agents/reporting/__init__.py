@@ -1,0 +1,1 @@
+"""The pieces of `python -m agents.report`: runs as they lie on the disk, and a page of them."""

@@ -1,0 +1,148 @@
+"""What a page says of runs in plain HTML, readable without a script: every value is escaped."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from agents.guard import history
+from agents.reporting.runs import RunFolder
+
+PARTS = ("rollout", "grade", "train", "sync")
+"""Parts of a step that have their own `time/` metric."""
+
+
+def section(run: RunFolder, label: str, faults: Sequence[str]) -> str:
+    """All that is known of a run besides its curves and rollouts."""
+    pieces = [
+        f"<h3>{escape(_title(run, label))}</h3>",
+        _list("faults", "Damaged or missing", faults),
+        _rows(_facts(run)),
+        _guard(run),
+        _evaluations(run),
+        _times(run),
+        _command(run),
+        _more(run),
+    ]
+    return f'<article class="run">{"".join(pieces)}</article>'
+
+
+def _title(run: RunFolder, label: str) -> str:
+    seed = "" if run.seed is None else f", seed {run.seed}"
+    return f"{label}{seed}"
+
+
+def _facts(run: RunFolder) -> list[tuple[str, str]]:
+    settings, record = run.settings, run.record
+    planned = settings.get("run.num_steps")
+    done = run.rows[-1]["step"] if run.rows else 0
+    resumed = record.get("resumed") or ()
+    found = [
+        ("folder", str(run.folder)),
+        ("steps", f"{done} of {planned}" if planned else str(done)),
+        ("model", settings.get("run.model")),
+        ("started", record.get("started")),
+        ("resumed", ", ".join(f"after step {again.get('step')}" for again in resumed)),
+        ("machine", _machine(record.get("machine") or {})),
+    ]
+    return [(name, str(value)) for name, value in found if value not in (None, "")]
+
+
+def _more(run: RunFolder) -> str:
+    """Settings, versions and commit, folded."""
+    record, git = run.record, run.record.get("git") or {}
+    rows = [(name, str(value)) for name, value in run.settings.items()]
+    rows += [(name, str(number)) for name, number in (record.get("versions") or {}).items()]
+    if git:
+        rows.append(("commit", f"{git.get('revision')}{' (changed)' * bool(git.get('changed'))}"))
+    if not rows:
+        return ""
+    summary = "<summary>All settings and versions</summary>"
+    return f'<details class="more">{summary}{_rows(rows)}</details>'
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    gpus = machine.get("gpus") or []
+    words = [machine.get("platform"), f"{machine.get('num_cores')} cores" if machine else None]
+    words.append(f"{len(gpus)} x {gpus[0]}" if gpus else None)
+    return ", ".join(str(word) for word in words if word)
+
+
+def _evaluations(run: RunFolder) -> str:
+    rows = []
+    for told in run.evaluations:
+        error = told.get("standard_error")
+        spread = f" ± {error:.3f}" if isinstance(error, float) else ""
+        value = told.get("accuracy")
+        accuracy = f"{value:.3f}{spread}" if isinstance(value, int | float) else "not told"
+        rows.append((f"{told.get('split', '')}, step {told['step']}", accuracy))
+    return f"<h4>Accuracy of evaluations</h4>{_rows(rows)}" if rows else ""
+
+
+def _guard(run: RunFolder) -> str:
+    if not run.rows:
+        return ""
+    found = list(history(run.rows))
+    if not found:
+        return "<p class='calm'>The guard found no sign of collapse.</p>"
+    items = "".join(
+        f'<li class="{"collapse" if f.collapse else "waste"}"><b>{escape(f.kind)}</b>, steps '
+        f"{f.onset} to {f.step}: {escape(f.evidence)}. {escape(f.advice)}.</li>"
+        for f in found
+    )
+    return f'<h4>What the guard found</h4><ul class="findings">{items}</ul>'
+
+
+def _times(run: RunFolder) -> str:
+    """Seconds of each part of all steps as a bar and a table, and the most memory held."""
+    total = _sum(run, "time/step_s")
+    if not total:
+        return ""
+    parts = {part: _sum(run, f"time/{part}_s") for part in PARTS}
+    parts["other"] = max(0.0, total - sum(parts.values()))
+    bars, left = [], 0.0
+    for k, seconds in enumerate(parts.values()):
+        width = 100 * seconds / max(total, sum(parts.values()))
+        bars.append(f'<rect class="part{k}" x="{left:.3f}" width="{width:.3f}" height="10"/>')
+        left += width
+    rows = [
+        (name, f"{seconds:,.1f} s, {seconds / total:.1%}, {seconds / len(run.rows):.3g} s a step")
+        for name, seconds in parts.items()
+    ]
+    peak = max((row.get("memory/peak_gib") or 0.0 for row in run.rows), default=0.0)
+    rows += [("all steps", f"{total:,.1f} s"), ("most memory held", f"{peak:.2f} GiB")]
+    bar = (
+        '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" '
+        f'aria-label="Shares of the time of a step">{"".join(bars)}</svg>'
+    )
+    return f'<div class="times"><h4>Time and memory</h4>{bar}{_rows(rows)}</div>'
+
+
+def _sum(run: RunFolder, name: str) -> float:
+    return sum(v for row in run.rows if isinstance(v := row.get(name), int | float))
+
+
+def _command(run: RunFolder) -> str:
+    command = run.record.get("command")
+    if not command:
+        return ""
+    environment = run.record.get("environment") or {}
+    line = " ".join([*(f"{name}={value}" for name, value in environment.items()), str(command)])
+    return (
+        "<h4>The command that repeats it</h4>"
+        f'<div class="command"><pre>{escape(line)}</pre><button class="copy">Copy</button></div>'
+    )
+
+
+def _rows(rows: Sequence[tuple[str, str]]) -> str:
+    cells = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f"<table>{cells}</table>"
+
+
+def _list(kind: str, title: str, items: Sequence[str]) -> str:
+    if not items:
+        return ""
+    lines = "".join(f"<li>{escape(item)}</li>" for item in items)
+    return f'<h4>{escape(title)}</h4><ul class="{kind}">{lines}</ul>'

@@ -1,0 +1,104 @@
+"""One HTML file of runs: facts, curves and rollouts, with nothing to load and nothing to trust.
+
+What a model or a data set wrote reaches the page as JSON without a `<`, or compressed; the script
+only ever makes text nodes of it. The policy in the page's head allows this script and this style
+by their digests and nothing else, and no string to become markup.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from agents.reporting import facts
+from agents.reporting.rollouts import LIMIT, Rollouts, collect
+from agents.reporting.runs import RunFolder, labels
+
+HERE = Path(__file__).parent
+SCRIPTS = ("page.js", "charts.js", "rollouts.js")
+
+
+def page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
+    """The file as text.
+
+    Args:
+        runs: One or more.
+        limit: Bytes that rollouts may take.
+    """
+    found, names = collect(runs, limit), labels(runs)
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    scripts = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
+    faults = [[*run.faults, *more] for run, more in zip(runs, found.faults, strict=True)]
+    template = Template((HERE / "page.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        policy=escape(_policy(script, style)),
+        title=escape(names[0] if len(set(names)) == 1 else f"{len(runs)} runs"),
+        style=style,
+        script=script,
+        facts="\n".join(map(facts.section, runs, names, faults)),
+        data=_inert(_data(runs, names, found)),
+        bodies="\n".join(_stored("body", k, body) for k, body in enumerate(found.bodies)),
+        images="\n".join(_stored("image", *image) for image in found.images.values()),
+    )
+
+
+def _policy(script: str, style: str) -> str:
+    def digest(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; "
+        "trusted-types 'none'"
+    )
+
+
+def _data(runs: Sequence[RunFolder], names: Sequence[str], found: Rollouts) -> dict[str, Any]:
+    kinds = list(dict.fromkeys(run.kind for run in runs))
+    return {
+        "runs": [
+            _run(run, name, kinds.index(run.kind)) for run, name in zip(runs, names, strict=True)
+        ],
+        "groups": found.index,
+    }
+
+
+def _run(run: RunFolder, name: str, kind: int) -> dict[str, Any]:
+    metrics = dict.fromkeys(name for row in run.rows for name in row if name != "step")
+    return {
+        "label": name,
+        "kind": kind,
+        "seed": run.seed,
+        "folder": str(run.folder),
+        "steps": [row["step"] for row in run.rows],
+        "metrics": {m: [_short(row.get(m)) for row in run.rows] for m in metrics},
+        "evaluations": [
+            {
+                "step": told["step"],
+                "split": str(told.get("split", "")),
+                "accuracy": _short(told.get("accuracy")),
+            }
+            for told in run.evaluations
+        ],
+    }
+
+
+def _short(value: Any) -> float | None:
+    """Six digits tell a curve."""
+    return float(f"{value:.6g}") if isinstance(value, int | float) else None
+
+
+def _stored(kind: str, place: int, content: str) -> str:
+    """Content in base64 or of a data URI, which no parser takes for anything else."""
+    return f'<script type="text/plain" id="{kind}-{place}">{content}</script>'
+
+
+def _inert(value: Any) -> str:
+    """JSON in ASCII that holds no `<`, so that nothing in it ends the element around it."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,157 @@
+"""A run directory as far as it can be read; what cannot is told in one line each."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+
+UNTOLD = {
+    *("seed", "output_dir", "resume", "save_every", "keep_checkpoints", "tensorboard"),
+    *("num_steps", "evaluate_every", "num_test_problems"),
+}
+"""Settings of a run in which two may differ and still be one line with its spread."""
+
+
+@dataclass
+class RunFolder:
+    """What was found in a run directory."""
+
+    folder: Path
+    rows: list[Row] = field(default_factory=list)
+    """Of `metrics.jsonl`."""
+    evaluations: list[Row] = field(default_factory=list)
+    record: Row = field(default_factory=dict)
+    """Of `run.json`; empty where it cannot be read."""
+    rollouts: list[tuple[int, list[Row]]] = field(default_factory=list)
+    """Step, and the lines of its file."""
+    faults: list[str] = field(default_factory=list)
+    """What is damaged or missing."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Of the run and of its learner, by dotted names; `algorithm` among them."""
+        return _flat(self.record.get("settings", {}))
+
+    @property
+    def seed(self) -> Any:
+        """None where it is not known."""
+        return self.settings.get("run.seed")
+
+    @property
+    def kind(self) -> str:
+        """Equal for runs that differ only in the seed, in how long they are, in where they lie."""
+        told = {n: v for n, v in self.settings.items() if n.removeprefix("run.") not in UNTOLD}
+        return json.dumps(told, sort_keys=True) if told else str(self.folder)
+
+
+def read(folder: Path) -> RunFolder:
+    """All that can be read of a run.
+
+    Raises:
+        ValueError: There is no such folder, or it holds nothing of a run.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is no folder: give the directory of a run")
+    found = RunFolder(folder)
+    names = {path.name for path in folder.iterdir()}
+    if not names & {"metrics.jsonl", "run.json", "evaluations.jsonl", "rollouts"}:
+        raise ValueError(
+            f"{folder} holds no run: there is neither metrics.jsonl nor run.json in it"
+        )
+    found.record = _record(folder / "run.json", found.faults)
+    found.rows = _stepped(folder / "metrics.jsonl", found.faults)
+    found.evaluations = _stepped(folder / "evaluations.jsonl", found.faults)
+    if not found.rows:
+        found.faults.append("metrics.jsonl holds no step: there are no curves")
+    files = {
+        step: path for path in (folder / "rollouts").glob("step-*.jsonl") if (step := _step(path))
+    }
+    for step in sorted(files):
+        found.rollouts.append((step, list(_lines(files[step], found.faults))))
+    return found
+
+
+def labels(runs: Sequence[RunFolder]) -> list[str]:
+    """A name for the kind of each run: the algorithm, the environment, and what else differs."""
+    flat = [run.settings for run in runs]
+    names = sorted({name for settings in flat for name in settings})
+    differing = [
+        name
+        for name in names
+        if name.removeprefix("run.") not in {*UNTOLD, "algorithm", "env"}
+        and len({str(settings.get(name)) for settings in flat if settings}) > 1
+    ]
+    return [
+        _label(run, [name for name in differing if _same_algorithm(run, runs, name)])
+        for run in runs
+    ]
+
+
+def _label(run: RunFolder, differing: Sequence[str]) -> str:
+    settings = run.settings
+    if not settings:
+        return run.folder.name
+    words = [f"{settings.get('algorithm')} on {settings.get('run.env')}"]
+    words += [f"{name.rpartition('.')[2]} {settings[name]}" for name in differing]
+    return ", ".join(words)
+
+
+def _same_algorithm(run: RunFolder, runs: Sequence[RunFolder], name: str) -> bool:
+    """Whether a setting tells this run from another one of the same algorithm."""
+    mine = run.settings
+    return name in mine and any(
+        other.settings.get("algorithm") == mine.get("algorithm")
+        and other.settings.get(name) != mine[name]
+        for other in runs
+    )
+
+
+def _record(path: Path, faults: list[str]) -> Row:
+    try:
+        content = json.loads(path.read_bytes())
+        if isinstance(content, dict):
+            return content
+        faults.append("run.json is no object: the settings and the command are not known")
+    except FileNotFoundError:
+        faults.append("run.json is missing: the settings and the command are not known")
+    except (OSError, ValueError) as error:
+        faults.append(f"run.json cannot be read ({error}): settings and command are not known")
+    return {}
+
+
+def _stepped(path: Path, faults: list[str]) -> list[Row]:
+    """The lines that say which step they are of, in the order of steps."""
+    rows = [row for row in _lines(path, faults) if isinstance(row.get("step"), int)]
+    return sorted(rows, key=lambda row: row["step"])
+
+
+def _lines(path: Path, faults: list[str]) -> Iterator[Row]:
+    if not path.exists():
+        return
+    *lines, cut = path.read_bytes().split(b"\n")
+    if cut:
+        faults.append(f"{path.name}: the last line is cut and left out")
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError("no object")
+            yield row
+        except ValueError as error:
+            faults.append(f"{path.name}: line {number} is left out ({error})")
+
+
+def _step(path: Path) -> int | None:
+    number = path.stem.removeprefix("step-")
+    return int(number) if number.isdecimal() else None
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
+        flat |= {f"{prefix}{name}": value} if inner is None else inner
+    return flat
