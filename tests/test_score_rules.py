@@ -30,15 +30,41 @@ from reasonenv.scoring.numbers import value
         ("12)", 12),
         ("7.the dog", 7),
         (r"\frac{3^{1008}-1}{3^{1009}}", 1 / 3),
+        ("154'", 154),
+        ("3'2", 6),
+        ("3~4", 12),
+        (r"\quad 3", 3),
+        (r"\{2\}3", 6),
+        ("3&4", 3),  # reading stops
+        ("2!^3", 2),
+        (r"\dfrac{1}{2}", 0.5),
+        (r"\binom{5}{2}", 10),
+        (r"2\lfloor 3.5\rfloor", 6),
+        (r"\lfloor -3.5\rfloor", -4),
+        (r"\log 100", 2),
+        (r"\log_2 16\cdot 2", 5),
+        (r"\log_{2}(8)+1", 4),
+        (r"\sin 2\pi", 0),
+        (r"\sin(2)\pi", 2.8566421),
+        (r"\cos\pi/2", 0),
+        (r"\sin 1\cos 1", 0.4546487),
+        (r"\sin(2)^2", 0.8268218),
+        (r"\cos^{-1}(0.5)", 1.0471976),
+        (r"\sin^2 1+\cos^2 1", 1),
+        (r"\sinh 1", 1.1752012),
+        (r"\gcd(12,18)+\lcm(4,6)", 18),
+        (r"2\tau", 12.5663706),
     ],
 )
 def test_a_constant_is_read_as_the_official_parser_does(text, number):
-    assert value(text) == pytest.approx(number)
+    assert value(text) == pytest.approx(number, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "x", "5 cm", "a", "60%", "5;", "1,2,3", r"\frac12", r"\sqrt2", r"\frac{1}{0}", "2^", "π",
+     "2^(3)", "2^\\frac{1}{2}", "2^e", "'3", "3;", "|3|", r"\ln 2", r"\log_210", r"\log(-1)", "٣",
+     r"\lceil 3.5\rceil", r"\binom{2", r"\gcd(1.5,x)", r"\sin", r"\sin" * 400 + "1",
      "9^{9^{9^9}}", "1000000!", "(" * 500 + "1" + ")" * 500, "1" * 1001, r"\sqrt{-1}"],
 )  # fmt: skip
 def test_what_is_no_constant_has_no_value(text):
@@ -69,9 +95,15 @@ FREE = {"answer": "60", "options": [], "level": 1, "subject": "algebra"}
         (FREE, "\\boxed{60.004}", True),
         (FREE, "\\boxed{60.006}", False),
         (FREE, "<think>\\boxed{1}</think><answer>\\boxed{60}</answer>", True),
-        ({**FREE, "answer": "(1,2)"}, "\\boxed{(1, \\frac{4}{2})}", True),
+        ({**FREE, "answer": "(1,2)"}, "\\boxed{(1, \\frac{4}{2})}", False),
         ({**FREE, "answer": "(1,2)"}, "\\boxed{(2,1)}", False),
         ({**FREE, "answer": "[1,2]"}, "\\boxed{(1,2)}", False),
+        # Values within brackets are compared as texts, and a quotient is never whole there.
+        ({**FREE, "answer": "(1,2)"}, "\\boxed{(1,2.0)}", True),
+        ({**FREE, "answer": "(1,2)"}, "\\boxed{(1,2.001)}", False),
+        ({**FREE, "answer": "(1,2.5)"}, "\\boxed{(1,2.501)}", True),
+        ({**FREE, "answer": "(1,2.5)"}, "\\boxed{(1,\\frac{5}{2})}", True),
+        ({**FREE, "answer": "(1,2.5)"}, "\\boxed{(x,2.5)}", False),
     ],
 )
 def test_mathvision_takes_the_letter_or_the_value_to_two_decimals(label, response, correct):
@@ -125,6 +157,8 @@ ANGLE = vista("52°", choices=["38°", "52°", "76°"])
         (YES, "Yes, there is no other one.", True),
         (YES, "A. Yes", True),
         (YES, "The answer is (A).", True),
+        (YES, "Yes or no? Yellow is no colour. The answer would be:\n\n(B) No", False),
+        (YES, "No or yes? **Answer:**\n\n(A) Yes", True),
         (FISH, "The correct option is A, crabs decrease.", True),
         (FISH, "If the algae die, dolphins increase.", False),
         (FISH, "Therefore, the answer is **(A)** crabs decrease", True),
@@ -198,6 +232,12 @@ OLYMPIAD = [
     ("\\boxed{79.56}", "79.67", "1e-1", False),
     ("\\boxed{79.6}", "79.67", None, False),
     ("So the final answer is 3.\nNo. So the final answer is 2.", "2", None, True),
+    # An announcement is followed by a space; without one all that was said counts.
+    ("So the final answer is\n\\boxed{2}", "2", None, True),
+    ("So the final answer is: \\boxed{2}", "2", None, True),
+    ("\\boxed{3} is no. So the final answer is: \\boxed{2}", "2", None, False),
+    ("\\boxed{3} is no. So the final answer is \\boxed{2}", "2", None, True),
+    ("So the final answer is \\boxed{3}. So the final answer is \\boxed{2}", "2", None, False),
     ("\\boxed{1.05,2.0}", "1,2", "0.1,", True),
     ("\\boxed{1.0,2.05}", "1,2", "0.1,", False),
     ("\\boxed{50%}", "0.5", None, True),
@@ -279,6 +319,10 @@ def test_mathverse_compares_other_answers_mathematically():
         ("<answer>\\boxed{B}</answer>", "B"),
         ("I do not know", None),
         ("Answer: 3 cm", None),
+        ("Answer: B, because \\boxed{5}", "B"),
+        ("Answer: C, not \\boxed{B}", "C"),
+        ("Because of this, \\boxed{\\text{D}}", "D"),
+        ("Answer: \\boxed{D}", "D"),
         ("", None),
     ],
 )

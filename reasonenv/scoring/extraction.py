@@ -110,7 +110,8 @@ def _last(
 
 
 def _first_sentence(text: str) -> str:
-    return _SENTENCE.split(text.strip(), maxsplit=1)[0].strip(" *:\"'")
+    # "The answer is:" may have its answer on a line further below.
+    return _SENTENCE.split(text.lstrip(" *:\"'\r\n\t"), maxsplit=1)[0].strip(" *:\"'")
 
 
 def _in_clause(clause: str, letters: str, choices: Sequence[str]) -> str | None:

@@ -158,42 +158,47 @@ def _as_fraction(text: str) -> str:
 
 def same(wanted: str, answer: str) -> bool:
     """Whether two answers are the same text, or the same to two decimals; also within brackets."""
-    return _same(wanted, answer, lambda a, b: round(a, 2) == round(b, 2))
+    wanted, answer = (text.lower().strip() for text in (wanted, answer))
+    if not wanted or not answer:
+        return False
+    wanted, answer = _evaluated(wanted), _evaluated(answer)
+    return wanted == answer or _close(wanted, answer, lambda a, b: round(a, 2) == round(b, 2))
 
 
 def _same_exactly(wanted: str, answer: str) -> bool:
-    return _same(wanted, answer, lambda a, b: abs(a - b) < TOLERANCE)
-
-
-def _same(wanted: str, answer: str, close: Callable[[float, float], bool]) -> bool:
-    wanted, answer = wanted.lower().strip(), answer.lower().strip()
+    wanted, answer = (text.lower().strip() for text in (wanted, answer))
     if not wanted or not answer:
         return False
-    if wanted == answer:
-        return True
-    ours, theirs = _members(wanted), _members(answer)
-    if ours and theirs:
-        is_alike = ours[0] == theirs[0] and len(ours) == len(theirs)
-        return is_alike and all(map(_alike(close), ours[1:], theirs[1:]))
+    return wanted == answer or _close(wanted, answer, lambda a, b: abs(a - b) < TOLERANCE)
+
+
+def _close(wanted: str, answer: str, close: Callable[[float, float], bool]) -> bool:
     numbers = value(wanted), value(answer)
     return None not in numbers and close(*numbers)  # pyright: ignore[reportArgumentType]
 
 
-def _members(text: str) -> list[str]:
-    """The bracket that opens a tuple or list, and its members; empty for other text."""
+def _evaluated(text: str) -> str:
+    """A tuple or list of constants with their values to two decimals, other text itself.
+
+    As there, values are compared as texts, in which a whole number that was divided is no whole
+    number: (1,2) is not (1,2.001).
+    """
     members = text[1:-1].split(",")
-    is_tuple = text[0] + text[-1] in ("()", "[]") and len(members) > 1
-    return [text[0], *members] if is_tuple else []
+    if text[0] + text[-1] not in ("()", "[]") or len(members) < 2:
+        return text
+    values = [member if _is_kept(member) else value(member) for member in members]
+    if None in values:
+        return text
+    shown = [
+        each if isinstance(each, str) else str(round(each, 2))
+        for each in values
+        if each is not None
+    ]
+    return f"{text[0]}{','.join(shown)}{text[-1]}"
 
 
-def _alike(close: Callable[[float, float], bool]) -> Callable[[str, str], bool]:
-    def alike(member: str, other: str) -> bool:
-        if member == other:
-            return True
-        numbers = value(member), value(other)
-        return None not in numbers and close(*numbers)  # pyright: ignore[reportArgumentType]
-
-    return alike
+def _is_kept(member: str) -> bool:
+    return "infty" in member or member in ("a", "-a")
 
 
 def _chosen(case: Case) -> Case:

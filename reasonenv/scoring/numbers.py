@@ -1,55 +1,67 @@
-r"""Values of constant LaTeX, in floating point: the small part that stored answers are written in.
+r"""Values of constant LaTeX: the part of it that stored answers are written in.
 
-Bounded by construction: powers and nesting that are too large have no value.
+Bounded by construction: powers, factorials and nesting that are too large have no value.
 
 The grammar is that of latex2sympy2 (https://github.com/OrangeX4/latex2sympy), with which
 MathVision's official code reads numbers. As there, reading stops at a bracket that closes nothing,
-2\frac{1}{2} is a product, 1:2 a quotient, 2/3\pi is 2/(3\pi), and a name that is no number has no
-value.
+2\frac{1}{2} is a product, 1:2 a quotient, 2/3\pi is 2/(3\pi), \log is to the base 10, \sin 2\pi is
+\sin(2\pi), and a name that is no number has no value.
 """
 
 import math
 import re
 from collections.abc import Callable
 
+from reasonenv.scoring import bounded
+
 _TOKEN = re.compile(
-    r"\s+|\$|\\(?:displaystyle|left|right|[,;: ])"
+    r"\s+|[$~]|\\(?:displaystyle|left|right|q?quad)(?![a-zA-Z])|\\,"
     r"|(?P<operator>\\(?:cdot|times|div)(?![a-zA-Z]))"
     r"|(?P<percent>(?<=\d)\\%)"
-    r"|(?P<number>\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)"
+    r"|(?P<number>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?|\.[0-9]+)"
     r"|(?P<name>\\[a-zA-Z]+)|(?P<sign>\\?.)",
     re.DOTALL,
 )
 _OPERATORS = {r"\cdot": "*", r"\times": "*", r"\div": "/", ":": "/"}
 _PERCENT = "percent"
+_CONSTANTS = {r"\pi": math.pi, r"\tau": math.tau}
 _FUNCTIONS: dict[str, Callable[[float], float]] = {
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "arcsin": math.asin,
-    "arccos": math.acos,
-    "arctan": math.atan,
-    "exp": math.exp,
+    **{rf"\{name}": getattr(math, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{rf"\arc{name}": getattr(math, f"a{name}") for name in ("sin", "cos", "tan")},
+    **{rf"\ar{name}": getattr(math, f"a{name}") for name in ("sinh", "cosh", "tanh")},
+    r"\exp": math.exp,
+    r"\log": math.log10,
 }
-_CLOSING = {"(": ")", "{": "}", "[": "]"}
+_INVERSES = {
+    **{rf"\{name}": rf"\arc{name}" for name in ("sin", "cos", "tan")},
+    **{rf"\{name}": rf"\ar{name}" for name in ("sinh", "cosh", "tanh")},
+}
+_OF_INTEGERS: dict[str, Callable[..., int]] = {r"\gcd": math.gcd, r"\lcm": math.lcm}
+# Before these the argument of a function ends that has no brackets.
+_NO_ARGUMENT = frozenset({*_FUNCTIONS, *_OF_INTEGERS, r"\sqrt", "e"})
+_CLOSING = {"(": ")", "{": "}", "[": "]", r"\{": r"\}", r"\lfloor": r"\rfloor"}
+_FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac")
+_BINOMIALS = (r"\binom", r"\dbinom", r"\tbinom")
 # What cannot go on an expression ends it; whatever else follows makes it unreadable.
-_ENDS = frozenset(".)}]_")
+_ENDS = frozenset(".)}]_^&\\") | {r"\}", "\\\\"}
 _LONGEST = 1000
 _DEEPEST = 50
-_MOST_BITS = 24_000
 
 
 def value(text: str) -> float | None:
-    r"""The value of a text such as `\frac{1}{2}`, `2\sqrt{3}` or `10\pi + 20`; None without one."""
+    r"""The value of a text such as `\frac{1}{2}`, `2\sqrt{3}` or `10\pi + 20`; None without one.
+
+    It is an int where whole numbers were only added, multiplied and raised to powers.
+    """
     if len(text) > _LONGEST:
         return None
     try:
         reader = _Reader(text)
-        result = float(reader.sum())
+        result = reader.sum()
+        is_read = reader.next == "" or reader.next in _ENDS
+        return result if is_read and math.isfinite(result) else None
     except (ValueError, OverflowError, ZeroDivisionError):
         return None
-    is_read = reader.next == "" or reader.next in _ENDS
-    return result if is_read and math.isfinite(result) else None
 
 
 def _tokens(text: str) -> list[str]:
@@ -80,73 +92,131 @@ class _Reader:
             total += self._product() if self._take() == "+" else -self._product()
         return total
 
-    def _product(self) -> float:
-        total = self._signed()
+    def _product(self, is_argument: bool = False) -> float:
+        """A product; as an argument without brackets it ends before the next function."""
+        total = self._signed(is_argument)
         while self.next and self.next in "*/":
             if self._take() == "*":
-                total *= self._signed()
+                total *= self._signed(is_argument)
             else:
-                total /= self._signed()
+                total /= self._signed(is_argument)
         return total
 
-    def _signed(self) -> float:
+    def _signed(self, is_argument: bool) -> float:
         if self.next and self.next in "+-":
-            return self._signed() if self._take() == "+" else -self._signed()
-        total = self._power()
-        while self._is_factor(self.next):
-            total *= self._power()
+            sign = self._take()
+            return self._signed(is_argument) if sign == "+" else -self._signed(is_argument)
+        total = self._postfix()
+        while self._is_factor(is_argument):
+            total *= self._postfix()
         return total
 
-    def _is_factor(self, token: str) -> bool:
-        return token in _CLOSING or token[:1].isalnum() or (len(token) > 1 and token[0] in "\\.")
+    def _is_factor(self, is_argument: bool) -> bool:
+        token = self.next
+        if token == r"\rfloor" or (is_argument and token in _NO_ARGUMENT):
+            return False
+        is_name = len(token) > 1 and token[0] in "\\." and token[1].isalnum()
+        return token in _CLOSING or token[:1].isalnum() or is_name
+
+    def _postfix(self) -> float:
+        number = self._power()
+        while self.next in ("!", "'", _PERCENT):
+            sign = self._take()
+            if sign == "!":
+                number = bounded.factorial(number)
+            elif sign == _PERCENT:
+                number = bounded.whole(number / 100)
+        return number
 
     def _power(self) -> float:
-        base = self._postfix(self._atom())
+        base = self._atom()
         while self.next == "^":
             self._take()
-            base = self._postfix(_power(base, self._atom()))
+            base = bounded.power(base, self._script())
         return base
 
-    def _postfix(self, number: float) -> float:
-        while self.next in ("!", _PERCENT):
-            number = _factorial(number) if self._take() == "!" else number / 100
-        return number
+    def _script(self) -> float:
+        """What is raised or lowered: something in braces, or a number alone."""
+        if self.next in ("{", r"\{"):
+            return self._group()
+        if _is_number(self.next) or self.next in _CONSTANTS:
+            return self._atom()
+        raise ValueError
 
     def _atom(self) -> float:
         token = self.next
         if token in _CLOSING:
-            return self._group()
+            number = self._group()
+            return math.floor(number) if token == r"\lfloor" else number
         self._take()
-        if token[0].isdigit() or (len(token) > 1 and token[0] == "."):
+        if _is_number(token):
             digits = token.replace(",", "")
-            return int(digits) if digits.isdigit() else float(digits)
+            return bounded.whole(float(digits)) if "." in digits else int(digits)
         if token == "e" and self.next == "^":
             return math.e
         return self._named(token)
 
     def _group(self) -> float:
         """A sum in brackets."""
-        closing = _CLOSING.get(self._take(), "")
-        self._depth += 1
-        if not closing or self._depth > _DEEPEST:
-            raise ValueError
+        closing = _CLOSING[self._take()]
+        self._deepen()
         inner = self.sum()
         self._take(closing)
         self._depth -= 1
         return inner
 
-    def _named(self, token: str) -> float:
-        name = token.removeprefix("\\") if len(token) > 1 else ""
-        if name == "pi":
-            return math.pi
-        if name == "frac":
+    def _named(self, name: str) -> float:
+        if name in _CONSTANTS:
+            return _CONSTANTS[name]
+        if name in _FRACTIONS:
             return self._braced() / self._braced()
-        if name == "sqrt":
+        if name in _BINOMIALS:
+            return bounded.binomial(self._braced(), self._braced())
+        if name == r"\sqrt":
             degree = self._group() if self.next == "[" else 2
-            return _power(self._braced(), 1 / degree)
+            return bounded.power(self._braced(), 1 / degree)
+        if name in _OF_INTEGERS:
+            return _OF_INTEGERS[name](*self._listed())
         if name in _FUNCTIONS:
-            return _FUNCTIONS[name](self._power())
+            return self._called(name)
         raise ValueError
+
+    def _called(self, name: str) -> float:
+        """A function, perhaps raised to a power or with a base, of what follows it."""
+        raised, base = 1.0, None
+        while self.next in ("^", "_"):
+            if self._take() == "^":
+                raised = self._script()
+            else:
+                base = self._script()
+        argument = self._group() if self.next == "(" else self._unbracketed()
+        if raised == -1 and name in _INVERSES:
+            return _FUNCTIONS[_INVERSES[name]](argument)
+        has_base = name == r"\log" and base is not None
+        result = math.log(argument, base) if has_base else _FUNCTIONS[name](argument)  # pyright: ignore[reportArgumentType]
+        return result if raised == 1 else bounded.power(result, raised)
+
+    def _unbracketed(self) -> float:
+        self._deepen()
+        argument = self._product(is_argument=True)
+        self._depth -= 1
+        return argument
+
+    def _deepen(self) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ValueError
+
+    def _listed(self) -> list[int]:
+        """Whole numbers in brackets, between commas."""
+        numbers = []
+        self._take("(")
+        while not numbers or self.next == ",":
+            if numbers:
+                self._take()
+            numbers.append(bounded.integer(self.sum()))
+        self._take(")")
+        return numbers
 
     def _braced(self) -> float:
         if self.next != "{":
@@ -154,16 +224,5 @@ class _Reader:
         return self._group()
 
 
-def _power(base: float, exponent: float) -> float:
-    if isinstance(base, int) and base.bit_length() * abs(exponent) > _MOST_BITS:
-        raise ValueError
-    result = base**exponent
-    if isinstance(result, complex):
-        raise ValueError
-    return result
-
-
-def _factorial(number: float) -> float:
-    if number != int(number) or not 0 <= number <= 1000:
-        raise ValueError
-    return math.factorial(int(number))
+def _is_number(token: str) -> bool:
+    return token.isascii() and token.strip(",.")[:1].isdigit()

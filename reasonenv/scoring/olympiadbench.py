@@ -33,7 +33,8 @@ TABLES = {
     "is_multiple_answer": lambda row: row.get("is_multiple_answer"),
 }
 
-_PHRASES = {"English": "So the final answer is", "Chinese": "所以最终答案是"}
+# In English with a space behind, so that what stands on the next line is no such announcement.
+_PHRASES = {"English": "So the final answer is (.*)", "Chinese": "所以最终答案是(.*)"}
 # Of the processor; the official judge waits for ever.
 _TIMEOUT_S = 20.0
 # Of what sympy is asked to read; of a text that is kept; boxes in one text.
@@ -87,9 +88,9 @@ def _started(case: Case, pool: Pool) -> Grade | Future[Grade]:
 
 
 def stated(response: str, language: str = "English") -> str:
-    """What follows the last announcement of the final answer on its line, else everything."""
-    _, found, rest = response.rpartition(_PHRASES.get(language, _PHRASES["English"]))
-    return rest.partition("\n")[0].strip() if found else response
+    """What follows the announcement of the final answer on its last line, else everything."""
+    found = re.findall(_PHRASES.get(language, _PHRASES["English"]), response)
+    return found[-1].strip() if found else response
 
 
 def asked(label: Row) -> tuple[str, list[float]]:

@@ -39,7 +39,7 @@ NEEDED = ("answer", "key", "ID")
 
 _MARKS = re.compile(r"[<>:.]")
 _LETTERS = "ABCDEFGH"
-_CHOICE = re.compile(r"[A-H]")
+_BOX = re.compile(r"\\boxed\{(?:\\(?:text|mathrm|mathbf)\{)?([^{}]*)\}")
 _NODES = "knowledge_structure_nodes.json"
 
 
@@ -57,10 +57,21 @@ def _graded(case: Case) -> Grade:
 
 
 def chosen(response: str) -> str | None:
-    r"""The letter right after the last "Answer"; a box counts like an answer."""
-    text = response.rpartition("Answer")[2]
-    boxes = re.findall(r"\\boxed\{([^{}]*)\}", text)
-    text = _MARKS.sub("", boxes[-1] if boxes else text.strip()).strip()
+    r"""The letter right after the last "Answer"; where none is there, that in the last box.
+
+    Officially a box counts for nothing, and a response without "Answer" is asked for its first
+    letter: a box goes before that.
+    """
+    _, said, text = response.rpartition("Answer")
+    boxes = [box for box in _BOX.findall(text) if _letter(box)]
+    if boxes and not (said and _letter(text)):
+        return _letter(boxes[-1])
+    return _letter(text)
+
+
+def _letter(text: str) -> str | None:
+    """The letter that a text begins with, by the official rules."""
+    text = _MARKS.sub("", text.strip()).strip()
     return text[0] if text and text[0] in _LETTERS else None
 
 
