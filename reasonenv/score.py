@@ -5,8 +5,9 @@
 
 A line of a file of responses is {"id": ..., "response": ...}: the data set's own id and what the
 model wrote. Several lines with one id are samples of one problem. A line that brings an
-`extraction`, the answer as a judge model extracted it, is scored by that. Labels are read from the
-files of the data set: rows without question or image will do.
+`extraction`, the answer as a judge model extracted it, is scored by that. A `.json` file may hold
+such rows as a list or by id, and any file may be compressed by gzip. Labels are read from the files
+of the data set: rows without question or image will do.
 
 A line that cannot be scored (an unknown id, a repetition, broken JSON) is told on standard error
 and left out. Status: 0 when the rest is scored, 1 with --strict when a line was left out, 2 when
@@ -87,6 +88,8 @@ def _check_outputs(options: argparse.Namespace) -> None:
         path = getattr(options, flag)
         if path and not Path(path).absolute().parent.is_dir():
             raise ValueError(f"--{flag}={path}: there is no such folder")
+        if path and Path(path).is_dir():
+            raise ValueError(f"--{flag}={path}: a file was expected, not a folder")
 
 
 def _sheet(options: argparse.Namespace, path: str) -> Sheet:

@@ -1,7 +1,9 @@
+import gzip
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -95,6 +97,39 @@ def test_bad_lines_are_told_one_by_one_and_the_rest_is_scored(data, capsys):
     assert scores["accuracy"] == pytest.approx(3 / 8)
     assert scores["skipped"] == {"broken": 5, "duplicate": 1, "unknown_id": 1}
     assert call(data, path, "--strict") == 1
+
+
+@pytest.mark.parametrize("name", ["r.json", "r.json.gz", "r.jsonl.gz", "r.jsonl"])
+def test_responses_may_be_lines_or_one_value_of_json_compressed_or_not(data, name):
+    rows = responses(right=[1, 2, 3])
+    by_id = {row["id"]: {"response": row["response"]} for row in rows}
+    for content in (rows, by_id) if ".json" in Path(name).suffixes else (None,):
+        lines = "\n".join(map(json.dumps, rows))
+        raw = (json.dumps(content, indent=1) if content else lines).encode()
+        (data / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+        assert call(data, data / name, "--output", data / "scores.json") == 0
+        scores = json.loads((data / "scores.json").read_text())
+        assert (scores["num_problems"], scores["accuracy"]) == (8, pytest.approx(3 / 8))
+
+
+def test_what_a_kill_left_of_a_file_is_scored(data, capsys):
+    content = "\n".join(json.dumps({**row, "model": os.urandom(500).hex()}) for row in responses())
+    (data / "r.jsonl").write_text(content[:-10])
+    (data / "r.jsonl.gz").write_bytes(gzip.compress(content.encode())[:3000])
+    for name in ("r.jsonl", "r.jsonl.gz"):
+        assert call(data, data / name, "--output", data / "scores.json") == 0
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(str(data / name))
+        assert "left out" in line
+        assert 3 <= json.loads((data / "scores.json").read_text())["num_problems"] <= 7
+
+
+def test_rows_of_one_value_of_json_that_are_no_objects_are_told(data, capsys):
+    (data / "r.json").write_text(json.dumps({"1": {"response": "1"}, "2": 4}))
+    assert call(data, data / "r.json") == 0
+    assert capsys.readouterr().err.splitlines() == [
+        f"{data / 'r.json'}, row 2: left out, 4 is no object"
+    ]
 
 
 def test_an_answer_that_is_null_counts_as_wrong_and_is_told(data, capsys):

@@ -148,7 +148,7 @@ def _as_fraction(text: str) -> str:
     """The text with roots in braces, 0.5 and a/b as fractions, and 0 before a leading point."""
     text = f"0{text}" if text.startswith(".") else text
     if "sqrt" in text:
-        text = re.sub(r"\\sqrt([^{])", r"\\sqrt{\1}", text)
+        text = re.sub(r"\\sqrt(?!\\sqrt)([^{])", r"\\sqrt{\1}", text)
         text = re.sub(r"\\frac([^{])([^{])", r"\\frac{\1}{\2}", text)
         text = re.sub(r"\\frac([^{])\{", r"\\frac{\1}{", text)
     text = "\\frac{1}{2}" if text == "0.5" else text

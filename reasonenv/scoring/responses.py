@@ -1,13 +1,17 @@
-"""Stored responses: lines of JSON with an id and a response. Bad ones are told and left out."""
+"""Stored responses: rows of JSON with an id and a response. Bad ones are told and left out."""
 
+import gzip
 import json
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from reasonenv.scoring import Complain
+
+_BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 ID_COLUMNS = ("id", "pid", "sample_index", "unique_id", "question number", "idx")
 """Where the id of a row is looked for, in this order."""
@@ -44,24 +48,84 @@ class Skipped:
 
 
 def read(path: Path, skipped: Skipped) -> Iterator[Mapping[str, Any]]:
-    """The rows of a file of JSON lines, with the number of their line as "line".
+    """The rows of a file, each with what an error calls it.
+
+    Args:
+        path: JSON lines; or `.json`, a list of rows or an object of rows by id. Either may be
+            compressed by gzip.
+        skipped: Told of what is no row.
 
     Raises:
         OSError: When there is no such file.
+        ValueError: When it is a folder.
     """
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line.decode("utf-8-sig"))
-                if not isinstance(row, dict):
-                    raise ValueError(f"a {type(row).__name__} where an object was expected")
-            except (ValueError, RecursionError) as error:
-                reason = str(error).partition("\n")[0]
-                skipped("broken", f"{path}, line {number}: left out, {reason}")
-                continue
-            yield {**row, _WHERE: f"{path}, line {number}"}
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: a file of responses was expected, JSON lines")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    content = _document(path) if ".json" in path.suffixes else None
+    if content is None:
+        yield from _lines(path, skipped)
+        return
+    for name, row in content:
+        where = f"{path}, row {name}"
+        if isinstance(row, dict):
+            yield {**row, _WHERE: where}
+        else:
+            skipped("broken", f"{where}: left out, {row!r:.40} is no object")
+
+
+def _lines(path: Path, skipped: Skipped) -> Iterator[Mapping[str, Any]]:
+    number = 0
+    try:
+        with _opened(path) as lines:
+            for number, line in enumerate(lines, 1):
+                where = f"{path}, line {number}"
+                if line.strip() and (row := _row(line, where, skipped)) is not None:
+                    yield {**row, _WHERE: where}
+    except _BROKEN_GZIP as error:
+        skipped("broken", f"{path}: what follows line {number} is left out, {error}")
+
+
+def _row(line: bytes, where: str, skipped: Skipped) -> Mapping[str, Any] | None:
+    try:
+        row = json.loads(line.decode("utf-8-sig"))
+        if not isinstance(row, dict):
+            raise ValueError(f"a {type(row).__name__} where an object was expected")
+    except (ValueError, RecursionError) as error:
+        reason = str(error).partition("\n")[0]
+        skipped("broken", f"{where}: left out, {reason}")
+        return None
+    return row
+
+
+def _document(path: Path) -> list[tuple[str, Any]] | None:
+    """The rows of one JSON value and their names; None where the file is none, such as lines."""
+    try:
+        with _opened(path) as file:
+            content = json.loads(file.read().decode("utf-8-sig"))
+    except (ValueError, RecursionError, *_BROKEN_GZIP):
+        return None
+    if isinstance(content, list):
+        return [(str(number), row) for number, row in enumerate(content, 1)]
+    is_of_rows = isinstance(content, dict) and "response" not in content
+    # Rows by id need not repeat it; one that does may call it otherwise.
+    return [(name, _named(name, row)) for name, row in content.items()] if is_of_rows else None
+
+
+def _named(name: str, row: Any) -> Any:
+    has_name = not isinstance(row, dict) or any(row.get(each) is not None for each in ID_COLUMNS)
+    return row if has_name else {**row, "id": name}
+
+
+def _opened(path: Path) -> BinaryIO:
+    file = path.open("rb")
+    start = file.read(2)
+    file.seek(0)
+    if start != b"\x1f\x8b":
+        return file
+    file.close()
+    return gzip.open(path)  # pyright: ignore[reportReturnType] - it reads like one
 
 
 _WHERE = "\0where"
