@@ -14,8 +14,6 @@ from torch import Tensor
 
 INHERITED = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
 """What vLLM sets for processes of its own, and those of others would inherit."""
-REFUSALS = (TypeError, ValueError, RuntimeError, AssertionError, NotImplementedError, OSError)
-"""How vLLM says that it cannot do what it is asked."""
 
 
 def check_installed(*, sees: bool) -> None:
@@ -88,6 +86,17 @@ def as_before() -> Iterator[None]:
 
 
 @contextmanager
+def keeping_group() -> Iterator[None]:
+    """Keeps the trainer's process group, which vLLM would end together with its own."""
+    end = torch.distributed.destroy_process_group
+    torch.distributed.destroy_process_group = lambda group=None: end(group) if group else None
+    try:
+        yield
+    finally:
+        torch.distributed.destroy_process_group = end
+
+
+@contextmanager
 def one_line(what: str) -> Iterator[None]:
     """Says in one line what vLLM could not do, and why.
 
@@ -104,6 +113,6 @@ def one_line(what: str) -> Iterator[None]:
             f"{what}: the GPU is out of memory; lower max_num_seqs, max_num_batched_tokens or "
             "gpu_memory_utilization of vLLM, or --max-response-length"
         ) from error
-    except REFUSALS as error:
+    except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{what}: {reason[:400]}") from error

@@ -3,11 +3,13 @@
 Weights go from the trainer's tensors straight into vLLM's, and the memory of both is one process's.
 """
 
+import gc
 import importlib
 import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,13 +21,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from agents.engines.chat import Chat
-from agents.engines.guest import as_before, ban, check_installed, one_line
+from agents.engines.guest import as_before, ban, check_installed, keeping_group, one_line
 from agents.engines.model import Sampling, distinct
 from agents.rollout import Prompt, Responses
 
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine in this process, where the weights are
-    "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "ERROR"),
+    "VLLM_LOGGING_LEVEL": os.environ.get("VLLM_LOGGING_LEVEL", "CRITICAL"),
     "VLLM_NO_USAGE_STATS": os.environ.get("VLLM_NO_USAGE_STATS", "1"),
 }
 
@@ -71,9 +73,11 @@ class VLLMSampler:
         os.environ.update(ENVIRONMENT)
         self._owns_group = not torch.distributed.is_initialized()
         with as_before(), one_line(f"vLLM cannot start with {json.dumps(options, default=str)}"):
+            self._params(1, 0)
             vllm = importlib.import_module("vllm")
             self.llm = vllm.LLM(str(folder), **(self._defaults(options) | options))
         config = self.llm.llm_engine.vllm_config
+        self.dtype: torch.dtype = config.model_config.dtype
         self.max_length = int(config.model_config.max_model_len)
         self._ranks = config.parallel_config.tensor_parallel_size
         self._sleeps = bool(config.model_config.enable_sleep_mode)
@@ -91,6 +95,7 @@ class VLLMSampler:
         """
         with as_before(), one_line("vLLM cannot take the weights over"):
             self._wake("weights")
+            self._empty = True
             # Loads layer by layer and packs each as its kernels want it; no second whole copy.
             update = {"weights_iterator": iter(weights), "is_checkpoint_format": True}
             self.llm.collective_rpc("reload_weights", kwargs=update)
@@ -112,13 +117,11 @@ class VLLMSampler:
         """Ends vLLM and gives all its memory back; the sampler is of no use afterwards."""
         if not hasattr(self, "llm"):
             return
-        parallel_state = importlib.import_module("vllm.distributed.parallel_state")
-        self.llm.llm_engine.engine_core.shutdown()
-        del self.llm
-        if self._owns_group:
-            parallel_state.cleanup_dist_env_and_memory()
-        else:
-            parallel_state.destroy_model_parallel()
+        with nullcontext() if self._owns_group else keeping_group():
+            self.llm.llm_engine.engine_core.shutdown()
+            del self.llm
+            # What vLLM does when its engine is collected must not come later.
+            gc.collect()
 
     def generate(
         self,
@@ -163,6 +166,8 @@ class VLLMSampler:
             defaults |= {"enable_sleep_mode": True, "gpu_memory_utilization": 0.45}
         else:
             defaults |= {"enforce_eager": True, "kv_cache_memory_bytes": 2**30}
+            # A seeded request whose prompt is read in parts fails on CPUs in vLLM 0.32.
+            defaults["enable_chunked_prefill"] = False
         if sees:
             size = self.chat.image_processor.size
             pixels = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"]}
@@ -219,7 +224,7 @@ class VLLMSampler:
                     names.append(f"{owner}:{group.first}")
                     with one_line("vLLM refuses a prompt"):
                         (prompt,) = self.llm.renderer.render_cmpl([group.prompt])
-                        engine.add_request(names[-1], prompt, self._params(group))
+                        engine.add_request(names[-1], prompt, self._params(group.count, group.seed))
                     if told is groups:
                         mine[names[-1]] = group
             while engine.has_unfinished_requests():
@@ -242,14 +247,14 @@ class VLLMSampler:
         told[shared.rank_in_group] = groups
         return told
 
-    def _params(self, group: "_Group") -> Any:
+    def _params(self, count: int, seed: int) -> Any:
         params = importlib.import_module("vllm.sampling_params")
         return params.SamplingParams(
-            n=1 if self.sampling.temperature == 0 else group.count,
+            n=1 if self.sampling.temperature == 0 else count,
             temperature=self.sampling.temperature,
             top_p=self.sampling.top_p,
             top_k=self.sampling.top_k,
-            seed=group.seed,
+            seed=seed,
             max_tokens=self.max_response_length,
             stop_token_ids=list(self.chat.eos),
             logprobs=0 if self.log_probs else None,
