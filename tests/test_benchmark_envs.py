@@ -259,6 +259,8 @@ def test_olympiadbench_pools_its_parts_with_images_where_they_are_marked(tmp_pat
     assert [len(p.images) for p in problems] == [0, 2, 0, 2]
     assert problems[1].question == "Given <image 1> and <image 2>, find $x$."
     assert [image[0, 0, 0] for image in problems[1].images] == [1, 2]
+    assert problems[3].question == "<image 2> then <image 1>"
+    assert [image[0, 0, 0] for image in problems[3].images] == [1, 2]
     assert problems[0].answer == "$2$, 3"
     assert problems[0].solution == "First."
     assert problems[2].question.startswith("A ball.\nGiven")

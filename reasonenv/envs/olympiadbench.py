@@ -72,12 +72,12 @@ PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-_MARK = re.compile(r"<(?:img|image)_(\d+)>")
+_MARK = re.compile(r"<(img|image)_(\d+)>")
 
 
 def _figures(row: datasets.Row) -> list[str]:
     marks = dict.fromkeys(_MARK.findall(_told(row)))
-    return [f"img_{number}.jpg" for number in marks]
+    return [f"img_{number}.jpg" for _, number in marks]
 
 
 def _told(row: datasets.Row) -> str:
@@ -148,9 +148,15 @@ def _problem(row: datasets.Row, part: str, taken: Collection[str] = ()) -> Probl
 
 
 def _placed(text: str) -> str:
-    """The text with its marks numbered from 1 in their order."""
-    numbers = {mark: index for index, mark in enumerate(dict.fromkeys(_MARK.findall(text)), 1)}
-    return _MARK.sub(lambda found: f"<image {numbers[found[1]]}>", text)
+    """The text with its marks as they are here.
+
+    "<image_2>" is the hub's second image. "<img_71>" names a file; files come as they are marked.
+    """
+    marks = dict.fromkeys(_MARK.findall(text))
+    numbers = {
+        mark: int(mark[1]) if mark[0] == "image" else place for place, mark in enumerate(marks, 1)
+    }
+    return _MARK.sub(lambda found: f"<image {numbers[found[1], found[2]]}>", text)
 
 
 def _solution(solution: object) -> str | None:
