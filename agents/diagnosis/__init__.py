@@ -1,0 +1,1 @@
+"""What a machine can run, and the command that mends what it cannot; needs no torch itself."""
