@@ -90,10 +90,17 @@ class ReferencePolicy:
     """
 
     def __init__(
-        self, model: nn.Module, log_prob: Callable[[Responses], PerToken], refresh: Refresh
+        self, model: nn.Module | None, log_prob: Callable[[Responses], PerToken], refresh: Refresh
     ) -> None:
-        """Args: weights named as `TrainEngine.weights` names them, what they say, and when."""
-        self.model = model.requires_grad_(False).eval()
+        """What `log_prob` says, until it is another one.
+
+        Args:
+            model: Its weights, named as `TrainEngine.weights` names them; None for a `fixed` one
+                that is the policy itself without its adapters.
+            log_prob: Of each token under these weights.
+            refresh: When they become the policy's.
+        """
+        self.model = nn.Module() if model is None else model.requires_grad_(False).eval()
         self.log_prob = log_prob
         self.refresh = refresh
         self.token_kl: list[float] = []

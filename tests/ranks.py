@@ -5,9 +5,11 @@ Usage: torchrun --nproc-per-node 2 ranks.py MODEL_FOLDER EMPTY_FOLDER
 
 import copy
 import json
+import math
 import os
 import sys
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import tiny_engines
@@ -18,7 +20,9 @@ from torch import distributed
 from agents.advantages import clip_filter
 from agents.collect import pick
 from agents.cpgd import CPGD
+from agents.engines import lora
 from agents.engines.model import Policy
+from agents.engines.optimizer import Optimization
 from agents.learner import Passes
 from agents.reductions import prompt_mean, sequence_mean, token_mean
 from agents.references import ReferencePolicy, every
@@ -27,19 +31,23 @@ from agents.rollout import Responses
 
 GROUP_SIZE = 2
 LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)
+UNEQUAL = (1, 2, 60, 57, 2, 1, 3, 44)
+"""Tokens of responses; nearly all of them are on rank 1."""
 REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 0.0], [0.0, 2.0]])
 HELD = CPGD(beta=0.5, reference=every(1))
 LEARNERS = {
     reduction.__name__: CPGD(reduction=reduction, advantage_function=clip_filter(cap=3.0))
     for reduction in (prompt_mean, sequence_mean, token_mean)
 }
+HURT = (("deepspeed-0", True), ("deepspeed-2", False), ("deepspeed-2", True), ("deepspeed-3", True))
+"""Stages, and whether in bf16, that meet a gradient that is no number."""
 LEARNERS["whitened over all ranks"] = ReinforcePlusPlus(beta=None, reduction=sequence_mean)
 
 
-def whole_rollout(chat, num_images) -> Responses:
+def whole_rollout(chat, num_images, lengths=LENGTHS) -> Responses:
     """The responses to all prompts, as one rank would hold them."""
     prompts = chat.encode(tiny_engines.observations(num_images, GROUP_SIZE))
-    return tiny_engines.respond(prompts, LENGTHS, chat)
+    return tiny_engines.respond(prompts, lengths, chat)
 
 
 def share(responses: Responses, rank: int, num_ranks: int) -> Responses:
@@ -119,6 +127,41 @@ def resume(folder, stage, checkpoint) -> bool:
     return ends[0][0] == ends[1][0] and torch.equal(vector(kept), vector(loaded))
 
 
+def attach(policy) -> None:
+    lora.attach(policy.model, '{"r": 4, "target_modules": "all-linear"}')
+
+
+def adapt(folder, stage) -> float:
+    """Relative difference of how adapters move the model, with one rank and two."""
+    steps = []
+    for kind in ("torch", stage):
+        engine = tiny_engines.build(kind, folder, prepare=attach)
+        steps.append(sum(update(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 4)[1] for _ in "ab"))
+    return difference(steps[1], steps[0])
+
+
+def skip(folder, stage, half) -> dict:
+    """What a step does to which one rank brings what is no number, and the steps after it."""
+    steady = Optimization(1e-3, total_steps=10, min_ratio=1.0)
+    config = {"bf16": {"enabled": half}}
+    hit, spared = (tiny_engines.build(stage, folder, steady, config=config) for _ in range(2))
+    mine = share(whole_rollout(hit.chat, (0, 1, 3, 2)), hit.rank, hit.num_ranks)
+
+    def step(engine, factor=1.0):
+        engine.backward(engine.forward(mine)[0].sum() / 10 * factor)
+        return engine.step()["train/grad_norm"]
+
+    for engine in (hit, spared):
+        step(engine)
+    before = vector(hit)
+    norm = step(hit, torch.nan if hit.rank == hit.num_ranks - 1 else 1.0)
+    return {
+        "finite": math.isfinite(norm),
+        "still": torch.equal(vector(hit), before),
+        "unharmed": step(hit) == step(spared) and torch.equal(vector(hit), vector(spared)),
+    }
+
+
 def train_and_sample(folder, stage) -> dict:
     """One rank and two after updates, what they sample with these weights, and an update later.
 
@@ -156,6 +199,76 @@ def sample(engine, rank) -> list[Responses]:
     return found
 
 
+def cut_by_tokens(folder, stage) -> dict:
+    """Updates in microbatches of at most so many tokens, against one of one rank in a piece."""
+    found = {}
+    for budget in (None, 1, 150, 10_000):
+        engine = tiny_engines.descent("torch" if budget is None else stage, folder, 0.1)
+        before, calls = vector(engine), []
+        responses = whole_rollout(engine.chat, (0, 1, 3, 2), UNEQUAL)
+        mine = share(responses, engine.rank, engine.num_ranks)
+        reward = REWARD[engine.rank :: engine.num_ranks]
+        passes = Passes(minibatch_size=4, microbatch_size=8, tokens_per_microbatch=budget, epochs=2)
+        engine.policy.register_forward_hook(lambda *_, calls=calls: calls.append(1))
+        metrics = LEARNERS["prompt_mean"].update(engine, mine, reward, passes)
+        step = vector(engine) - before
+        if budget is None:
+            expected, one = step, metrics
+            continue
+        found[str(budget)] = {
+            "one": one,
+            "two": metrics,
+            "difference": difference(step, expected),
+            "calls": engine.gather(torch.tensor([len(calls)])).tolist(),
+        }
+    return found
+
+
+def spoiled(folder, stage) -> dict:
+    """What an update does whose rewards are no numbers on rank 1, and the updates after it."""
+    steady = Optimization(1e-3, total_steps=10**9)
+    kept, other = (tiny_engines.build(stage, folder, steady) for _ in range(2))
+    learner = CPGD()
+    for engine in (kept, other):
+        update(engine, learner, (0, 1, 3, 2), 8)
+    before = vector(other)
+    mine = share(whole_rollout(other.chat, (0, 1, 3, 2)), other.rank, other.num_ranks)
+    reward = REWARD[other.rank :: other.num_ranks] * (torch.nan if other.rank else 1)
+    passes = Passes(minibatch_size=4, microbatch_size=1)
+    skipped = learner.update(other, mine, reward, passes)["train/skipped"]
+    same = torch.equal(vector(other), before)
+    later = [update(engine, learner, (0, 1, 3, 2), 8)[0] for engine in (kept, other)]
+    return {
+        "skipped": skipped,
+        "same": same,
+        "as if never": later[0] == later[1] and torch.equal(vector(kept), vector(other)),
+    }
+
+
+def uneven(folder) -> dict:
+    """What comes of ranks with unequal tokens, and of one whose loss is no number."""
+    found = {}
+    for stage in ("deepspeed-1", "deepspeed-3"):
+        found[f"{stage} cut by tokens"] = cut_by_tokens(folder, stage)
+        found[f"{stage} spoiled"] = spoiled(folder, stage)
+    return found
+
+
+def whole_and_hurt(folder: Path, num_ranks: int) -> dict:
+    """Sampling, adapters, and gradients that are no numbers."""
+    found = {
+        f"{stage} in {'bf16' if half else 'fp32'} hurt": skip(folder, stage, half)
+        for stage, half in HURT
+    }
+    for stage in ("deepspeed-2", "deepspeed-3"):
+        every_rank = [None] * num_ranks
+        distributed.all_gather_object(every_rank, train_and_sample(folder, stage))
+        found[f"{stage} sampled"] = every_rank
+        if find_spec("peft"):
+            found[f"{stage} with adapters"] = adapt(folder, stage)
+    return found
+
+
 def findings(folder: Path, empty: Path) -> dict:
     """All comparisons; the same on every rank, or the ranks have parted."""
     images, mixed = (0, 1, 3, 2), (0, 2, 0, 1)  # rank 0 of `mixed` sees no image at all
@@ -171,10 +284,8 @@ def findings(folder: Path, empty: Path) -> dict:
     for stage in ("deepspeed-1", "deepspeed-3"):
         found[f"{stage} held to a reference"] = hold(folder, stage)
     engine = tiny_engines.build("deepspeed-0", folder)
-    for stage in ("deepspeed-2", "deepspeed-3"):
-        every_rank = [None] * engine.num_ranks
-        distributed.all_gather_object(every_rank, train_and_sample(folder, stage))
-        found[f"{stage} sampled"] = every_rank
+    found |= whole_and_hurt(folder, engine.num_ranks)
+    found |= uneven(folder)
     found["lent"] = engine.gather(torch.tensor([lent(engine)])).tolist()
     found["gathered"] = engine.gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
     for stage in ("deepspeed-1", "deepspeed-3"):

@@ -1,13 +1,16 @@
 """Configurations of DeepSpeed; that it trains is for the contract of engines."""
 
 import sys
+from pathlib import Path
 
 import pytest
 import tiny_engines
 import torch
 from tiny_engines import ADAMW, respond, vector
+from torch.utils import cpp_extension
 
 from agents.engines.deepspeed import complete
+from agents.engines.load import load
 from agents.engines.optimizer import Optimization
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
@@ -89,3 +92,99 @@ def test_training_in_bf16_resumes_bit_by_bit(folder, tmp_path, stage):
     loaded.load(tmp_path)
     assert train(loaded) == train(kept)
     assert (vector(kept) - before).norm() > 0
+
+
+def test_a_run_that_was_made_longer_follows_the_longer_schedule_at_once(folder, tmp_path):
+    shorter, longer = (Optimization(1e-3, total_steps=steps) for steps in (4, 40))
+    engine = tiny_engines.build("deepspeed-1", folder, shorter)
+    prompts = engine.chat.encode(tiny_engines.observations())
+    responses = respond(prompts, (9, 1, 4), engine.chat)
+
+    def rate(engine):
+        engine.backward(engine.forward(responses)[0].sum() / 10)
+        return engine.step()["train/lr"]
+
+    for _ in range(3):
+        rate(engine)
+    engine.save(tmp_path)
+    resumed = tiny_engines.build("deepspeed-1", folder, longer)
+    resumed.load(tmp_path)
+    assert [rate(resumed) for _ in range(2)] == [1e-3 * longer.ratio(step) for step in (3, 4)]
+
+
+OFFLOADED = {
+    "the optimizer at stage 1": (1, {"offload_optimizer": {"device": "cpu"}}),
+    "the optimizer at stage 2": (2, {"offload_optimizer": {"device": "cpu"}}),
+    "the optimizer at stage 3": (3, {"offload_optimizer": {"device": "cpu"}}),
+    "the weights": (3, {"offload_param": {"device": "cpu"}}),
+    "both": (3, {name: {"device": "cpu"} for name in ("offload_optimizer", "offload_param")}),
+}
+PYTORCHS_ADAM = {
+    "optimizer": {"type": "AdamW", "params": {"torch_adam": True}},
+    "zero_force_ds_cpu_optimizer": False,
+}
+
+
+def offload(stage, zero, folder, **more):
+    zero = tiny_engines.STAGES[f"deepspeed-{stage}"] | zero
+    config = {"zero_optimization": zero, "bf16": {"enabled": True}} | more
+    return tiny_engines.build(f"deepspeed-{stage}", folder, config=config)
+
+
+def trains_and_resumes(make, folder) -> bool:
+    """Whether training after loading is training on, also past a gradient that is not finite."""
+    kept, loaded = make(), make()
+    prompts = kept.chat.encode(tiny_engines.observations(group_size=2))
+    responses = respond(prompts, (9, 1, 4, 6, 2, 7), kept.chat)
+
+    def train(engine, factor=1.0):
+        engine.backward(engine.forward(responses)[0].sum() / 10 * factor)
+        return engine.step(), vector(engine).tolist()
+
+    before = vector(kept)
+    train(kept)
+    trained = vector(kept)
+    train(kept, torch.inf)
+    kept.save(folder)
+    loaded.load(folder)
+    resumed = train(loaded) == train(kept)
+    return resumed and not torch.equal(before, trained) and bool(vector(kept).isfinite().all())
+
+
+@pytest.mark.parametrize(("stage", "zero"), OFFLOADED.values(), ids=OFFLOADED)
+def test_what_is_offloaded_trains_samples_and_resumes(folder, tmp_path, stage, zero):
+    assert trains_and_resumes(lambda: offload(stage, zero, folder, **PYTORCHS_ADAM), tmp_path)
+
+
+def test_deepspeeds_own_adam_trains_what_is_offloaded_where_it_is_compiled(folder, tmp_path):
+    compiled = Path(cpp_extension._get_build_directory("cpu_adam", False)) / "cpu_adam.so"
+    if not compiled.exists():
+        pytest.skip(f"compiling DeepSpeed's Adam for CPUs takes minutes; {compiled} is not there")
+    zero = {"offload_optimizer": {"device": "cpu"}}
+    assert trains_and_resumes(lambda: offload(2, zero, folder), tmp_path)
+
+
+def test_what_cannot_be_compiled_is_one_line(folder, tmp_path, monkeypatch):
+    from deepspeed.ops.op_builder.builder import OpBuilder
+
+    monkeypatch.setattr(OpBuilder, "_loaded_ops", {})
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    monkeypatch.setenv("CXX", str(tmp_path / "no-compiler"))
+    with pytest.raises(ValueError, match=r"^DeepSpeed cannot compile [^\n]*torch_adam[^\n]*$"):
+        offload(2, {"offload_optimizer": {"device": "cpu"}}, folder)
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+def test_frozen_eyes_and_checkpointed_activations_train_and_resume(folder, tmp_path, stage):
+    def make():
+        return tiny_engines.build(f"deepspeed-{stage}", folder, prepare=prepare)
+
+    def prepare(policy):
+        policy.freeze_vision()
+        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    assert trains_and_resumes(make, tmp_path)
+    base = tiny_engines.pristine(folder)[0].state_dict()
+    saved = load(str(tmp_path), torch.device("cpu"), torch.float32)[0].state_dict()
+    same = {name: torch.equal(weight, base[name]) for name, weight in saved.items()}
+    assert all(same[name] == ("visual" in name) for name in same)

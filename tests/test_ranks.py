@@ -31,7 +31,7 @@ def found(folders):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
@@ -77,6 +77,39 @@ def test_two_ranks_train_and_sample_as_one_does(found, stage):
         assert result["log_prob"] < 1e-4
         assert result["difference"] < 1e-5
     assert results[0]["lengths"] != results[1]["lengths"]
+
+
+@pytest.mark.parametrize("stage", ["deepspeed-2", "deepspeed-3"])
+def test_two_ranks_train_adapters_as_one_does(found, stage):
+    pytest.importorskip("peft", reason="needs peft")
+    assert found[0][f"{stage} with adapters"] < 1e-4
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["deepspeed-0 in bf16", "deepspeed-2 in fp32", "deepspeed-2 in bf16", "deepspeed-3 in bf16"],
+)
+def test_a_gradient_that_is_no_number_on_one_rank_moves_nothing_on_any(found, case):
+    assert found[0][f"{case} hurt"] == {"finite": False, "still": True, "unharmed": True}
+
+
+@pytest.mark.parametrize("stage", ["deepspeed-1", "deepspeed-3"])
+@pytest.mark.parametrize("budget", ["1", "150", "10000"])
+def test_ranks_of_very_unequal_tokens_take_the_steps_of_one_in_as_many_passes(found, stage, budget):
+    result = found[0][f"{stage} cut by tokens"][budget]
+    assert result["difference"] < 1e-5
+    assert result["two"] == pytest.approx(result["one"], rel=1e-4, abs=1e-6)
+    one, two = result["calls"]
+    assert one == two
+    # Two epochs of two minibatches; the second is looked at before each epoch.
+    passes = {"1": 2 * (2 + 1) * 2, "10000": 2 * (2 + 1)}
+    assert passes.get(budget, 7) <= one <= passes.get(budget, 11)
+
+
+@pytest.mark.parametrize("stage", ["deepspeed-1", "deepspeed-3"])
+def test_an_update_whose_loss_is_no_number_on_one_rank_skips_its_steps_on_all(found, stage):
+    result = found[0][f"{stage} spoiled"]
+    assert result == {"skipped": 2, "same": True, "as if never": True}
 
 
 def test_a_rank_without_mixed_groups_is_lent_one(found):

@@ -28,7 +28,7 @@ def runs(tmp_path_factory, tiny_folder):
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,18 @@ def pristine(folder: Path) -> tuple[Any, Chat]:
     return load(str(folder), torch.device("cpu"), torch.float32)
 
 
-def build(kind: str, folder: Path, optimization=ADAMW, temperature=1.0, config=None) -> Any:
-    """An engine of one of `KINDS`."""
+def build(
+    kind: str,
+    folder: Path,
+    optimization=ADAMW,
+    temperature=1.0,
+    config=None,
+    prepare: Callable[[Policy], object] = lambda policy: None,
+) -> Any:
+    """An engine of one of `KINDS`, on a policy that `prepare` may change first."""
     model, chat = pristine(folder)
     policy = Policy(copy.deepcopy(model))
+    prepare(policy)
     parts = policy, chat, Sampling(temperature, chat.banned), optimization
     if kind == "torch":
         return TorchEngine(*parts)
@@ -69,8 +78,9 @@ def sampler(engine, max_response_length=12) -> TransformersSampler:
 
 
 def vector(engine) -> torch.Tensor:
-    """A copy of all weights in one vector of float64, tied ones once."""
-    names = {name for name, _ in engine.policy.model.named_parameters()}
+    """A copy of all weights in one vector of float64, adapters merged, tied ones once."""
+    named = engine.policy.model.named_parameters()
+    names = {name.replace(".base_layer", "") for name, _ in named}
     parts = [weight.flatten().double() for name, weight in engine.weights() if name in names]
     return torch.cat(parts)
 

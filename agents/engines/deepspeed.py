@@ -17,6 +17,7 @@ from torch.nn import Parameter
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import Optimizer
 
+from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.load import find, save
 from agents.engines.model import Policy, Sampling
@@ -59,18 +60,28 @@ class DeepSpeedEngine:
         num_weights = sum(weight.numel() for weight in policy.parameters())
         settings = complete(config or {}, optimization, cuda=cuda, num_weights=num_weights)
         self._shell = Shell(policy) if settings["zero_optimization"]["stage"] == 3 else None
+        self._ratio = None if "scheduler" in settings else optimization.ratio
         self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
         if self.plain:
             settings["gradient_clipping"] = 0.0
         try:
             self.engine, *_ = deepspeed.initialize(
                 model=policy,
-                model_parameters=[p for p in policy.parameters() if p.requires_grad],
+                model_parameters=self._trained(),
                 lr_scheduler=None if "scheduler" in settings else optimization.schedule,
                 config=settings,
             )
         except (AssertionError, ValueError) as error:
             raise ValueError(f"DeepSpeed refuses its configuration: {_line(error)}") from error
+        except RuntimeError as error:
+            if "failed to build" not in str(error):
+                raise
+            raise ValueError(
+                f"DeepSpeed cannot compile what its configuration needs: {_line(error)} (it takes "
+                "g++, for GPUs nvcc; PyTorch's optimizer takes neither: "
+                '"optimizer": {"type": "AdamW", "params": {"torch_adam": true}} and '
+                '"zero_force_ds_cpu_optimizer": false)'
+            ) from error
         if self.plain:
             self.engine.optimizer.register_step_pre_hook(self._clip)
 
@@ -86,6 +97,8 @@ class DeepSpeedEngine:
         """See `TrainEngine`."""
         rate = self.engine.get_lr()[0]
         self.engine.step()
+        if not self.engine.was_step_applied():
+            self._forget()
         norm = self.grad_norm if self.plain else self.engine.get_global_grad_norm()
         return {"train/grad_norm": float(norm), "train/lr": rate}
 
@@ -100,9 +113,7 @@ class DeepSpeedEngine:
         """See `TrainEngine`; every rank must go through all of them."""
         import deepspeed
 
-        for name, weight in self.policy.model.state_dict(keep_vars=True).items():
-            with deepspeed.zero.GatheredParameters([weight]):
-                yield name, weight.detach()
+        return lora.merged(self.policy.model, deepspeed.zero.GatheredParameters)
 
     @contextmanager
     def whole(self) -> Iterator[Policy]:
@@ -115,10 +126,15 @@ class DeepSpeedEngine:
 
     def save(self, folder: Path) -> None:
         """See `TrainEngine`."""
+        import deepspeed
+
         weights = {name: weight.cpu() for name, weight in self.weights() if self.rank == 0}
-        if self.rank == 0:
-            save(folder, self.policy.model, self.chat, weights)
-        self.engine.save_checkpoint(str(folder / STATE), STATE)
+        adapters = self._trained() if lora.is_adapted(self.policy.model) else []
+        with deepspeed.zero.GatheredParameters(adapters):
+            if self.rank == 0:
+                save(folder, self.policy.model, self.chat, weights)
+        # What is frozen is the base model's, and stays as it is.
+        self.engine.save_checkpoint(str(folder / STATE), STATE, exclude_frozen_parameters=True)
         distributed.barrier()
 
     def load(self, folder: Path) -> None:
@@ -131,11 +147,32 @@ class DeepSpeedEngine:
 
         path = find(folder, STATE)
         try:
-            self.engine.load_checkpoint(str(path), STATE)
+            self.engine.load_checkpoint(str(path), STATE, load_module_strict=not self._frozen())
         except (AssertionError, OSError, RuntimeError, ValueError, ZeRORuntimeException) as error:
             raise ValueError(
                 f"the checkpoint {folder} does not fit this run: {_line(error)}"
             ) from error
+        if self._ratio is not None:
+            # As it is for this run: one that was made longer goes on along the longer schedule.
+            schedule = self.engine.lr_scheduler
+            ratio = self._ratio(schedule.last_epoch)
+            groups = self.engine.optimizer.param_groups
+            for group, rate in zip(groups, schedule.base_lrs, strict=True):
+                group["lr"] = rate * ratio
+
+    def _trained(self) -> list[Parameter]:
+        return [weight for weight in self.policy.parameters() if weight.requires_grad]
+
+    def _frozen(self) -> bool:
+        return not all(weight.requires_grad for weight in self.policy.parameters())
+
+    def _forget(self) -> None:
+        """Makes up for what DeepSpeed leaves undone after a gradient that is not finite."""
+        # Its schedule stands still, that of `TorchEngine` does not.
+        self.engine.lr_scheduler.step()
+        # Where the optimizer is offloaded, 0.19.8 adds all later gradients to this one.
+        gradients = getattr(self.engine.optimizer, "averaged_gradients", {})
+        gradients.update(dict.fromkeys(gradients))
 
     def _clip(self, optimizer: Optimizer, *_: object) -> None:
         """Clips and tells the norm as ZeRO does; a gradient that is not finite is dropped."""

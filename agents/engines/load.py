@@ -16,6 +16,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
+from agents.engines import lora
 from agents.engines.chat import Chat
 
 UNREADABLE = (OSError, ValueError, RuntimeError, StrictDataclassError, SafetensorError)
@@ -75,9 +76,14 @@ def load(
 def load_weights(model: Any, folder: Path) -> None:
     """Replaces the weights of `model` by those in a folder in Hugging Face format.
 
+    Of a model with adapters these alone, which `save` wrote beside it.
+
     Raises:
         ValueError: In one line, when they are of another model.
     """
+    if lora.is_adapted(model):
+        lora.load(find(folder, lora.ADAPTER), model)
+        return
     saved = type(model).from_pretrained(folder, dtype=model.dtype).state_dict()
     try:
         model.load_state_dict(saved)
@@ -108,12 +114,17 @@ def save(
 ) -> None:
     """Writes model, tokenizer and image processor as `load`, vLLM and transformers read them.
 
+    Adapters are merged into the model, and written beside it too.
+
     Args:
         folder: Made if missing.
         model: Its configuration and, unless given, its weights.
         chat: Tokenizer and image processor.
         weights: Full tensors where the model holds only shards.
     """
+    if lora.is_adapted(model):
+        lora.save(folder / lora.ADAPTER, model)
+        weights = weights or dict(lora.merged(model))
     model.save_pretrained(folder, state_dict=weights)
     chat.tokenizer.save_pretrained(folder)
     if chat.image_processor is not None:
