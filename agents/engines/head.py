@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, distributed
 from torch.utils.checkpoint import checkpoint
 
-LOGITS = 2**27
-"""Logits at a time: half a GiB in float32, 880 tokens of a vocabulary of 152,000."""
+LOGITS = 2**26
+"""Logits at a time: a quarter of a GiB in float32, 440 tokens of a vocabulary of 152,000."""
 
 
 def log_prob(
