@@ -21,8 +21,8 @@ class CISPO(Learner):
 
     with A = (R - mean) / std of the group, and one mean over all tokens (eqs. 4 and 5).
 
-    The paper has no lower bound and does not give ε_high; 4 bounds the weight at 5, among the
-    values of ScaleRL (arXiv:2510.13786).
+    The paper has no lower bound, and tunes ε_high without telling it. 4 bounds the weight at 5, the
+    value that TRL's documentation gives for the ε_max of ScaleRL (arXiv:2510.13786).
 
     Source: MiniMax-M1 (arXiv:2506.13585), section 3.1.
     """

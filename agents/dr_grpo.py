@@ -22,8 +22,11 @@ class DrGRPO(Learner):
     are summed over a response, divided by a constant and averaged over responses: on policy that
     is the policy gradient of the expected reward, up to the constant and (g - 1) / g.
 
-    Source: Liu et al., Understanding R1-Zero-Like Training (arXiv:2503.20783), section 3.2; the
-    constant is the longest response of its scripts.
+    The constant, 3000, is the longest response of the released scripts (`--generate_max_length`),
+    whose loss divides by it; for other lengths give `constant_length(...)`.
+
+    Source: Liu et al., Understanding R1-Zero-Like Training (arXiv:2503.20783), section 3.2;
+    released code: sail-sg/understand-r1-zero.
     """
 
     advantage_function: Advantage = centered

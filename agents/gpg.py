@@ -22,7 +22,7 @@ class GPG(Learner):
     paper also samples again when too few groups teach something: dynamic sampling, of a run.
 
     Source: Chu et al., GPG: A Simple and Strong Reinforcement Learning Baseline for Model
-    Reasoning (arXiv:2504.02546), eqs. 6 and 7.
+    Reasoning (arXiv:2504.02546).
     """
 
     reduction: Reduction = token_mean

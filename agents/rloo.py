@@ -25,7 +25,7 @@ class RLOO(Learner):
     - TRL: bounds 0.2, `level=per_response` and `sequence_mean`.
     - CPGD's comparison: bounds 0.2, `whiten`, `sequence_mean`, and a dual clip of 3 in its code.
 
-    Source: Ahmadian et al., Back to Basics (arXiv:2402.14740), eq. 9.
+    Source: Ahmadian et al., Back to Basics (arXiv:2402.14740).
     """
 
     advantage_function: Advantage = leave_one_out
