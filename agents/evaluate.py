@@ -4,20 +4,13 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-import torch
-
 from agents.command_line import errors_in_one_line, parse
-from agents.engines import RolloutEngine
-from agents.engines.load import check_size, load, place
-from agents.engines.model import Policy, Sampling
-from agents.engines.transformers import TransformersSampler
 from agents.evaluation.pictures import draw
 from agents.evaluation.published import published
+from agents.evaluation.samplers import sampler
 from agents.evaluation.session import Stopped, run
 from agents.evaluation.settings import Evaluate, default_evaluation, envs_and_model
 from agents.evaluation.tables import Result, kind_table, rate, result_table
-from agents.settings import Run
-from agents.sft import recipe, tiny_model
 
 
 def report(results: Mapping[str, Result], compare: str | None) -> Iterator[str]:
@@ -54,22 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"picture: {folder / 'results.png'}")
     except ImportError as error:
         print(error)
-
-
-def sampler(settings: Evaluate) -> RolloutEngine:
-    """What gives the responses: the model, loaded onto this machine."""
-    folder = settings.model
-    if folder == "tiny":
-        env = Run.env if Run.env in settings.env else settings.env[0]
-        folder = str(tiny_model(recipe(env, settings.env_options, settings.seed)))
-    device = place()
-    check_size(folder, device, trains=False)
-    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-    model, chat = load(folder, device, dtype, settings.max_pixels)
-    sampling = Sampling(settings.temperature, chat.banned, settings.top_p, settings.top_k)
-    return TransformersSampler(
-        Policy(model), chat, sampling, settings.max_response_length, settings.sampler_batch_size
-    )
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+import importlib.util
 import io
 import json
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 import letters
 import pyarrow
 import pytest
+import vllm_model
 from PIL import Image
 from pyarrow import parquet
 from tiny_runs import before_response, flags
@@ -291,6 +293,8 @@ def test_defaults_are_those_of_the_environments_and_the_model():
         ({"top_k": -1}, "--top-k is -1: give at least 0"),
         ({"seed": -1}, "--seed is -1: give at least 0"),
         ({"sampler_batch_size": 0}, "--sampler-batch-size is 0: give at least 1"),
+        ({"vllm": "{"}, "--vllm '{' is no JSON"),
+        ({"vllm": "[]"}, "--vllm '[]' is no JSON object"),
     ],
 )
 def test_what_does_not_fit_is_told_in_one_line(settings, words, evaluated, tmp_path):
@@ -310,3 +314,17 @@ def test_a_folder_that_holds_something_else_is_left_alone(evaluated, tmp_path):
     with pytest.raises(SystemExit, match="holds something else: give another --output-dir"):
         evaluated()
     assert (tmp_path / "out" / "Letters-v0.jsonl").read_text() == "precious"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="needs vLLM")
+def test_vllm_samples_where_it_is_asked_for_and_goes_on_like_the_other(tmp_path):
+    folder = vllm_model.write(tmp_path / "model")
+    words = {
+        **{"env": "Letters-v0", "num_problems": 3, "samples": 2, "model": folder},
+        **{"max_response_length": 6, "sampler": "vllm", "output_dir": tmp_path / "out"},
+    }
+    command.main(flags(**words, vllm='{"max_model_len": 256}'))
+    rows = (tmp_path / "out" / "Letters-v0.jsonl").read_text()
+    assert len(rows.splitlines()) == 6
+    command.main(flags(**words, vllm='{"max_model_len": 256}'))
+    assert (tmp_path / "out" / "Letters-v0.jsonl").read_text() == rows

@@ -98,4 +98,5 @@ def _finish(axis: Any, names: Sequence[str], title: str, unit: float) -> None:
     axis.set_yticks(range(len(names)), names, fontsize="small")
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlim(0, unit)
+    axis.tick_params(axis="x", labelsize="x-small")
     axis.set_title(title, fontsize="small")

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from functools import cache
 from pathlib import Path
 
@@ -31,12 +31,14 @@ class Stopped(Exception):  # noqa: N818 - no error: what was asked for is on the
     """A signal ended the evaluation between two batches; its argument is the signal's name."""
 
 
-def run(settings: Evaluate, make_sampler: Callable[[], RolloutEngine]) -> dict[str, Result]:
+def run(
+    settings: Evaluate, make_sampler: Callable[[], AbstractContextManager[RolloutEngine]]
+) -> dict[str, Result]:
     """Evaluates, or goes on, and gives the results by environment, also written to a file.
 
     Args:
         settings: What is asked, of which model, and the folder.
-        make_sampler: Loads the model; called only when a response is missing.
+        make_sampler: Loads the model, until it has sampled; called only when a response is missing.
 
     Raises:
         ValueError: In one line, when a setting does not fit or differs from what is in the folder.
@@ -52,14 +54,15 @@ def run(settings: Evaluate, make_sampler: Callable[[], RolloutEngine]) -> dict[s
         paths = [folder / f"{exam.env}.jsonl" for exam in exams]
         sizes = [sitting.sizes() for sitting in sittings]
         files = [ResponseFile(*both) for both in zip(paths, sizes, strict=True)]
-        loaded = cache(make_sampler)
-        if not all(file.is_complete for file in files):
-            loaded()  # a model that cannot be had is told before anything is written
-            write_run(folder, deciding, sum(len(file.rows) for file in files))
-        with Interrupt(what="batch") as interrupt:
-            speeds = [
-                _answer(*both, loaded, interrupt) for both in zip(sittings, files, strict=True)
-            ]
+        with ExitStack() as samplers:  # ended before official scores are computed
+            loaded = cache(lambda: samplers.enter_context(make_sampler()))
+            if not all(file.is_complete for file in files):
+                loaded()  # a model that cannot be had is told before anything is written
+                write_run(folder, deciding, sum(len(file.rows) for file in files))
+            with Interrupt(what="batch") as interrupt:
+                speeds = [
+                    _answer(*both, loaded, interrupt) for both in zip(sittings, files, strict=True)
+                ]
         results = {
             sitting.exam.env: _result(sitting, file.rows, speed)
             for sitting, file, speed in zip(sittings, files, speeds, strict=True)

@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -53,6 +54,10 @@ class Evaluate:
     """Tokens after which a response is cut."""
     max_pixels: int = Run.max_pixels
     """Larger images are shrunk to this area."""
+    sampler: Literal["auto", "transformers", "vllm"] = "auto"
+    """What samples: auto is vLLM where there are a GPU and vLLM, else transformers."""
+    vllm: str = "{}"
+    """Further arguments of vllm.LLM as JSON, such as '{"tensor_parallel_size": 2}'."""
     sampler_batch_size: int = BATCH
     """Responses sampled at a time, as many as the memory holds; a crash loses those at most."""
     seed: int = 0
@@ -120,6 +125,23 @@ def envs_and_model(arguments: Sequence[str] | None) -> tuple[list[str], str | No
     return given.env, given.model
 
 
+def vllm_options(text: str) -> dict[str, Any]:
+    """Arguments of `vllm.LLM` from `--vllm`.
+
+    Raises:
+        ValueError: In one line, when it is no JSON object.
+    """
+    try:
+        options = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--vllm {text!r} is no JSON: {error}") from error
+    if not isinstance(options, dict):
+        raise ValueError(
+            f"--vllm {text!r} is no JSON object, such as '{{\"max_model_len\": 8192}}'"
+        )
+    return options
+
+
 def _reads_data(env: str) -> bool:
     """Whether an environment's problems come from files."""
     return "data" in inspect.signature(import_module(find(env).module).problems).parameters
@@ -134,5 +156,6 @@ def check(settings: Evaluate) -> None:
         value = getattr(settings, name)
         if not value >= smallest:
             raise ValueError(f"--{name.replace('_', '-')} is {value}: give at least {smallest}")
+    vllm_options(settings.vllm)
     if not 0 < settings.top_p <= 1:
         raise ValueError(f"--top-p is {settings.top_p}: give one in (0, 1]")
