@@ -1,7 +1,12 @@
 """Sampler and trainer before the first step: pairs that agree, and pairs that do not."""
 
 import copy
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import tiny_engines
@@ -160,3 +165,25 @@ def test_bfloat16_stays_within_its_bound(engine):
     assert found.mean > FLOAT32
     found.check(bound(torch.float32, torch.bfloat16))
     assert "read 3 prompts alike" in str(found)
+
+
+def test_all_ranks_agree_on_whether_they_agree(folder, tmp_path):
+    tests = Path(__file__).parent
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    script = [str(tests / "agreement_ranks.py"), str(folder), str(tmp_path)]
+    paths = os.pathsep.join([str(tests.parent), str(tests)])
+    done = subprocess.run(
+        [*torchrun, "--nproc-per-node", "2", *script],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
+    assert first["whole"] == second["whole"]
+    assert first["whole"]["num_prompts"] == 5
+    assert 0 < first["whole"]["mean"] < FLOAT32
+    assert first["refusal"] == "sampler and trainer do not agree on rank 1: see there"
+    assert second["refusal"].startswith("the sampler reads prompt 1 as")
