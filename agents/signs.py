@@ -129,13 +129,15 @@ def accuracy(past: Past) -> str:
 def hacking(past: Past) -> str:
     """The reward for format rises and accuracy falls: the policy has found what is cheaper."""
     form, now = past.start("reward/format"), past.now("reward/format")
+    if not now > form + 0.1:
+        return ""
     best, right = past.best("reward/accuracy"), past.now("reward/accuracy")
-    if now > form + 0.1 and right < best - max(0.05, 0.2 * best):
-        return (
-            f"reward/format rose from {form:.2f} to {now:.2f} while reward/accuracy fell from "
-            f"{best:.2f} to {right:.2f}"
-        )
-    return ""
+    if not right < best - max(0.05, 0.2 * best):
+        return ""
+    return (
+        f"reward/format rose from {form:.2f} to {now:.2f} while reward/accuracy fell from "
+        f"{best:.2f} to {right:.2f}"
+    )
 
 
 def shrinking(past: Past) -> str:

@@ -74,7 +74,7 @@ function ticks(low, high, log) {
     for (let e = Math.ceil(Math.log10(low)); e <= Math.log10(high); e += stride) found.push(10 ** e);
     return found.length > 1 ? found : [low, high];
   }
-  const rough = (high - low) / 3, power = 10 ** Math.floor(Math.log10(rough));
+  const rough = (high - low) / 4, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((k) => k * power).find((size) => size >= rough);
   const found = [];
   for (let t = Math.ceil(low / step) * step; t <= high + step * 1e-9; t += step) found.push(Math.abs(t) < step * 1e-9 ? 0 : t);

@@ -130,6 +130,9 @@ function key(text) {
       ? "These responses were not trained on: there is no log-ratio to colour tokens by."
       : "This run kept no tokens: there is no log-ratio to colour them by.");
   }
+  if (text.responses.every((r) => !r.ratios || r.ratios.every((ratio) => ratio === 0))) {
+    return make("p", { class: "hint" }, "All log-ratios are 0: these responses were in the first minibatch, before the policy moved.");
+  }
   const sample = (name, words) => make("span", {}, make("span", { class: name }, words));
   return make("p", { class: "key" }, "log-ratio ln(π/π_old) of a token:",
     sample("down3", "below −0.2"), sample("down2", "−0.2"), sample("down1", "−0.05"), sample("", "0"),

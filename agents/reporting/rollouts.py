@@ -96,7 +96,7 @@ def _body(rows: Sequence[Row]) -> str:
     first = rows[0]
     body = {name: str(first.get(name, "")) for name in ("system", "question", "reference")}
     content = json.dumps({**body, "responses": [_response(row) for row in rows]})
-    return base64.b64encode(zlib.compress(content.encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(content.encode())).decode()
 
 
 def _response(row: Row) -> dict[str, Any]:
@@ -109,8 +109,8 @@ def _response(row: Row) -> dict[str, Any]:
     told["text"] = "".join(tokens)
     told["cuts"] = [len(token.encode("utf-16-le", "surrogatepass")) // 2 for token in tokens]
     ratios = row.get("log_ratio")
-    if isinstance(ratios, list) and len(ratios) == len(tokens):
-        told["ratios"] = [round(1000 * (_number(u) or 0.0)) for u in ratios]
+    if isinstance(ratios, list) and len(ratios) == len(tokens) and _numbers(ratios):
+        told["ratios"] = [round(1000 * u) for u in ratios]
         told["clipped"] = [k for k in row.get("clipped") or () if isinstance(k, int)]
     return told
 
@@ -119,6 +119,10 @@ def _tokens(row: Row) -> list[str] | None:
     tokens = row.get("tokens")
     fine = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
     return tokens if fine else None
+
+
+def _numbers(values: list[Any]) -> bool:
+    return all(isinstance(value, int | float) for value in values)
 
 
 def _number(value: Any) -> float | None:
