@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import pad
 
+from agents import microbatches
 from agents.engines import TrainEngine
 from agents.rollout import Group, Responses
 
@@ -81,6 +82,52 @@ def pick(
         "rollout/mixed": total / (sampled * engine.num_ranks),
     }
     return joined([group.responses for group in kept]), _rewards(kept), metrics
+
+
+def evened(
+    responses: Responses, reward: Group, minibatch_size: int, engine: TrainEngine
+) -> tuple[Responses, Group]:
+    """The same minibatches, their groups so dealt out that each rank has about as many tokens.
+
+    Ranks wait for the one with most; the result is the same but for rounding, since a minibatch is
+    what all ranks together hold.
+
+    Args:
+        responses: Of this rank, whole groups.
+        reward: A row for each group.
+        minibatch_size: Responses of all ranks per optimizer step, whole groups on each.
+        engine: Of this rank.
+    """
+    num, rank = len(reward), engine.rank
+    size = minibatch_size // (reward.shape[1] * engine.num_ranks)
+    if engine.num_ranks == 1 or size < 1 or num % size:
+        return responses, reward
+    groups = answered(0, responses, reward)
+    mine = torch.tensor([[_tokens(group.responses) for group in groups]])
+    tokens = engine.gather(mine).tolist()
+    held: list[list[int]] = [[] for _ in tokens]
+    for start in range(0, num, size):
+        for whole, numbers in zip(held, _dealt(tokens, start, size), strict=True):
+            whole.extend(numbers)
+    moved = sorted(n for owner, numbers in enumerate(held) for n in numbers if n // num != owner)
+    if not moved:
+        return responses, reward
+    given = _exchange([groups[n % num] for n in moved if n // num == rank], engine)
+    passed = dict(zip(moved, given, strict=True))
+    kept = [groups[n % num] if n // num == rank else passed[n] for n in held[rank]]
+    return joined([group.responses for group in kept]), _rewards(kept)
+
+
+def _dealt(tokens: Sequence[Sequence[int]], start: int, size: int) -> list[list[int]]:
+    """The groups that each rank holds of the minibatch at `start`, counted through all ranks."""
+    num = len(tokens[0])
+    held = microbatches.evened([rank[start : start + size] for rank in tokens])
+    return [[n // size * num + start + n % size for n in numbers] for numbers in held]
+
+
+def _tokens(group: Responses) -> int:
+    """Of the prompt and the responses."""
+    return len(group.prompts[0].token_ids) + int(group.mask.sum())
 
 
 def joined(parts: Sequence[Responses]) -> Responses:

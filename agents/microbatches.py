@@ -6,8 +6,12 @@ A slice is of consecutive responses, so that a group stays together and its prom
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from agents.rollout import Responses
+
+WORTH = 0.02
+"""Part of a rank's tokens for which it is worth to move a group, images and all."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,37 @@ def _split(load: Load, parts: list[slice]) -> list[slice]:
     )
     place = parts.index(largest)
     return [*parts[:place], *halves(middle), *parts[place + 1 :]]
+
+
+def evened(tokens: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Who holds which groups, once ranks have swapped some to have about equally many tokens.
+
+    The rank with most and the one with least swap the two groups that bring them closest, until
+    that would gain less than `WORTH`; each keeps its number of groups.
+
+    Args:
+        tokens: Of the groups of each rank, as many on every rank.
+
+    Returns:
+        For each rank the numbers of its groups, counted through all ranks as they stood.
+    """
+    num, count = len(tokens[0]), [group for rank in tokens for group in rank]
+    held = [list(range(rank * num, (rank + 1) * num)) for rank in range(len(tokens))]
+
+    def load(groups: Sequence[int]) -> int:
+        return sum(count[group] for group in groups)
+
+    while True:
+        most, least = max(held, key=load), min(held, key=load)
+        gap = load(most) - load(least)
+
+        def left(pair: tuple[int, int], gap: int = gap) -> int:
+            return abs(gap - 2 * (count[pair[0]] - count[pair[1]]))
+
+        given, taken = min(product(most, least), key=left)
+        if gap - left((given, taken)) <= WORTH * load(most):
+            return held
+        most[most.index(given)], least[least.index(taken)] = taken, given
 
 
 def by_count(num_responses: int, size: int) -> list[slice]:

@@ -5,8 +5,10 @@ import random
 import pytest
 import torch
 
-from agents.collect import joined, mixed, pick
-from agents.engines.bandit import BanditEngine, Meeting
+from agents.collect import evened, joined, mixed, pick
+from agents.cpgd import CPGD
+from agents.engines.bandit import BanditEngine, Meeting, respond
+from agents.learner import Passes
 from agents.rollout import Prompt, Responses
 
 GROUP_SIZE = 2
@@ -180,3 +182,71 @@ def test_ranks_share_what_one_would_train_on(seed, num_ranks):
     assert found <= set(everything) or set(everything) <= found
     if num_ranks == 1 and len(found) >= num_groups:
         assert everything == sorted(found)[:num_groups]
+
+
+def dealt_out(num_ranks, num_groups, minibatch_size):
+    """What each rank holds in the end, where problem i begins on rank i % num_ranks."""
+    meeting = Meeting(num_ranks)
+
+    def work(rank):
+        responses, reward, _ = rollout_of(dict.fromkeys(range(rank, num_groups, num_ranks), 0.5))
+        return evened(responses, reward, minibatch_size, engine_of(rank, meeting))
+
+    return meeting.run(work)
+
+
+@pytest.mark.parametrize(("num_ranks", "num_minibatches"), [(2, 1), (2, 3), (3, 2), (4, 1)])
+def test_groups_change_ranks_and_never_minibatches(num_ranks, num_minibatches):
+    size = 3
+    num_groups = num_ranks * num_minibatches * size
+    results = dealt_out(num_ranks, num_groups, num_ranks * size * GROUP_SIZE)
+    for responses, reward in results:
+        check_whole(responses, reward)
+        assert len(reward) == num_minibatches * size
+    for k in range(num_minibatches):
+        rows = slice(k * size, (k + 1) * size)
+        held = {number for responses, _ in results for number in numbers_of(responses)[rows]}
+        assert held == set(range(k * num_ranks * size, (k + 1) * num_ranks * size))
+
+
+def test_one_rank_and_even_ones_keep_what_they_have():
+    responses, reward, _ = rollout_of({4: 0.5, 2: 0.5})
+    same, rows = evened(responses, reward, 4, engine_of(0, None))
+    assert same is responses
+    assert rows is reward
+    for (responses, _), numbers in zip(dealt_out(2, 2, 4), ([0], [1]), strict=True):
+        assert numbers_of(responses) == numbers
+
+
+def test_evened_ranks_have_fewer_tokens_to_wait_for_and_train_as_before():
+    lengths = torch.tensor([1, 2, 40, 30, 3, 2, 20, 35, 1, 8, 39, 10, 2, 1, 37, 38])
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(8, 40, 3, generator=generator, dtype=torch.float64)
+    tokens = torch.randint(3, (16, 40), generator=generator)
+    reward = torch.rand(8, 2, generator=generator, dtype=torch.float64)
+
+    def trained(even):
+        meeting = Meeting(2)
+
+        def work(rank):
+            problems = torch.arange(rank, 8, 2)
+            rows = (2 * problems[:, None] + torch.arange(2)).flatten()
+            problems = problems.repeat_interleave(2)
+            responses = respond(problems.tolist(), tokens[rows], lengths[rows].tolist())
+            engine = BanditEngine(logits, 4.0, rank, meeting)
+            given = responses, reward[rank::2]
+            mine = evened(*given, 8, engine) if even else given
+            passes = Passes(minibatch_size=8, microbatch_size=3)
+            metrics = CPGD().update(engine, *mine, passes)
+            return engine.logits.detach(), metrics, int(mine[0].lengths[:4].sum())
+
+        return meeting.run(work)
+
+    uneven, after = trained(even=False), trained(even=True)
+    (expected, one, _), before = uneven[0], [load for *_, load in uneven]
+    for table, metrics, _ in after:
+        torch.testing.assert_close(table, expected, rtol=1e-9, atol=1e-10)
+        assert metrics == pytest.approx(one, rel=1e-9, abs=1e-10)
+    loads = [load for *_, load in after]
+    assert sum(loads) == sum(before)
+    assert max(loads) - min(loads) < 0.5 * (max(before) - min(before))

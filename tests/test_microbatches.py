@@ -10,7 +10,7 @@ from golden_cases import EVERY
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, Meeting, respond
 from agents.learner import Passes
-from agents.microbatches import Load, by_count, cut, fitting
+from agents.microbatches import Load, by_count, cut, evened, fitting
 from agents.rollout import Prompt, Responses
 
 
@@ -101,6 +101,25 @@ def test_by_count_the_last_slice_may_be_smaller():
 def test_a_budget_without_a_token_is_refused_in_one_line():
     with pytest.raises(ValueError, match=r"^tokens_per_microbatch is 0: give at least 1$"):
         Passes(minibatch_size=1, microbatch_size=1, tokens_per_microbatch=0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_swaps_leave_each_rank_its_number_of_groups_and_nearly_as_many_tokens(seed):
+    draw = random.Random(seed)
+    num_ranks, num = draw.randint(2, 8), draw.randint(4, 8)
+    tokens = [[draw.randint(1, 1000) for _ in range(num)] for _ in range(num_ranks)]
+    held = evened(tokens)
+    assert [len(groups) for groups in held] == [num] * num_ranks
+    assert sorted(itertools.chain(*held)) == list(range(num_ranks * num))
+    count = list(itertools.chain(*tokens))
+    loads = [sum(count[group] for group in groups) for groups in held]
+    assert max(loads) <= max(map(sum, tokens))
+    assert max(loads) <= 1.1 * sum(count) / num_ranks
+
+
+def test_even_ranks_swap_nothing():
+    assert evened([[5, 7], [7, 5]]) == [[0, 1], [2, 3]]
+    assert evened([[0, 0], [0, 0]]) == [[0, 1], [2, 3]]
 
 
 LENGTHS = torch.tensor([40, 1, 3, 38, 1, 2, 1, 1, 2, 1, 1, 1])
