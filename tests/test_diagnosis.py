@@ -39,6 +39,15 @@ def test_a_package_that_is_too_old_or_missing_is_told_with_the_command_that_mend
     assert "vllm" not in found
 
 
+def test_what_several_extras_ask_for_is_told_and_counted_once(tmp_path):
+    distribution(tmp_path, "torch", "2.4.0")
+    distribution(tmp_path, "numpy", "2.0")
+    asked = [*ASKED, "torch<2.14,>=2.11; extra == 'test'", "numpy>=1.26; extra == 'train'"]
+    found = list(check_packages(asked, installed([str(tmp_path)])))
+    assert [finding.name for finding in found] == ["torch", "packages"]
+    assert found[-1].text.startswith("1 of those")
+
+
 def test_a_local_build_of_a_fitting_version_fits(tmp_path):
     distribution(tmp_path, "torch", "2.13.0+cpu")
     distribution(tmp_path, "NumPy", "2.0")

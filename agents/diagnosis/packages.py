@@ -43,18 +43,22 @@ def check_packages(asked: Sequence[str], found: Mapping[str, str]) -> Iterator[F
         asked: Requirements with their markers, as in a distribution's metadata.
         found: Versions by normalised name.
     """
-    fitting = 0
-    for requirement in map(Requirement, dict.fromkeys(asked)):
+    fitting: set[str] = set()
+    told: set[str] = set()
+    for requirement in map(Requirement, asked):
         needed = [extra for extra in NEEDED if _applies(requirement, extra)]
         name = str(canonicalize_name(requirement.name))
         versions = [found[one] for one in (name, *ALSO.get(name, ())) if one in found]
         if name == DISTRIBUTION or not (versions or needed):
             continue
         finding = _check(requirement, versions, needed)
-        fitting += finding is None
-        if finding is not None:
+        if finding is None:
+            fitting.add(name)
+        elif name not in told:  # several extras ask for the same
+            told.add(name)
             yield finding
-    yield Finding("packages", "ok", f"{fitting} of those that are asked for are here and fit")
+    count = len(fitting - told)
+    yield Finding("packages", "ok", f"{count} of those that are asked for are here and fit")
 
 
 def _applies(requirement: Requirement, extra: str) -> bool:

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from agents.planning.shapes import Shape, Tower
 
 GIB = 2**30
-LOGITS = 2**27
-"""Logits that exist at a time: the head is applied to so many, chunk by chunk."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from agents.engines.head import LOGITS
 from agents.files import read_object
-from agents.planning.formulas import LOGITS, Sharing, adapter_weights, image_tokens
+from agents.planning.formulas import Sharing, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
 from agents.settings import Run
 
