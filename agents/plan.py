@@ -86,8 +86,8 @@ def refusal(found: Plan) -> str:
     steps = [change.words for change in changes(found)]
     ways = ", ".join(steps) if steps and changes(found)[-1].fits else "more GPUs, a smaller model"
     return (
-        f"{shape.name} has {shape.num_weights / 1e9:.1f} billion weights, whose training needs "
-        f"{found.least:.0f} GiB before the first token: there is {there}; use {ways}, or "
+        f"{shape.name} has {shape.num_weights / 1e9:.1f} billion weights, which need about "
+        f"{found.least:.0f} GiB to train before the first token: there is {there}; use {ways}, or "
         "--model tiny"
     )
 
