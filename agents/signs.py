@@ -13,7 +13,7 @@ failure signatures of
 The thresholds lie well outside what runs that learned have shown: 39 of 30 steps with thirteen
 algorithms and 6 of 150 steps with CPGD on Figures-v0, under `benchmarks/`. There `policy/kl_old`
 was 0.017 at most, entropy fell to 8.5 % of its start as accuracy rose to 0.98 and never doubled,
-mean length stayed within a quarter of its start, and accuracy never fell by a half.
+mean length stayed within a third of its start, and accuracy never fell by a half.
 """
 
 import math
@@ -127,15 +127,16 @@ def accuracy(past: Past) -> str:
 
 
 def hacking(past: Past) -> str:
-    """The reward for format rises and accuracy falls: the policy has found what is cheaper."""
+    """Format rises and a fifth of accuracy goes, or format stays and a half goes."""
     form, now = past.start("reward/format"), past.now("reward/format")
-    if not now > form + 0.1:
+    if not now > max(0.5, form - 0.05):
         return ""
     best, right = past.best("reward/accuracy"), past.now("reward/accuracy")
-    if not right < best - max(0.05, 0.2 * best):
+    lost = max(0.05, best / 5) if now > form + 0.1 else max(0.1, best / 2)
+    if not right < best - lost:
         return ""
     return (
-        f"reward/format rose from {form:.2f} to {now:.2f} while reward/accuracy fell from "
+        f"reward/format went from {form:.2f} to {now:.2f} while reward/accuracy fell from "
         f"{best:.2f} to {right:.2f}"
     )
 
@@ -143,8 +144,7 @@ def hacking(past: Past) -> str:
 def shrinking(past: Past) -> str:
     """Responses have a third of their first length, and accuracy has gained nothing by it."""
     start, now = past.start("response/length_mean"), past.now("response/length_mean")
-    gained = past.now("reward/accuracy") > past.start("reward/accuracy") + 0.05
-    if now < start / 3 and not gained:
+    if now < start / 3 and not _gained(past):
         return f"response/length_mean fell from {start:.4g} to {now:.4g} tokens"
     return ""
 
@@ -152,8 +152,7 @@ def shrinking(past: Past) -> str:
 def growing(past: Past) -> str:
     """Responses have three times their first length, and accuracy has gained nothing by it."""
     start, now = past.start("response/length_mean"), past.now("response/length_mean")
-    gained = past.now("reward/accuracy") > past.start("reward/accuracy") + 0.05
-    if now > 3 * start and not gained:
+    if now > 3 * start and not _gained(past):
         return f"response/length_mean rose from {start:.4g} to {now:.4g} tokens"
     return ""
 
@@ -182,6 +181,10 @@ def skipped(past: Past) -> str:
     """Most of the last updates had an optimizer step whose gradient was no number."""
     lost = int(sum(past.columns[LOST][past.end - WINDOW : past.end]))
     return f"{lost} of the last {WINDOW} updates skipped a step" if lost > WINDOW // 2 else ""
+
+
+def _gained(past: Past) -> bool:
+    return past.now("reward/accuracy") > past.start("reward/accuracy") + 0.05
 
 
 Rule = Callable[[Past], str]

@@ -3,6 +3,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tiny_runs import train
 
 from agents.guard import Finding, action, checkpoint_before, findings, history
 from agents.signs import RULES
@@ -49,7 +50,7 @@ SIGNS = {
     "kl": [{"policy__kl_old": 0.3}, {"policy__kl_ref": 2.0}],
     "entropy_rise": [{"policy__entropy": 1.0}],
     "entropy_fall": [{"policy__entropy": 0.002}],
-    "accuracy": [{"reward__accuracy": 0.1}],
+    "accuracy": [{"reward__accuracy": 0.1, "reward__format": 0.2}],
     "hacking": [{"reward__format": 1.0, "reward__accuracy": 0.25}],
     "shrinking": [{"response__length_mean": 3.0}],
     "growing": [{"response__length_mean": 90.0}],
@@ -105,6 +106,11 @@ def test_a_collapse_in_the_first_steps_is_found(kind):
     assert [finding.kind for finding in found] == [kind]
 
 
+def test_format_that_was_perfect_and_stays_so_while_accuracy_goes_is_hacking():
+    found = history(run(reward__accuracy=0.1, reward__format=1.0))
+    assert {finding.kind for finding in found} == {"accuracy", "hacking"}
+
+
 def test_entropy_may_vanish_and_groups_be_equal_where_all_is_solved():
     solved = {"reward__accuracy": 0.98, "policy__entropy": 0.001, "rollout__mixed": 0.02}
     assert list(history(run(**solved))) == []
@@ -146,3 +152,11 @@ def test_a_long_run_is_looked_through_quickly():
     began = time.process_time()
     assert list(history(run(num_steps=2000, change_at=5000))) == []
     assert time.process_time() - began < 5
+
+
+def test_a_real_run_at_a_hundred_times_its_learning_rate_is_told_to_collapse(tiny_folder, tmp_path):
+    free = {"clip_low": "None", "clip_high": "None", "drift_coefficient": "None"}
+    rows = train(tiny_folder, tmp_path / "hot", num_steps=6, learning_rate=0.03, **free)
+    assert {"ratio", "kl"} & {finding.kind for finding in history(rows) if finding.collapse}
+    rows = train(tiny_folder, tmp_path / "calm", num_steps=6, learning_rate=3e-4)
+    assert not any(finding.collapse for finding in history(rows))

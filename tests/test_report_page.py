@@ -237,6 +237,20 @@ def test_a_theme_can_be_chosen_against_the_system(browser, done):
     browser.press("d")
 
 
+def test_paper_is_white_whatever_the_theme(browser, done):
+    browser.scheme("dark")
+    browser.open(report.write([done])[0])
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser("Emulation.setEmulatedMedia", media="print", features=dark)
+    assert luminance(browser.run("getComputedStyle(document.body).backgroundColor")) == 1
+    assert browser.run("getComputedStyle(document.querySelector('#groups')).display") == "none"
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert browser.run(
+        "[...document.querySelectorAll('.chart')].every((c) => c.querySelector('path'))"
+    )
+    browser("Emulation.setEmulatedMedia", media="", features=[])
+
+
 def test_two_thousand_steps_and_rollouts_open_at_once_in_a_small_file(browser, tmp_path):
     folder = tmp_path / "long"
     record(folder, num_steps=2000)

@@ -102,9 +102,10 @@ function shown(self) {
   const within = ([step, value]) => (view.from === null || step >= view.from) && (view.to === null || step <= view.to) && (!log || value > 0);
   const lines = kinds.map((kind, k) => {
     if (view.hidden.has(k)) return { k, kind, raw: [], curve: [], marks: [] };
-    const curve = smooth(self.series[k], view.smoothing).filter(within);
+    const smoothing = self.metric.startsWith("evaluation/") ? 0 : view.smoothing;
+    const curve = smooth(self.series[k], smoothing).filter(within);
     const marks = self.evaluated.flatMap((split) => joined(kind, `evaluation/accuracy ${split}`).filter(within));
-    return { k, kind, raw: view.smoothing ? self.series[k].filter(within) : [], curve, marks };
+    return { k, kind, raw: smoothing ? self.series[k].filter(within) : [], curve, marks };
   });
   return { log, lines };
 }

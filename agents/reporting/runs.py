@@ -11,6 +11,7 @@ Row = dict[str, Any]
 UNTOLD = {
     *("seed", "output_dir", "resume", "save_every", "keep_checkpoints", "tensorboard"),
     *("num_steps", "evaluate_every", "num_test_problems"),
+    *("microbatch_size", "sampler_batch_size", "gradient_checkpointing"),
 }
 """Settings of a run in which two may differ and still be one line with its spread."""
 
