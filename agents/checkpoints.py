@@ -25,6 +25,9 @@ MAY_CHANGE = {
     "output_dir",
     "resume",
     "tensorboard",
+    "on_collapse",
+    "max_skipped",
+    "agreement",
 }
 """Settings that a resumed run may give anew: how long it is, and what is kept of it."""
 
@@ -98,7 +101,7 @@ def save(  # noqa: PLR0913 - what, then by name how: no caller gives all
             _seal(aside, {"step": step, **(state or {})})
             aside.rename(final)
             sync(final.parent)
-            _prune(final.parent, keep)
+            _prune(_all(final.parent)[: -keep if keep else 0])
     except WRITE_ERRORS as error:
         if rank == 0:
             shutil.rmtree(aside, ignore_errors=True)
@@ -122,6 +125,28 @@ def latest(folder: Path) -> Path | None:
         before = f"go on from {found[-2].name}" if len(found) > 1 else "begin anew"
         raise ValueError(f"{last} is damaged ({fault}): remove it, and --resume will {before}")
     return last
+
+
+def steps(folder: Path) -> list[int]:
+    """Those after which the run in `folder` has checkpoints, in order."""
+    return [_step(path) for path in _all(folder / "checkpoints")]
+
+
+def forget_after(
+    folder: Path, step: int, *, rank: int = 0, barrier: Callable[[], None] = lambda: None
+) -> None:
+    """Removes the checkpoints after a step, to which the run goes back; every rank calls it."""
+    barrier()
+    if rank == 0:
+        _prune([path for path in _all(folder / "checkpoints") if _step(path) > step])
+    barrier()
+
+
+def way_on(folder: Path) -> str:
+    """How a run that broke off goes on, in words."""
+    found = _all(folder / "checkpoints")
+    where = f"from {found[-1].name}" if found else "from its beginning: nothing was saved yet"
+    return f"--resume goes on {where}"
 
 
 def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -210,9 +235,13 @@ def _damage(checkpoint: Path) -> str:
     return ""
 
 
-def _prune(checkpoints: Path, keep: int | None) -> None:
-    """Removes all but the newest; renamed first, for a kill between two files."""
-    for path in _all(checkpoints)[: -keep if keep else 0]:
+def _step(checkpoint: Path) -> int:
+    return int(checkpoint.name.removeprefix("step-"))
+
+
+def _prune(found: Iterable[Path]) -> None:
+    """Removes checkpoints; renamed first, for a kill between two files."""
+    for path in found:
         shutil.rmtree(path.rename(path.with_name(f".{path.name}.old")), ignore_errors=True)
 
 

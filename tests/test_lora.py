@@ -184,10 +184,18 @@ def test_such_a_reference_is_saved_and_loaded_without_weights(folder, tmp_path):
     assert again.token_kl == [0.5]
 
 
-@pytest.mark.parametrize(("options", "begins"), [({}, True), (KINDS_OF_LORA["PiSSA"], False)])
-def test_whether_a_model_without_its_adapters_is_the_base(folder, options, begins):
-    engine = build("torch", folder, ALL | options)
-    assert lora.begins_as_base(engine.policy.model) == begins
+@pytest.mark.parametrize("options", [{}, *KINDS_OF_LORA.values(), {"bias": "lora_only"}])
+def test_a_model_without_its_adapters_is_the_base_where_it_is_said_to_be(folder, options):
+    options = ALL | {"init_lora_weights": "gaussian"} | options
+    engine = build("torch", folder, options)
+    responses = responses_of(engine)
+    train(engine, responses)
+    base = log_prob(engine, tiny_engines.pristine(folder)[0], responses)
+    with torch.no_grad(), lora.without(engine.policy.model):
+        found = engine.forward(responses)[0]
+    says = lora.begins_as_base(json.dumps(options))
+    assert torch.allclose(found, base, atol=1e-5) == says
+    assert says == (options["init_lora_weights"] != "pissa" and "bias" not in options)
 
 
 def test_equal_seeds_give_equal_adapters(folder):

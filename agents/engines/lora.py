@@ -36,11 +36,14 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
     Raises:
         ValueError: In one line, when peft is not installed or does not take the options.
     """
+    given = _given(options)
+    # What a model looks at is a tower of its own; the paper's setting leaves it as it is.
+    eyes = {"exclude_modules": _EYES} if hasattr(model.config, "vision_config") else {}
     names = list(model.state_dict())
     try:
         from peft import LoraConfig, inject_adapter_in_model
 
-        config = LoraConfig(**_arguments(model, options))
+        config = LoraConfig(**(eyes | given))
         with torch.random.fork_rng(), torch.no_grad():
             torch.manual_seed(seed)
             inject_adapter_in_model(config, model, _NAME)
@@ -51,15 +54,15 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
     _check(model, options, names)
 
 
-def _arguments(model: Any, options: str) -> dict[str, Any]:
+def _given(options: str) -> dict[str, Any]:
     try:
         given = json.loads(options)
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON: {error}") from error
+        raise _refused(options, f"it is no JSON: {error}") from error
     if not isinstance(given, dict):
-        raise ValueError('it is no JSON object, such as {"r": 16, "target_modules": "all-linear"}')
-    eyes = {"exclude_modules": _EYES} if hasattr(model.config, "vision_config") else {}
-    return eyes | given
+        example = '{"r": 16, "target_modules": "all-linear"}'
+        raise _refused(options, f"it is no JSON object, such as {example}")
+    return given
 
 
 def _check(model: Any, options: str, names: Sequence[str]) -> None:
@@ -83,10 +86,11 @@ def is_adapted(model: nn.Module) -> bool:
     return hasattr(model, "peft_config")
 
 
-def begins_as_base(model: Any) -> bool:
-    """Whether a model without its adapters is the one that they were put into."""
-    config = model.peft_config[_NAME]
-    return config.bias == "none" and config.init_lora_weights in (True, "gaussian")
+def begins_as_base(options: str) -> bool:
+    """Whether a model without its adapters stays the one that they were put into."""
+    given = _given(options)
+    first = given.get("init_lora_weights", True)
+    return given.get("bias", "none") == "none" and first in (True, "gaussian")
 
 
 def merged(
