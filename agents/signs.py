@@ -202,8 +202,7 @@ RULES: dict[Rule, tuple[bool, str]] = {
     ),
     entropy_rise: (
         True,
-        "The policy unlearns its language, often by too large a step or by advantages that are "
-        "mostly negative: lower --learning-rate, subtract the group's mean from rewards",
+        "The policy unlearns its language: lower --learning-rate, subtract the group's mean",
     ),
     entropy_fall: (
         False,
@@ -246,7 +245,6 @@ RULES: dict[Rule, tuple[bool, str]] = {
     ),
     skipped: (
         True,
-        "Gradients overflow: look at the loss and the ratios before it, lower --learning-rate, or "
-        "train in bfloat16 or float32 rather than float16",
+        "Gradients overflow: look at the loss and the ratios before it, lower --learning-rate",
     ),
 }
