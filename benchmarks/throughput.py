@@ -1,0 +1,295 @@
+"""How fast a step is beside TRL's `GRPOTrainer`: same weights, prompts and lengths, in one run.
+
+    python -m venv PEER && PEER/bin/pip install -e .[train] trl==1.16.0
+    python benchmarks/throughput.py --size tiny --peer PEER/bin/python
+    python benchmarks/throughput.py --size 1.5b --peer PEER/bin/python     one GPU with 140 GB
+    python benchmarks/throughput.py --growth
+    python benchmarks/throughput.py --picture
+
+First both sides give loss and gradient of the same rollouts, under several objectives; where these
+differ nothing is timed. Then each side trains in a process of its own, and has its turn while the
+other waits: A B, B A, A B ... A step is timed from the end of the one before to its own, logging
+included. Regimes: all responses of one length; long-tailed, log-normal lengths, of about the same
+mean; and of one length with every twentieth response replaced by a hostile one before it is graded.
+Lengths are forced on both samplers: see `throughput/regimes.py`.
+
+Phases: ours are the metrics of `agents.run`, the peer's are its own methods, wrapped from outside.
+"flops_utilisation" is of the training phases, of the rate that a matrix product reaches in the same
+run, padding and recomputation not counted as work. "sampling_to_limit" says how many times longer
+sampling took than reading weights, keys and values from memory would, at the rate of a copy; small
+weights lie in the processor's cache, and what takes time is calling operators.
+
+Results go to throughput/SIZE.json and, step by step, to throughput/SIZE-steps.json.gz; pictures lie
+beside them. Linux only.
+"""
+
+import argparse
+import contextlib
+import gzip
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import mixes
+import numpy as np
+from provenance import provenance
+from throughput import figures, growth, picture, problems, sizes
+from throughput.regimes import REGIMES, lengths
+from throughput.side import Side
+from throughput.sizes import SIZES, Size
+
+HERE = Path(__file__).with_suffix("")
+HOSTILE = HERE.parents[1] / "tests" / "hostile.jsonl"
+WARM = 2
+"""Steps before the first that counts, of each regime and process."""
+DEADLINE = 300.0
+"""Seconds for a turn under attack; a side that takes longer is ended, and has no figure."""
+
+
+class Benchmark:
+    """One run: where its files are, and how a side is started."""
+
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
+        given = {name: getattr(options, name) for name in ("turns", "steps")}
+        given = {name: value for name, value in given.items() if value}
+        self.size: Size = replace(SIZES[options.size], **given)
+        self.options, self.folder, self.starts = options, folder, 0
+        self.position = (1 + len(self.size.cases)) * self.size.num_prompts
+        self.done: dict[str, int] = {}
+        problems.write(folder / "data", 20 if self.size.vocabulary else 0)
+        rows = problems.posed(folder / "data", self.size.prompt)
+        (folder / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.weights = sizes.write(folder / "model", self.size)
+        tokens = sizes.tokenizer(self.size.vocabulary)
+        counted = [tokens.apply_chat_template(row["prompt"], tokenize=False) for row in rows[:64]]
+        self.prompt = round(np.mean([len(tokens.encode(text)) for text in counted]))
+
+    def start(self, name: str) -> Side:
+        """A side, ready for its first turn."""
+        self.starts += 1
+        scratch = self.folder / f"{name}-{self.starts}"
+        config = {
+            "side": name,
+            "size": self.options.size,
+            "model": str(self.folder / "model"),
+            "data": str(self.folder / "data"),
+            "prompts": str(self.folder / "prompts.jsonl"),
+            "scratch": str(scratch),
+            "position": len(self.size.cases) * self.size.num_prompts,
+            "enemies": [item.response for item in mixes.hostile(str(HOSTILE))],
+        }
+        python = sys.executable if name == "ours" else self.options.peer
+        return Side(config, python, self.options.threads)
+
+    def turn(self, side: Side, regime: str, first: int, steps: int) -> dict[str, Any] | None:
+        """Steps of a side in a regime, from its step `first` on; None when it did not end."""
+        command = {"do": "run", "regime": regime, "step": first, "steps": steps}
+        answer = side.ask(command, DEADLINE if regime == "hostile" else 3600.0)
+        if answer is None:
+            return None
+        size = self.size
+        forms = (size.responses, size.length, size.longest)
+        numbers = range(first, first + steps)
+        return answer | {"lengths": [lengths(regime, n, *forms).tolist() for n in numbers]}
+
+
+def proven(bench: Benchmark, sides: dict[str, Side]) -> list[dict[str, Any]]:
+    """Loss and gradient of both sides for each objective."""
+    found = []
+    for case in bench.size.cases:
+        file = str(bench.folder / f"{case}.pt")
+        command = {"do": "prove", "case": case, "file": file, "steps": 1}
+        sides["trl"].ask(command | {"regime": "long-tailed", "step": 0})
+        answer = sides["ours"].ask(command)
+        assert answer
+        found.append(answer)
+        (name, worst), (loss, theirs) = answer["worst"], answer["loss"]
+        say(
+            f"{case}: loss {loss:.7f} and {theirs:.7f}; worst of {answer['tensors']} gradients "
+            f"{worst:.1e} ({name}), tolerance {answer['tolerance']:.1e}: "
+            f"{'equal' if answer['equal'] else 'NOT EQUAL'}"
+        )
+    if not all(case["equal"] for case in found):
+        sys.exit("the two sides do not minimise the same: nothing is timed")
+    return found
+
+
+def plan(size: Size, regime: str) -> tuple[int, int]:
+    """Turns of a regime, and steps of a turn."""
+    return size.hostile if regime == "hostile" else (size.turns, size.steps)
+
+
+def order(names: tuple[str, ...], number: int) -> tuple[str, ...]:
+    """Who is first changes from turn to turn."""
+    return names if number % 2 == 0 else names[::-1]
+
+
+def alternating(bench: Benchmark, sides: dict[str, Side]) -> dict[str, dict[str, list[Any]]]:
+    """All regimes, with processes that live through them."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for regime in bench.options.regimes:
+        turns, steps = plan(bench.size, regime)
+        taken = found[regime] = {name: [] for name in sides}
+        for side in sides.values():
+            if regime != "hostile":
+                bench.turn(side, regime, 0, WARM)
+        for number in range(turns):
+            for name in order(tuple(sides), number):
+                if None not in taken[name]:
+                    taken[name].append(
+                        bench.turn(sides[name], regime, WARM + number * steps, steps)
+                    )
+        told(regime, taken)
+    return found
+
+
+def fresh(bench: Benchmark) -> dict[str, dict[str, list[Any]]]:
+    """All regimes, with new processes for each turn, where two do not fit into one memory."""
+    names = bench.size.sides
+    found = {regime: {name: [] for name in names} for regime in bench.options.regimes}
+    for number in range(bench.size.turns):
+        for name in order(names, number):
+            with bench.start(name) as side:
+                for regime in bench.options.regimes:
+                    turns, steps = plan(bench.size, regime)
+                    if number >= turns or None in found[regime][name]:
+                        continue
+                    if regime != "hostile":
+                        bench.turn(side, regime, 0, WARM)
+                    first = WARM + number * steps
+                    found[regime][name].append(bench.turn(side, regime, first, steps))
+                    if found[regime][name][-1] is None:
+                        break
+    for regime, taken in found.items():
+        told(regime, taken)
+    return found
+
+
+def told(regime: str, taken: dict[str, list[Any]]) -> None:
+    for name, turns in taken.items():
+        rows = [row["step"] for turn in turns if turn for row in turn["rows"]]
+        if rows:
+            say(f"{regime:12} {name:10} {np.median(rows):.4f} s a step")
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def measured(bench: Benchmark) -> dict[str, Any]:
+    """Proof, turns, and what is made of them."""
+    machine = figures.machine(bench.size.dtype, bench.options.threads)
+    with contextlib.ExitStack() as stack:
+        sides = {name: stack.enter_context(bench.start(name)) for name in ("ours", "trl")}
+        proof = proven(bench, sides)
+        starts = {name: side.started for name, side in sides.items()}
+        raw = {} if bench.size.fresh else alternating(bench, sides)
+    raw = raw or fresh(bench)
+    again = figures.machine(bench.size.dtype, bench.options.threads)
+    machine = {name: max(value, again[name]) for name, value in machine.items()}
+    context = {"weights": bench.weights, "prompt": bench.prompt, "machine": machine}
+    return {
+        **context,
+        "proof": proof,
+        "start": starts,
+        "regimes": {name: compared(taken, bench.size, context) for name, taken in raw.items()},
+        "raw": raw,
+    }
+
+
+def compared(taken: dict[str, list[Any]], size: Size, context: dict[str, Any]) -> dict[str, Any]:
+    """The figures of all sides in a regime, and our throughput over each of the others'."""
+    found: dict[str, Any] = {}
+    seconds = {}
+    for name, turns in taken.items():
+        if None in turns:
+            found[name] = {"ended_after_s": DEADLINE}
+            continue
+        found[name] = figures.summary(turns, size, context)
+        seconds[name] = [[row["step"] for row in turn["rows"]] for turn in turns]
+    mine = seconds.pop("ours", None)
+    if mine:
+        found["ratio"] = {name: figures.ratio(mine, theirs) for name, theirs in seconds.items()}
+    return found
+
+
+def saved(result: dict[str, Any], name: str) -> Path:
+    """Writes the figures, and step by step what they are made of."""
+    HERE.mkdir(exist_ok=True)
+    raw = result.pop("raw", None)
+    if raw is not None:
+        with gzip.GzipFile(HERE / f"{name}-steps.json.gz", "wb", mtime=0) as file:
+            file.write(json.dumps(raw).encode())
+    path = HERE / f"{name}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    return path
+
+
+def versions(python: str) -> dict[str, str]:
+    """What an interpreter has of the packages that matter."""
+    import subprocess
+
+    names = ("torch", "transformers", "trl", "accelerate", "deepspeed", "vllm", "math-verify")
+    code = (
+        "import importlib.metadata as m, json, sys\n"
+        "have = {d.metadata['Name'].lower(): d.version for d in m.distributions()}\n"
+        "print(json.dumps({n: have[n] for n in sys.argv[1:] if n in have}))"
+    )
+    done = subprocess.run([python, "-c", code, *names], capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--size", choices=tuple(SIZES), default="tiny")
+    add("--peer", default=sys.executable, help="the interpreter that has TRL")
+    add("--regimes", nargs="+", choices=REGIMES, default=REGIMES)
+    add("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each side")
+    add("--turns", type=int, help="of each side in a regime, in place of the size's")
+    add("--steps", type=int, help="of a turn, likewise")
+    add("--name", help="of the results; by default the size")
+    add("--growth", action="store_true", help="measure how our cost grows, instead")
+    add("--picture", action="store_true", help="only draw what was measured")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """The command line."""
+    options = parsed()
+    name = options.name or ("growth" if options.growth else options.size)
+    if options.picture:
+        picture.draw_all(HERE)
+        return
+    began = time.perf_counter()
+    folder = Path(tempfile.mkdtemp())
+    try:
+        if options.growth:
+            result = provenance("throughput.py") | growth.measured(folder, options.threads)
+            result["benchmark_s"] = round(time.perf_counter() - began, 1)
+            picture.growth(saved(result, name))
+            return
+        bench = Benchmark(options, folder)
+        result = provenance("throughput.py") | {
+            "size": options.size,
+            "threads": options.threads,
+            "ours": versions(sys.executable),
+            "peer": versions(options.peer),
+        }
+        result |= measured(bench)
+        result["benchmark_s"] = round(time.perf_counter() - began, 1)
+        picture.steps(saved(result, name))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The pieces of throughput.py: one process for each side, and what is made of their figures."""
