@@ -14,7 +14,7 @@ from typing import Any, overload
 from reasonenv import hub, local
 from reasonenv.images import decode
 from reasonenv.problem import Problem
-from reasonenv.source import Row, Source, Split
+from reasonenv.source import Fault, Row, Source, Split
 from reasonenv.tables import Table
 
 VARIABLE = "REASONENV_DATA"
@@ -60,14 +60,21 @@ class Rows(Sequence[Problem]):
         """What tells the rows apart in their source, as texts."""
         return [str(key) for key in self._table.column(self._source.key)]
 
-    def faults(self) -> dict[int, str]:
+    def faults(self) -> dict[int, Fault]:
         """What is wrong with rows as far as it can be told without reading their images."""
-        found = {}
+        empty: dict[int, str] = {}
         for name in (*self._source.texts, *self._source.values):
             for index, value in enumerate(self._table.column(name)):
                 if value is None or (name == self._source.answer and _is_blank(value)):
-                    found[index] = f"{self._name}, row {index}: column {name!r} is empty"
-        return found
+                    empty[index] = name
+        return {
+            index: self._fault(index, f"column {name!r} is empty") for index, name in empty.items()
+        }
+
+    def _fault(self, index: int, reason: str) -> Fault:
+        name = self._table.words(index).get(self._source.key)
+        id = str(index) if name is None else str(name)
+        return Fault(id, f"{self._name}, row {index} (id {id!r}): {reason}")
 
     def _problem(self, index: int, with_images: bool) -> Problem:
         if not -len(self) <= index < len(self):
@@ -115,7 +122,7 @@ class Pool(Sequence[Problem]):
         part, row = self._find(index)
         return part.outline(row)
 
-    def faults(self) -> dict[int, str]:
+    def faults(self) -> dict[int, Fault]:
         """What is wrong with rows as far as it can be told without reading their images."""
         found, start = {}, 0
         for part in self._parts:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, overload
 
 from reasonenv.problem import Problem
+from reasonenv.source import Fault
 
 Filter = Mapping[str, Any]
 
@@ -63,29 +64,34 @@ def select(
     Raises:
         ValueError: In one line, for metadata or an id that no problem has, or when none is left.
     """
-    chosen: Sequence[Problem] = problems
-    if filter or without or keep:
-        if len(problems) > _MOST:
-            raise ValueError(
-                f"there are {len(problems)} problems, too many to look at each: choose with the "
-                "environment's own arguments"
-            )
-        outlines = [outline(problems, index) for index in range(len(problems))]
-        wanted = _wanted(filter or {}, outlines)
-        _check_ids(without, outlines)
-        left_out = set(without)
-        indices = [
-            index
-            for index, problem in enumerate(outlines)
-            if problem.id not in left_out
-            and (keep is None or keep(problem.id))
-            and all(_texts(problem.metadata.get(name)) & texts for name, texts in wanted.items())
-        ]
-        if not indices:
-            raise ValueError(f"no problem is left: filter={filter!r}, without={list(without)!r}")
-        chosen = Selected(problems, indices)
-    _check_faults(problems, chosen)
-    return chosen
+    faults: Mapping[int, Fault] = problems.faults() if hasattr(problems, "faults") else {}  # pyright: ignore[reportAttributeAccessIssue]
+    if not (filter or without or keep):
+        _check_faults(faults.values())
+        return problems
+    if len(problems) > _MOST:
+        raise ValueError(
+            f"there are {len(problems)} problems, too many to look at each: choose with the "
+            "environment's own arguments"
+        )
+    whole = (index for index in range(len(problems)) if index not in faults)
+    outlines = {index: outline(problems, index) for index in whole}
+    wanted = _wanted(filter or {}, outlines.values())
+    _check_ids(without, {each.id for each in (*outlines.values(), *faults.values())})
+    left_out = set(without)
+
+    def is_kept(id: str) -> bool:
+        return id not in left_out and (keep is None or keep(id))
+
+    _check_faults(fault for fault in faults.values() if is_kept(fault.id))
+    indices = [
+        index
+        for index, problem in outlines.items()
+        if is_kept(problem.id)
+        and all(_texts(problem.metadata.get(name)) & texts for name, texts in wanted.items())
+    ]
+    if not indices:
+        raise ValueError(f"no problem is left: filter={filter!r}, without={list(without)!r}")
+    return Selected(problems, indices)
 
 
 def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
@@ -103,7 +109,7 @@ def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
     return lambda id: (zlib.crc32(id.encode()) < fraction * 2**32) == inside
 
 
-def _wanted(filter: Filter, outlines: Iterable[Problem]) -> dict[str, set[str]]:
+def _wanted(filter: Filter, outlines: Collection[Problem]) -> dict[str, set[str]]:
     if not isinstance(filter, Mapping):
         raise ValueError(f"filter={filter!r}: give names and values, such as {{'level': [1, 2]}}")
     there = {name for problem in outlines for name in problem.metadata}
@@ -121,18 +127,15 @@ def _texts(value: object) -> set[str]:
     return {str(value)}
 
 
-def _check_ids(without: Collection[str], outlines: Iterable[Problem]) -> None:
+def _check_ids(without: Collection[str], known: Collection[str]) -> None:
     if isinstance(without, str):
         raise ValueError(f"without={without!r}: give a list of ids")
-    known = {problem.id for problem in outlines}
     for id in without:
         if id not in known:
             raise ValueError(f"without: no problem is called {id!r}")
 
 
-def _check_faults(problems: Sequence[Problem], chosen: Sequence[Problem]) -> None:
-    """An error about the first row that is not whole, unless it is left out."""
-    faults: dict[int, str] = problems.faults() if hasattr(problems, "faults") else {}  # pyright: ignore[reportAttributeAccessIssue]
-    kept = set(chosen._indices) if isinstance(chosen, Selected) else set(faults)
-    for index in sorted(set(faults) & kept):
-        raise ValueError(faults[index])
+def _check_faults(faults: Iterable[Fault]) -> None:
+    """An error about the first row that is not whole and not left out."""
+    for fault in faults:
+        raise ValueError(f"{fault.line}; without=[{fault.id!r}] leaves it out")

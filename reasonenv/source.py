@@ -24,6 +24,19 @@ class Split:
     repository: str | None = None
 
 
+@dataclass(frozen=True)
+class Fault:
+    """A row that is no problem.
+
+    Args:
+        id: By which it can be left out.
+        line: What is wrong, and where.
+    """
+
+    id: str
+    line: str
+
+
 def no_paths(row: Row) -> Sequence[str]:
     """Of a data set without images: no row names a file."""
     return ()

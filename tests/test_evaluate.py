@@ -229,6 +229,20 @@ def is_png(path):
         return image.format == "PNG"
 
 
+def test_a_problem_without_an_answer_stops_no_other_and_is_said(evaluated, tmp_path, capsys):
+    data = tmp_path / "data"
+    write_mmk12(data)
+    file = data / "test-0.parquet"
+    rows = parquet.read_table(file).to_pylist()
+    rows[1]["answer"] = " "
+    parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    folder = evaluated(env="MMK12-v0", data=data)
+    assert results(folder)["MMK12-v0"]["num_problems"] == len(rows) - 1
+    assert rows[1]["id"] not in {row["id"] for row in read_lines(folder / "MMK12-v0.jsonl")}
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")]
+    assert said == [f"left out: mmk12 test, row 1 (id {rows[1]['id']!r}): column 'answer' is empty"]
+
+
 def test_a_problem_whose_image_is_broken_is_left_out_and_said(evaluated, tmp_path, capsys):
     data = tmp_path / "data"
     write_mmk12(data)
@@ -318,13 +332,21 @@ def test_a_folder_that_holds_something_else_is_left_alone(evaluated, tmp_path):
 
 @pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="needs vLLM")
 def test_vllm_samples_where_it_is_asked_for_and_goes_on_like_the_other(tmp_path):
-    folder = vllm_model.write(tmp_path / "model")
-    words = {
-        **{"env": "Letters-v0", "num_problems": 3, "samples": 2, "model": folder},
-        **{"max_response_length": 6, "sampler": "vllm", "output_dir": tmp_path / "out"},
-    }
-    command.main(flags(**words, vllm='{"max_model_len": 256}'))
-    rows = (tmp_path / "out" / "Letters-v0.jsonl").read_text()
-    assert len(rows.splitlines()) == 6
-    command.main(flags(**words, vllm='{"max_model_len": 256}'))
-    assert (tmp_path / "out" / "Letters-v0.jsonl").read_text() == rows
+    problems = [{"id": n, "problem": "What is the sum?", "answer": n} for n in range(3)]
+    (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, problems)))
+    words = flags(
+        env="AIME24-v0",
+        data=tmp_path,
+        samples=2,
+        model=vllm_model.write(tmp_path / "model"),
+        max_response_length=6,
+        sampler="vllm",
+        vllm='{"max_model_len": 256}',
+        output_dir=tmp_path / "out",
+    )
+    command.main(words)
+    rows = read_lines(tmp_path / "out" / "AIME24-v0.jsonl")
+    assert [(row["id"], row["sample"]) for row in rows[:3]] == [("0", 0), ("0", 1), ("1", 0)]
+    assert len(rows) == 6
+    command.main(words)
+    assert read_lines(tmp_path / "out" / "AIME24-v0.jsonl") == rows

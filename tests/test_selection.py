@@ -67,8 +67,13 @@ def test_a_choice_that_does_not_fit_is_told_at_make(folder, options, message):
 def test_a_row_that_is_not_whole_is_told_unless_it_is_left_out(tmp_path):
     rows = [mathvision(id="0"), mathvision(id="1", answer=" "), mathvision(id="2")]
     folder = hub(tmp_path, "test", rows)
-    with pytest.raises(ValueError, match="mathvision test, row 1: column 'answer' is empty"):
+    told = r"^mathvision test, row 1 \(id '1'\): column 'answer' is empty; without=\['1'\] leaves"
+    with pytest.raises(ValueError, match=told):
         ids(folder)
+    assert ids(folder, without=["1"]) == ["0", "2"]
+    assert ids(folder, without=["1"], filter={"subject": "topology"}) == ["0", "2"]
+    with pytest.raises(ValueError, match="row 1"):
+        ids(folder, filter={"subject": "topology"})
 
 
 def test_a_broken_image_can_be_left_out_by_its_id(tmp_path):

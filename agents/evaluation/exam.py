@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import reasonenv
 from agents.engines import RolloutEngine
 from agents.evaluation.summary import LEFT_OUT, Evaluation, Row, summarise
 from agents.settings import environment_options
+from reasonenv.entry import HELD_OUT, all_problems
 from reasonenv.registration import find
 
 BATCH = 256
@@ -58,6 +60,10 @@ class Sitting:
         self._places = min(exam.batch_size // self._group, exam.num_problems or exam.batch_size)
         options: dict[str, Any] = environment_options(exam.env_options, exam.data)
         options["split"] = self.split
+        faults = _faults(exam, self.split)  # they stop training, but no evaluation of the others
+        if faults:
+            print(*(f"left out: {line}" for line in faults.values()), sep="\n", file=sys.stderr)
+            options["without"] = [*options.get("without", ()), *faults]
         num_envs = self._places * self._group
         self._envs = reasonenv.make(exam.env, num_envs=num_envs, group_size=self._group, **options)
         there = len(self._envs.problems)
@@ -162,6 +168,18 @@ def own_split(env: str) -> str:
     """The split that an environment is evaluated on: its first that is not for training."""
     splits = getattr(importlib.import_module(find(env).module), "SPLITS", ("test",))
     return next((split for split in splits if split != "train"), splits[0])
+
+
+def _faults(exam: Exam, split: str) -> dict[str, str]:
+    """What is wrong with the rows of a data set that are no problems, by id."""
+    if not hasattr(importlib.import_module(find(exam.env).module), "SOURCE"):
+        return {}
+    options = environment_options(exam.env_options, exam.data)
+    problems: Any = all_problems(
+        exam.env, None if split == HELD_OUT else split, options.get("data")
+    )
+    known = options.get("without", ())
+    return {fault.id: fault.line for fault in problems.faults().values() if fault.id not in known}
 
 
 def _left_out(index: int, fault: str) -> Row:
