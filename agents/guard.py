@@ -45,6 +45,11 @@ def findings(rows: Sequence[Row]) -> list[Finding]:
     return _found(rows, seen(rows))
 
 
+def unknown(rows: Sequence[Row], told: Collection[str]) -> list[Finding]:
+    """Those of `findings` whose kinds have not been told: each is told once in a run."""
+    return [finding for finding in findings(rows) if finding.kind not in told]
+
+
 def history(rows: Sequence[Row]) -> Iterator[Finding]:
     """The findings of a run as it went, each kind when it was first found."""
     told: set[str] = set()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tiny_runs import train
 
-from agents.guard import Finding, action, checkpoint_before, findings, history
+from agents.guard import Finding, action, checkpoint_before, findings, history, unknown
 from agents.signs import RULES
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -124,6 +124,15 @@ def test_responses_may_change_their_length_where_they_gain_by_it():
 def test_missing_metrics_and_values_that_were_not_finite_say_nothing():
     rows = [{"step": step, "policy/ratio_max": None} for step in range(1, 30)]
     assert list(history(rows)) == []
+
+
+def test_a_run_that_asks_after_each_step_is_told_what_its_history_tells():
+    rows = run(policy__ratio_max=30.0, rollout__mixed=0.0)
+    told: dict[str, Finding] = {}
+    for end in range(len(rows) + 1):
+        told |= {finding.kind: finding for finding in unknown(rows[:end], told)}
+    assert list(told.values()) == list(history(rows))
+    assert set(told) == {"ratio", "equal_groups"}
 
 
 def test_only_a_collapse_stops_a_run_or_takes_it_back():
