@@ -11,7 +11,8 @@ import torch
 from agents.engines.load import load
 from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
-from agents.evaluation.exam import Exam, Sitting, evaluate, own_split
+from agents.evaluation.exam import Exam, Sitting, evaluate
+from reasonenv.entry import evaluation_split
 from reasonenv.problem import Problem
 
 SHORT = Exam(env="Letters-v0", num_problems=5)
@@ -55,11 +56,11 @@ def test_a_split_that_is_drawn_by_program_is_not_posed_to_its_end():
 
 
 def test_the_split_of_an_environment_is_its_first_that_is_not_for_training(monkeypatch):
-    assert own_split("Letters-v0") == "test"
+    assert evaluation_split("Letters-v0") == "test"
     monkeypatch.setattr(letters, "SPLITS", ("train", "testmini", "test"))
-    assert own_split("Letters-v0") == "testmini"
+    assert evaluation_split("Letters-v0") == "testmini"
     monkeypatch.setattr(letters, "SPLITS", ("train",))
-    assert own_split("Letters-v0") == "train"
+    assert evaluation_split("Letters-v0") == "train"
 
 
 def test_accuracy_is_that_of_the_answers_with_its_standard_error(sampler):

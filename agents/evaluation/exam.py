@@ -12,7 +12,7 @@ import reasonenv
 from agents.engines import RolloutEngine
 from agents.evaluation.summary import LEFT_OUT, Evaluation, Row, summarise
 from agents.settings import environment_options
-from reasonenv.entry import HELD_OUT, all_problems
+from reasonenv.entry import HELD_OUT, all_problems, evaluation_split
 from reasonenv.registration import find
 
 BATCH = 256
@@ -29,7 +29,7 @@ class Exam:
 
     env: str = "Figures-v0"
     split: str | None = None
-    """None for the environment's own; see `own_split`."""
+    """None for its `evaluation_split`."""
     env_options: str = "{}"
     """Further arguments of the environment as JSON."""
     data: str | None = None
@@ -54,7 +54,7 @@ class Sitting:
         """Args: what is asked. Raises ValueError when the environment cannot be made."""
         _check(exam)
         self.exam = exam
-        self.split = exam.split or own_split(exam.env)
+        self.split = exam.split or evaluation_split(exam.env)
         self._group = _largest_divisor(exam.num_samples, exam.batch_size)
         # No more places than problems: an environment poses as many as it has places.
         self._places = min(exam.batch_size // self._group, exam.num_problems or exam.batch_size)
@@ -162,12 +162,6 @@ def evaluate(sampler: RolloutEngine, exam: Exam) -> Evaluation:
     with closing(Sitting(exam)) as sitting:
         rows = [row for batch in sitting.ask(sampler) for row in batch]
         return summarise(exam.env, sitting.split, rows)
-
-
-def own_split(env: str) -> str:
-    """The split that an environment is evaluated on: its first that is not for training."""
-    splits = getattr(importlib.import_module(find(env).module), "SPLITS", ("test",))
-    return next((split for split in splits if split != "train"), splits[0])
 
 
 def _faults(exam: Exam, split: str) -> dict[str, str]:
