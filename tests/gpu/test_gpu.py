@@ -17,7 +17,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("num_ranks", [1, 2])
-def test_every_stage_trains_saves_and_resumes_in_bf16(tmp_path, num_ranks):
+def test_stages_offload_and_adapters_train_sample_and_resume_in_bf16(tmp_path, num_ranks):
     if num_ranks > torch.cuda.device_count():
         pytest.skip(f"needs {num_ranks} GPUs")
     script = Path(__file__).with_name("smoke.py")
@@ -26,9 +26,10 @@ def test_every_stage_trains_saves_and_resumes_in_bf16(tmp_path, num_ranks):
     command += ["--nproc-per-node", str(num_ranks), str(script), str(model), str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(script.parents[2])}
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=900, check=False
+        command, env=environment, capture_output=True, text=True, timeout=1800, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads((tmp_path / "found.json").read_text())
-    for metrics in found.values():
-        assert metrics["train/grad_norm"] > 0
+    for case, metrics in found.items():
+        assert metrics["train/grad_norm"] > 0, case
+        assert metrics["difference"] < 0.1, case  # what bf16 rounds, in nats
