@@ -48,15 +48,17 @@ def judged(
     """
     with ThreadPoolExecutor(_NUM_THREADS) as pool:
         said = list(pool.map(lambda case: _asked(judge, case), cases))
-    texts = [replace(case, extraction=s) for case, s in zip(cases, said, strict=True) if _is(s)]
+    texts = [
+        replace(case, extraction=s) for case, s in zip(cases, said, strict=True) if _is_text(s)
+    ]
     ruled = iter(rule(texts) if texts else [])
     return [
-        next(ruled) if _is(answer) else _grade(case, answer, skipped)
+        next(ruled) if _is_text(answer) else _grade(case, answer, skipped)
         for case, answer in zip(cases, said, strict=True)
     ]
 
 
-def _is(answer: Any) -> bool:
+def _is_text(answer: Any) -> bool:
     return isinstance(answer, str)
 
 

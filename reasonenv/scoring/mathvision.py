@@ -180,8 +180,7 @@ def _close(wanted: str, answer: str, close: Callable[[float, float], bool]) -> b
 def _evaluated(text: str) -> str:
     """A tuple or list of constants with their values to two decimals, other text itself.
 
-    As there, values are compared as texts, in which a whole number that was divided is no whole
-    number: (1,2) is not (1,2.001).
+    As there, these are compared as texts: the 2.0 of 4/2 and of 2.001 is not 2.
     """
     members = text[1:-1].split(",")
     if text[0] + text[-1] not in ("()", "[]") or len(members) < 2:
