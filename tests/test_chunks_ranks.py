@@ -1,0 +1,45 @@
+"""Two ranks whose logits come in different numbers of chunks, against one rank with one chunk."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny_engines
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What each of two ranks found: one start of torchrun for all tests."""
+    model, results = tmp_path_factory.mktemp("tiny"), tmp_path_factory.mktemp("ranks")
+    tiny_engines.write(model)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    script = [str(TESTS / "chunks_ranks.py"), str(model), str(results)]
+    done = subprocess.run(
+        [*torchrun, "--nproc-per-node", "2", *script],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS.parent)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads((results / f"rank-{rank}.json").read_text()) for rank in range(2)]
+
+
+@pytest.mark.parametrize("stage", tiny_engines.STAGES)
+def test_chunks_on_two_ranks_make_the_step_of_one(found, stage):
+    for rank in found:
+        assert rank[stage]["norm"] == pytest.approx(1, rel=1e-5)
+        assert rank[stage]["difference"] < 1e-6
+
+
+@pytest.mark.parametrize("stage", tiny_engines.STAGES)
+def test_ranks_gather_the_weights_of_the_head_equally_often(found, stage):
+    calls = [rank[stage]["calls"] for rank in found]
+    # Six chunks, five of them twice; a rank with one chunk calls once, unless others wait for it.
+    assert calls == ([11, 11] if stage == "deepspeed-3" else [11, 1])
