@@ -5,6 +5,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 
@@ -44,5 +45,10 @@ def peak_memory() -> float:
     """The most memory that this process has held, in GiB: on its GPU where it has one."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 2**30
+    # On Linux a process inherits `ru_maxrss` from the one that started it, which may be larger.
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 2**20
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
