@@ -87,7 +87,7 @@ def _measured(point: Point, folder: Path, scratch: Path, threads: int) -> dict[s
         launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(point.ranks)]
         python += [*launcher, "-m"]
     done = subprocess.run(
-        [*python, "throughput.grown", json.dumps(words)],
+        [*python, "throughput.grown", json.dumps(words), str(point.steps + point.warm)],
         env=environment,
         capture_output=True,
         text=True,
@@ -121,7 +121,7 @@ def _told(point: Point, folder: Path, scratch: Path) -> dict[str, Any]:
         words["max_pixels"] = point.value * TILE**2
     if point.ranks > 1 or point.kind == "ranks":
         words["engine"] = "deepspeed"
-    words |= {"output_dir": str(scratch), "num_steps": point.steps + point.warm}
+    words |= {"output_dir": str(scratch), "num_steps": 10**6}
     words |= {"num_test_problems": 0, "save_every": 10**6, "learning_rate": 1e-6}
     return words | point.run
 

@@ -66,11 +66,14 @@ class Steps(RunLog):
         self.turns.stepped(row)
 
 
-class Never:
-    """An interrupt that does not come."""
+class After:
+    """An interrupt that comes after so many steps, without a checkpoint."""
+
+    def __init__(self, job: Job, steps: int) -> None:
+        self.job, self.steps = job, steps
 
     def __bool__(self) -> bool:
-        return False
+        return self.job.step >= self.steps
 
 
 def settings(config: dict[str, Any], size: Size) -> Run:
@@ -81,8 +84,8 @@ def settings(config: dict[str, Any], size: Size) -> Run:
         data=config["data"],
         model=config["model"],
         output_dir=config["scratch"],
-        num_steps=10**6,
-        save_every=10**6,
+        num_steps=2 * 10**6,
+        save_every=2 * 10**6,
         num_test_problems=0,
         num_prompts=size.num_prompts,
         group_size=size.group_size,
@@ -143,7 +146,7 @@ def main(config: dict[str, Any]) -> None:
         ready = time.perf_counter()
         line.tell({"import_s": _imported - _began, "ready_s": ready - _began})
         log.turns.wait()
-        train(job, log, Never())  # pyright: ignore[reportArgumentType]
+        train(job, log, After(job, 10**6))  # pyright: ignore[reportArgumentType]
 
 
 if __name__ == "__main__":
