@@ -10,14 +10,16 @@ from typing import Any
 import torch
 
 import reasonenv
-from agents import card, checkpoints
+from agents import agreement, card, checkpoints
 from agents.engines.build import Engines, build, ranks
 from agents.evaluation.exam import Exam, evaluate
 from agents.learner import Learner
 from agents.logs import RunLog, plain
+from agents.plan import brief
 from agents.references import fixed
 from agents.settings import Run, check, environment_options
 from agents.sft import recipe, tiny_model
+from agents.update import Passes
 from reasonenv.entry import HELD_OUT, split_of
 from reasonenv.registration import find
 
@@ -91,6 +93,19 @@ class Job:
                 log.say(f"step {self.step}: {result}")
             self.barrier()
 
+    def passes(self) -> Passes:
+        """How an update goes through its responses."""
+        return Passes(
+            minibatch_size=self.run.minibatch_size,
+            microbatch_size=self.run.microbatch_size,
+            tokens_per_microbatch=self.run.tokens_per_microbatch,
+            epochs=self.run.epochs,
+        )
+
+    def first(self, value: int) -> int:
+        """What rank 0 gives; every rank calls this."""
+        return int(self.engines.train.gather(torch.tensor([value]))[0])
+
     def any(self, condition: bool) -> bool:
         """Whether it holds on any rank; every rank calls this."""
         return bool(self.engines.train.gather(torch.tensor([condition])).any())
@@ -112,14 +127,40 @@ def prepare(run: Run, learner: Learner) -> Job:
     envs, splits = make_envs(run)
     warm = recipe(run.env, run.env_options, run.seed)
     refresh = getattr(learner, "reference", fixed) if learner.uses_reference else None
-    engines = build(run, tiny_model(warm) if run.model == "tiny" else run.model, refresh)
-    # A model that cannot read these problems is found out here, not in the first step.
-    posed, _ = envs.reset(options={"indices": [0]})
-    engines.sampler.encode({name: rows[:1] for name, rows in posed.items()})
+    if run.model == "tiny":
+        model = str(tiny_model(warm))
+    else:
+        model = run.model
+        say(brief(run, learner, ranks()[1]))
+    engines = build(run, model, refresh)
     job = Job(run, learner, folder, envs, engines, splits)
     if found:
         job.restore(found)
+    else:
+        engines.sampler.load_weights(engines.train.weights())
+    say(agree(job))
     return job
+
+
+def agree(job: Job) -> str:
+    """Compares sampler and trainer on a few problems; what was found, in one line.
+
+    Raises:
+        ValueError: In one line, when they are too far apart, or cannot read these problems.
+    """
+    engines, run = job.engines, job.run
+    count = min(agreement.NUM_PROBLEMS, len(job.envs.problems))
+    posed, _ = job.envs.reset(options={"indices": list(range(count))})
+    found = agreement.measure(engines.train, engines.sampler, engines.chat, posed)
+    dtypes = engines.policy.model.dtype, getattr(engines.sampler, "dtype", torch.float32)
+    found.check(agreement.bound(*dtypes) if run.agreement is None else run.agreement)
+    return str(found)
+
+
+def say(line: str) -> None:
+    """Shows a line on standard error, once for all ranks."""
+    if ranks()[0] == 0:
+        print(line, file=sys.stderr)
 
 
 def settings(run: Run, learner: Learner) -> dict[str, Any]:

@@ -134,6 +134,11 @@ class RunLog:
         if self.writes:
             self._progress.say(text)
 
+    def forget_after(self, step: int) -> None:
+        """Removes what later steps recorded, from which the run has gone back."""
+        if self.writes:
+            _forget_after(self.folder, step)
+
     def close(self) -> None:
         """Ends the progress display and TensorBoard's file; can be called twice."""
         if self.writes:

@@ -7,7 +7,6 @@ each GPU holds in the parts of a step, whether that fits, and what to change whe
 """
 
 import argparse
-import dataclasses
 import importlib
 import inspect
 import json
@@ -35,21 +34,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "gpus_per_node": {"type": int, "default": 8, "help": "they share a machine's memory (8)"},
     "num_words": {"type": int, "default": 512, "help": "tokens of the longest question (512)"},
     "num_images": {"type": int, "default": 1, "help": "of a problem, for models that see (1)"},
-    "sampler": {
-        "choices": ("auto", "transformers", "vllm", "separate"),
-        "default": "transformers",
-        "help": "separate is vLLM on other GPUs (transformers)",
-    },
-    "vllm": {"default": "{}", "help": "options of vLLM as JSON"},
-    "tokens_per_microbatch": {
-        "type": int,
-        "default": 0,
-        "help": "instead of --microbatch-size; 0 for that (0)",
-    },
-    "lora_rank": {"type": int, "default": 0, "help": "of adapters on all linear maps (0: none)"},
     "json": {"action": "store_true", "help": "print the plan as JSON"},
 }
-"""Flags beside those of a run; one that a run has itself is the run's."""
+"""Flags beside those of a run."""
 
 
 def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
@@ -67,7 +54,7 @@ def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
     num_gpus = num_ranks if torch.cuda.is_available() else 0
     machine = Machine(num_gpus=num_gpus, memory=here(num_gpus))
     shape = read(run.model)
-    found = plan(setting(run, shape, machine, reference=keeps_reference(learner), more={}))
+    found = plan(setting(run, shape, machine, reference=keeps_reference(learner)))
     if found.least > machine.memory:
         raise ValueError(refusal(found))
     text = f"plan: {summary(found.setting)}\n      {totals(found)}: {found.verdict}"
@@ -151,10 +138,8 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--learner", default="cpgd", help="module of agents, such as grpo (cpgd)")
-    own = {field.name for field in dataclasses.fields(Run)}
     for name, option in OPTIONS.items():
-        if name not in own:
-            parser.add_argument(f"--{name.replace('_', '-')}", **option)
+        parser.add_argument(f"--{name.replace('_', '-')}", **option)
     return parser
 
 
@@ -177,7 +162,7 @@ def _plan(run: Run, learner: Learner, asked: argparse.Namespace) -> Plan:
         num_images=asked.num_images,
     )
     reference, shape = keeps_reference(learner), read(run.model)
-    return plan(setting(run, shape, machine, reference=reference, more=vars(asked)))
+    return plan(setting(run, shape, machine, reference=reference))
 
 
 def _json(found: Plan) -> str:

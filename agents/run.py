@@ -6,52 +6,84 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
+from agents import checkpoints, report
 from agents.clock import Clock
 from agents.collect import pick
 from agents.command_line import errors_in_one_line, parse_run
+from agents.engines.failures import in_one_line
 from agents.generations import Generation, generate, num_tokens, reward_metrics
+from agents.guard import Finding, checkpoint_before
 from agents.interrupt import Interrupt
 from agents.job import Job, prepare, settings
-from agents.learner import Learner, Passes
-from agents.logs import RunLog
+from agents.learner import Learner
+from agents.logs import RunLog, read_lines
 from agents.provenance import write_run
 from agents.rollout import Group, Responses
+from agents.traces import Trace
+from agents.watch import ROLLBACKS, Watch
 
 L = TypeVar("L", bound=Learner)
 ROLLOUTS_EVERY = 10
 """Steps between the samples of rollouts that are kept."""
+ACTIONS = ("continue", "stop", "rollback")
+COLLAPSED = 3
+"""Status of a run that stopped because of what its metrics showed."""
 
 
-def train(job: Job, log: RunLog, interrupt: Interrupt) -> None:
-    """Trains to the last step, or to the end of the step in which the run is interrupted."""
-    run, engine, sampler = job.run, job.engines.train, job.engines.sampler
-    passes = Passes(
-        minibatch_size=run.minibatch_size,
-        microbatch_size=run.microbatch_size,
-        epochs=run.epochs,
-    )
+def train(job: Job, log: RunLog, interrupt: Interrupt) -> str:
+    """Trains to the last step, or to the end of the step in which the run is told to stop.
+
+    Returns:
+        Why the run stopped of itself before its last step; "" if it did not.
+    """
+    run = job.run
+    watch = Watch(run.on_collapse, run.max_skipped, read_lines(job.folder / "metrics.jsonl"))
     posed, _ = job.envs.reset(seed=run.seed, options={"start": job.position})
     while job.step < run.num_steps and not job.any(bool(interrupt)):
         job.step += 1
-        clock = Clock()
-        made: list[Generation] = []
-        tried = rollouts(job, posed, clock, made)
-        responses, reward, metrics = pick(tried, run.num_prompts, engine)
-        posed = made[-1].upcoming
-        with clock("train"):
-            metrics |= job.learner.update(engine, responses, reward, passes, job.engines.reference)
-        with clock("sync"):
-            sampler.load_weights(engine.weights())
-        count = len(made) * run.num_prompts * run.group_size
-        metrics |= clock.metrics(count, num_tokens(made, engine))
-        metrics |= reward_metrics(made, ("accuracy", "format", *job.envs.rewards), engine)
-        job.position = job.envs.position
+        posed, metrics = advance(job, posed, log)
         log.write(job.step, metrics)
-        if job.step == 1 or job.step % ROLLOUTS_EVERY == 0:
-            first = made[0]
-            texts = first.responses.texts
-            log.write_rollout(job.step, first.posed, texts, first.rewards, first.infos)
-        keep(job, log)
+        judgement = watch.see(job.step, metrics)
+        for finding in judgement.found:
+            log.say(f"warning: {finding}")
+        act = ACTIONS[job.first(ACTIONS.index(judgement.action))]
+        if act == "continue":
+            keep(job, log)
+        elif act == "stop" or not go_back(job, log, watch, judgement.found):
+            return judgement.reason or "see rank 0"
+    return ""
+
+
+def advance(job: Job, posed: Any, log: RunLog) -> tuple[Any, dict[str, float]]:
+    """One step: rollouts, an update, and the weights to the sampler.
+
+    Args:
+        job: Whose `position` is moved on.
+        posed: What the environment observed last.
+        log: Keeps some of the rollouts.
+
+    Returns:
+        What is posed next, and the metrics.
+    """
+    run, engine, sampler = job.run, job.engines.train, job.engines.sampler
+    clock = Clock()
+    made: list[Generation] = []
+    responses, reward, metrics = pick(rollouts(job, posed, clock, made), run.num_prompts, engine)
+    shown = job.step == 1 or job.step % ROLLOUTS_EVERY == 0
+    trace = Trace(responses) if shown and log.writes else None
+    sampler.release()
+    with clock("train"):
+        passes, reference = job.passes(), job.engines.reference
+        metrics |= job.learner.update(engine, responses, reward, passes, reference, trace=trace)
+    with clock("sync"):
+        sampler.load_weights(engine.weights())
+    count = len(made) * run.num_prompts * run.group_size
+    metrics |= clock.metrics(count, num_tokens(made, engine))
+    metrics |= reward_metrics(made, ("accuracy", "format", *job.envs.rewards), engine)
+    job.position = job.envs.position
+    if trace is not None:
+        show(job, log, made[0], trace)
+    return made[-1].upcoming, metrics
 
 
 def rollouts(
@@ -72,6 +104,20 @@ def rollouts(
         yield generation.groups(run.group_size)
 
 
+def show(job: Job, log: RunLog, made: Generation, trace: Trace) -> None:
+    """Keeps some groups of a rollout, with what the update did to each token."""
+    log.write_rollout(
+        job.step,
+        made.posed,
+        made.responses.texts,
+        made.rewards,
+        made.infos,
+        group_size=job.run.group_size,
+        count=2 * job.run.group_size,
+        details=trace.details(made.responses, job.engines.chat.tokenizer),
+    )
+
+
 def keep(job: Job, log: RunLog) -> None:
     """Evaluates and saves where this step asks for it."""
     run, last = job.run, job.step == job.run.num_steps
@@ -81,17 +127,41 @@ def keep(job: Job, log: RunLog) -> None:
         job.save()
 
 
+def go_back(job: Job, log: RunLog, watch: Watch, found: Sequence[Finding]) -> bool:
+    """Goes on from the last checkpoint before a collapse, with problems that have not been posed.
+
+    Every rank calls it, with the findings of rank 0 on that rank.
+
+    Returns:
+        Whether there is such a checkpoint.
+    """
+    saved = checkpoints.steps(job.folder)
+    before = job.first(checkpoint_before(found, saved) or 0)
+    if not before:
+        return False
+    position = job.position
+    checkpoints.forget_after(job.folder, before, rank=job.engines.train.rank, barrier=job.barrier)
+    job.restore(job.folder / "checkpoints" / f"step-{before}")
+    job.position = position
+    log.forget_after(before)
+    watch.back_to(before)
+    log.say(f"gone back to step {before}, {watch.num_rollbacks} of {ROLLBACKS} times")
+    return True
+
+
 def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     """The command line of a learner: trains, and leaves a run directory behind.
 
-    A run that SIGINT or SIGTERM ends before its last step exits with 128 plus the signal's number.
+    A run that SIGINT or SIGTERM ends before its last step exits with 128 plus the signal's number,
+    one that its own metrics stop with 3.
 
     Args:
         learner: The algorithm.
         arguments: Words after the program's name; None for this process's own.
     """
     run, value = parse_run(learner, arguments)
-    with errors_in_one_line():
+    folder = run.folder(type(value).__name__)
+    with in_one_line(), errors_in_one_line():
         job = prepare(run, value)
         if job.engines.train.rank == 0:
             write_run(job.folder, settings(job.run, job.learner), job.step)
@@ -99,16 +169,28 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     options = {"start": job.step, "rank": rank, "tensorboard": job.run.tensorboard}
     with (
         contextlib.closing(job.envs),
+        contextlib.closing(job.engines.sampler),
         Interrupt(rank) as interrupt,
         RunLog(job.folder, last, **options) as log,
+        in_one_line(lambda: checkpoints.way_on(folder)),
     ):
         if job.step == 0:
             job.evaluate(log)
-        train(job, log, interrupt)
-        if job.step >= last:
-            log.say(f"done: {job.folder}")
-            return
+        status = end(job, log, interrupt, train(job, log, interrupt))
+    if status:
+        sys.exit(status)
+
+
+def end(job: Job, log: RunLog, interrupt: Interrupt, reason: str) -> int:
+    """Saves what a run that was stopped has done, and writes its report; gives the exit status."""
+    done = job.step >= job.run.num_steps and not reason
+    if not done:
         job.save()
-        name = interrupt.name or "SIGTERM"
-        log.say(f"{name}: saved step {job.step}; go on with --resume")
-        sys.exit(128 + signal.Signals[name])
+    if log.writes:
+        log.say(report.after(job.folder))
+    if done:
+        log.say(f"done: {job.folder}")
+        return 0
+    name = "collapse" if reason else interrupt.name or "SIGTERM"
+    log.say(f"{name}: saved step {job.step}; {reason or 'go on with --resume'}")
+    return COLLAPSED if reason else 128 + signal.Signals[name]

@@ -34,6 +34,9 @@ class Run:
     """Responses per optimizer step, over all ranks; whole groups."""
     microbatch_size: int = 128
     """Responses per forward pass on one rank; changes memory and speed, never the result."""
+    tokens_per_microbatch: int | None = None
+    """Prompt and response tokens per forward pass on one rank, in place of --microbatch-size; a
+    prompt that responses share counts once."""
     epochs: int = 1
     """Passes over one rollout."""
     max_generations: int = 1
@@ -61,10 +64,30 @@ class Run:
     """Train the language model alone, as the released CPGD scripts do."""
     gradient_checkpointing: bool = False
     """Compute activations twice to hold fewer of them."""
+    lora: str | None = None
+    """Train adapters in the model's stead: arguments of peft's LoraConfig as JSON, such as
+    '{"r": 16, "target_modules": "all-linear"}'."""
     engine: Literal["auto", "torch", "deepspeed"] = "auto"
     """Training: auto is plain PyTorch for one CPU process, DeepSpeed on GPUs and several ranks."""
     deepspeed: Path | None = None
     """DeepSpeed configuration in JSON, passed on as it is."""
+    sampler: Literal["auto", "transformers", "vllm"] = "auto"
+    """Sampling: auto is vLLM on GPUs where it is installed, else transformers."""
+    vllm: str = "{}"
+    """Arguments of vllm.LLM as JSON, passed on as they are."""
+    vllm_server: str | None = None
+    """URL of a vLLM server on other GPUs or another machine, in place of one in this process."""
+    sampler_log_probs: bool = True
+    """Have vLLM tell the log-probabilities of what it samples; without them it is faster, and
+    nobody sees whether sampler and trainer drift apart."""
+    agreement: float | None = None
+    """Nats by which log-probabilities of sampler and trainer may differ in the mean before the run
+    refuses to start; None for what their dtypes allow."""
+    on_collapse: Literal["warn", "stop", "rollback"] = "warn"
+    """What a run does that collapses: go on with a warning, save and stop, or go back to the last
+    checkpoint before and stop there."""
+    max_skipped: int = 10
+    """Updates in a row without a finite gradient after which the run saves and stops."""
     output_dir: str = "runs/{algorithm}-{env}-seed{seed}"
     """Where metrics, rollouts and checkpoints go."""
     resume: bool = False
@@ -99,6 +122,7 @@ PAPER = {
     "num_steps": 610,
     "num_prompts": 128,
     "microbatch_size": 1,
+    "tokens_per_microbatch": 16384,
     "sampler_batch_size": 32,
     "max_response_length": 4096,
     "max_pixels": 640 * 28 * 28,
@@ -113,7 +137,7 @@ LEAST = dict.fromkeys(
     (
         *("num_steps", "num_prompts", "group_size", "minibatch_size", "microbatch_size"),
         *("epochs", "max_response_length", "save_every", "keep_checkpoints", "max_pixels"),
-        *("sampler_batch_size", "max_generations"),
+        *("sampler_batch_size", "max_generations", "tokens_per_microbatch", "max_skipped"),
     ),
     1,
 )
@@ -148,7 +172,7 @@ def check(run: Run) -> None:
         ValueError: In one line, with the flag, its value and what to do.
     """
     for name, least in LEAST.items():
-        if getattr(run, name) < least:
+        if getattr(run, name) is not None and getattr(run, name) < least:
             flag = name.replace("_", "-")
             raise ValueError(f"--{flag} is {getattr(run, name)}: give at least {least}")
     if not run.temperature > 0:
@@ -170,15 +194,33 @@ def check(run: Run) -> None:
 
 def environment_options(text: str, data: str | None) -> dict[str, Any]:
     """Arguments of an environment from `--env-options` and `--data`."""
-    try:
-        options = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"--env-options {text!r} is no JSON: {error}") from error
-    if not isinstance(options, dict):
-        raise ValueError(f"--env-options {text!r} is no JSON object, such as '{{\"level\": 2}}'")
+    options = json_object("env-options", text)
     counted = sorted(options.keys() & {"num_envs", "group_size", "rank", "num_ranks"})
     if counted:
         raise ValueError(
             f"--env-options cannot give {counted[0]}: a flag or the number of ranks does"
         )
     return options | ({"data": data} if data else {})
+
+
+EXAMPLES = {
+    "env-options": '{"level": 2}',
+    "vllm": '{"max_model_len": 8192}',
+    "lora": '{"r": 16, "target_modules": "all-linear"}',
+}
+"""Of each flag that takes JSON."""
+
+
+def json_object(flag: str, text: str) -> dict[str, Any]:
+    """What a flag gives as JSON.
+
+    Raises:
+        ValueError: In one line, when it is no JSON object.
+    """
+    try:
+        options = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--{flag} {text!r} is no JSON: {error}") from error
+    if not isinstance(options, dict):
+        raise ValueError(f"--{flag} {text!r} is no JSON object, such as {EXAMPLES[flag]!r}")
+    return options

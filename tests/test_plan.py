@@ -74,7 +74,7 @@ def test_a_frozen_tower_keeps_nothing_of_an_image_for_the_backward_pass():
     machine = Machine(num_gpus=8, memory=80)
     trained = replace(run, freeze_vision=False, gradient_checkpointing=False)
     parts = [
-        plan(setting(one, shape, machine, reference=False, more={})).phases[0].parts["images"]
+        plan(setting(one, shape, machine, reference=False)).phases[0].parts["images"]
         for one in (run, trained)
     ]
     assert parts[1] == pytest.approx(32 * parts[0])
@@ -105,9 +105,13 @@ def test_vllm_beside_the_trainer_has_weights_and_a_cache_while_sampling(planned)
     assert part(found, "training", "vLLM") < 2
 
 
+TWO = ("--vllm", '{"tensor_parallel_size": 2}')
+HERE = ("--sampler", "transformers")
+
+
 def test_vllm_elsewhere_leaves_the_trainer_alone(planned):
     words = ("--env", "DAPOMath17k-v0", "--num-gpus", "8", "--gpu-memory", "80")
-    found = planned(*words, "--sampler", "separate", "--vllm", '{"tensor_parallel_size": 2}')
+    found = planned(*words, "--vllm-server", "http://there:8000", *TWO)
     assert part(found, "training", "vLLM") == part(found, "sampling", "moments") == 0
     assert part(found, "sampling", "vLLM weights") == pytest.approx(4_022_468_096 / 2**30)
 
@@ -115,13 +119,13 @@ def test_vllm_elsewhere_leaves_the_trainer_alone(planned):
 def test_weights_that_zero_3_shares_out_are_gathered_to_sample(planned, tmp_path):
     file = tmp_path / "zero.json"
     file.write_text('{"zero_optimization": {"stage": 3}}')
-    found = planned(*PAPER, "--num-gpus", "8", "--deepspeed", str(file))
+    found = planned(*PAPER, *HERE, "--num-gpus", "8", "--deepspeed", str(file))
     whole = part(found, "sampling", "gathered")
     assert whole == pytest.approx(8 * part(found, "sampling", "weights"))
 
 
 def test_adapters_alone_have_gradients_and_moments(planned):
-    found = planned(*PAPER, "--num-gpus", "1", "--lora-rank", "64")
+    found = planned(*PAPER, "--num-gpus", "1", "--lora", '{"r": 64}')
     assert part(found, "training", "moments") < 2
     assert found["verdict"] == "fits"
 
@@ -137,24 +141,23 @@ def test_changes_go_on_until_the_run_fits_and_each_saves_something(planned):
 
 def test_what_a_change_is_said_to_save_is_what_a_plan_with_it_saves():
     run, shape = defaults("DAPOMath17k-v0"), read("Qwen/Qwen3-4B")
-    now = plan(setting(run, shape, Machine(num_gpus=2, memory=24), reference=False, more={}))
+    run = replace(run, sampler="transformers", tokens_per_microbatch=None)
+    now = plan(setting(run, shape, Machine(num_gpus=2, memory=24), reference=False))
     first = changes(now)[0]
     assert first.words == "--sampler-batch-size 8"
     smaller = replace(run, sampler_batch_size=8)
-    there = plan(setting(smaller, shape, Machine(num_gpus=2, memory=24), reference=False, more={}))
+    there = plan(setting(smaller, shape, Machine(num_gpus=2, memory=24), reference=False))
     assert now.peak.total - there.peak.total == pytest.approx(first.saves)
 
 
 def test_a_run_that_fits_is_told_nothing_to_change():
     shape = read("tiny")
-    assert not changes(
-        plan(setting(Run(), shape, Machine(num_gpus=0, memory=20), reference=False, more={}))
-    )
+    assert not changes(plan(setting(Run(), shape, Machine(num_gpus=0, memory=20), reference=False)))
 
 
 def test_a_prompt_is_read_once_for_its_group():
     run, machine = replace(Run(), microbatch_size=16, group_size=8), Machine(num_gpus=0, memory=20)
-    found = setting(run, read("tiny"), machine, reference=False, more={})
+    found = setting(run, read("tiny"), machine, reference=False)
     assert found.microbatch_tokens == 2 * (512 + 64) + 16 * 48
     assert replace(found, packs=False).microbatch_tokens == 16 * (512 + 64 + 48)
 

@@ -75,8 +75,7 @@ def test_the_record_of_a_run_repeats_it(done, tmp_path):
     assert record["versions"].keys() >= {"torch", "transformers", "python"}
     settings = record["settings"]
     assert settings["algorithm"] == "CPGD"
-    words = flags(**settings["run"] | settings["learner"] | {"output_dir": tmp_path})
-    run.main(CPGD, words)
+    run.main(CPGD, ["--config", str(done / "run.json"), "--output-dir", str(tmp_path)])
     assert numbers(tmp_path) == numbers(done)
 
 

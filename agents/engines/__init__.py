@@ -105,3 +105,11 @@ class RolloutEngine(Protocol):
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Replaces the policy's weights, unless they are the trainer's own."""
         ...
+
+    def release(self) -> None:
+        """Gives memory back for training; `load_weights` comes before the next response."""
+        ...
+
+    def close(self) -> None:
+        """Ends the sampler, which is of no use afterwards."""
+        ...

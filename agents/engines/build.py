@@ -1,37 +1,39 @@
 """The engines of a run, from its settings and this machine."""
 
 import copy
+import importlib.util
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from agents.engines import RolloutEngine, TrainEngine
+from agents.engines import RolloutEngine, TrainEngine, kernels, lora
 from agents.engines.chat import Chat
-from agents.engines.load import check_size, load, place
+from agents.engines.load import load, place
 from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.files import read_object
-from agents.references import ReferencePolicy, Refresh, old
-from agents.settings import Run
+from agents.references import ReferencePolicy, Refresh, fixed, old
+from agents.rollout import PerToken, Responses
+from agents.settings import Run, json_object
 
 
 @dataclass(frozen=True)
 class Engines:
-    """What trains and what samples; one copy of the weights serves both."""
+    """What trains and what samples."""
 
     train: TrainEngine
     sampler: RolloutEngine
     policy: Policy
+    chat: Chat
     reference: ReferencePolicy | None
     """Begins as the base model; None where the learner needs no second model."""
 
 
-def build(run: Run, folder: str | Path, refresh: Refresh | None) -> Engines:
+def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     """The engines that a run asks for, holding the model in `folder`.
 
     Args:
@@ -40,33 +42,77 @@ def build(run: Run, folder: str | Path, refresh: Refresh | None) -> Engines:
         refresh: When a reference becomes the policy; None for a learner without a reference.
 
     Raises:
-        ValueError: In one line, when the model, the device or the engine cannot be had.
+        ValueError: In one line, when the model, the device or an engine cannot be had.
     """
-    config = read_object(run.deepspeed) if run.deepspeed else None
-    deepspeed = uses_deepspeed(run)
-    device = place()
-    check_size(str(folder), device, trains=True)
+    deepspeed, device = uses_deepspeed(run), place()
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
     dtype = torch.bfloat16 if deepspeed and device.type == "cuda" else torch.float32
-    model, chat = load(str(folder), device, dtype, run.max_pixels)
+    model, chat = load(folder, device, dtype, run.max_pixels)
+    kernels.apply(model)
+    refresh = None if refresh is old else refresh
+    # Copied before adapters change it and DeepSpeed takes its weights apart.
+    base = copy.deepcopy(model) if refresh and not _is_within(run, refresh) else None
+    policy = _policy(run, model)
+    sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
+    parts: Any = (policy, chat, sampling, Optimization(run.learning_rate, run.optimizer_steps()))
+    engine = _deepspeed(run, *parts) if deepspeed else TorchEngine(*parts)
+    reference = _reference(base, engine, sampling, refresh) if refresh else None
+    vllm = uses_vllm(run.sampler)
+    sampler = _vllm(run, folder, chat, sampling) if vllm else _transformers(run, engine)
+    return Engines(engine, sampler, policy, chat, reference)
+
+
+def _policy(run: Run, model: Any) -> Policy:
+    """The model as the run trains it."""
     policy = Policy(model)
     if run.freeze_vision:
         policy.freeze_vision()
+    if run.lora is not None:
+        lora.attach(model, run.lora, run.seed)
     if run.gradient_checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    # Copied before DeepSpeed takes the weights apart.
-    base = None if refresh in (None, old) else copy.deepcopy(policy)
-    sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
-    optimization = Optimization(run.learning_rate, run.optimizer_steps())
-    parts = (policy, chat, sampling, optimization)
-    engine: TrainEngine = _deepspeed(*parts, config) if deepspeed else TorchEngine(*parts)
-    sampler = TransformersSampler(
-        policy, chat, sampling, run.max_response_length, run.sampler_batch_size
+    return policy
+
+
+def _is_within(run: Run, refresh: Refresh) -> bool:
+    """Whether the reference is the policy without its adapters, for the whole run."""
+    return refresh is fixed and run.lora is not None and lora.begins_as_base(run.lora)
+
+
+def _reference(
+    base: Any | None, engine: TorchEngine, sampling: Sampling, refresh: Refresh
+) -> ReferencePolicy:
+    """What the policy is held to: a model of its own, or the policy without its adapters."""
+    if base is not None:
+        beside = Policy(base)
+        return ReferencePolicy(base, lambda part: beside(part, sampling)[0], refresh)
+
+    def bare(responses: Responses) -> PerToken:
+        with lora.without(engine.policy.model):
+            return engine.forward(responses)[0]
+
+    return ReferencePolicy(None, bare, refresh)
+
+
+def _transformers(run: Run, engine: Any) -> RolloutEngine:
+    """A sampler on the trainer's own weights."""
+    return TransformersSampler(
+        engine.policy,
+        engine.chat,
+        engine.sampling,
+        run.max_response_length,
+        run.sampler_batch_size,
+        engine.whole,
     )
-    reference = None
-    if base is not None and refresh is not None:
-        reference = ReferencePolicy(base.model, lambda part: base(part, sampling)[0], refresh)
-    return Engines(engine, sampler, policy, reference)
+
+
+def _vllm(run: Run, folder: str, chat: Chat, sampling: Sampling) -> RolloutEngine:
+    """A sampler with weights of its own, which wait for the trainer's."""
+    from agents.engines.vllm import VLLMSampler
+
+    options = {"load_format": "dummy"} | json_object("vllm", run.vllm)
+    length, log_probs = run.max_response_length, run.sampler_log_probs
+    return VLLMSampler(folder, chat, sampling, length, log_probs=log_probs, options=options)
 
 
 def uses_deepspeed(run: Run) -> bool:
@@ -81,24 +127,22 @@ def uses_deepspeed(run: Run) -> bool:
     return run.engine == "deepspeed"
 
 
-def _deepspeed(
-    policy: Policy,
-    chat: Chat,
-    sampling: Sampling,
-    optimization: Optimization,
-    config: dict[str, Any] | None,
-) -> TrainEngine:
-    from agents.engines.deepspeed import DeepSpeedEngine
-
-    stage = (config or {}).get("zero_optimization", {}).get("stage", 0)
-    if stage == 3 and ranks()[1] > 1:
-        raise ValueError(
-            "ZeRO stage 3 shares the weights out over the ranks, and each rank samples on its own: "
-            "use stage 1 or 2"
-        )
-    return DeepSpeedEngine(policy, chat, sampling, optimization, config)
+def uses_vllm(sampler: str) -> bool:
+    """Whether vLLM samples: when asked for, and by default where there are a GPU and vLLM."""
+    if sampler == "auto":
+        return torch.cuda.is_available() and importlib.util.find_spec("vllm") is not None
+    return sampler == "vllm"
 
 
 def ranks() -> tuple[int, int]:
     """Rank of this process and number of ranks, as torchrun tells them."""
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def _deepspeed(
+    run: Run, policy: Policy, chat: Chat, sampling: Sampling, optimization: Optimization
+) -> Any:
+    from agents.engines.deepspeed import DeepSpeedEngine
+
+    config = read_object(run.deepspeed) if run.deepspeed else None
+    return DeepSpeedEngine(policy, chat, sampling, optimization, config)

@@ -52,6 +52,12 @@ class TransformersSampler:
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Nothing to do: the weights are the trainer's own."""
 
+    def release(self) -> None:
+        """Nothing to do: what is held between responses is the trainer's."""
+
+    def close(self) -> None:
+        """Nothing to do."""
+
     @torch.no_grad()
     def generate(
         self,

@@ -154,7 +154,7 @@ def _others(setting: Setting) -> Iterator[Step]:
         )
     if setting.num_gpus and not setting.lora_rank:
         yield (
-            "LoRA of rank 64",
+            '--lora \'{"r": 64, "target_modules": "all-linear"}\'',
             "another result: adapters alone are trained",
             lambda s: replace(s, lora_rank=64),
         )

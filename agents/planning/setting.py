@@ -1,16 +1,14 @@
 """What decides a run's memory, in one value, and how it follows from the settings of a run."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from agents.engines.head import LOGITS
 from agents.files import read_object
 from agents.planning.formulas import Sharing, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
-from agents.settings import Run
+from agents.settings import Run, json_object
 
 VLLM_MEMORY = {"vllm": 0.45, "separate": 0.9}
 """Part of a GPU that vLLM takes unless told: beside the trainer as our sampler says, else its own
@@ -119,9 +117,7 @@ class Machine:
     """Images of a problem."""
 
 
-def setting(
-    run: Run, shape: Shape, machine: Machine, *, reference: bool, more: Mapping[str, Any]
-) -> Setting:
+def setting(run: Run, shape: Shape, machine: Machine, *, reference: bool) -> Setting:
     """The setting of a run on a machine.
 
     Args:
@@ -129,18 +125,15 @@ def setting(
         shape: Of its model.
         machine: Where.
         reference: Whether the learner keeps a second model beside the policy.
-        more: What a run may ask for by these names: sampler, vllm, tokens_per_microbatch,
-            lora_rank; a run's own settings come first.
 
     Raises:
         ValueError: In one line, when a file or a JSON text of the run cannot be read.
     """
-    asked = {**more, **vars(run)}
     tower = shape.tower
     seen = run.max_pixels if tower is not None else 0
     per_problem = machine.num_images * image_tokens(tower, seen) if tower is not None else 0
-    vllm = _vllm(asked.get("vllm"))
-    sampler = _sampler(asked.get("sampler"), machine.num_gpus)
+    vllm = json_object("vllm", run.vllm)
+    sampler = _sampler(run, machine.num_gpus)
     return Setting(
         shape=shape,
         num_gpus=machine.num_gpus,
@@ -149,13 +142,13 @@ def setting(
         prompt_length=machine.num_words + per_problem,
         response_length=run.max_response_length,
         microbatch_size=run.microbatch_size,
-        tokens_per_microbatch=asked.get("tokens_per_microbatch") or 0,
+        tokens_per_microbatch=run.tokens_per_microbatch or 0,
         group_size=run.group_size,
         max_pixels=seen,
         num_images=machine.num_images if seen else 0,
         sharing=sharing(run, machine.num_gpus),
         freeze_vision=run.freeze_vision,
-        lora_rank=asked.get("lora_rank") or 0,
+        lora_rank=json_object("lora", run.lora).get("r", 8) if run.lora else 0,
         checkpointing=run.gradient_checkpointing,
         reference=reference,
         sampler=sampler,
@@ -198,25 +191,14 @@ def _offloads(zero: Mapping[str, Any], name: str) -> bool:
     return (zero.get(name) or {}).get("device", "none") != "none"
 
 
-def _sampler(asked: str | None, num_gpus: int) -> Any:
-    if asked == "auto":
+def _sampler(run: Run, num_gpus: int) -> Any:
+    if run.vllm_server is not None:
+        return "separate"
+    if run.sampler == "auto":
         return "vllm" if num_gpus else "transformers"
-    return asked or "transformers"
+    return run.sampler
 
 
 def _responses(run: Run, num_gpus: int) -> int:
     """Responses of a rollout on one rank."""
     return max(1, run.num_prompts * run.group_size // max(1, num_gpus))
-
-
-def _vllm(given: Any) -> dict[str, Any]:
-    """Options of vLLM: JSON, or a file of it."""
-    if not given:
-        return {}
-    text = str(given)
-    if not text.lstrip().startswith("{"):
-        return read_object(Path(text))
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"--vllm {text!r} is no JSON: {error}") from error

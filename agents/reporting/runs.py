@@ -11,7 +11,8 @@ Row = dict[str, Any]
 UNTOLD = {
     *("seed", "output_dir", "resume", "save_every", "keep_checkpoints", "tensorboard"),
     *("num_steps", "evaluate_every", "num_test_problems"),
-    *("microbatch_size", "sampler_batch_size", "gradient_checkpointing"),
+    *("microbatch_size", "tokens_per_microbatch", "sampler_batch_size", "gradient_checkpointing"),
+    *("on_collapse", "max_skipped", "agreement"),
 }
 """Settings of a run in which two may differ and still be one line with its spread."""
 

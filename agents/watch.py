@@ -1,0 +1,66 @@
+"""A run that watches itself: what its metrics warn of, and whether it goes on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.guard import Finding, Mode, action, history, unknown
+from agents.logs import plain
+
+ROLLBACKS = 3
+"""How often a run goes back before it gives up."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is done after a step."""
+
+    action: str = "continue"
+    """Or "stop", or "rollback"."""
+    found: Sequence[Finding] = ()
+    """What was found for the first time."""
+    reason: str = ""
+    """Why the run does not go on, in one line."""
+
+
+@dataclass
+class Watch:
+    """The metrics of a run's steps so far, and what has been said of them."""
+
+    mode: Mode
+    max_skipped: int
+    """Updates in a row without a finite gradient after which the run stops."""
+    rows: list[Any] = field(default_factory=list)
+    """Metrics of each step, with its number."""
+    told: set[str] = field(default_factory=set)
+    """Kinds of findings that were made; each is told once."""
+    num_rollbacks: int = 0
+
+    def __post_init__(self) -> None:
+        """What a resumed run has shown before is not told again."""
+        self.told |= {finding.kind for finding in history(self.rows)}
+
+    def see(self, step: int, metrics: Mapping[str, Any]) -> Judgement:
+        """Judges the run after one more step."""
+        self.rows.append({"step": step, **plain(metrics)})
+        last = self.rows[-self.max_skipped :]
+        if len(last) == self.max_skipped and all(row.get("train/skipped") for row in last):
+            return Judgement("stop", reason=self._skipped())
+        found = unknown(self.rows, self.told)
+        self.told |= {finding.kind for finding in found}
+        act = action(found, self.mode)
+        if act == "rollback" and self.num_rollbacks == ROLLBACKS:
+            act = "stop"
+        return Judgement(act, found, next((str(f) for f in found if f.collapse), ""))
+
+    def back_to(self, step: int) -> None:
+        """Forgets what came after a step, to which the run has gone back."""
+        self.rows = [row for row in self.rows if row["step"] <= step]
+        self.told = {finding.kind for finding in history(self.rows)}
+        self.num_rollbacks += 1
+
+    def _skipped(self) -> str:
+        return (
+            f"the gradients of {self.max_skipped} updates in a row were not finite, and their "
+            "steps were skipped: lower --learning-rate, or look for a loss that overflows"
+        )
