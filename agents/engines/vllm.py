@@ -7,22 +7,19 @@ import gc
 import importlib
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from agents.engines.chat import Chat
 from agents.engines.guest import as_before, ban, check_installed, keeping_group, one_line
-from agents.engines.model import Sampling, distinct
+from agents.engines.model import Sampling
+from agents.engines.requests import Group, Row, check_length, groups, responses
 from agents.rollout import Prompt, Responses
 
 ENVIRONMENT = {
@@ -139,13 +136,13 @@ class VLLMSampler:
         """
         if self._empty:
             raise ValueError("vLLM has no weights to sample from: call load_weights first")
-        groups = self._groups(prompts, seed)
-        rows = [_Row() for _ in prompts]
+        asked = groups(prompts, seed, self._input)
+        rows = [Row() for _ in prompts]
         with as_before():
             with one_line("vLLM cannot sample"):
                 self._wake("kv_cache")
-            self._run(groups, rows, finished)
-        return self._responses(prompts, rows)
+            self._run(asked, rows, finished)
+        return responses(prompts, rows, self.chat.eos, log_probs=self.log_probs)
 
     def _defaults(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments of `vllm.LLM` where the user gives none."""
@@ -176,29 +173,9 @@ class VLLMSampler:
             defaults["distributed_executor_backend"] = "external_launcher"
         return defaults
 
-    def _groups(self, prompts: tuple[Prompt, ...], seed: tuple[int, ...]) -> list["_Group"]:
-        unique, rows = distinct(prompts)
-        groups, first = [], 0
-        for number, count in sorted(Counter(rows).items()):
-            prompt = unique[number]
-            self._check(prompt)
-            entropy = np.random.SeedSequence(seed, spawn_key=(first,))
-            start = int(entropy.generate_state(1, np.uint64)[0] >> 2)
-            groups.append(_Group(self._input(prompt), prompt.token_ids, first, count, start))
-            first += count
-        return groups
-
-    def _check(self, prompt: Prompt) -> None:
-        length = len(prompt.token_ids)
-        if length + self.max_response_length > self.max_length:
-            raise ValueError(
-                f"a prompt of {length} tokens and a response of {self.max_response_length} do not "
-                f"fit in the {self.max_length} tokens that vLLM reads: raise max_model_len, or "
-                "lower --max-response-length or --max-pixels"
-            )
-
     def _input(self, prompt: Prompt) -> dict[str, Any]:
         """A prompt as vLLM takes it: a picture has one place, which vLLM widens itself."""
+        check_length(len(prompt.token_ids), self.max_response_length, self.max_length)
         if not prompt.images:
             return {"prompt_token_ids": list(prompt.token_ids)}
         pictures = [Image.fromarray(picture) for picture in prompt.images]
@@ -212,20 +189,20 @@ class VLLMSampler:
 
     def _run(
         self,
-        groups: list["_Group"],
-        rows: list["_Row"],
+        asked: list[Group],
+        rows: list[Row],
         finished: Callable[[int, str], object] | None,
     ) -> None:
-        """Fills `rows` with the responses to `groups`, and tells of each as it ends."""
+        """Fills `rows` with the responses to `asked`, and tells of each as it ends."""
         engine, names, mine = self.llm.llm_engine, [], {}
         try:
-            for owner, told in enumerate(self._everyones(groups)):
+            for owner, told in enumerate(self._everyones(asked)):
                 for group in told:
                     names.append(f"{owner}:{group.first}")
                     with one_line("vLLM refuses a prompt"):
                         (prompt,) = self.llm.renderer.render_cmpl([group.prompt])
                         engine.add_request(names[-1], prompt, self._params(group.count, group.seed))
-                    if told is groups:
+                    if told is asked:
                         mine[names[-1]] = group
             while engine.has_unfinished_requests():
                 with one_line("vLLM failed while it sampled"):
@@ -237,14 +214,14 @@ class VLLMSampler:
             engine.abort_request(names)
             raise
 
-    def _everyones(self, groups: list["_Group"]) -> list[list["_Group"]]:
+    def _everyones(self, asked: list[Group]) -> list[list[Group]]:
         """The groups of the ranks that share this vLLM; each of them works on all, in one order."""
         if self._ranks == 1:
-            return [groups]
+            return [asked]
         shared = importlib.import_module("vllm.distributed").get_tp_group()
         told: list[Any] = [None] * self._ranks
-        torch.distributed.all_gather_object(told, groups, group=shared.cpu_group)
-        told[shared.rank_in_group] = groups
+        torch.distributed.all_gather_object(told, asked, group=shared.cpu_group)
+        told[shared.rank_in_group] = asked
         return told
 
     def _params(self, count: int, seed: int) -> Any:
@@ -265,9 +242,9 @@ class VLLMSampler:
 
     def _take(
         self,
-        group: "_Group",
+        group: Group,
         output: Any,
-        rows: list["_Row"],
+        rows: list[Row],
         finished: Callable[[int, str], object] | None,
     ) -> None:
         """Adds what vLLM says of a group to its rows; the likeliest response is that of all."""
@@ -289,44 +266,3 @@ class VLLMSampler:
                     rows[index].text = self.chat.decode(rows[index].tokens)
                     if finished is not None:
                         finished(index, rows[index].text)
-
-    def _responses(self, prompts: tuple[Prompt, ...], rows: list["_Row"]) -> Responses:
-        tokens = pad_sequence([torch.tensor(row.tokens) for row in rows], batch_first=True)
-        lengths = torch.tensor([len(row.tokens) for row in rows])
-        mask = torch.arange(tokens.shape[1]) < lengths[:, None]
-        log_prob = torch.zeros(tokens.shape).masked_fill(mask, torch.nan)
-        if self.log_probs:
-            values = [torch.tensor(row.log_probs) for row in rows]
-            log_prob = pad_sequence(values, batch_first=True)
-        return Responses(
-            prompts=prompts,
-            tokens=tokens,
-            mask=mask,
-            texts=tuple(row.text for row in rows),
-            sampler_log_prob=log_prob,
-            finished=torch.tensor([row.tokens[-1] in self.chat.eos for row in rows]),
-        )
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Responses to one prompt, which vLLM samples as one request."""
-
-    prompt: dict[str, Any]
-    """As vLLM takes it."""
-    token_ids: tuple[int, ...]
-    """As the trainer reads it."""
-    first: int
-    """Index of the first response."""
-    count: int
-    seed: int
-    """Of the first response; that of the others is 1, 2, ... more."""
-
-
-@dataclass
-class _Row:
-    """A response on its way."""
-
-    tokens: list[int] = field(default_factory=list)
-    log_probs: list[float] = field(default_factory=list)
-    text: str = ""
