@@ -195,16 +195,23 @@ def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
     module = importlib.import_module(find(run.env).module)
     holdout = options.get("holdout")
     trained = split_of(module, options.get("split"), holdout)
+    splits = getattr(module, "SPLITS", ())
+    # A benchmark without a training split has others that are parts of what is trained on.
+    others = splits if "train" in splits else ()
     own = (HELD_OUT,) if holdout is not None else ()
-    for split in dict.fromkeys((*getattr(module, "SPLITS", ()), *own)):
+    if splits and not others and not own:
+        say(
+            f"no evaluation: {run.env} has no training split; a part is held out by --env-options "
+            "'{\"holdout\": 0.1}'"
+        )
+    for split in dict.fromkeys((*others, *own)):
         if split == trained:
             continue
         try:
             reasonenv.make(run.env, num_envs=1, **{**options, "split": split}).close()
             yield split
         except (ValueError, OSError) as error:
-            if ranks()[0] == 0:
-                print(f"no evaluation on {split}: {error}", file=sys.stderr)
+            say(f"no evaluation on {split}: {error}")
 
 
 def exam(run: Run, split: str) -> Exam:

@@ -26,9 +26,11 @@ def test_a_run_is_evaluated_on_all_splits_but_the_one_that_it_trains_on(options,
     assert splits(**options) == expected
 
 
-def test_a_benchmark_without_a_training_split_is_not_evaluated_on_what_it_trains_on(monkeypatch):
-    monkeypatch.setattr(letters, "SPLITS", ("test", "train_like"))
-    assert splits() == ("train_like",)
+def test_of_a_benchmark_without_a_training_split_a_part_may_be_held_out(monkeypatch, capsys):
+    monkeypatch.setattr(letters, "SPLITS", ("test", "testmini"))
+    assert splits() == ()
+    assert "no evaluation: Letters-v0 has no training split" in capsys.readouterr().err
+    assert splits(holdout=0.4) == ("heldout",)
 
 
 def test_no_evaluation_is_asked_for_by_no_problems():
