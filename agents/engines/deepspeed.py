@@ -3,7 +3,6 @@
 import atexit
 import copy
 import os
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -314,14 +313,19 @@ def _join_ranks(deepspeed: Any, cuda: bool) -> None:
         # Ranks wait while the first one evaluates, which takes as long as its longest responses.
         deepspeed.init_distributed(timeout=timedelta(days=1))
         if not cuda:
-            # A thread of gloo that lets go of the last collective's tensors only while Python
-            # is being shut down aborts the process, whose work is done by then.
-            atexit.register(time.sleep, 0.5)
+            # Else a thread of gloo may let go of the last collective's tensors while Python is
+            # being shut down, which aborts the process.
+            atexit.register(_leave_ranks)
     else:
         os.environ.setdefault("LOCAL_RANK", "0")  # DeepSpeed insists on it
         backend = "nccl" if cuda else "gloo"
         store = distributed.HashStore()  # pyright: ignore[reportPrivateImportUsage] - documented
         distributed.init_process_group(backend, store=store, rank=0, world_size=1)
+
+
+def _leave_ranks() -> None:
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def _line(error: Exception) -> str:
