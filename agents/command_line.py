@@ -75,6 +75,8 @@ def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple
     a file says that `--config` names counts as typed before everything else.
     """
     typed = list(sys.argv[1:] if arguments is None else arguments)
+    # DeepSpeed's launcher tells each rank where it is, as the environment does too.
+    typed = [word for word in typed if not word.startswith("--local_rank=")]
     fields = [("run", Run), ("learner", learner), ("file", File)]
     command = make_dataclass("Command", fields, frozen=True)
     command.__doc__ = (inspect.getdoc(learner) or "").split("\n\n")[0]

@@ -254,3 +254,7 @@ def test_ctrl_c_in_preparations_is_one_line_and_the_status_of_a_shell(capsys):
         raise KeyboardInterrupt
     assert ended.value.code == 130
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_word_that_deepspeeds_launcher_adds_changes_nothing():
+    assert parse_run(CPGD, ["--local_rank=1", "--seed", "3"]) == parse_run(CPGD, ["--seed", "3"])
