@@ -58,7 +58,8 @@ class Benchmark:
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         given = {name: getattr(options, name) for name in ("turns", "steps")}
         given = {name: value for name, value in given.items() if value}
-        self.size: Size = replace(SIZES[options.size], **given)
+        run = SIZES[options.size].run | json.loads(options.ours)
+        self.size: Size = replace(SIZES[options.size], run=run, **given)
         self.options, self.folder, self.starts = options, folder, 0
         self.position = (1 + len(self.size.cases)) * self.size.num_prompts
         self.done: dict[str, int] = {}
@@ -76,6 +77,7 @@ class Benchmark:
         scratch = self.folder / f"{name}-{self.starts}"
         config = {
             "side": name,
+            "run": self.size.run,
             "size": self.options.size,
             "model": str(self.folder / "model"),
             "data": str(self.folder / "data"),
@@ -253,6 +255,7 @@ def parsed() -> argparse.Namespace:
     add("--size", choices=tuple(SIZES), default="tiny")
     add("--peer", default=sys.executable, help="the interpreter that has TRL")
     add("--regimes", nargs="+", choices=REGIMES, default=REGIMES)
+    add("--ours", default="{}", help='further settings of our run, as {"engine": "deepspeed"}')
     add("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each side")
     add("--turns", type=int, help="of each side in a regime, in place of the size's")
     add("--steps", type=int, help="of a turn, likewise")
@@ -281,10 +284,14 @@ def main() -> None:
         result = provenance("throughput.py") | {
             "size": options.size,
             "threads": options.threads,
+            "settings": bench.size.run,
             "ours": versions(sys.executable),
             "peer": versions(options.peer),
         }
+        load = os.getloadavg()[0]
         result |= measured(bench)
+        # Above the number of sides that work, one, others were at work too.
+        result["load_average"] = {"before": load, "after": os.getloadavg()[0]}
         result["benchmark_s"] = round(time.perf_counter() - began, 1)
         picture.steps(saved(result, name))
     finally:

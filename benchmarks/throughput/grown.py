@@ -8,8 +8,8 @@ import json
 import sys
 from typing import Any
 
-from agents.job import prepare
 from agents.logs import RunLog
+from agents.prepare import prepare
 from agents.run import train
 from agents.settings import Run
 from throughput.ours import LEARNER, After, limit

@@ -17,8 +17,9 @@ from typing import Any  # noqa: E402
 
 from agents.engines import transformers as sampling  # noqa: E402
 from agents.grpo import GRPO  # noqa: E402
-from agents.job import Job, prepare  # noqa: E402
+from agents.job import Job  # noqa: E402
 from agents.logs import RunLog  # noqa: E402
+from agents.prepare import prepare  # noqa: E402
 from agents.reductions import token_mean  # noqa: E402
 from agents.run import train  # noqa: E402
 from agents.settings import Run  # noqa: E402
@@ -93,7 +94,7 @@ def settings(config: dict[str, Any], size: Size) -> Run:
         microbatch_size=size.microbatch_size,
         max_response_length=size.longest,
         learning_rate=1e-6,
-        **size.run,
+        **config.get("run", {}),
     )
 
 

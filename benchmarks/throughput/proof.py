@@ -68,10 +68,15 @@ def compare(engine: Any, file: Path, case: str, size: Size) -> dict[str, Any]:
 
     def step() -> dict[str, float]:
         found.update(gradient(engine))
-        if hasattr(engine, "optimizer"):
-            engine.optimizer.zero_grad()
-            return {"train/grad_norm": 0.0, "train/lr": 0.0}
-        return applied()
+        # A step at rate 0 clears the gradient and leaves the weights, whatever the engine.
+        groups = getattr(engine, "engine", engine).optimizer.param_groups
+        rates = [group["lr"] for group in groups]
+        for group in groups:
+            group["lr"] = 0.0
+        metrics = applied()
+        for group, rate in zip(groups, rates, strict=True):
+            group["lr"] = rate
+        return metrics
 
     engine.step = step
     passes = Passes(minibatch_size=size.responses, microbatch_size=size.microbatch_size)

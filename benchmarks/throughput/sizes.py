@@ -73,6 +73,8 @@ OURS_GPU = {
     "vllm": '{"gpu_memory_utilization": 0.35, "max_model_len": 2304}',
     "tokens_per_microbatch": 16384,
     "gradient_checkpointing": True,
+    # With one step a rollout the trainer's own are the old ones, and neither side corrects by them.
+    "sampler_log_probs": False,
 }
 SIZES = {
     # 0.5 million weights, 8 x 8 responses of 32 tokens.
