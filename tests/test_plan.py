@@ -180,7 +180,7 @@ def test_what_a_file_of_deepspeed_leaves_to_auto_is_the_engines_own(tmp_path):
         (("--num-gpus", "-1", "--gpu-memory", "80"), "error: --num-gpus -1"),
         (("--num-gpus", "1", "--gpu-memory", "0"), "--gpu-memory 0.0: give at least"),
         (("--vllm", "{"), "error: --vllm '{' is no JSON"),
-        (("--model", "./nowhere"), "cannot read the configuration of the model './nowhere'"),
+        (("--model", "./nowhere"), "cannot load the model './nowhere'"),
         (("--env", "MMK13-v0"), "did you mean MMK12-v0?"),
         (("--minibatch-size", "7"), "error: --minibatch-size 7"),
     ],

@@ -138,7 +138,7 @@ def test_the_shape_of_a_folder_is_that_of_its_configuration(tiny_folder):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "cannot read the configuration of the model"),
+        ("{", "cannot load the model"),
         ('{"model_type": "mamba", "num_hidden_layers": 1}', "is not of a kind that can be planned"),
     ],
 )

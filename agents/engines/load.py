@@ -67,7 +67,7 @@ def load(
         images = AutoImageProcessor.from_pretrained(name) if sees else None
         model = _auto(config).from_pretrained(name, dtype=dtype).to(device)
     except UNREADABLE as error:
-        raise _unavailable(name, error) from error
+        raise unavailable(name, error) from error
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
     return model, Chat(tokenizer, images, model.config, model.generation_config)
@@ -149,7 +149,7 @@ def check_size(name: str, device: torch.device, *, trains: bool) -> None:
     try:
         config = AutoConfig.from_pretrained(name)
     except UNREADABLE as error:
-        raise _unavailable(name, error) from error
+        raise unavailable(name, error) from error
     with torch.device("meta"):
         model = _auto(config).from_config(config)
     count = sum(parameter.numel() for parameter in model.parameters())
@@ -163,7 +163,8 @@ def check_size(name: str, device: torch.device, *, trains: bool) -> None:
         )
 
 
-def _unavailable(name: str, error: Exception) -> ValueError:
+def unavailable(name: str, error: Exception) -> ValueError:
+    """Why a model cannot be had, in one line."""
     looks_like_folder = name.startswith((".", "/", "~")) or name.count("/") > 1
     absent = looks_like_folder and not Path(name).is_dir()
     reason = "there is no such folder" if absent else str(error).strip().splitlines()[0]

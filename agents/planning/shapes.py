@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from agents import tiny
-from agents.engines.load import UNREADABLE
+from agents.engines.load import UNREADABLE, unavailable
 
 TOWERS = ("visual", "vision_tower", "vision_model")
 
@@ -121,11 +121,7 @@ def read(name: str) -> Shape:
     try:
         return measure(name, AutoConfig.from_pretrained(name))
     except UNREADABLE as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ValueError(
-            f"cannot read the configuration of the model {name!r}: {reason} (give 'tiny', a folder "
-            "with a config.json, or the name of a model on the hub that this machine can reach)"
-        ) from error
+        raise unavailable(name, error) from error
 
 
 def measure(name: str, config: Any) -> Shape:
