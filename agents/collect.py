@@ -1,6 +1,5 @@
 """What is trained on: the groups of a rollout, or of several, picked for what they can teach."""
 
-import pickle
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -11,6 +10,7 @@ from torch.nn.functional import pad
 
 from agents import microbatches
 from agents.engines import TrainEngine
+from agents.exchange import exchange
 from agents.rollout import Group, Responses
 
 
@@ -178,12 +178,7 @@ def _at_most(amounts: Sequence[int], total: int) -> list[int]:
 
 def _exchange(groups: Sequence[Answered], engine: TrainEngine) -> list[Answered]:
     """The groups of all ranks, in the order of ranks."""
-    content = pickle.dumps([_compact(group) for group in groups])
-    mine = torch.frombuffer(bytearray(content), dtype=torch.uint8)
-    sizes = engine.gather(torch.tensor([len(mine)])).tolist()
-    every = engine.gather(pad(mine, (0, max(sizes) - len(mine)))[None])
-    parts = [row[:size].numpy().tobytes() for row, size in zip(every, sizes, strict=True)]
-    return [group for part in parts for group in pickle.loads(part)]
+    return exchange([_compact(group) for group in groups], engine)
 
 
 def _compact(group: Answered) -> Answered:

@@ -14,9 +14,10 @@ from agents.engines.failures import in_one_line
 from agents.generations import Generation, generate, num_tokens, reward_metrics
 from agents.guard import Finding, checkpoint_before
 from agents.interrupt import Interrupt
-from agents.job import Job, prepare, settings
+from agents.job import Job
 from agents.learner import Learner
 from agents.logs import RunLog, read_lines
+from agents.prepare import prepare, settings
 from agents.provenance import write_run
 from agents.rollout import Group, Responses
 from agents.traces import Trace
@@ -161,24 +162,27 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     """
     run, value = parse_run(learner, arguments)
     folder = run.folder(type(value).__name__)
-    with in_one_line(), errors_in_one_line():
-        job = prepare(run, value)
-        if job.engines.train.rank == 0:
-            write_run(job.folder, settings(job.run, job.learner), job.step)
-    rank, last = job.engines.train.rank, job.run.num_steps
-    options = {"start": job.step, "rank": rank, "tensorboard": job.run.tensorboard}
-    with (
-        contextlib.closing(job.envs),
-        contextlib.closing(job.engines.sampler),
-        Interrupt(rank) as interrupt,
-        RunLog(job.folder, last, **options) as log,
-        in_one_line(lambda: checkpoints.way_on(folder)),
-    ):
+    with contextlib.ExitStack() as held:
+        held.enter_context(in_one_line(lambda: checkpoints.way_on(folder)))
+        with errors_in_one_line():
+            job = prepare(run, value)
+            held.enter_context(contextlib.closing(job.envs))
+            held.enter_context(contextlib.closing(job.engines.sampler))
+            if job.engines.train.rank == 0:
+                write_run(job.folder, settings(job.run, job.learner), job.step)
+            log = held.enter_context(open_log(job))
+        interrupt = held.enter_context(Interrupt(job.engines.train.rank))
         if job.step == 0:
             job.evaluate(log)
         status = end(job, log, interrupt, train(job, log, interrupt))
     if status:
         sys.exit(status)
+
+
+def open_log(job: Job) -> RunLog:
+    """The records of the run, from the step on that is done."""
+    rank, last = job.engines.train.rank, job.run.num_steps
+    return RunLog(job.folder, last, start=job.step, rank=rank, tensorboard=job.run.tensorboard)
 
 
 def end(job: Job, log: RunLog, interrupt: Interrupt, reason: str) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from agents.guard import Finding, Mode, action, history, unknown
@@ -43,8 +44,7 @@ class Watch:
     def see(self, step: int, metrics: Mapping[str, Any]) -> Judgement:
         """Judges the run after one more step."""
         self.rows.append({"step": step, **plain(metrics)})
-        last = self.rows[-self.max_skipped :]
-        if len(last) == self.max_skipped and all(row.get("train/skipped") for row in last):
+        if self._num_skipped() >= self.max_skipped:
             return Judgement("stop", reason=self._skipped())
         found = unknown(self.rows, self.told)
         self.told |= {finding.kind for finding in found}
@@ -58,6 +58,15 @@ class Watch:
         self.rows = [row for row in self.rows if row["step"] <= step]
         self.told = {finding.kind for finding in history(self.rows)}
         self.num_rollbacks += 1
+
+    def _num_skipped(self) -> int:
+        """Updates without a finite gradient since the last step that had another one."""
+        # The norm of a step is the mean of those that are finite, and None where there is none.
+        lost = takewhile(
+            lambda row: row.get("train/skipped") and row.get("train/grad_norm") is None,
+            reversed(self.rows),
+        )
+        return sum(int(row["train/skipped"]) for row in lost)
 
     def _skipped(self) -> str:
         return (

@@ -4,8 +4,8 @@ import pytest
 
 from agents.command_line import parse_run
 from agents.cpgd import CPGD
-from agents.job import settings
 from agents.logs import plain
+from agents.prepare import settings
 from agents.reductions import constant_length
 from agents.settings import defaults
 

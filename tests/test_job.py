@@ -3,7 +3,7 @@ import json
 import letters
 import pytest
 
-from agents.job import make_envs
+from agents.prepare import make_envs
 from agents.settings import Run
 
 

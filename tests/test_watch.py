@@ -66,3 +66,12 @@ def test_a_run_that_goes_back_too_often_stops():
         assert told.action == ("rollback" if number < ROLLBACKS else "stop")
         watch.back_to(10)
         assert len(watch.rows) == 10
+
+
+def test_a_step_counts_as_many_updates_as_it_skipped_where_it_made_none():
+    lost = CALM | {"train/skipped": 2.0, "train/grad_norm": math.nan}
+    half = lost | {"train/grad_norm": 0.3}
+    watch = watching(max_skipped=4)
+    for metrics in (lost, half, half, half, lost):
+        assert watch.see(len(watch.rows) + 1, metrics).action == "continue"
+    assert watch.see(len(watch.rows) + 1, lost).action == "stop"

@@ -134,6 +134,15 @@ def uses_vllm(sampler: str) -> bool:
     return sampler == "vllm"
 
 
+def named(run: Run) -> str:
+    """What trains and what samples, and on what, in words."""
+    trains = "DeepSpeed" if uses_deepspeed(run) else "PyTorch"
+    samples = "vLLM" if uses_vllm(run.sampler) else "transformers"
+    num_ranks = ranks()[1]
+    where = f"{num_ranks} ranks, each on {place().type}" if num_ranks > 1 else place().type
+    return f"{trains} trains and {samples} samples, on {where}"
+
+
 def ranks() -> tuple[int, int]:
     """Rank of this process and number of ranks, as torchrun tells them."""
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))

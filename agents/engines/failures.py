@@ -1,4 +1,4 @@
-"""What ends a run from outside, in one line: memory that runs out, a rank that is gone."""
+"""What ends a run from outside, in one line: memory, a disk, a sampler or a rank that gives out."""
 
 import os
 import re
@@ -15,7 +15,13 @@ _NO_MEMORY = re.compile(
 _NO_RANK = re.compile(
     r"closed by (the )?(remote )?peer|reset by peer|broken pipe|remote process|socket closed", re.I
 )
-_SAMPLERS = ("agents.engines.transformers", "agents.engines.vllm")
+_SAMPLERS = tuple(
+    f"agents.engines.{name}"
+    for name in ("transformers", "vllm", "guest", "remote", "requests", "transfer")
+)
+"""Beginnings of the names of modules that sample."""
+_SPEAKERS = (*_SAMPLERS, "reasonenv")
+"""Those whose ValueErrors are words to a user: of a sampler that failed, of a problem's image."""
 TRAIN = (
     "lower --tokens-per-microbatch or --microbatch-size, or give --gradient-checkpointing, a "
     "higher ZeRO stage by --deepspeed, or --lora"
@@ -31,19 +37,23 @@ def explain(error: BaseException) -> str | None:
         return f"out of memory in {phase}: {lower} ({reason[:200]})"
     if _says(error, _NO_RANK):
         return f"another rank has ended, and says why where it wrote ({reason[:200]})"
-    return None
+    told = isinstance(error, ValueError) and _modules(error)[-1].startswith(_SPEAKERS)
+    return reason if told or isinstance(error, OSError) else None
 
 
 @contextmanager
 def in_one_line(way_on: Callable[[], str] = lambda: "") -> Iterator[None]:
-    """Ends the program with one line where `explain` has one; all else passes.
+    """Ends the program with one line where `explain` has one, or Ctrl-C stops it; all else passes.
 
     Args:
         way_on: What to do after it has been mended, such as `checkpoints.way_on`.
     """
     try:
         yield
-    except (RuntimeError, MemoryError) as error:
+    except KeyboardInterrupt:
+        print("; ".join(filter(None, ("stopped", way_on()))), file=sys.stderr)
+        sys.exit(130)
+    except (RuntimeError, MemoryError, ValueError, OSError) as error:
         line = explain(error)
         if line is None or os.environ.get("REASONENV_TRACEBACK"):
             raise
@@ -56,5 +66,10 @@ def _says(error: BaseException, pattern: re.Pattern[str]) -> bool:
 
 
 def _samples(error: BaseException) -> bool:
+    return any(module.startswith(_SAMPLERS) for module in _modules(error))
+
+
+def _modules(error: BaseException) -> list[str]:
+    """Those that an error went through; the last raised it."""
     frames = (frame for frame, _ in walk_tb(error.__traceback__))
-    return any(frame.f_globals.get("__name__") in _SAMPLERS for frame in frames)
+    return [frame.f_globals.get("__name__", "") for frame in frames] or [""]

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import reasonenv
-from agents.engines import RolloutEngine
+from agents.engines import RolloutEngine, TrainEngine
 from agents.evaluation.summary import LEFT_OUT, Evaluation, Row, summarise
+from agents.exchange import exchange
 from agents.settings import environment_options
 from reasonenv.entry import HELD_OUT, all_problems, evaluation_split
 from reasonenv.registration import find
@@ -79,9 +81,9 @@ class Sitting:
         """Responses of each batch."""
         return [len(part) * self._group for part, _ in self._parts()]
 
-    def ask(self, sampler: RolloutEngine, start: int = 0) -> Iterator[list[Row]]:
-        """The responses to each batch with their verdicts, from batch `start` on."""
-        for part, repeat in list(self._parts())[start:]:
+    def ask(self, sampler: RolloutEngine, start: int = 0, every: int = 1) -> Iterator[list[Row]]:
+        """The responses to a batch with their verdicts: to batch `start`, and `every` so many."""
+        for part, repeat in list(self._parts())[start::every]:
             yield self._batch(sampler, part, repeat)
 
     def close(self) -> None:
@@ -153,15 +155,38 @@ class Sitting:
         return ""
 
 
-def evaluate(sampler: RolloutEngine, exam: Exam) -> Evaluation:
+def evaluate(sampler: RolloutEngine, exam: Exam, engine: TrainEngine | None = None) -> Evaluation:
     """The accuracy of `sampler` on the first problems of a split, in the split's own order.
+
+    Args:
+        sampler: Of this rank.
+        exam: What is asked, the same on all ranks.
+        engine: Of this rank, where ranks share the batches: every rank calls then, and is told
+            what one would have found. None where this process asks alone.
 
     Raises:
         ValueError: In one line, when the environment cannot be made or a number does not fit.
     """
     with closing(Sitting(exam)) as sitting:
-        rows = [row for batch in sitting.ask(sampler) for row in batch]
+        if engine is None:
+            rows = [row for batch in sitting.ask(sampler) for row in batch]
+        else:
+            rows = _shared(sitting, sampler, engine)
         return summarise(exam.env, sitting.split, rows)
+
+
+def _shared(sitting: Sitting, sampler: RolloutEngine, engine: TrainEngine) -> list[Row]:
+    """Rows of all batches, each of which one rank has asked.
+
+    Ranks may have to sample together, so each asks as often: the last batch once more where a rank
+    has one less.
+    """
+    count, rank, num_ranks = len(sitting.sizes()), engine.rank, engine.num_ranks
+    mine = list(sitting.ask(sampler, rank, num_ranks))
+    if len(mine) < math.ceil(count / num_ranks):
+        next(sitting.ask(sampler, count - 1))
+    numbered = exchange(list(zip(range(rank, count, num_ranks), mine, strict=True)), engine)
+    return [row for _, rows in sorted(numbered, key=itemgetter(0)) for row in rows]
 
 
 def _faults(exam: Exam, split: str) -> dict[str, str]:
