@@ -339,19 +339,21 @@ def test_a_ratio_beyond_all_numbers_is_told_as_a_large_one(engine, responses):
     assert far["policy/ratio_max"] > 1e300 > metrics["policy/ratio_max"]
 
 
-def test_a_skipped_step_does_not_move_the_reference(folder, responses):
+def test_a_skipped_step_neither_moves_the_reference_nor_counts_for_it(folder, responses):
     engine, other = (tiny_engines.build("torch", folder) for _ in range(2))
 
     def says(part):
         return log_prob_of(other, part)
 
-    reference = ReferencePolicy(other.policy.model, says, every(1))
-    learner = CPGD(beta=0.1, reference=every(1))
+    reference = ReferencePolicy(other.policy.model, says, every(2))
+    learner = CPGD(beta=0.1, reference=every(2))
     start = vector(other)
-    learner.update(engine, responses, torch.full((4, 2), math.nan), WHOLE, reference)
-    assert torch.equal(vector(other), start)
-    assert reference.token_kl == []
-    learner.update(engine, responses, REWARD, WHOLE, reference)
+    counts = []
+    for reward in (REWARD, torch.full((4, 2), math.nan), REWARD):
+        counts.append(len(reference.token_kl))
+        assert torch.equal(vector(other), start)
+        learner.update(engine, responses, reward, WHOLE, reference)
+    assert counts == [0, 1, 1]
     assert torch.equal(vector(other), vector(engine))
 
 
