@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, get_origin
@@ -83,8 +83,10 @@ def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple
     with errors_in_one_line():
         first = _first_words(typed)
         told = config.read(first.config) if first.config else {}
-        named = (first.env or told.get("env"), first.model or told.get("model"))
-        default = command(learner.adapt(defaults(*named)), learner(), File())
+        run = defaults(first.env or told.get("env"), first.model or told.get("model"))
+        length = first.max_response_length or told.get("max_response_length")
+        run = replace(run, max_response_length=int(length)) if length else run
+        default = command(learner.adapt(run), learner(), File())
         typed = config.words(told, vars(default.run) | vars(default.learner)) + typed
     parsed: Any = parse(command, _module(learner), typed, default)
     return parsed.run, parsed.learner
@@ -95,6 +97,7 @@ def _first_words(arguments: Sequence[str]) -> argparse.Namespace:
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first.add_argument("--env")
     first.add_argument("--model")
+    first.add_argument("--max-response-length", type=int)
     first.add_argument("--config", type=Path)
     return first.parse_known_args(arguments)[0]
 

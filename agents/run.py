@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from agents import checkpoints, report
 from agents.clock import Clock
-from agents.collect import pick
+from agents.collect import evened, pick
 from agents.command_line import errors_in_one_line, parse_run
 from agents.engines.failures import in_one_line
 from agents.generations import Generation, generate, num_tokens, reward_metrics
@@ -70,6 +70,7 @@ def advance(job: Job, posed: Any, log: RunLog) -> tuple[Any, dict[str, float]]:
     clock = Clock()
     made: list[Generation] = []
     responses, reward, metrics = pick(rollouts(job, posed, clock, made), run.num_prompts, engine)
+    responses, reward = evened(responses, reward, run.minibatch_size, engine)
     shown = job.step == 1 or job.step % ROLLOUTS_EVERY == 0
     trace = Trace(responses) if shown and log.writes else None
     sampler.release()

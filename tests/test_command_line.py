@@ -10,6 +10,7 @@ from tiny_runs import CPGD, SMALL, flags
 from agents import run
 from agents.advantages import clip_filter, standardized
 from agents.command_line import errors_in_one_line, function, parse_run, spelled
+from agents.dapo import DAPO
 from agents.reductions import constant_length, token_mean
 from agents.settings import Run
 
@@ -134,7 +135,7 @@ def test_one_process_is_all_that_the_torch_engine_takes(refused, monkeypatch):
     monkeypatch.setenv("RANK", "0")
     assert "--engine torch is one process" in refused()
     assert "--num-prompts 3 does not divide among 2 ranks" in refused(
-        num_prompts=3, minibatch_size=4
+        num_prompts=3, minibatch_size=4, engine="auto"
     )
 
 
@@ -258,3 +259,9 @@ def test_ctrl_c_in_preparations_is_one_line_and_the_status_of_a_shell(capsys):
 
 def test_the_word_that_deepspeeds_launcher_adds_changes_nothing():
     assert parse_run(CPGD, ["--local_rank=1", "--seed", "3"]) == parse_run(CPGD, ["--seed", "3"])
+
+
+@pytest.mark.parametrize("words", [[], ["--env", "MMK12-v0"], ["--max-response-length", "8"]])
+def test_what_an_algorithm_derives_from_the_length_limit_follows_the_one_that_is_given(words):
+    run, _ = parse_run(DAPO, words)
+    assert run.overlong_buffer == run.max_response_length // 5
