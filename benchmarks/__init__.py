@@ -1,0 +1,1 @@
+"""Measurements: each a command, its JSON and its picture."""

@@ -1,0 +1,27 @@
+"""Makes the model that the runs of a seed begin with: python -m benchmarks.grid.start SEED ...
+
+It is the tiny model after its warm start, in the cache, where the runs find it; with a folder as
+the last word, after one of `NUM_STEPS` steps, there.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from agents.sft import recipe, tiny_model, warm_start
+
+NUM_STEPS = 60
+"""Enough to write in the format now and then, so that there is something to learn from."""
+
+
+def main(seed: str, env: str, env_options: str, folder: str = "") -> None:
+    settings = recipe(env, env_options, int(seed))
+    if folder:
+        brief = replace(settings, num_steps=NUM_STEPS, output_dir=Path(folder).with_suffix(".half"))
+        warm_start(brief).rename(folder)
+    else:
+        tiny_model(settings)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

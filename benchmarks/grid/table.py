@@ -1,0 +1,117 @@
+"""A study's numbers as Markdown."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+COLUMNS = (
+    "algorithm",
+    "seeds",
+    "collapsed",
+    "into form / noise / numbers",
+    "lasting",
+    "short",
+    "steps before collapse",
+    "accuracy at the end",
+    "on new images",
+    "ratio, largest",
+    "ratio, smallest",
+    "clipped",
+    "KL to the old policy",
+    "gradient norm, median / largest",
+    "length, first / last",
+    "entropy, last",
+)
+PAIRS = (
+    "pair",
+    "seeds",
+    "accuracy",
+    "p",
+    "collapses",
+    "p",
+    "steps before collapse",
+    "p",
+    "least p",
+)
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """The tables of a study, and where they come from."""
+    machine = found["machines"][0]
+    cells = [_row((name, *_cell(cell))) for name, cell in found["cells"].items()]
+    pairs = [_row(_pair(pair)) for pair in found["pairs"]]
+    where = ", ".join(machine["gpus"]) or f"{machine['num_cores']} CPU cores"
+    told = [
+        f"# {found['question']}",
+        f"`python -m benchmarks.grid {found['study']}`: {found['runs']} runs of "
+        f"{found['num_steps']} steps, {found['hours']:g} hours of one process each, {where}, "
+        f"{len(found['machines'])} kind(s) of machine, {len(found['commits'])} state(s) of the "
+        "code.",
+        "\n".join([*_head(COLUMNS), *cells]),
+        "Collapse is defined in `benchmarks/grid/collapse.py`; *short*: runs whose last responses "
+        "have less than a third of their first length. Brackets are 95 % intervals: Wilson's for "
+        "rates, of the bootstrap over seeds for means. What has none is the median over seeds, of "
+        "the mean over steps, or of the extreme of all steps for ratios.",
+    ]
+    if pairs:
+        told += [
+            "\n".join([*_head(PAIRS), *pairs]),
+            "Differences are first minus second, paired by seed; p of the sign-flip test after "
+            "Holm's correction over the rows. *least p*: the smallest that so many seeds can give "
+            "before it.",
+        ]
+    told += ["\n".join(f"- {name}: `{_short(c)}`" for name, c in found["commands"].items())]
+    return "\n\n".join(told) + "\n"
+
+
+def _cell(cell: Mapping[str, Any]) -> tuple[str, ...]:
+    kinds = " / ".join(str(count) for count in cell["kinds"].values())
+    return (
+        str(cell["num_seeds"]),
+        f"{cell['collapses']} of {cell['num_seeds']} {_interval(cell['collapse_interval'])}",
+        kinds,
+        str(cell["lasting"]),
+        str(cell["shrunk"]),
+        f"{cell['steps_before_collapse']:.0f} {_interval(cell['steps_interval'], '.0f')}",
+        f"{cell['accuracy']:.3f} {_interval(cell['accuracy_interval'], '.3f')}",
+        "" if cell["test"] is None else f"{cell['test']:.3f}",
+        f"{cell['ratio_max']:.3g}",
+        f"{cell['ratio_min']:.2g}",
+        f"{100 * cell['clip_fraction']:.2f} %",
+        f"{cell['kl_old']:.2g}",
+        f"{cell['grad_norm']:.2g} / {cell['grad_norm_max']:.2g}",
+        f"{cell['length_start']:.1f} / {cell['length_end']:.1f}",
+        f"{cell['entropy_end']:.3f}",
+    )
+
+
+def _pair(pair: Mapping[str, Any]) -> tuple[str, ...]:
+    told = [f"{pair['first']} - {pair['second']}", str(pair["num_seeds"])]
+    for name, form in (
+        ("accuracy", "+.3f"),
+        ("collapsed", "+.2f"),
+        ("steps_before_collapse", "+.0f"),
+    ):
+        test = pair[name]
+        difference = format(test["difference"], form)
+        told += [f"{difference} {_interval(test['interval'], form)}", f"{test['p_corrected']:.3f}"]
+    return (*told, f"{pair['least_p']:.3g}")
+
+
+def _interval(ends: Sequence[float], form: str = ".2f") -> str:
+    return f"[{format(ends[0], form)}, {format(ends[1], form)}]" if ends else ""
+
+
+def _head(names: Sequence[str]) -> list[str]:
+    return [_row(names), _row(["---"] * len(names))]
+
+
+def _row(words: Sequence[str]) -> str:
+    return "| " + " | ".join(words) + " |"
+
+
+def _short(command: str) -> str:
+    """A command without its seed, which varies."""
+    words = shlex.split(command)
+    place = words.index("--seed")
+    return shlex.join(words[:place] + words[place + 2 :])

@@ -1,0 +1,1 @@
+"""What RPG's weighting, clip and references do: studies of its claims."""

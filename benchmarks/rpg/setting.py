@@ -1,0 +1,41 @@
+"""What all studies of RPG share.
+
+The setting is that of the released scripts at the scale of the tiny model: advantages without the
+standard deviation, means over tokens, clip (0.2, 0.28) with c = 10, β = 1e-4, the old policy for
+reference, one pass over a rollout in 16 optimizer steps (512 prompts by 32 there, 256 responses by
+16 here), temperature 1. The learning rate is the tiny model's own default. Dynamic sampling and
+overlong shaping are off, so that cells differ in the loss alone; DAPO is the anchor, with its loss
+alone and, where it is called so, with both of its other parts. AdamW is this project's (0.9, 0.95,
+weight decay 0.01, a cosine to a tenth), not the scripts' (0.9, 0.999, 0.1, constant).
+
+Source: Zhang et al., RPG (arXiv:2505.17508), section 5 and appendix H; complex-reasoning/RPG,
+recipe/rpg/7b/*.sh.
+"""
+
+from benchmarks.grid.study import Cell
+
+COMMON = (
+    "--minibatch-size 16 --num-steps 150 --num-test-problems 200 --learning-rate 3e-4 "
+    "--max-generations 1 --overlong-buffer 0"
+)
+DIVERGENCES = {
+    "FKL": "forward_kl",
+    "RKL": "reverse_kl",
+    "UFKL": "unnormalized_forward_kl",
+    "URKL": "unnormalized_reverse_kl",
+}
+
+
+def rpg(kind: str, flags: str = "", name: str = "") -> Cell:
+    """An RPG with a divergence."""
+    told = f"agents.rpg --divergence {DIVERGENCES[kind]} {flags}".strip()
+    return Cell(name or f"RPG-{kind}", told)
+
+
+def reinforce(kind: str, flags: str = "", name: str = "") -> Cell:
+    """Its REINFORCE-style form."""
+    name = name or f"RPG-REINFORCE-{kind}"
+    return rpg(kind, f"--estimator reinforce {flags}".strip(), name)
+
+
+DAPO = Cell("DAPO", "agents.dapo")

@@ -1,0 +1,57 @@
+"""At which learning rate does GRPO collapse? It alone chooses that of the other studies of CPGD.
+
+The rule, written down before any run was made: of the rates below, the smallest at which at least
+half of GRPO's runs collapse (`benchmarks/grid/collapse.py`); where there is none, the one at which
+most do, the largest of several. The seeds are of no other study, and no other algorithm is looked
+at, so that the choice favours none but for being made where GRPO fails.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agents.files import read_object
+from benchmarks.grid.study import Cell, Study
+from benchmarks.stability.setting import EXCEPT_RATE
+
+RATES = ("1e-4", "2e-4", "3e-4", "5e-4", "1e-3")
+STUDY = Study(
+    name="stability/pilot",
+    question="At which learning rate does GRPO collapse?",
+    cells=tuple(
+        Cell(f"GRPO {rate}", f"agents.grpo --beta None --learning-rate {rate}") for rate in RATES
+    ),
+    common=EXCEPT_RATE,
+    seeds=(100, 101, 102, 103),
+    pairs=(),
+)
+
+
+def choice(cells: Mapping[str, Any]) -> str:
+    """The rate that the rule chooses.
+
+    Args:
+        cells: By name, each with `collapses` and `num_seeds`.
+    """
+    shares = {
+        rate: cells[f"GRPO {rate}"]["collapses"] / cells[f"GRPO {rate}"]["num_seeds"]
+        for rate in RATES
+        if f"GRPO {rate}" in cells
+    }
+    enough = [rate for rate, share in shares.items() if share >= 0.5]
+    return min(enough, key=float) if enough else max(shares, key=lambda r: (shares[r], float(r)))
+
+
+def chosen(results: Path) -> str:
+    """The rate that the pilot of a folder of results has chosen.
+
+    Raises:
+        ValueError: It has not been run.
+    """
+    path = results / "stability" / "pilot.json"
+    if not path.exists():
+        raise ValueError(
+            f"{path} is not there: run python -m benchmarks.grid {STUDY.name} first, which "
+            "chooses the learning rate, or give --output and --flags --learning-rate"
+        )
+    return choice(read_object(path)["cells"])
