@@ -19,7 +19,6 @@ from typing import Any
 
 from baselines import Baseline
 from provenance import provenance
-
 from reasonenv.workers import Grader
 
 HERE = Path(__file__).with_suffix("")

@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import mixes
 import numpy as np
+
+import mixes
 import usage
 from baselines import Baseline
 from mixes import Item
 from provenance import provenance
-
 from reasonenv.workers import Grader
 
 HERE = Path(__file__).with_suffix("")

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
+
 from provenance import provenance
 
 HERE = Path(__file__).with_suffix("")

@@ -25,16 +25,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import usage
-from provenance import provenance
 from torch import Tensor
 from transformers import Qwen2Config, Qwen2ForCausalLM, __version__
 
+import usage
 from agents.engines import model as policies
 from agents.engines.chat import Chat
 from agents.engines.load import load
 from agents.engines.model import Policy, Sampling
 from agents.rollout import Prompt, Responses
+from provenance import provenance
 
 HERE = Path(__file__).with_suffix("")
 CUDA = torch.cuda.is_available()

@@ -36,8 +36,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import mixes
 import numpy as np
+
+import mixes
 from provenance import provenance
 from throughput import figures, growth, picture, problems, sizes
 from throughput.regimes import REGIMES, lengths

@@ -1,17 +1,17 @@
 """What gives the responses of an evaluation: a model, loaded onto this machine by either engine."""
 
-import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
 from agents.engines import RolloutEngine
+from agents.engines.build import uses_vllm
 from agents.engines.load import check_size, load, place
 from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
-from agents.evaluation.settings import Evaluate, vllm_options
-from agents.settings import Run
+from agents.evaluation.settings import Evaluate
+from agents.settings import Run, json_object
 from agents.sft import recipe, tiny_model
 
 
@@ -26,17 +26,10 @@ def sampler(settings: Evaluate) -> Iterator[RolloutEngine]:
     if folder == "tiny":
         env = Run.env if Run.env in settings.env else settings.env[0]
         folder = str(tiny_model(recipe(env, settings.env_options, settings.seed)))
-    if uses_vllm(settings):
+    if uses_vllm(settings.sampler):
         yield from _vllm(settings, folder)
     else:
         yield _transformers(settings, folder)
-
-
-def uses_vllm(settings: Evaluate) -> bool:
-    """Whether vLLM samples: when asked for, and by default where there are a GPU and vLLM."""
-    if settings.sampler == "auto":
-        return torch.cuda.is_available() and importlib.util.find_spec("vllm") is not None
-    return settings.sampler == "vllm"
 
 
 def _transformers(settings: Evaluate, folder: str) -> RolloutEngine:
@@ -59,7 +52,7 @@ def _vllm(settings: Evaluate, folder: str) -> Iterator[RolloutEngine]:
         _sampling(settings, chat.banned),
         settings.max_response_length,
         log_probs=False,
-        options=vllm_options(settings.vllm),
+        options=json_object("vllm", settings.vllm),
     )
     try:
         yield made

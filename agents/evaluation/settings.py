@@ -2,7 +2,6 @@
 
 import argparse
 import inspect
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +14,7 @@ from tyro.conf import arg
 from agents.evaluation.exam import BATCH, Exam
 from agents.evaluation.responses import weights_of
 from agents.logs import plain
-from agents.settings import Run, defaults
+from agents.settings import Run, defaults, json_object
 from reasonenv.registration import find
 
 FREE = ("env", "compare", "output_dir")
@@ -125,23 +124,6 @@ def envs_and_model(arguments: Sequence[str] | None) -> tuple[list[str], str | No
     return given.env, given.model
 
 
-def vllm_options(text: str) -> dict[str, Any]:
-    """Arguments of `vllm.LLM` from `--vllm`.
-
-    Raises:
-        ValueError: In one line, when it is no JSON object.
-    """
-    try:
-        options = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"--vllm {text!r} is no JSON: {error}") from error
-    if not isinstance(options, dict):
-        raise ValueError(
-            f"--vllm {text!r} is no JSON object, such as '{{\"max_model_len\": 8192}}'"
-        )
-    return options
-
-
 def _reads_data(env: str) -> bool:
     """Whether an environment's problems come from files."""
     return "data" in inspect.signature(import_module(find(env).module).problems).parameters
@@ -156,6 +138,6 @@ def check(settings: Evaluate) -> None:
         value = getattr(settings, name)
         if not value >= smallest:
             raise ValueError(f"--{name.replace('_', '-')} is {value}: give at least {smallest}")
-    vllm_options(settings.vllm)
+    json_object("vllm", settings.vllm)
     if not 0 < settings.top_p <= 1:
         raise ValueError(f"--top-p is {settings.top_p}: give one in (0, 1]")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import usage
 
+import usage
 from throughput.regimes import Regime
 
 
