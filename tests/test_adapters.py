@@ -1,15 +1,20 @@
 import asyncio
+import io
 import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from hub_rows import cell, hub, lines
+from PIL import Image
 
+import reasonenv
 from reasonenv.adapters import shared_grader
-from reasonenv.adapters.trl import AccuracyReward, format_reward, text
-from reasonenv.adapters.verl import compute_score, compute_scores
+from reasonenv.adapters.trl import AccuracyReward, dataset, format_reward, text
+from reasonenv.adapters.verl import compute_score, compute_scores, write
 from reasonenv.workers import Grader
 
 RIGHT, WRONG, SILENT = r"It is \boxed{\frac{1}{2}}", r"It is \boxed{3}", ""
@@ -210,3 +215,97 @@ def test_a_program_that_used_the_shared_grader_ends_by_itself():
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[1.0]\n", "")
+
+
+@pytest.fixture
+def school(tmp_path):
+    """Rows of MMK12, of which the second says where its figure stands."""
+    said = ["How long is it?", "In <image 1> see B. How long is it?"]
+    rows = [
+        {"id": f"r{k}", "question": words, "answer": "5", "subject": "math", "image": cell(k)}
+        for k, words in enumerate(said)
+    ]
+    return hub(tmp_path / "mmk12", "train", rows)
+
+
+def test_trl_gets_conversations_whose_images_are_drawn_when_a_row_is_asked_for():
+    rows = dataset("Figures-v0")
+    assert len(rows) == 1_000_000
+    problem = reasonenv.make("Figures-v0").get_wrapper_attr("problems")[5]
+    row = rows[5]
+    (image,) = row["images"]
+    np.testing.assert_array_equal(np.asarray(image), problem.images[0])
+    assert row["prompt"][-1]["content"][0] == {"type": "image"}
+    assert (row["answer"], row["problem_id"]) == (problem.answer, problem.id)
+
+
+def test_trl_gets_a_place_for_each_image_and_a_system_message(school):
+    rows = dataset("MMK12-v0", data=school, prompt="cpgd")
+    assert rows[0]["prompt"][0]["role"] == "system"
+    assert [part["type"] for part in rows[0]["prompt"][1]["content"]] == ["image", "text"]
+    assert [part["type"] for part in rows[1]["prompt"][1]["content"]] == ["text", "image", "text"]
+    assert rows[1]["images"][0].size == (4, 3)
+
+
+def test_a_data_set_for_trl_is_shuffled_cut_and_pickled_like_any_other(school):
+    rows = dataset("MMK12-v0", data=school).shuffle(seed=1).select([1])
+    again = pickle.loads(pickle.dumps(rows))
+    assert again[0]["problem_id"] == rows[0]["problem_id"]
+    assert again[0]["images"][0].tobytes() == rows[0]["images"][0].tobytes()
+
+
+def test_words_alone_stay_a_text_for_trl(tmp_path):
+    folder = lines(tmp_path / "gsm8k", "train.jsonl", [{"question": "1+1?", "answer": "#### 2"}])
+    row = dataset("GSM8K-v0", data=folder, prompt="plain")[0]
+    assert row["prompt"] == [{"role": "user", "content": "1+1?"}]
+    assert (row["images"], row["options"], row["answer"]) == ([], [], "2")
+
+
+def test_what_trl_is_given_is_graded_by_its_reward(school):
+    rows = dataset("MMK12-v0", data=school)[:]
+    reward = AccuracyReward(reference="answer", options="options")
+    completions = [r"\boxed{5}", r"\boxed{6}"]
+    assert reward(completions=completions, **rows) == [1.0, 0.0]
+
+
+def test_an_argument_that_does_not_fit_is_told_when_it_is_given(tmp_path):
+    with pytest.raises(ValueError, match="takes no argument 'leevel': did you mean 'level'"):
+        dataset("Figures-v0", leevel=2)
+    with pytest.raises(ValueError, match="takes no argument 'leevel': did you mean 'level'"):
+        write("Figures-v0", tmp_path / "a.parquet", leevel=2)
+
+
+def test_verl_gets_a_file_that_says_where_images_stand(school, tmp_path):
+    path = tmp_path / "train.parquet"
+    assert write("MMK12-v0", path, data=school, prompt="cpgd") == 2
+    first, second = pq.read_table(path).to_pylist()
+    assert first["data_source"] == "MMK12-v0"
+    assert first["prompt"][0]["role"] == "system"
+    assert first["prompt"][1]["content"] == "<image>How long is it?"
+    assert second["prompt"][1]["content"] == "In <image> see B. How long is it?"
+    assert Image.open(io.BytesIO(second["images"][0]["bytes"])).size == (4, 3)
+    assert second["reward_model"] == {"style": "rule", "ground_truth": "5"}
+    assert [p.name for p in tmp_path.glob("*.parquet*")] == ["train.parquet"]
+
+
+def test_what_verl_reads_is_scored_by_its_function(tmp_path):
+    path = tmp_path / "choices.parquet"
+    write("Figures-v0", path, num_problems=300, level=2)
+    table = pq.read_table(path)
+    assert table.num_rows == 300
+    for row in table.to_pylist()[::50]:
+        truth = row["reward_model"]["ground_truth"]
+        told = row["data_source"], rf"\boxed{{{truth}}}", truth, row["extra_info"]
+        assert compute_score(*told)["score"] == 1.0
+    assert any(row["extra_info"]["options"] for row in table.to_pylist())
+
+
+def test_a_question_with_verls_own_mark_is_refused_and_leaves_the_old_file(tmp_path):
+    rows = [{"question": "What does <image> mean in HTML?", "answer": "#### 2"}]
+    folder = lines(tmp_path / "gsm8k", "train.jsonl", rows)
+    path = tmp_path / "a.parquet"
+    path.write_text("old")
+    with pytest.raises(ValueError, match="says '<image>', which is verl's mark of an image"):
+        write("GSM8K-v0", path, data=folder)
+    assert path.read_text() == "old"
+    assert not list(tmp_path.glob(".*tmp"))

@@ -1,8 +1,12 @@
-"""Reward functions for TRL's trainers.
+"""Reward functions and data sets for TRL's trainers.
 
-    from reasonenv.adapters.trl import AccuracyReward, format_reward
+    from reasonenv.adapters.trl import AccuracyReward, dataset, format_reward
 
-    GRPOTrainer(reward_funcs=[AccuracyReward(reference="answer"), format_reward], ...)
+    GRPOTrainer(
+        train_dataset=dataset("MMK12-v0"),
+        reward_funcs=[AccuracyReward(reference="answer", options="options"), format_reward],
+        ...
+    )
 
 What GRPOTrainer and RLOOTrainer expect of one (TRL 1.16, docs/source/grpo_trainer.md, "Using a
 custom reward function", and GRPOTrainer._calculate_rewards): it is called with the keywords
@@ -15,15 +19,20 @@ These take no signals and no event loop, so any thread and any coroutine may cal
 can be pickled for a process that TRL starts.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reasonenv.adapters import shared_grader
+from reasonenv.adapters.asked import Asked, Said
 from reasonenv.env import STATUSES
 from reasonenv.grading import Grade
 from reasonenv.rewards import in_think_answer_format, judged
 from reasonenv.workers import Grader
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 Completion = str | Sequence[Mapping[str, Any]]
 
@@ -77,6 +86,63 @@ def format_reward(
     See `reasonenv.rewards.think_answer_format`.
     """
     return [float(in_think_answer_format(text(completion))) for completion in completions]
+
+
+def dataset(
+    id: str,
+    split: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> "Dataset":
+    """The problems of an environment as a data set for GRPOTrainer and RLOOTrainer.
+
+    A row is made when it is asked for, its images read or drawn then: `prompt`, a conversation;
+    `images`, PIL images in the order of their places in it; `answer`; `options`, the texts of a
+    multiple choice; and `problem_id`. `select`, `shuffle` and `train_test_split` work as always.
+
+    Args:
+        id: A registered name, such as "MMK12-v0".
+        split: Part of the data; None for the environment's own default.
+        data: Folder with local files; None for `REASONENV_DATA`, then the hub.
+        **options: Further arguments of `reasonenv.make`, such as `prompt` and `filter`.
+
+    Raises:
+        ValueError: When an argument does not fit; the line says which.
+    """
+    from datasets import Dataset
+
+    asked = Asked(id, split, data, options)
+    rows = Dataset.from_dict({"index": range(len(asked))})
+    return rows.with_transform(_Rows(asked))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What a data set calls to make rows."""
+
+    asked: Asked
+
+    def __call__(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
+        said = [self.asked[index] for index in batch["index"]]
+        return {
+            "prompt": [_conversation(one) for one in said],
+            "images": [one.images for one in said],
+            "answer": [one.problem.answer for one in said],
+            "options": [list(one.problem.options) for one in said],
+            "problem_id": [one.problem.id for one in said],
+        }
+
+
+def _conversation(said: Said) -> list[dict[str, Any]]:
+    """Words alone stay a text: not every template of a model of words knows parts."""
+    content: Any = said.texts[-1]
+    if said.images:
+        content = []
+        for number, words in enumerate(said.texts):
+            content += [{"type": "text", "text": words}] if words else []
+            content += [{"type": "image"}] if number < len(said.images) else []
+    user = {"role": "user", "content": content}
+    return [{"role": "system", "content": said.system}, user] if said.system else [user]
 
 
 def text(completion: Completion) -> str:

@@ -1,4 +1,6 @@
-"""Reward functions for verl, one response at a time or a batch.
+"""Reward functions for verl, one response at a time or a batch, and its data files.
+
+    python -c 'from reasonenv.adapters import verl; verl.write("MMK12-v0", "train.parquet")'
 
     reward.custom_reward_function.path=pkg://reasonenv.adapters.verl
     reward.custom_reward_function.name=compute_score
@@ -14,16 +16,24 @@ whose "score" is the reward; the rest of the dict is logged, DAPO's filter of gr
 there, and majority votes "pred".
 """
 
-from collections.abc import Mapping, Sequence
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reasonenv.adapters import shared_grader
+from reasonenv.adapters.asked import Asked, Said
 from reasonenv.problem import Problem
 from reasonenv.rewards import by_name, total
 from reasonenv.workers import Grader
 
+MARK = "<image>"
+"""Where an image stands, for verl."""
+ROWS = 256
+"""Of a row group."""
 ACCURACY: Mapping[str, Any] = {"accuracy": 1.0}
 
 
@@ -85,6 +95,99 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
         told = {"acc": float(grade.correct), "pred": grade.answer or "", "status": grade.status}
         scores.append({"score": score, **told, **parts})
     return scores
+
+
+def write(
+    id: str,
+    path: str | os.PathLike[str],
+    split: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    num_problems: int | None = None,
+    **options: Any,
+) -> int:
+    """Writes the problems of an environment as a Parquet file that verl trains on.
+
+    The columns are those of verl's own examples (verl 0.9.1, utils/dataset/rl_dataset.py):
+    `data_source`, `prompt`, messages that say "<image>" where an image stands, `images`, PNGs as
+    {bytes, path}, `ability`, `reward_model` with the `ground_truth`, and `extra_info` with the
+    `options` that `compute_score` looks for.
+
+    Args:
+        id: A registered name, such as "MMK12-v0".
+        path: Of the file; a kill leaves the old one or the new one.
+        split: Part of the data; None for the environment's own default.
+        data: Folder with local files; None for `REASONENV_DATA`, then the hub.
+        num_problems: The first ones of the split; None for all.
+        **options: Further arguments of `reasonenv.make`, such as `prompt` and `filter`.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        ValueError: When an argument does not fit, or a question says "<image>" itself.
+    """
+    from pyarrow import parquet
+
+    asked, path = Asked(id, split, data, options), Path(path)
+    count = len(asked) if num_problems is None else min(num_problems, len(asked))
+    aside = path.with_name(f".{path.name}.tmp")
+    try:
+        with parquet.ParquetWriter(aside, _schema()) as writer:
+            for table in _tables(asked, count):
+                writer.write_table(table)
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+    return count
+
+
+def _tables(asked: Asked, count: int) -> Iterator[Any]:
+    """Parts of a file, none larger than memory likes."""
+    import pyarrow
+
+    for start in range(0, count, ROWS):
+        numbers = range(start, min(start + ROWS, count))
+        rows = [_row(asked.name, index, asked[index]) for index in numbers]
+        yield pyarrow.Table.from_pylist(rows, _schema())
+
+
+def _row(source: str, index: int, said: Said) -> dict[str, Any]:
+    problem = said.problem
+    if any(MARK in words for words in (said.system, *said.texts)):
+        raise ValueError(f"problem {problem.id!r} says {MARK!r}, which is verl's mark of an image")
+    user = {"role": "user", "content": MARK.join(said.texts)}
+    system = [{"role": "system", "content": said.system}] if said.system else []
+    return {
+        "data_source": source,
+        "prompt": [*system, user],
+        "images": [{"bytes": _png(image), "path": None} for image in said.images],
+        "ability": "math",
+        "reward_model": {"style": "rule", "ground_truth": problem.answer},
+        "extra_info": {"index": index, "id": problem.id, "options": list(problem.options)},
+    }
+
+
+def _png(image: Any) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _schema() -> Any:
+    """One for all parts, whatever the first of them lacks."""
+    import pyarrow as pa
+
+    words = pa.string()
+    return pa.schema(
+        {
+            "data_source": words,
+            "prompt": pa.list_(pa.struct({"role": words, "content": words})),
+            "images": pa.list_(pa.struct({"bytes": pa.binary(), "path": words})),
+            "ability": words,
+            "reward_model": pa.struct({"style": words, "ground_truth": words}),
+            "extra_info": pa.struct({"index": pa.int64(), "id": words, "options": pa.list_(words)}),
+        }
+    )
 
 
 def _problem(source: str, truth: Any, extra: Mapping[str, Any]) -> Problem:
