@@ -16,7 +16,7 @@ Observation Space:
     A dict of `system`, `question` and `images`, in the words of the problem's own environment
     unless a prompt is chosen for all.
 
-Arguments:
+Options:
     envs: ids of the parts. weights: of each, above 0; equal if absent. options: arguments of
     parts by id, such as {"Figures-v0": {"level": 2}}. split, data: of all of them; `data` must be
     a folder with one subfolder per data set.

@@ -19,7 +19,7 @@ CUT_DIGITS = 4
 class Decimal(NamedTuple):
     """How precisely a decimal is written.
 
-    Args:
+    Attributes:
         digits: The significant ones.
         unit: Of the last of them.
     """

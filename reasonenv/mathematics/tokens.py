@@ -37,7 +37,7 @@ _DEPTH = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 class Token(NamedTuple):
     """A piece of a formula.
 
-    Args:
+    Attributes:
         kind: number, name, word, function, command, begin, end, sign, or connector.
         text: Without the backslash of a command.
         spaced: Whether white space stands before it.
