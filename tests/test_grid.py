@@ -34,7 +34,7 @@ from benchmarks.grid.study import Cell, Study, Task  # noqa: E402
 from benchmarks.stability import pilot  # noqa: E402
 
 
-def steps(accuracy, form=1.0, **others):
+def steps(accuracy, form=1.0):
     count = len(accuracy)
     return {
         "reward/accuracy": accuracy,
@@ -43,7 +43,6 @@ def steps(accuracy, form=1.0, **others):
         "train/grad_norm": [0.5] * count,
         "train/skipped": [0.0] * count,
         "response/length_mean": [24.0] * count,
-        **others,
     }
 
 
@@ -79,8 +78,8 @@ def test_a_loss_or_gradient_that_is_no_number_is_a_collapse(odd):
 
 
 def test_responses_of_less_than_a_third_of_their_first_length_are_short():
-    assert shrunk(steps([0.4] * 30, **{"response/length_mean": [24.0] * 10 + [7.9] * 20}))
-    assert not shrunk(steps([0.4] * 30, **{"response/length_mean": [24.0] * 10 + [8.1] * 20}))
+    assert shrunk(steps([0.4] * 30) | {"response/length_mean": [24.0] * 10 + [7.9] * 20})
+    assert not shrunk(steps([0.4] * 30) | {"response/length_mean": [24.0] * 10 + [8.1] * 20})
 
 
 def test_wilsons_interval_is_that_of_its_formula():
@@ -134,6 +133,17 @@ def test_the_pilot_takes_the_smallest_rate_at_which_half_of_its_runs_collapse():
     assert pilot.choice(cells(0, 1, 2, 4, 4)) == "3e-4"
     assert pilot.choice(cells(0, 1, 0, 1, 0)) == "5e-4"
     assert pilot.choice(cells(0, 0, 0, 0, 0)) == "1e-3"
+
+
+def test_the_rate_of_a_pilot_that_is_not_whole_is_not_taken(tmp_path):
+    path = tmp_path / "stability" / "pilot.json"
+    with pytest.raises(ValueError, match=r"pilot\.json is not there: run python -m"):
+        pilot.chosen(tmp_path)
+    path.parent.mkdir()
+    path.write_text('{"cells": {"GRPO 1e-4": {"collapses": 4, "num_seeds": 4}}}')
+    with pytest.raises(ValueError, match="has 4 runs of 20: go on"):
+        pilot.chosen(tmp_path)
+    assert pilot.chosen(tmp_path, whole=False) == "1e-4"
 
 
 def test_the_pilot_shares_no_seed_with_a_study_that_takes_its_rate():
@@ -198,6 +208,12 @@ CELLS = (
 )
 
 
+def kept(folder, task):
+    file = raw.path(folder, task)
+    assert file
+    return raw.read(file)
+
+
 @pytest.fixture(scope="module")
 def lettered(tiny_folder):
     """A study of seconds, two of whose cells can be run."""
@@ -229,13 +245,14 @@ def test_a_cell_that_fails_is_one_line_and_the_others_go_on(ran):
     assert line.startswith("failed: broken seed 0, status 1: error: ")
     assert "Nowhere" in line
     assert [raw.path(folder / "raw", task) is None for task in tasks] == [False, False, True]
-    kept = [path.name for path in (folder / "scratch").iterdir()]
-    assert all(name.startswith("broken") for name in kept)
+    left = [path.name for path in (folder / "scratch").iterdir()]
+    assert all(name.startswith("broken") for name in left)
 
 
 def test_a_record_has_every_step_and_nothing_of_this_machines_folders(ran, tiny_folder):
     folder, tasks, _, _ = ran
     file = raw.path(folder / "raw", tasks[0])
+    assert file
     assert file.stat().st_size < 20_000
     record = raw.read(file)
     assert {len(column) for column in record["steps"].values()} == {3}
@@ -257,7 +274,7 @@ def test_what_is_kept_is_not_run_again(ran, monkeypatch):
 def test_a_second_run_in_a_fresh_process_gives_the_same_numbers(ran, tmp_path):
     folder, tasks, crew, _ = ran
     assert runner.run_all(tasks[:1], tmp_path, crew) == []
-    one, other = (raw.read(raw.path(place, tasks[0])) for place in (folder / "raw", tmp_path))
+    one, other = (kept(place, tasks[0]) for place in (folder / "raw", tmp_path))
     assert raw.equal(one, other) == ""
     other["steps"]["train/loss"][1] += 1e-6
     assert raw.equal(one, other).startswith("train/loss at step 2 is ")
@@ -279,7 +296,7 @@ def test_tables_and_pictures_are_redrawn_from_the_records_alone(ran, lettered, t
         "letters-signs.png",
     }
     found = json.loads(drawn[0]["letters.json"])
-    record = raw.read(raw.path(folder / "raw", tasks[0]))
+    record = kept(folder / "raw", tasks[0])
     cell = found["cells"]["CPGD"]
     assert cell["num_seeds"] == 1
     assert cell["ratio_max"] == max(record["steps"]["policy/ratio_max"])

@@ -37,18 +37,21 @@ class Options:
     cells: tuple[str, ...] = ()
     """Names of those that are run; none for all."""
 
-    def tasks(self, of: Study) -> list[Task]:
-        """The runs that are asked for."""
+    def all_tasks(self, of: Study) -> list[Task]:
+        """The runs of a study, and those with the seeds that are asked for."""
         rate = None
         if study.RATE in of.common.split() and "--learning-rate" not in self.extra:
-            rate = pilot.chosen(self.output)
+            rate = pilot.chosen(self.output, whole=not self.smoke)
+        return study.tasks(of, sorted({*of.seeds, *(self.seeds or ())}), self.extra, rate)
+
+    def tasks(self, of: Study) -> list[Task]:
+        """The runs that are asked for."""
         seeds = self.seeds or (of.seeds[:2] if self.smoke else of.seeds)
-        found = study.tasks(of, seeds, self.extra, rate)
         names = [cell.name for cell in of.cells]
         if unknown := set(self.cells) - set(names):
             raise ValueError(f"{of.name} has no cell {min(unknown)!r}: it has {', '.join(names)}")
         few = self.cells or ((names[0], names[-1]) if self.smoke else names)
-        return [task for task in found if task.name in few]
+        return [t for t in self.all_tasks(of) if t.name in few and t.seed in seeds]
 
     def runs(self, tasks: Sequence[Task]) -> dict[str, dict[int, measures.Record]]:
         """What is kept of them."""
@@ -104,7 +107,7 @@ def run(names: Sequence[str], options: Options, given: argparse.Namespace) -> li
             if not given.draw:
                 failures += runner.run_all(tasks, options.output / "raw", crew)
         finally:
-            if runs := options.runs(tasks):
+            if runs := options.runs(options.all_tasks(of)):
                 draw(of, runs, options.output)
     return failures
 
@@ -118,7 +121,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("studies", nargs="+", help=f"all, or of: {', '.join(study.NAMES)}")
     add("--seeds", type=int, nargs="+", help="in place of the study's")
-    add("--cells", nargs="+", default=[], help="names of cells; the tables then hold only these")
+    add("--cells", nargs="+", default=[], help="names of those to run")
     add("--jobs", type=int, help="runs at a time; one on each GPU or core by default")
     add("--output", type=Path, help="folder of raw/ and the tables; by default this package's")
     add("--scratch", type=Path, help="folder of what is not finished; by default runs/grid")

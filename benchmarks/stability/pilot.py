@@ -42,8 +42,12 @@ def choice(cells: Mapping[str, Any]) -> str:
     return min(enough, key=float) if enough else max(shares, key=lambda r: (shares[r], float(r)))
 
 
-def chosen(results: Path) -> str:
+def chosen(results: Path, whole: bool = True) -> str:
     """The rate that the pilot of a folder of results has chosen.
+
+    Args:
+        results: Folder of tables.
+        whole: Refuse to choose from a part of the pilot's runs.
 
     Raises:
         ValueError: It has not been run.
@@ -54,4 +58,11 @@ def chosen(results: Path) -> str:
             f"{path} is not there: run python -m benchmarks.grid {STUDY.name} first, which "
             "chooses the learning rate, or give --output and --flags --learning-rate"
         )
-    return choice(read_object(path)["cells"])
+    cells = read_object(path)["cells"]
+    done = sum(cell["num_seeds"] for cell in cells.values())
+    if whole and done < len(RATES) * len(STUDY.seeds):
+        raise ValueError(
+            f"{path} has {done} runs of {len(RATES) * len(STUDY.seeds)}: go on with "
+            f"python -m benchmarks.grid {STUDY.name} before its rate is used"
+        )
+    return choice(cells)
