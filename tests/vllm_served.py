@@ -1,0 +1,66 @@
+"""A real vLLM server in another process, as a run's own, for test_vllm_server.py."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+START = 240.0
+"""Seconds in which a server must be up."""
+
+
+@contextmanager
+def served(folder: Path, log: Path) -> Iterator[tuple[str, list[psutil.Process]]]:
+    """The address of a server of the model in `folder`, and its processes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "agents.engines.vllm_server", "--model", str(folder)]
+    words += ["--host", "127.0.0.1", "--port", str(port), "--max-model-len", "256"]
+    paths = os.pathsep.join([str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
+    settings = {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths, "VLLM_NO_USAGE_STATS": "1"}
+    with log.open("wb") as to:
+        server = subprocess.Popen(words, stdout=to, stderr=to, env=os.environ | settings)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        while not is_up(url):
+            assert server.poll() is None, log.read_text()[-3000:]
+            assert time.time() - psutil.Process(server.pid).create_time() < START
+            time.sleep(0.5)
+        yield url, processes(server.pid)
+    finally:
+        end(processes(server.pid))
+        server.wait()
+
+
+def is_up(url: str) -> bool:
+    try:
+        return urllib.request.urlopen(f"{url}/health", timeout=5).status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def processes(pid: int) -> list[psutil.Process]:
+    """The server and all that it started."""
+    try:
+        server = psutil.Process(pid)
+        return [server, *server.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def end(running: list[psutil.Process]) -> None:
+    for process in running:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(running, timeout=30)
