@@ -100,7 +100,7 @@ def agree(job: Job) -> str:
 def say(line: str) -> None:
     """Shows a line on standard error, once for all ranks."""
     if ranks()[0] == 0:
-        print(line, file=sys.stderr)
+        sys.stderr.write(f"{line}\n")  # at once: Ctrl-C may come in between
 
 
 def settings(run: Run, learner: Learner) -> dict[str, Any]:

@@ -45,8 +45,9 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> str:
         posed, metrics = advance(job, posed, log)
         log.write(job.step, metrics)
         judgement = watch.see(job.step, metrics)
-        for finding in judgement.found:
-            log.say(f"warning: {finding}")
+        for finding in map(str, judgement.found):
+            if judgement.action != "stop" or finding != judgement.reason:
+                log.say(f"warning: {finding}")
         act = ACTIONS[job.first(ACTIONS.index(judgement.action))]
         if act == "continue":
             keep(job, log)
@@ -140,6 +141,7 @@ def go_back(job: Job, log: RunLog, watch: Watch, found: Sequence[Finding]) -> bo
     saved = checkpoints.steps(job.folder)
     before = job.first(checkpoint_before(found, saved) or 0)
     if not before:
+        log.say("there is no checkpoint from before it to go back to: lower --save-every")
         return False
     position = job.position
     checkpoints.forget_after(job.folder, before, rank=job.engines.train.rank, barrier=job.barrier)

@@ -1,3 +1,5 @@
+import contextlib
+import io
 import json
 import math
 
@@ -24,11 +26,44 @@ METRICS = (
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory, tiny_folder):
-    """A run of three steps that is evaluated."""
-    folder = tmp_path_factory.mktemp("run") / "done"
-    train(tiny_folder, folder, num_test_problems=4)
-    return folder
+def whole(tmp_path_factory, tiny_folder):
+    """A run of three steps that is evaluated, and what it said."""
+    folder, said = tmp_path_factory.mktemp("run") / "done", io.StringIO()
+    with contextlib.redirect_stderr(said):
+        train(tiny_folder, folder, num_test_problems=4)
+    return folder, said.getvalue().splitlines()
+
+
+@pytest.fixture(scope="module")
+def done(whole):
+    return whole[0]
+
+
+def test_a_run_says_what_it_is_and_how_far_in_a_few_lines(whole):
+    folder, told = whole
+    said = [line for line in told if not line.startswith("step 2/3")]  # by a slow machine
+    beginnings = (
+        "CPGD on Letters-v0, model ",
+        "PyTorch trains and transformers samples, on ",
+        "plan: ",
+        "      forward, backward ",
+        "sampler and trainer read 4 prompts alike; ",
+        "step 0: test accuracy ",
+        "step 1/3  reward ",
+        "step 3/3  reward ",
+        "step 3: test accuracy ",
+        f"report: {folder / 'report.html'}",
+        f"done: {folder}",
+    )
+    assert len(said) == len(beginnings), said
+    assert all(line.startswith(words) for line, words in zip(said, beginnings, strict=True)), said
+    assert all(len(line) < 200 for line in said)
+
+
+def test_a_run_ends_with_its_report(done):
+    page = (done / "report.html").read_text(encoding="utf-8")
+    assert "Letters-v0" in page
+    assert len(page) > 10_000
 
 
 def test_every_metric_is_there_at_every_step(done):
@@ -79,9 +114,20 @@ def test_the_record_of_a_run_repeats_it(done, tmp_path):
     assert numbers(tmp_path) == numbers(done)
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_the_size_of_a_microbatch_does_not_change_the_first_step(done, tiny_folder, tmp_path, size):
-    train(tiny_folder, tmp_path, microbatch_size=size)
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        {"microbatch_size": 1},
+        {"microbatch_size": 3},
+        {"tokens_per_microbatch": 1},
+        {"tokens_per_microbatch": 60},
+    ],
+    ids=str,
+)
+def test_the_size_of_a_microbatch_does_not_change_the_first_step(
+    done, tiny_folder, tmp_path, pieces
+):
+    train(tiny_folder, tmp_path, num_steps=1, **pieces)
     row, whole = numbers(tmp_path)[0], numbers(done)[0]
     assert row["train/loss"] == pytest.approx(whole["train/loss"], rel=1e-5, abs=1e-7)
     assert row["train/grad_norm"] == pytest.approx(whole["train/grad_norm"], rel=1e-5)
@@ -113,6 +159,23 @@ def test_rollouts_are_kept_with_their_images(done):
     assert {"question", "response", "reward", "reference", "status"} <= rows[0].keys()
     assert all((done / "rollouts" / name).is_file() for row in rows for name in row["images"])
     assert {len(row["images"]) for row in rows} == {1}
+
+
+def test_rollouts_are_kept_in_whole_groups_with_what_the_update_did(done):
+    rows = read_lines(done / "rollouts" / "step-1.jsonl")
+    groups = [rows[:4], rows[4:]]
+    assert [{row["group"] for row in group} for group in groups] == [{0}, {2}]
+    for group in groups:
+        assert len({(row["question"], *row["images"]) for row in group}) == 1
+        assert len({row["response"] for row in group}) > 1
+        better = [row["reward"] > sum(r["reward"] for r in group) / 4 for row in group]
+        assert better == [row["advantage"] > 0 for row in group]
+    for row in rows:
+        assert 1 <= len(row["tokens"]) == len(row["log_ratio"]) <= 12
+        assert row["response"] in "".join(row["tokens"])
+    # The first minibatch is trained at the weights that sampled it, the second a step later.
+    assert not any(ratio for row in rows[:4] for ratio in row["log_ratio"])
+    assert any(ratio for row in rows[4:] for ratio in row["log_ratio"])
 
 
 def test_a_run_is_evaluated_before_its_first_step_and_after_its_last(done):
