@@ -24,7 +24,7 @@ def served(folder: Path, log: Path) -> Iterator[tuple[str, list[psutil.Process]]
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = [sys.executable, "-m", "agents.engines.vllm_server", "--model", str(folder)]
-    words += ["--host", "127.0.0.1", "--port", str(port), "--max-model-len", "256"]
+    words += ["--host", "127.0.0.1", "--port", str(port), "--", "--max-model-len", "256"]
     paths = os.pathsep.join([str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
     settings = {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths, "VLLM_NO_USAGE_STATS": "1"}
     with log.open("wb") as to:

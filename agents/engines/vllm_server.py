@@ -68,15 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Becomes the server."""
     parser = argparse.ArgumentParser(
         prog="python -m agents.engines.vllm_server",
-        allow_abbrev=False,
         description="vLLM for --vllm-server URL of a training run on other GPUs or another node.",
-        epilog="Other options are those of `vllm serve`: --host, --port, --tensor-parallel-size, "
-        "--max-model-len, --gpu-memory-utilization, --limit-mm-per-prompt '{\"video\": 0}', ...",
     )
     parser.add_argument("--model", required=True, help="folder or hub name; as for the run")
-    told, rest = parser.parse_known_args(arguments)
+    parser.add_argument("--host", default="0.0.0.0", help="of the interface (0.0.0.0: all)")
+    parser.add_argument("--port", type=int, default=8000, help="where it listens (8000)")
+    parser.add_argument("options", nargs="*", help="after --: those of `vllm serve`")
+    told = parser.parse_args(arguments)
     check_installed(sees=False)
-    words = command(told.model, rest)
+    place = ["--host", told.host, "--port", str(told.port)]
+    words = command(told.model, [*place, *told.options])
     print(shlex.join(words), file=sys.stderr, flush=True)
     os.execv(words[0], words)
 
