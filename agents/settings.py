@@ -184,6 +184,11 @@ def check(run: Run) -> None:
             f"--overlong-buffer {run.overlong_buffer} is longer than --max-response-length "
             f"{run.max_response_length}"
         )
+    if run.vllm_server is not None and (run.sampler == "transformers" or run.vllm != "{}"):
+        raise ValueError(
+            f"--vllm-server {run.vllm_server} is not for --sampler transformers, and takes its "
+            "options at its own start, not by --vllm: drop one"
+        )
     responses = run.num_prompts * run.group_size
     if run.minibatch_size % run.group_size or responses % run.minibatch_size:
         raise ValueError(

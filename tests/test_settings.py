@@ -120,3 +120,10 @@ def test_other_options_of_an_environment_are_refused(text, message):
         environment_options(text, None)
     assert "--env-options" in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("other", [{"sampler": "transformers"}, {"vllm": '{"seed": 1}'}])
+def test_a_server_of_vllm_and_another_sampler_are_refused(other):
+    check(replace(Run(), vllm_server="http://there:8000"))
+    with pytest.raises(ValueError, match=r"^--vllm-server http://there:8000 is not for"):
+        check(replace(Run(), vllm_server="http://there:8000", **other))

@@ -57,9 +57,7 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     parts: Any = (policy, chat, sampling, Optimization(run.learning_rate, run.optimizer_steps()))
     engine = _deepspeed(run, *parts) if deepspeed else TorchEngine(*parts)
     reference = _reference(base, engine, sampling, refresh) if refresh else None
-    vllm = uses_vllm(run.sampler)
-    sampler = _vllm(run, folder, chat, sampling) if vllm else _transformers(run, engine)
-    return Engines(engine, sampler, policy, chat, reference)
+    return Engines(engine, _sampler(run, folder, sampling, engine), policy, chat, reference)
 
 
 def _policy(run: Run, model: Any) -> Policy:
@@ -94,25 +92,29 @@ def _reference(
     return ReferencePolicy(None, bare, refresh)
 
 
-def _transformers(run: Run, engine: Any) -> RolloutEngine:
-    """A sampler on the trainer's own weights."""
+def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutEngine:
+    """What samples: vLLM elsewhere or here, or the trainer's own model."""
+    length, log_probs = run.max_response_length, run.sampler_log_probs
+    if run.vllm_server is not None:
+        from agents.engines.remote import RemoteSampler
+
+        return RemoteSampler(run.vllm_server, engine.chat, sampling, length, log_probs=log_probs)
+    if uses_vllm(run.sampler):
+        from agents.engines.vllm import VLLMSampler
+
+        # Its weights are the trainer's, which are on their way.
+        options = {"load_format": "dummy"} | json_object("vllm", run.vllm)
+        return VLLMSampler(
+            folder, engine.chat, sampling, length, log_probs=log_probs, options=options
+        )
     return TransformersSampler(
         engine.policy,
         engine.chat,
         engine.sampling,
-        run.max_response_length,
+        length,
         run.sampler_batch_size,
         engine.whole,
     )
-
-
-def _vllm(run: Run, folder: str, chat: Chat, sampling: Sampling) -> RolloutEngine:
-    """A sampler with weights of its own, which wait for the trainer's."""
-    from agents.engines.vllm import VLLMSampler
-
-    options = {"load_format": "dummy"} | json_object("vllm", run.vllm)
-    length, log_probs = run.max_response_length, run.sampler_log_probs
-    return VLLMSampler(folder, chat, sampling, length, log_probs=log_probs, options=options)
 
 
 def uses_deepspeed(run: Run) -> bool:
@@ -138,6 +140,7 @@ def named(run: Run) -> str:
     """What trains and what samples, and on what, in words."""
     trains = "DeepSpeed" if uses_deepspeed(run) else "PyTorch"
     samples = "vLLM" if uses_vllm(run.sampler) else "transformers"
+    samples = f"vLLM at {run.vllm_server}" if run.vllm_server is not None else samples
     num_ranks = ranks()[1]
     where = f"{num_ranks} ranks, each on {place().type}" if num_ranks > 1 else place().type
     return f"{trains} trains and {samples} samples, on {where}"
