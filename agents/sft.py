@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -124,13 +125,7 @@ def warm_start(settings: WarmStart) -> Path:
     options = environment_options(settings.env_options, settings.data)
     envs = reasonenv.make(settings.env, num_envs=1, **options)
     _solution(envs.problems[0])
-    folder, base = settings.output_dir, settings.model
-    if base == "tiny":
-        tiny.write(folder, corpus(envs), settings.seed)
-        base = str(folder)
-    device = place()
-    check_size(base, device, trains=True)
-    model, chat = load(base, device, torch.float32)
+    model, chat = _base(settings, envs)
     optimization = Optimization(
         settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
     )
@@ -141,8 +136,19 @@ def warm_start(settings: WarmStart) -> Path:
             if step % 20 == 0:
                 bar.set_postfix(loss=f"{loss:.3f}")
     envs.close()
-    save(folder, model, chat)
-    return folder
+    save(settings.output_dir, model, chat)
+    return settings.output_dir
+
+
+def _base(settings: WarmStart, envs: Any) -> tuple[Any, Chat]:
+    """The model that learns; nothing of it is in the output directory before it has learned."""
+    device = place()
+    if settings.model != "tiny":
+        check_size(settings.model, device, trains=True)
+        return load(settings.model, device, torch.float32)
+    with TemporaryDirectory() as untrained:
+        tiny.write(Path(untrained), corpus(envs), settings.seed)
+        return load(untrained, device, torch.float32)
 
 
 def _check(settings: WarmStart) -> None:

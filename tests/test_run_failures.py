@@ -42,8 +42,8 @@ BACK = WILD | {
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits processes as Linux does")
 
 
-def stopped(learner, model, folder, **settings) -> int:
-    """Status of a run that ends before its last step."""
+def stopped(learner, model, folder, **settings):
+    """Status, or last words, of a run that ends before its last step."""
     words = flags(**SMALL | {"model": model, "output_dir": folder} | settings)
     with pytest.raises(SystemExit) as ended:
         run.main(learner, words)

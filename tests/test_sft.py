@@ -1,4 +1,5 @@
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -161,3 +162,18 @@ def test_a_corpus_is_no_longer_than_the_problems():
     texts = corpus(envs)
     envs.close()
     assert sum("How many letters" in text for text in texts) == len(letters.problems())
+
+
+def test_ctrl_c_leaves_no_model_that_has_not_learned(tmp_path, monkeypatch, capsys):
+    step = TorchEngine.step
+
+    def ringing(engine):
+        signal.raise_signal(signal.SIGINT)
+        return step(engine)
+
+    monkeypatch.setattr(TorchEngine, "step", ringing)
+    with pytest.raises(SystemExit) as stopped:
+        sft.main(flags(num_steps=2, batch_size=4, num_problems=4, output_dir=tmp_path / "warm"))
+    assert stopped.value.code == 130
+    assert not (tmp_path / "warm").exists()
+    assert capsys.readouterr().err.splitlines()[-1] == "stopped; what was written is whole"
