@@ -1,17 +1,15 @@
 """Observations of an environment as prompts of a model: chat template, token ids, image patches."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from agents.rollout import Prompt
+from reasonenv.messages import placed
 
 WORDS = "\ue000"
 """Stands for the words of a problem in a chat template; a character of no language."""
-
-_MARK = re.compile(r"<image ([0-9]+)>")
 
 
 class Chat:
@@ -119,26 +117,6 @@ class Chat:
             )
         marks = [self.image_token * count for count in merged] + [""]
         return "".join(piece + mark for piece, mark in zip(pieces, marks, strict=True))
-
-
-def placed(question: str, num_images: int) -> tuple[list[str], list[int]]:
-    """The words around the images, and the images in the order in which they stand there.
-
-    An image stands at its first mark, "<image 1>" for the first; those without a mark stand
-    before the words. A mark without an image stays among the words.
-
-    Returns:
-        num_images + 1 texts, and between each two of them an image by its number from 0.
-    """
-    texts, order, end = [], [], 0
-    for mark in _MARK.finditer(question):
-        image = int(mark[1]) - 1
-        if 0 <= image < num_images and image not in order:
-            texts.append(question[end : mark.start()])
-            order.append(image)
-            end = mark.end()
-    first = [image for image in range(num_images) if image not in order]
-    return [""] * len(first) + [*texts, question[end:]], first + order
 
 
 def _end_tokens(tokenizer: Any, generation: Any) -> tuple[int, ...]:
