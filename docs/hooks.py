@@ -1,0 +1,46 @@
+"""What the site takes from elsewhere in the repository: README, changelog, tutorials."""
+
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)\s#]+)")
+"""A link to a place in the repository."""
+ELSEWHERE = re.compile(r"<script type=\"module\">(?:(?!</script>).)*cdnjs.*?</script>", re.DOTALL)
+"""What draws diagrams on pages of notebooks, with code from elsewhere; there are none."""
+
+
+@event_priority(100)  # before the plugin that knows what to do with a notebook
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the README as the first page, the pictures that it shows, changelog and tutorials."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pictures = {m[2] for m in LINK.finditer(readme) if m[2].endswith((".png", ".svg"))}
+    notebooks = {f"tutorials/{path.name}" for path in (ROOT / "tutorials").glob("*.ipynb")}
+    for target in sorted(pictures | notebooks):
+        files.append(File(target, str(ROOT), config.site_dir, config.use_directory_urls))
+    content = LINK.sub(lambda match: match[1] + _place(match[2], config), readme)
+    files.append(File.generated(config, "index.md", content=content))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    files.append(File.generated(config, "changelog.md", content=changes))
+    return files
+
+
+def _place(target: str, config: MkDocsConfig) -> str:
+    """Where a file of the repository is found on the site, or else in the repository."""
+    if target.startswith("docs/"):
+        return target.removeprefix("docs/")
+    if target == "CHANGELOG.md":
+        return "changelog.md"
+    if target.endswith((".png", ".svg")) or target.startswith("tutorials/"):
+        return re.sub(r"^(tutorials/.*)\.py$", r"\1.ipynb", target)
+    return f"{(config.repo_url or '.').rstrip('/')}/{target}"
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """A page that loads nothing from elsewhere."""
+    return ELSEWHERE.sub("", output)
