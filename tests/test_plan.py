@@ -105,15 +105,14 @@ def test_vllm_beside_the_trainer_has_weights_and_a_cache_while_sampling(planned)
     assert part(found, "training", "vLLM") < 2
 
 
-TWO = ("--vllm", '{"tensor_parallel_size": 2}')
 HERE = ("--sampler", "transformers")
 
 
 def test_vllm_elsewhere_leaves_the_trainer_alone(planned):
     words = ("--env", "DAPOMath17k-v0", "--num-gpus", "8", "--gpu-memory", "80")
-    found = planned(*words, "--vllm-server", "http://there:8000", *TWO)
+    found = planned(*words, "--vllm-server", "http://there:8000")
     assert part(found, "training", "vLLM") == part(found, "sampling", "moments") == 0
-    assert part(found, "sampling", "vLLM weights") == pytest.approx(4_022_468_096 / 2**30)
+    assert part(found, "sampling", "vLLM weights") == pytest.approx(2 * 4_022_468_096 / 2**30)
 
 
 def test_weights_that_zero_3_shares_out_are_gathered_to_sample(planned, tmp_path):
@@ -230,3 +229,11 @@ def test_weights_beyond_the_memory_are_refused_before_anything_is_loaded(tmp_pat
         brief(replace(Run(), model=str(tmp_path)), CPGD())
     assert "\n" not in str(no.value)
     assert str(no.value).endswith("or --model tiny")
+
+
+def test_vllm_on_a_cpu_takes_a_cache_of_one_gib_and_not_a_part_of_the_memory():
+    run = replace(Run(), vllm_server="http://there:8000")
+    found = plan(setting(run, read("tiny"), Machine(num_gpus=0, memory=20), reference=False))
+    (sampling,) = [phase for phase in found.phases if phase.name == "sampling"]
+    assert sampling.parts["KV cache"] == 1.0
+    assert found.verdict == "fits"

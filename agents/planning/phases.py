@@ -171,8 +171,11 @@ def _sampling(setting: Setting, always: dict[str, float]) -> tuple[dict[str, flo
         }
         return always | parts, rows
     copy = size * shape.num_weights / GIB / setting.tensor_parallel
-    room = max(0.0, setting.vllm_memory * setting.memory - copy - GRAPHS)
-    parts = {"vLLM weights": copy, "vLLM graphs": GRAPHS, "KV cache": room}
+    graphs = GRAPHS if setting.num_gpus else 0.0
+    # Without a GPU our sampler asks for a cache of one GiB, whatever the memory.
+    room = setting.vllm_memory * setting.memory - copy - graphs if setting.num_gpus else 1.0
+    room = max(0.0, room)
+    parts = {"vLLM weights": copy, "vLLM graphs": graphs, "KV cache": room}
     return (always if setting.sampler == "vllm" else {}) | parts, int(room / one)
 
 
