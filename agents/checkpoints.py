@@ -17,19 +17,13 @@ STATE = "trainer_state.json"
 WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
 """How a full disk shows itself in plain Python, in torch and in safetensors."""
 MAY_CHANGE = {
-    "num_steps",
-    "save_every",
-    "keep_checkpoints",
-    "evaluate_every",
-    "num_test_problems",
-    "output_dir",
-    "resume",
-    "tensorboard",
-    "on_collapse",
-    "max_skipped",
-    "agreement",
+    *("num_steps", "save_every", "keep_checkpoints", "evaluate_every", "num_test_problems"),
+    *("output_dir", "resume", "tensorboard", "on_collapse", "max_skipped", "agreement"),
+    *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
+    *("sampler_batch_size", "deepspeed", "vllm"),
 }
-"""Settings that a resumed run may give anew: how long it is, and what is kept of it."""
+"""Settings that a resumed run may give anew: how long it is, what is kept of it, and what a run is
+told to lower that has no memory left."""
 
 
 def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | None:

@@ -42,10 +42,9 @@ WHAT = {
     "nothing": lambda: None,
     "terminate": lambda: signal.raise_signal(signal.SIGTERM),
     "interrupt twice": twice,
-    "kill": lambda: signal.raise_signal(signal.SIGKILL),
     "small files": lambda: limit("RLIMIT_FSIZE", MEBIBYTE),
     "no files": lambda: limit("RLIMIT_FSIZE", 1),
-    "no memory": lambda: limit("RLIMIT_AS", held() + 2 * MEBIBYTE),
+    "no memory": lambda: limit("RLIMIT_AS", held() + 20 * MEBIBYTE),
 }
 
 

@@ -223,6 +223,22 @@ def test_a_disk_that_is_full_is_one_line_and_the_run_goes_on(
     assert same(tmp_path / "run", whole)
 
 
+@linux
+def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_folder, tmp_path):
+    large = {"num_prompts": 16, "group_size": 8, "minibatch_size": 128, "max_response_length": 48}
+    settings = LONG | large | {"model": tiny_folder, "output_dir": tmp_path}
+    in_step_2 = 128 + 5
+    words = happenings.command("no memory", in_step_2, **settings, microbatch_size=128)
+    status, said = happenings.end(words)
+    assert status == 1
+    assert "Traceback" not in said
+    last = said.splitlines()[-1]
+    assert last.startswith("error: out of memory in training: lower --tokens-per-microbatch or ")
+    assert last.endswith("--resume goes on from step-1")
+    rows = train(tiny_folder, tmp_path, **LONG | large, tokens_per_microbatch=200, resume=True)
+    assert [row["step"] for row in rows] == [1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("number", "way"), [(5, "from its beginning: nothing was saved yet"), (21, "from step-1")]
 )
