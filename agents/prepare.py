@@ -16,6 +16,7 @@ from agents.job import Job
 from agents.learner import Learner
 from agents.logs import plain
 from agents.plan import brief
+from agents.planning.shapes import UnplannableError
 from agents.references import fixed
 from agents.settings import Run, check, environment_options
 from agents.sft import recipe, tiny_model
@@ -43,7 +44,7 @@ def prepare(run: Run, learner: Learner) -> Job:
         held.enter_context(closing(envs))
         refresh = getattr(learner, "reference", fixed) if learner.uses_reference else None
         if run.model != "tiny":
-            say(brief(run, learner, ranks()[1]))
+            say(planned(run, learner))
         engines = build(run, model_folder(run), refresh)
         held.enter_context(closing(engines.sampler))
         if not engines.policy.packs:
@@ -56,6 +57,18 @@ def prepare(run: Run, learner: Learner) -> Job:
         say(agree(job))
         held.pop_all()
     return job
+
+
+def planned(run: Run, learner: Learner) -> str:
+    """What the run needs in memory, where that can be told.
+
+    Raises:
+        ValueError: In one line, when there is less, or no such model.
+    """
+    try:
+        return brief(run, learner, ranks()[1])
+    except UnplannableError as error:
+        return f"no plan: {error}"
 
 
 def outline(run: Run, learner: Learner, found: Path | None) -> str:

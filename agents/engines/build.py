@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from transformers import DynamicCache
 
 from agents.engines import RolloutEngine, TrainEngine, kernels, lora
 from agents.engines.chat import Chat
@@ -107,14 +108,19 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
         return VLLMSampler(
             folder, engine.chat, sampling, length, log_probs=log_probs, options=options
         )
-    return TransformersSampler(
-        engine.policy,
-        engine.chat,
-        engine.sampling,
-        length,
-        run.sampler_batch_size,
-        engine.whole,
-    )
+    _check_cache(run.model, engine.policy.model)
+    parts = engine.policy, engine.chat, engine.sampling, length
+    return TransformersSampler(*parts, run.sampler_batch_size, engine.whole)
+
+
+def _check_cache(name: str, model: Any) -> None:
+    """Refuses a model with layers whose state cannot be shared by the responses of a group."""
+    cache = DynamicCache(config=model.config.get_text_config())
+    if not all(hasattr(layer, "batch_select_indices") for layer in cache.layers):
+        raise ValueError(
+            f"--sampler transformers reads a prompt once for its group, and layers of {name} carry "
+            "a state that cannot be shared so: use --sampler vllm"
+        )
 
 
 def uses_deepspeed(run: Run) -> bool:

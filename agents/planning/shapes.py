@@ -107,11 +107,16 @@ def known() -> dict[str, Any]:
     }
 
 
+class UnplannableError(ValueError):
+    """A model of a kind of which no plan can be made; it may be trained all the same."""
+
+
 def read(name: str) -> Shape:
     """The shape of 'tiny', of a model in a folder, or of one on the hub.
 
     Raises:
-        ValueError: In one line, when its configuration cannot be had or is of another kind.
+        ValueError: In one line, when its configuration cannot be had; `UnplannableError` when it is of
+            another kind.
     """
     if name == "tiny":
         # Its tokenizer is made of the problems' words, which decide a few rows more or less.
@@ -120,6 +125,8 @@ def read(name: str) -> Shape:
         return measure(name, known()[name])
     try:
         return measure(name, AutoConfig.from_pretrained(name))
+    except UnplannableError:
+        raise
     except UNREADABLE as error:
         raise unavailable(name, error) from error
 
@@ -130,7 +137,7 @@ def measure(name: str, config: Any) -> Shape:
     The model is built on torch's meta device, where a tensor has a shape and no storage.
 
     Raises:
-        ValueError: It is no transformer of queries, keys, values and dense layers.
+        UnplannableError: It is no transformer of queries, keys, values and dense layers.
     """
     sees = hasattr(config, "vision_config")
     auto = AutoModelForImageTextToText if sees else AutoModelForCausalLM
@@ -154,7 +161,7 @@ def measure(name: str, config: Any) -> Shape:
             tower=_tower(model, config.vision_config) if sees else None,
         )
     except AttributeError as error:
-        raise ValueError(f"{name} is not of a kind that can be planned: {error}") from error
+        raise UnplannableError(f"{name} is not of a kind that can be planned: {error}") from error
 
 
 def _of_tower(name: str) -> bool:
