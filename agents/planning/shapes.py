@@ -115,8 +115,8 @@ def read(name: str) -> Shape:
     """The shape of 'tiny', of a model in a folder, or of one on the hub.
 
     Raises:
-        ValueError: In one line, when its configuration cannot be had; `UnplannableError` when it is of
-            another kind.
+        ValueError: In one line, when its configuration cannot be had.
+        UnplannableError: It is of another kind.
     """
     if name == "tiny":
         # Its tokenizer is made of the problems' words, which decide a few rows more or less.
