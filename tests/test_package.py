@@ -22,7 +22,7 @@ ALLOWED = {
     "agents": ("agents/",),
     "deepspeed": ("agents/engines/", "agents/doctor.py"),
     "vllm": ("agents/engines/", "agents/doctor.py"),
-    "datasets": ("reasonenv/hub.py",),
+    "datasets": ("reasonenv/hub.py", "reasonenv/adapters/trl.py"),
 }
 
 

@@ -242,16 +242,14 @@ def test_peaks_measured_on_a_gpu_are_planned(measured, planned, tolerance):
 
 # A process that prints how much memory it has held beyond what importing took.
 TRAINING = """
-import resource, sys, torch
+import sys, torch
 from transformers import AutoModelForCausalLM, Qwen2Config
+from agents.clock import peak_memory as peak
 from agents.engines.chat import Chat
 from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.rollout import Prompt, Responses
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 layers, rows, length, checkpointing = map(int, sys.argv[1:])
 config = Qwen2Config(
