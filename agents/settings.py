@@ -85,7 +85,7 @@ class Run:
     refuses to start; None for what their dtypes allow."""
     on_collapse: Literal["warn", "stop", "rollback"] = "warn"
     """What a run does that collapses: go on with a warning, save and stop, or go back to the last
-    checkpoint before and stop there."""
+    checkpoint before it and go on with other problems, three times at most."""
     max_skipped: int = 10
     """Updates in a row without a finite gradient after which the run saves and stops."""
     output_dir: str = "runs/{algorithm}-{env}-seed{seed}"
