@@ -1,0 +1,31 @@
+"""Images through vLLM, trained on by DeepSpeed: pytest -m gpu tests/gpu/test_mmk12.py."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("vllm", reason="needs vLLM")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+def test_a_qwen_of_3b_shape_takes_three_steps_of_mmk12_and_its_two_sides_agree(tmp_path):
+    script = Path(__file__).with_name("mmk12.py")
+    command = [sys.executable, str(script), str(tmp_path), "3b"]
+    environment = os.environ | {"PYTHONPATH": str(script.parents[2])}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=1800, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "vLLM samples" in done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    differences = [row["sampler/log_prob_diff_mean"] for row in told if "time/step_s" not in row]
+    assert len(differences) == 3
+    assert max(differences) < 0.05
