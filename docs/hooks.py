@@ -19,7 +19,8 @@ ELSEWHERE = re.compile(r"<script type=\"module\">(?:(?!</script>).)*cdnjs.*?</sc
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the README as the first page, the pictures that it shows, changelog and tutorials."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    pictures = {m[2] for m in LINK.finditer(readme) if m[2].endswith((".png", ".svg"))}
+    targets = (match[2] for match in LINK.finditer(readme))
+    pictures = {t for t in targets if t.endswith((".png", ".svg")) and not t.startswith("docs/")}
     notebooks = {f"tutorials/{path.name}" for path in (ROOT / "tutorials").glob("*.ipynb")}
     for target in sorted(pictures | notebooks):
         files.append(File(target, str(ROOT), config.site_dir, config.use_directory_urls))
