@@ -38,7 +38,8 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
     """
     given = _given(options)
     # What a model looks at is a tower of its own; the paper's setting leaves it as it is.
-    eyes = {"exclude_modules": _EYES} if hasattr(model.config, "vision_config") else {}
+    sees = hasattr(model.config, "vision_config")
+    eyes: dict[str, Any] = {"exclude_modules": _EYES} if sees else {}
     names = list(model.state_dict())
     try:
         from peft import LoraConfig, inject_adapter_in_model
@@ -189,7 +190,7 @@ def _layers(model: nn.Module) -> dict[str, nn.Module]:
     from peft.tuners.tuners_utils import BaseTunerLayer
     from peft.utils.other import AuxiliaryTrainingWrapper
 
-    kinds = BaseTunerLayer, AuxiliaryTrainingWrapper
+    kinds: Any = (BaseTunerLayer, AuxiliaryTrainingWrapper)
     return {name: part for name, part in model.named_modules() if isinstance(part, kinds)}
 
 
