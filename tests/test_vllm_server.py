@@ -162,8 +162,10 @@ def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperat
     took = time.monotonic() - start
     assert sorted(told) == list(enumerate(responses.texts))
     if temperature:
-        lengths = [int(responses.lengths[index]) for index, _ in told]
-        assert lengths == sorted(lengths)
+        # The requests of other prompts may have begun some tokens earlier or later.
+        for group in range(len(responses) // 8):
+            ended = [responses.lengths[i].item() for i, _ in told if i // 8 == group]
+            assert ended == sorted(ended)
         assert times[0] - start < 0.5 * took
 
 
