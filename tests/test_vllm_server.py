@@ -166,7 +166,8 @@ def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperat
         for group in range(len(responses) // 8):
             ended = [responses.lengths[i].item() for i, _ in told if i // 8 == group]
             assert ended == sorted(ended)
-        assert times[0] - start < 0.5 * took
+        # Not all at the end: the longest response takes most of the time, the first one little.
+        assert times[-1] - times[0] > 0.05 * took
 
 
 @needs_vllm
