@@ -1,6 +1,10 @@
+import os
 from pathlib import Path
 
 import pytest
+
+# Sums differ by rounding with the number of threads; processes that tests start have one too.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def pytest_collection_modifyitems(items):
