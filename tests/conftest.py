@@ -1,3 +1,4 @@
+import importlib.util
 import os
 from pathlib import Path
 
@@ -8,14 +9,18 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def pytest_collection_modifyitems(items):
-    marked = [item for item in items if "gpu" in item.keywords]
-    if not marked:
-        return
+    has = {"gpu": has_gpu, "vllm": lambda: importlib.util.find_spec("vllm") is not None}
+    for mark, needs in {"gpu": "a CUDA device", "vllm": "vLLM"}.items():
+        marked = [item for item in items if mark in item.keywords]
+        if marked and not has[mark]():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=f"needs {needs}"))
+
+
+def has_gpu() -> bool:
     import torch
 
-    if not torch.cuda.is_available():
-        for item in marked:
-            item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+    return torch.cuda.is_available()
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,12 @@
 
 import copy
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import tiny_engines
 import torch
+import torchrun
 
 from agents.agreement import BOUNDS, Agreement, bound, measure
 from agents.engines.model import Policy
@@ -168,19 +165,7 @@ def test_bfloat16_stays_within_its_bound(engine):
 
 
 def test_all_ranks_agree_on_whether_they_agree(folder, tmp_path):
-    tests = Path(__file__).parent
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    script = [str(tests / "agreement_ranks.py"), str(folder), str(tmp_path)]
-    paths = os.pathsep.join([str(tests.parent), str(tests)])
-    done = subprocess.run(
-        [*torchrun, "--nproc-per-node", "2", *script],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    torchrun.run("agreement_ranks.py", folder, tmp_path)
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert first["whole"] == second["whole"]
     assert first["whole"]["num_prompts"] == 5

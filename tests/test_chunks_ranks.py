@@ -1,15 +1,12 @@
 """Two ranks whose logits come in different numbers of chunks, against one rank with one chunk."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tiny_engines
+import torchrun
 
-TESTS = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -17,17 +14,7 @@ def found(tmp_path_factory):
     """What each of two ranks found: one start of torchrun for all tests."""
     model, results = tmp_path_factory.mktemp("tiny"), tmp_path_factory.mktemp("ranks")
     tiny_engines.write(model)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    script = [str(TESTS / "chunks_ranks.py"), str(model), str(results)]
-    done = subprocess.run(
-        [*torchrun, "--nproc-per-node", "2", *script],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS.parent)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    torchrun.run("chunks_ranks.py", model, results)
     return [json.loads((results / f"rank-{rank}.json").read_text()) for rank in range(2)]
 
 

@@ -1,4 +1,3 @@
-import importlib.util
 import io
 import json
 import os
@@ -330,7 +329,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(evaluated, tmp_path):
     assert (tmp_path / "out" / "Letters-v0.jsonl").read_text() == "precious"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="needs vLLM")
+@pytest.mark.vllm
 def test_vllm_samples_where_it_is_asked_for_and_goes_on_like_the_other(tmp_path):
     problems = [{"id": n, "problem": "What is the sum?", "answer": n} for n in range(3)]
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, problems)))

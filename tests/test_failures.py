@@ -5,18 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
+import torchrun
 
 from agents import checkpoints
 from agents.engines import failures
 from agents.logs import read_lines
 
-TESTS = Path(__file__).parent
-PATHS = os.pathsep.join([str(TESTS.parent), str(TESTS)])
-ENVIRONMENT = os.environ | {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
 SHORT_OF_MEMORY = """
 import resource, sys
 from pathlib import Path
@@ -77,18 +74,15 @@ def test_a_run_without_a_checkpoint_goes_on_from_its_beginning(tmp_path):
     assert checkpoints.way_on(tmp_path).endswith("from its beginning: nothing was saved yet")
 
 
-def command(tiny_folder, folder, num_steps, *words):
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    script = [str(TESTS / "ranks_killed.py"), str(tiny_folder), str(folder), str(num_steps)]
-    return [*torchrun, "--nproc-per-node", "2", *script, *words]
-
-
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory, tiny_folder):
     """A run of two ranks, one of them killed after the second checkpoint, and its last words."""
     folder = tmp_path_factory.mktemp("killed") / "run"
     process = subprocess.Popen(
-        command(tiny_folder, folder, 1000), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+        torchrun.command("ranks_killed.py", tiny_folder, folder, 1000),
+        env=torchrun.ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         while not (folder / "checkpoints" / "step-2").exists():
@@ -112,12 +106,6 @@ def test_a_run_with_a_killed_rank_lost_nothing_and_goes_on(killed, tiny_folder):
     last = checkpoints.latest(folder)
     assert last is not None
     step = checkpoints.read_state(last, {"num_ranks": 2})["step"]
-    subprocess.run(
-        command(tiny_folder, folder, step + 1, "--resume"),
-        env=ENVIRONMENT,
-        capture_output=True,
-        timeout=300,
-        check=True,
-    )
+    torchrun.run("ranks_killed.py", tiny_folder, folder, step + 1, "--resume")
     steps = [row["step"] for row in read_lines(folder / "metrics.jsonl")]
     assert steps == list(range(1, step + 2))

@@ -1,17 +1,14 @@
 """Two ranks with DeepSpeed, started by torchrun, against one."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tiny_engines
+import torchrun
 
 import reasonenv
 
-TESTS = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +20,7 @@ def folders(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(folders):
     """What each of two ranks found: one start of torchrun for all tests."""
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    script = [str(TESTS / "ranks.py"), *map(str, folders)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS.parent)}
-    done = subprocess.run(
-        [*torchrun, "--nproc-per-node", "2", *script],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    torchrun.run("ranks.py", *folders)
     return [json.loads((folders[1] / f"rank-{rank}.json").read_text()) for rank in range(2)]
 
 

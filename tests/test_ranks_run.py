@@ -1,37 +1,23 @@
 """A whole run on two ranks with dynamic sampling and a moving reference, stopped and resumed."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+import torchrun
 from tiny_runs import numbers, same
 
 from agents.logs import read_lines
 from agents.references import STATE
 
-TESTS = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, tiny_folder):
     """The run, and its copy that went on from its second step."""
     folder = tmp_path_factory.mktemp("ranks_run")
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    script = [str(TESTS / "ranks_run.py"), str(tiny_folder), str(folder)]
-    paths = os.pathsep.join([str(TESTS.parent), str(TESTS)])
-    done = subprocess.run(
-        [*torchrun, "--nproc-per-node", "2", *script],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    torchrun.run("ranks_run.py", tiny_folder, folder)
     return folder / "whole", folder / "again"
 
 

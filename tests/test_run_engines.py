@@ -180,7 +180,6 @@ def test_a_model_whose_layers_carry_a_state_is_for_another_sampler(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-needs_vllm = pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="needs vLLM")
 WORDS = {
     "env": "Vowels-v0",
     "env_options": '{"holdout": 0.25}',
@@ -210,7 +209,6 @@ def by_vllm(words):
     return folder, said
 
 
-@needs_vllm
 @pytest.mark.vllm
 def test_vllm_samples_for_a_whole_run(by_vllm):
     folder, said = by_vllm
@@ -224,7 +222,6 @@ def test_vllm_samples_for_a_whole_run(by_vllm):
     assert said.splitlines()[-1] == f"done: {folder}"
 
 
-@needs_vllm
 @pytest.mark.vllm
 def test_a_run_with_vllm_that_was_stopped_goes_on_exactly(by_vllm, words, tmp_path):
     settings = WORDS | {"model": words, "output_dir": tmp_path}
@@ -239,7 +236,6 @@ def test_a_run_with_vllm_that_was_stopped_goes_on_exactly(by_vllm, words, tmp_pa
     assert same(tmp_path, by_vllm[0])
 
 
-@needs_vllm
 @pytest.mark.vllm
 def test_what_vllm_cannot_sample_in_between_is_one_line(words, tmp_path):
     chat = load(str(words), torch.device("cpu"), torch.float32)[1]

@@ -5,17 +5,15 @@ import json
 import multiprocessing
 import os
 import random
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 import tiny_engines
 import torch
+import torchrun
 import vllm_model
 from hub_rows import lines
 from vllm_model import LENGTH, greedy, made, observations
@@ -31,8 +29,6 @@ from agents.engines.vllm import VLLMSampler
 from agents.generations import generate
 from agents.learner import Passes
 
-MISSING = importlib.util.find_spec("vllm") is None
-needs_vllm = pytest.mark.skipif(MISSING, reason="needs vLLM")
 BOUND = 1e-4
 """Between log-probabilities of two implementations in float32."""
 
@@ -86,7 +82,7 @@ def learn(engine, responses) -> None:
     assert CPGD().update(engine, responses, reward, passes)["train/grad_norm"] > 0
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_it_does_not_sample_before_it_has_weights(started):
     sampler, _ = started
     prompts = sampler.encode(observations())
@@ -94,7 +90,7 @@ def test_it_does_not_sample_before_it_has_weights(started):
         sampler.generate(prompts, (0,))
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_starting_leaves_the_process_as_it_was(started):
     _, same = started
     assert same
@@ -102,12 +98,12 @@ def test_starting_leaves_the_process_as_it_was(started):
     assert not [p for p in psutil.Process().children() if "vllm" in " ".join(p.cmdline()).lower()]
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_it_is_a_rollout_engine(sampler):
     assert isinstance(sampler, RolloutEngine)
 
 
-@needs_vllm
+@pytest.mark.vllm
 @pytest.mark.parametrize("tie", [True, False])
 def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler, folder, tie):
     engine = vllm_model.trainer(folder)
@@ -125,7 +121,7 @@ def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler
     assert len(set(seen)) == 4
 
 
-@needs_vllm
+@pytest.mark.vllm
 @pytest.mark.parametrize(
     "changes", [{}, {"temperature": 0.6}, {"temperature": 1.7}, {"top_p": 0.7}, {"top_k": 5}]
 )
@@ -145,7 +141,7 @@ def test_log_probabilities_are_of_what_was_drawn_from(sampler, trainer, changes)
     assert (responses.sampler_log_prob[~responses.mask] == 0).all()
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_the_sampler_agrees_with_the_trainer(sampler, trainer):
     responses = sampler.generate(sampler.encode(observations(group_size=8)), (2,))
     with torch.no_grad():
@@ -153,7 +149,7 @@ def test_the_sampler_agrees_with_the_trainer(sampler, trainer):
     torch.testing.assert_close(responses.sampler_log_prob, log_prob, atol=BOUND, rtol=0)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wrong(
     sampler, trainer, folder
 ):
@@ -173,7 +169,7 @@ def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wr
         agreement.measure(other, sampler, other.chat, rows).check(within)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_a_prompt_that_vllm_reads_otherwise_is_told_in_one_line(sampler, monkeypatch):
     prompts = sampler.encode(observations())
     monkeypatch.setattr(sampler, "_input", lambda prompt: {"prompt_token_ids": [5, 6, 7]})
@@ -182,7 +178,7 @@ def test_a_prompt_that_vllm_reads_otherwise_is_told_in_one_line(sampler, monkeyp
     assert sampler.llm.llm_engine.get_num_unfinished_requests() == 0
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler):
     prompts = sampler.encode(observations(group_size=2))
     expected = sampler.generate(prompts, (3,))
@@ -193,7 +189,7 @@ def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler):
     assert (responses.sampler_log_prob[~responses.mask] == 0).all()
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
     engine = vllm_model.trainer(folder)
     rows = engine.chat.banned[-2:]
@@ -216,7 +212,7 @@ def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
     torch.testing.assert_close(responses.sampler_log_prob, log_prob, atol=BOUND, rtol=0)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_sampling_is_a_pure_function_of_weights_prompts_and_seed(sampler):
     prompts = sampler.encode(observations(group_size=3))
     first = sampler.generate(prompts, (1, 2))
@@ -229,7 +225,7 @@ def test_sampling_is_a_pure_function_of_weights_prompts_and_seed(sampler):
     assert sampler.generate(prompts, (2, 1)).texts != first.texts
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_a_response_does_not_depend_on_what_is_sampled_beside_it(sampler):
     prompts = sampler.encode(observations(group_size=3))
     whole = made(sampler.generate(prompts, (7,)))
@@ -237,7 +233,7 @@ def test_a_response_does_not_depend_on_what_is_sampled_beside_it(sampler):
     assert made(sampler.generate(prompts[:1], (7,))) == whole[:1]
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_responses_of_a_group_differ_and_share_a_request(sampler, monkeypatch):
     asked = []
     add = sampler.llm.llm_engine.add_request
@@ -250,7 +246,7 @@ def test_responses_of_a_group_differ_and_share_a_request(sampler, monkeypatch):
         assert len(set(responses.texts[start : start + 8])) > 4
 
 
-@needs_vllm
+@pytest.mark.vllm
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
     sampler.sampling = replace(sampler.sampling, temperature=temperature)
@@ -271,7 +267,7 @@ def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperat
         assert [index // 16 for index, _ in told] != sorted(index // 16 for index, _ in told)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
     sampler.max_response_length = 9
     responses = sampler.generate(sampler.encode(observations(group_size=40)), (10,))
@@ -284,7 +280,7 @@ def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
     assert responses.texts == texts
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
     # Longer than a block of the cache, so that the prompt is found there again.
     prompts = sampler.encode(observations(("letters " * 150,)))
@@ -301,7 +297,7 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
     torch.testing.assert_close(responses.sampler_log_prob, log_prob, atol=BOUND, rtol=0)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_a_prompt_that_is_too_long_is_refused_in_one_line(sampler):
     prompts = sampler.encode(observations(("how " * 300,)))
     with pytest.raises(
@@ -310,7 +306,7 @@ def test_a_prompt_that_is_too_long_is_refused_in_one_line(sampler):
         sampler.generate(prompts, (0,))
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
     prompts = sampler.encode(observations(group_size=8))
     expected = sampler.generate(prompts, (11,))
@@ -324,7 +320,7 @@ def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
     assert torch.equal(sampler.generate(prompts, (11,)).tokens, expected.tokens)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_it_samples_again_after_it_was_told_to_rest(sampler):
     prompts = sampler.encode(observations())
     expected = sampler.generate(prompts, (12,))
@@ -332,14 +328,14 @@ def test_it_samples_again_after_it_was_told_to_rest(sampler):
     assert torch.equal(sampler.generate(prompts, (12,)).tokens, expected.tokens)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_a_temperature_that_vllm_does_not_have_is_told_before_it_starts(trainer, folder):
     hot = replace(trainer.sampling, temperature=3.0)
     with pytest.raises(ValueError, match=r"^vLLM cannot start [^\n]*temperature[^\n]*3.0[^\n]*$"):
         VLLMSampler(folder, trainer.chat, hot, LENGTH)
 
 
-@needs_vllm
+@pytest.mark.vllm
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -353,7 +349,7 @@ def test_an_option_that_vllm_refuses_is_told_in_one_line(trainer, folder, option
         VLLMSampler(folder, trainer.chat, trainer.sampling, LENGTH, options=options)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_it_learns_in_an_environment_of_words(sampler, folder, tmp_path):
     engine = vllm_model.trainer(folder)
     rows = [{"question": f"What is {n} + 1?", "answer": f"It is.\n#### {n + 1}"} for n in range(8)]
@@ -408,14 +404,14 @@ def test_where_vllm_is_missing_the_line_says_what_to_do(monkeypatch):
 @pytest.mark.skipif(
     importlib.util.find_spec("torchvision") is not None, reason="torchvision is installed"
 )
-@needs_vllm
+@pytest.mark.vllm
 def test_images_without_torchvision_are_refused_in_one_line(tiny_folder):
     _, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
     with pytest.raises(ValueError, match=r"^vLLM reads images with torchvision[^\n]*matches torch"):
         VLLMSampler(tiny_folder, chat, vllm_model.Sampling(), LENGTH)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_weights_of_another_model_are_refused_in_one_line(sampler, trainer):
     other = [(name, weight[..., :-1]) for name, weight in trainer.weights()]
     with pytest.raises(ValueError, match=r"^vLLM cannot take the weights over: [^\n]*$"):
@@ -424,21 +420,9 @@ def test_weights_of_another_model_are_refused_in_one_line(sampler, trainer):
         sampler.generate(sampler.encode(observations()), (0,))
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_two_ranks_sample_each_for_itself_and_both_as_one(folder, tmp_path):
-    tests = Path(__file__).parent
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    script = [str(tests / "vllm_ranks.py"), str(folder), str(tmp_path)]
-    paths = os.pathsep.join([str(tests.parent), str(tests)])
-    done = subprocess.run(
-        [*torchrun, "--nproc-per-node", "2", *script],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    torchrun.run("vllm_ranks.py", folder, tmp_path)
     found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
     for one in found:
         for size in ("1", "2"):

@@ -1,18 +1,14 @@
 """A vLLM server in other processes: against transformers, the trainer, and how it fails."""
 
-import importlib.util
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
+import torchrun
 import vllm_model
 from vllm_model import LENGTH, greedy, made, observations
 from vllm_served import end, served
@@ -22,9 +18,6 @@ from agents.engines import RolloutEngine
 from agents.engines.remote import RemoteSampler
 from agents.learner import Passes
 
-MISSING = importlib.util.find_spec("vllm") is None
-needs_vllm = pytest.mark.skipif(MISSING, reason="needs vLLM")
-pytestmark = pytest.mark.vllm
 BOUND = 1e-4
 """Between log-probabilities of two implementations in float32."""
 
@@ -65,7 +58,7 @@ def differences(engine, responses) -> torch.Tensor:
     return (log_prob - responses.sampler_log_prob)[responses.mask].abs()
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_likeliest_tokens_are_those_of_transformers_after_every_handover(url, folder):
     engine = vllm_model.trainer(folder)
     sampler = asking(url, engine)
@@ -89,7 +82,7 @@ def test_likeliest_tokens_are_those_of_transformers_after_every_handover(url, fo
     assert len(set(seen)) == 4
 
 
-@needs_vllm
+@pytest.mark.vllm
 @pytest.mark.parametrize("changes", [{"temperature": 0.6}, {"top_p": 0.7}, {"top_k": 5}])
 def test_log_probabilities_are_of_what_was_drawn_from(sampler, trainer, changes):
     sampler.sampling = replace(trainer.sampling, **changes)
@@ -105,7 +98,7 @@ def test_log_probabilities_are_of_what_was_drawn_from(sampler, trainer, changes)
         torch.testing.assert_close(told, expected, atol=BOUND, rtol=0)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler, url, trainer):
     prompts = sampler.encode(observations(group_size=2))
     expected = sampler.generate(prompts, (3,))
@@ -116,7 +109,7 @@ def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler, url, trai
     assert (responses.sampler_log_prob[~responses.mask] == 0).all()
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_a_response_depends_on_the_seed_and_not_on_what_is_sampled_beside_it(sampler):
     prompts = sampler.encode(observations(group_size=3))
     whole = made(sampler.generate(prompts, (7,)))
@@ -127,7 +120,7 @@ def test_a_response_depends_on_the_seed_and_not_on_what_is_sampled_beside_it(sam
     assert made(other.result()) != whole
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
     engine = vllm_model.trainer(folder)
     rows = engine.chat.banned[-2:]
@@ -146,7 +139,7 @@ def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
     assert differences(engine, sampler.generate(prompts, (4,))).max() < BOUND
 
 
-@needs_vllm
+@pytest.mark.vllm
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
     sampler.sampling = replace(sampler.sampling, temperature=temperature)
@@ -170,7 +163,7 @@ def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperat
         assert times[-1] - times[0] > 0.05 * took
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
     sampler.max_response_length = 9
     responses = sampler.generate(sampler.encode(observations(group_size=40)), (10,))
@@ -182,7 +175,7 @@ def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
     assert responses.texts == tuple(map(sampler.chat.decode, made(responses)))
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
     # Longer than a block of the cache, so that the prompt is found there again.
     prompts = sampler.encode(observations(("letters " * 150,)))
@@ -196,7 +189,7 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
     assert differences(engine, sampler.generate(prompts, (0,))).max() < BOUND
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
     sampler, trainer
 ):
@@ -209,7 +202,7 @@ def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then
     assert differences(trainer, sampler.generate(prompts, (0,))).max() < BOUND
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_a_handover_that_the_trainer_breaks_off_leaves_the_server_well(sampler, trainer):
     def broken():
         yield next(iter(trainer.weights()))
@@ -222,7 +215,7 @@ def test_a_handover_that_the_trainer_breaks_off_leaves_the_server_well(sampler, 
     assert differences(trainer, responses).max() < BOUND
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
     prompts = sampler.encode(observations(group_size=8))
     expected = sampler.generate(prompts, (11,))
@@ -235,7 +228,7 @@ def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
     assert torch.equal(sampler.generate(prompts, (11,)).tokens, expected.tokens)
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_what_vllm_refuses_is_one_line(sampler, trainer):
     prompts = sampler.encode(observations())
     sampler.sampling = replace(trainer.sampling, temperature=3.0)
@@ -246,21 +239,9 @@ def test_what_vllm_refuses_is_one_line(sampler, trainer):
         sampler.generate(prompts, (0,))
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_two_ranks_share_a_server(url, folder, tmp_path):
-    tests = Path(__file__).parent
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    script = [str(tests / "vllm_server_ranks.py"), url, str(folder), str(tmp_path)]
-    paths = os.pathsep.join([str(tests.parent), str(tests)])
-    done = subprocess.run(
-        [*torchrun, "--nproc-per-node", "2", *script],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    torchrun.run("vllm_server_ranks.py", url, folder, tmp_path)
     found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
     for one in found:
         assert one["likeliest"] == one["gone_through"] == [True, True]
@@ -269,7 +250,7 @@ def test_two_ranks_share_a_server(url, folder, tmp_path):
     assert found[0]["faults"] == found[1]["faults"]
 
 
-@needs_vllm
+@pytest.mark.vllm
 def test_a_server_that_dies_is_told_in_one_line(folder, trainer, tmp_path):
     with served(folder, tmp_path / "log") as (url, processes):
         sampler = asking(url, trainer)

@@ -1,0 +1,28 @@
+"""Starts scripts of this folder on two ranks, as `torchrun` does."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])}
+
+
+def command(script: str, *words: object) -> list[str]:
+    """That starts the script with these words on two ranks of this machine."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    return [*torchrun, "--nproc-per-node", "2", str(TESTS / script), *map(str, words)]
+
+
+def run(script: str, *words: object) -> None:
+    """To its end, which is a good one."""
+    done = subprocess.run(
+        command(script, *words),
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
