@@ -7,8 +7,8 @@ The API is one in OpenAI's form: a server of vLLM, SGLang, llama.cpp or Ollama, 
 key is read from OPENAI_API_KEY. Responses are written as they come; the same command goes on where
 it was stopped, and asks again for what failed.
 
-Status: 0 when every response is there, 1 when some requests failed, 2 when nothing could be asked,
-130 when interrupted.
+Status: 0 when every response is there, 1 when some requests failed, 2 when something does not fit
+or the file cannot be written, 130 when interrupted.
 """
 
 import argparse
@@ -20,7 +20,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
@@ -29,9 +30,11 @@ from typing import Any
 import gymnasium
 
 import reasonenv
+from reasonenv.command_line import check_output, new_parser, status
 from reasonenv.entry import evaluation_split
 from reasonenv.messages import messages
 from reasonenv.progress import shown
+from reasonenv.selection import outline
 
 Client = Callable[[list[dict[str, Any]], int], str]
 """A response to messages; the integer is the seed of the sample."""
@@ -39,6 +42,7 @@ Key = tuple[str, int]
 """Id of a problem, and which of its samples."""
 BUSY = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 """Statuses after which the same request may succeed."""
+_BEGINNING = b'{"id": '
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Api:
                 answer = self._post({**self.options, "messages": asked, "seed": seed})
                 return answer["choices"][0]["message"]["content"] or ""
             except urllib.error.HTTPError as error:
-                fault = f"{error}: {error.read(500).decode(errors='replace')}"
+                fault = f"{error}: {_said(error)}"
                 if error.code not in BUSY:
                     break
             except (OSError, HTTPException) as error:
@@ -76,17 +80,28 @@ class Api:
         raise RuntimeError(" ".join(fault.split()))
 
     def _post(self, body: dict[str, Any]) -> dict[str, Any]:
-        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         url = self.url.rstrip("/") + "/chat/completions"
+        headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+        # Wherever the API sends us on to, the key goes to nobody else.
+        request.add_unredirected_header("Authorization", f"Bearer {self.key}")
         with urllib.request.urlopen(request, timeout=self.timeout) as response:
             return json.load(response)
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    """The words of a refusal, as far as they arrive."""
+    with suppress(OSError, HTTPException):
+        return error.read(500).decode(errors="replace")
+    return ""
 
 
 def answers(
     env: gymnasium.Env, wanted: Sequence[tuple[int, int]], client: Client, concurrency: int = 16
 ) -> Iterator[Future[dict[str, Any]]]:
     """Responses to problems, asked for side by side, each as a line of `reasonenv.score`.
+
+    They come as they end: none waits for another one that takes long.
 
     Args:
         env: Poses the problems, one at a time.
@@ -98,59 +113,45 @@ def answers(
     def answer(told: dict[str, Any], asked: list[dict[str, Any]]) -> dict[str, Any]:
         return {**told, "response": client(asked, told["sample"])}
 
-    with ThreadPoolExecutor(concurrency) as threads:
-        waiting: list[Future[dict[str, Any]]] = []
-        try:
-            for index, sample in wanted:
-                observation, infos = env.reset(options={"indices": [index]})
-                told = {"id": infos["problem_id"], "sample": sample}
-                waiting.append(threads.submit(answer, told, messages(observation)))
-                if len(waiting) > 2 * concurrency:
-                    yield waiting.pop(0)
-            yield from waiting
-        except BaseException:
-            threads.shutdown(wait=False, cancel_futures=True)
-            raise
+    threads = ThreadPoolExecutor(concurrency)
+    waiting: set[Future[dict[str, Any]]] = set()
+    try:
+        for index, sample in wanted:
+            observation, infos = env.reset(options={"indices": [index]})
+            told = {"id": infos["problem_id"], "sample": sample}
+            waiting.add(threads.submit(answer, told, messages(observation)))
+            if len(waiting) > 2 * concurrency:
+                ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                yield from ended
+        yield from as_completed(waiting)
+    finally:
+        # What is under way ends by itself: Ctrl-C does not wait for it.
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; its statuses are described above."""
     options = _parser().parse_args(arguments)
-    try:
-        env = _env(options)
-        path = Path(options.output)
-        there = _there(path)
-        wanted = _wanted(env, options, there)
-        client = _client(options)
-        with path.open("a", encoding="utf-8") as file:
-            return _ask(env, wanted, client, options, file)
-    except (ValueError, OSError, gymnasium.error.Error) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"interrupted: {options.output} is whole; the same command goes on", file=sys.stderr)
-        return 130
+    return status(lambda: _run(options), f"{options.output} is whole; the same command goes on")
 
 
-def _ask(
-    env: gymnasium.Env,
-    wanted: Sequence[tuple[int, int]],
-    client: Client,
-    options: argparse.Namespace,
-    file: Any,
-) -> int:
-    """Writes each response as it comes; gives the status."""
+def _run(options: argparse.Namespace) -> int:
+    """Asks for what is not there, and writes each response as it comes; gives the status."""
+    check_output("output", options.output)
+    env, path = _env(options), Path(options.output)
+    wanted = _wanted(env, options, _there(path))
+    asked = answers(env, wanted, _client(options), options.concurrency)
     failed = 0
-    asked = answers(env, wanted, client, options.concurrency)
-    for _ in shown(wanted, options.env):
-        try:
-            row = next(asked).result()
-        except RuntimeError as error:
-            failed += 1
-            print(f"a request failed: {error}", file=sys.stderr)
-            continue
-        file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        file.flush()
+    with path.open("a", encoding="ascii") as file:
+        for _, response in zip(shown(wanted, options.env), asked, strict=True):
+            try:
+                row = response.result()
+            except RuntimeError as error:
+                failed += 1
+                print(f"a request failed: {error}", file=sys.stderr)
+                continue
+            file.write(json.dumps(row) + "\n")
+            file.flush()
     if failed:
         print(f"{failed} of {len(wanted)} requests failed; the same command asks again")
     return 1 if failed else 0
@@ -161,41 +162,51 @@ def _env(options: argparse.Namespace) -> gymnasium.Env:
         given = json.loads(options.env_options)
     except json.JSONDecodeError as error:
         raise ValueError(f"--env-options {options.env_options!r} is no JSON: {error}") from error
-    for name, least in (("samples", 1), ("concurrency", 1), ("max_tokens", 1)):
-        if getattr(options, name) < least:
+    if not isinstance(given, dict):
+        raise ValueError(f"--env-options {options.env_options!r} is no JSON object")
+    for name in ("num_problems", "samples", "concurrency", "max_tokens", "timeout"):
+        if getattr(options, name) < 1:
             flag = name.replace("_", "-")
-            raise ValueError(f"--{flag} is {getattr(options, name)}: give at least {least}")
+            raise ValueError(f"--{flag} is {getattr(options, name)}: give at least 1")
     split = options.split or evaluation_split(options.env)
-    return reasonenv.make(options.env, split=split, data=options.data, **given)
+    return reasonenv.make(options.env, **{"split": split, "data": options.data, **given})
 
 
 def _wanted(env: gymnasium.Env, options: argparse.Namespace, there: set[Key]) -> list[Any]:
     """Which samples of which problems are still to be asked for."""
     problems: Any = env.get_wrapper_attr("problems")
-    count = min(len(problems), options.num_problems)
-    samples = range(options.samples)
-    every = ((index, sample) for index in range(count) for sample in samples)
-    if not there:
-        return list(every)
-    return [key for key in every if (problems[key[0]].id, key[1]) not in there]
+    indices, samples = range(min(len(problems), options.num_problems)), range(options.samples)
+    ids = {index: outline(problems, index).id for index in indices} if there else {}
+    every = ((index, sample) for index in indices for sample in samples)
+    return [(index, sample) for index, sample in every if (ids.get(index), sample) not in there]
 
 
 def _there(path: Path) -> set[Key]:
-    """The responses that a file holds; a last line that was cut off is removed."""
-    if not path.exists():
-        if not path.absolute().parent.is_dir():
-            raise ValueError(f"--output {path}: there is no such folder")
-        return set()
-    lines = path.read_bytes().splitlines(keepends=True)
-    if lines and not lines[-1].endswith(b"\n"):
-        with path.open("r+b") as file:
-            file.truncate(sum(len(line) for line in lines[:-1]))
-        lines = lines[:-1]
+    """The responses that a file holds; a last line that was cut off is removed.
+
+    Raises:
+        ValueError: When it is a file of something else, which stays as it is.
+    """
+    content = path.read_bytes() if path.exists() else b""
+    *lines, last = content.split(b"\n")
     try:
         rows = [json.loads(line) for line in lines]
-        return {(row["id"], row["sample"]) for row in rows}
+        there = {(row["id"], row["sample"]) for row in rows}
+        if not _is_ours(last):
+            raise ValueError(f"it ends with {last[-20:]!r}")
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"--output {path} holds something else: give another file") from error
+    if last:
+        os.truncate(path, len(content) - len(last))
+    return there
+
+
+def _is_ours(cut: bytes) -> bool:
+    """Whether a line that does not end may be the beginning of one that was written here."""
+    try:
+        return "sample" in json.loads(cut)
+    except (ValueError, TypeError):
+        return cut.startswith(_BEGINNING[: len(cut)])
 
 
 def _client(options: argparse.Namespace) -> Api:
@@ -206,15 +217,12 @@ def _client(options: argparse.Namespace) -> Api:
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
     }
-    return Api(options.url, os.environ.get("OPENAI_API_KEY", "none"), sent, options.timeout)
+    key = os.environ.get("OPENAI_API_KEY", "none").strip()
+    return Api(options.url, key, sent, options.timeout)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m reasonenv.ask",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = new_parser("ask", __doc__)
     add = parser.add_argument
     add("--env", required=True, help="an environment, such as MathVista-v0")
     add("--url", required=True, help="of the API, such as http://localhost:8000/v1")

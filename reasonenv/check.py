@@ -13,7 +13,6 @@ one is not or a row cannot be read, 2 when nothing could be checked.
 
 import argparse
 import json
-import os
 import random
 import sys
 from collections.abc import Iterable, Sequence
@@ -21,9 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import gymnasium
-
 from reasonenv import entry, references
+from reasonenv.command_line import check_output, new_parser, status
+from reasonenv.files import replaced
 from reasonenv.progress import shown
 from reasonenv.references import Reference
 from reasonenv.registration import registry
@@ -122,21 +121,20 @@ def _graded(
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 1 when a reference fails itself, 2 when nothing could be checked."""
     options = _parser().parse_args(arguments)
-    try:
-        checked, broken = _read(options)
-        if not checked:
-            raise ValueError(f"no row can be read; the first: {broken[0]}")
-        with Grader(num_workers=options.num_workers) as grader:
-            failing, paying = check(checked, grader, options.seed)
-        if options.output:
-            report = _report(options, checked, failing, paying) | {"unreadable": broken}
-            _write(Path(options.output), report)
-    except (ValueError, OSError, RuntimeError, gymnasium.error.Error) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted: nothing was saved", file=sys.stderr)
-        return 130
+    return status(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    checked, broken = _read(options)
+    if not checked:
+        raise ValueError(f"no row can be read; the first: {broken[0]}")
+    with Grader(num_workers=options.num_workers) as grader:
+        failing, paying = check(checked, grader, options.seed)
+    if options.output:
+        report = _report(options, checked, failing, paying) | {"unreadable": broken}
+        with replaced(options.output) as aside:
+            text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
+            aside.write_text(text, encoding="utf-8")
     for line in broken:
         print(f"unreadable: {line}")
     print(f"{'':34}references  of {len(checked)}")
@@ -148,11 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m reasonenv.check",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = new_parser("check", __doc__)
     add = parser.add_argument
     add("dataset", nargs="?", help="an environment such as MMK12-v0, a file of rows, or a folder")
     add("--env", help="the same as DATASET, an environment")
@@ -176,8 +170,7 @@ def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
         raise ValueError("name one data set: an environment, a file or a folder; see --help")
     if options.num_problems is not None and options.num_problems < 1:
         raise ValueError(f"--num-problems={options.num_problems}: at least one is needed")
-    if options.output and not Path(options.output).absolute().parent.is_dir():
-        raise ValueError(f"--output={options.output}: there is no such folder")
+    check_output("output", options.output)
     path = Path(name)
     if options.env or name in registry or not _is_path(name):
         return _of_environment(name, options)
@@ -229,17 +222,6 @@ def _report(
         "wrong_against_itself": [asdict(finding) for finding in failing],
         "right_against_another": [asdict(finding) for finding in paying],
     }
-
-
-def _write(path: Path, report: dict[str, Any]) -> None:
-    """Saves the report: a kill leaves the old file or the new one, never a part."""
-    aside = path.with_name(f".{path.name}.tmp")
-    try:
-        aside.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        os.replace(aside, path)
-    except OSError:
-        aside.unlink(missing_ok=True)
-        raise
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Local files of a data set: where they lie, which belong to a split, their rows."""
+"""Local files: those of a data set, their splits and rows, and new ones that are written."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +124,18 @@ def of_split(
         )
     parquet = [file for file in chosen if file.suffix == ".parquet"]
     return parquet or chosen
+
+
+@contextmanager
+def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file aside that takes the place of `path` once it is written; a kill leaves old or new."""
+    path = Path(path)
+    aside = path.with_name(f".{path.name}.tmp")
+    try:
+        yield aside
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _split_of(file: Path, begins: Mapping[str, Sequence[str]]) -> str | None:

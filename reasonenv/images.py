@@ -1,4 +1,4 @@
-"""Images as arrays: from the cells of a data set, or from files beside it."""
+"""Images as arrays: from the cells of a data set, or from files beside it; and as PNG again."""
 
 import io
 import warnings
@@ -64,6 +64,13 @@ def rgb(image: Image.Image) -> np.ndarray:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     return np.array(image.convert("RGB"))
+
+
+def png(image: Image.Image) -> bytes:
+    """The file of an image."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 class ImageFiles:

@@ -1,13 +1,14 @@
 """Observations as messages of a chat API, images where the question marks them."""
 
 import base64
-import io
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from PIL import Image
+
+from reasonenv.images import png
 
 _MARK = re.compile(r"<image ([0-9]+)>")
 
@@ -56,6 +57,5 @@ def placed(question: str, num_images: int) -> tuple[list[str], list[int]]:
 
 
 def _url(image: np.ndarray) -> str:
-    buffer = io.BytesIO()
-    Image.fromarray(image).save(buffer, "PNG")
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+    data = png(Image.fromarray(image))
+    return "data:image/png;base64," + base64.b64encode(data).decode("ascii")

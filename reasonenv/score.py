@@ -17,14 +17,13 @@ nothing could be scored, 130 when interrupted.
 import argparse
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import gymnasium
-
+from reasonenv.command_line import check_output, new_parser, status
+from reasonenv.files import replaced
 from reasonenv.scoring import judges
 from reasonenv.scoring.board import comparison, graded, summary, to_stderr
 from reasonenv.scoring.cases import Sheet
@@ -34,27 +33,28 @@ from reasonenv.scoring.responses import Skipped, read
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; its statuses are described above."""
     options = _parser().parse_args(arguments)
-    try:
-        _check_outputs(options)
-        sheet = _sheet(options, options.responses)
-        scores = summary(sheet, options.seed)
-        if options.compare:
-            other = _sheet(options, options.compare)
-            scores["compared"] = {
-                "with": options.compare,
-                "accuracy": summary(other, options.seed)["accuracy"],
-                **comparison(sheet, other, options.seed),
-            }
-        if options.output:
-            _write(Path(options.output), json.dumps(scores, indent=1) + "\n")
-        if options.verdicts:
-            _write(Path(options.verdicts), _verdicts(sheet))
-    except (ValueError, OSError, RuntimeError, gymnasium.error.Error) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted: nothing was saved", file=sys.stderr)
-        return 130
+    return status(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    check_output("output", options.output)
+    check_output("verdicts", options.verdicts)
+    sheet = _sheet(options, options.responses)
+    scores = summary(sheet, options.seed)
+    if options.compare:
+        other = _sheet(options, options.compare)
+        scores["compared"] = {
+            "with": options.compare,
+            "accuracy": summary(other, options.seed)["accuracy"],
+            **comparison(sheet, other, options.seed),
+        }
+    for path, content in (
+        (options.output, json.dumps(scores, indent=1) + "\n"),
+        (options.verdicts, _verdicts(sheet)),
+    ):
+        if path:
+            with replaced(path) as aside:
+                aside.write_text(content, encoding="utf-8")
     with contextlib.suppress(BrokenPipeError):
         _print(scores)
         sys.stdout.flush()
@@ -62,11 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m reasonenv.score",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = new_parser("score", __doc__)
     add = parser.add_argument
     add("--env", required=True, help="an environment, such as MathVista-v0")
     add("--responses", required=True, metavar="FILE.jsonl", help="what is scored")
@@ -81,15 +77,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="of the intervals and tests (0)")
     add("--strict", action="store_true", help="end with status 1 when a line was left out")
     return parser
-
-
-def _check_outputs(options: argparse.Namespace) -> None:
-    for flag in ("output", "verdicts"):
-        path = getattr(options, flag)
-        if path and not Path(path).absolute().parent.is_dir():
-            raise ValueError(f"--{flag}={path}: there is no such folder")
-        if path and Path(path).is_dir():
-            raise ValueError(f"--{flag}={path}: a file was expected, not a folder")
 
 
 def _sheet(options: argparse.Namespace, path: str) -> Sheet:
@@ -107,17 +94,6 @@ def _verdicts(sheet: Sheet) -> str:
         for case, grade in zip(sheet.cases, sheet.grades, strict=True)
     )
     return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def _write(path: Path, content: str) -> None:
-    """Saves a file: a kill leaves the old one or the new one, never a part."""
-    aside = path.with_name(f".{path.name}.tmp")
-    try:
-        aside.write_text(content, encoding="utf-8")
-        os.replace(aside, path)
-    except OSError:
-        aside.unlink(missing_ok=True)
-        raise
 
 
 def _print(scores: dict[str, Any]) -> None:

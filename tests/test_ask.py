@@ -25,7 +25,9 @@ class Api(ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.asked, self.faults, self.delay = [], [], 0.0
+        self.asked, self.faults = [], []
+        self.says, self.elsewhere = "\\boxed{7}", ""
+        self.turns = None  # how many answers there are, where they are counted
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
 
 
@@ -34,18 +36,25 @@ class Handler(BaseHTTPRequestHandler):
         server: Api = self.server  # type: ignore[assignment]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         server.asked.append((self.path, self.headers["Authorization"], body))
-        time.sleep(server.delay)
+        if server.turns:
+            server.turns.acquire()
         status = server.faults.pop() if server.faults else 200
-        message = {"role": "assistant", "content": f"\\boxed{{7}} of seed {body['seed']}"}
+        message = {"role": "assistant", "content": f"{server.says} of seed {body['seed']}"}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         answer = {"choices": [choice], "created": 0, "id": "a", "model": "m", "usage": {}}
         content = json.dumps(answer if status == 200 else {"error": "no"}).encode()
         self.send_response(status)
+        if status == 302:
+            self.send_header("Location", server.elsewhere)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         with contextlib.suppress(BrokenPipeError):
             self.wfile.write(content)
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers["Authorization"], None))  # type: ignore[attr-defined]
+        self.send_error(404)
 
     def log_message(self, *_):
         pass
@@ -54,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def api():
     with Api() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         yield server
         server.shutdown()
@@ -83,11 +92,11 @@ def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_each_sample_of_each_problem_is_asked_for_once_and_kept_in_order(api, tmp_path):
+def test_each_sample_of_each_problem_is_asked_for_once_and_kept(api, tmp_path):
     path = tmp_path / "r.jsonl"
     options = {"num-problems": 3, "samples": 2, "max-tokens": 9, "temperature": 0.5}
     assert ask.main(words(api, path, **options)) == 0
-    kept = lines(path)
+    kept = sorted(lines(path), key=lambda row: (row["id"], row["sample"]))
     ids = [
         problem.id for problem in reasonenv.make("Figures-v0", split="test").unwrapped.problems[:3]
     ]
@@ -139,19 +148,9 @@ def test_a_busy_api_is_asked_again_and_a_refusal_is_not(api, tmp_path, monkeypat
     assert len(lines(path)) == 2
 
 
-def test_a_line_that_was_cut_off_is_asked_for_again(api, tmp_path):
+def test_an_interrupted_run_says_so_at_once_and_goes_on(api, tmp_path):
     path = tmp_path / "r.jsonl"
-    ask.main(words(api, path, **{"num-problems": 3}))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-5])
-    assert ask.main(words(api, path, **{"num-problems": 3})) == 0
-    assert path.read_bytes() == whole
-    assert len(api.asked) == 4
-
-
-def test_an_interrupted_run_goes_on(api, tmp_path):
-    path = tmp_path / "r.jsonl"
-    api.delay = 0.2
+    api.turns = threading.Semaphore(3)
     typed = words(api, path, **{"num-problems": 12, "concurrency": 2})
     command = [sys.executable, "-m", "reasonenv.ask", *typed]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -159,14 +158,87 @@ def test_an_interrupted_run_goes_on(api, tmp_path):
         assert process.poll() is None
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGINT)
-    assert "interrupted" in process.communicate(timeout=60)[1]
+    assert "interrupted" in process.stderr.readline()
+    api.turns.release(100)
+    process.communicate(timeout=60)
     assert process.returncode == 130
-    kept = len(lines(path))
-    assert kept < 12
-    api.delay, before = 0.0, len(api.asked)
+    assert len(lines(path)) == 3
+    before = len(api.asked)
     assert ask.main(typed) == 0
     assert len(lines(path)) == 12
-    assert len(api.asked) - before == 12 - kept
+    assert len(api.asked) - before == 9
+
+
+def test_a_response_that_takes_long_keeps_no_other_from_being_written():
+    env, ended = reasonenv.make("Figures-v0", split="test"), threading.Event()
+
+    def client(messages, seed):
+        return str(seed or ended.wait(10))
+
+    asked = ask.answers(env, [(0, sample) for sample in range(8)], client, concurrency=2)
+    first = [next(asked).result()["response"] for _ in range(7)]
+    ended.set()
+    assert sorted(first) == list("1234567")
+    assert [rest.result()["response"] for rest in asked] == ["True"]
+
+
+STOPPED = """
+import resource, signal, sys
+from reasonenv import ask
+signal.signal(signal.SIGXFSZ, getattr(signal, sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+sys.exit(ask.main(sys.argv[2:]))
+"""
+
+
+# At a file's largest size a write is cut short; the next is an error, or kills the process.
+@pytest.mark.parametrize(
+    ("signalled", "status"), [("SIG_IGN", 2), ("SIG_DFL", -signal.SIGXFSZ)], ids=["full", "killed"]
+)
+def test_a_line_that_the_disk_or_a_kill_cut_off_is_asked_for_again(
+    api, tmp_path, signalled, status
+):
+    path = tmp_path / "r.jsonl"
+    typed = words(api, path, **{"num-problems": 6, "concurrency": 1})
+    command = [sys.executable, "-B", "-c", STOPPED, signalled, *typed]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == status, done.stderr
+    assert done.stderr == ("error: [Errno 27] File too large\n" if status == 2 else "")
+    left = path.read_bytes()
+    whole = left[: left.rfind(b"\n") + 1]
+    assert 0 < len(whole) < len(left) == 200
+    assert ask.main(typed) == 0
+    assert path.read_bytes().startswith(whole)
+    assert len({row["id"] for row in lines(path)}) == len(lines(path)) == 6
+
+
+@pytest.mark.parametrize("length", [1, 6, 7, 20, -1, None])
+def test_a_line_may_be_cut_off_anywhere(api, tmp_path, length):
+    path = tmp_path / "r.jsonl"
+    ask.main(words(api, path, **{"num-problems": 1}))
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole.replace(b"\n", b"")[:length])
+    assert ask.main(words(api, path, **{"num-problems": 1})) == 0
+    assert path.read_bytes() == whole
+
+
+def test_half_a_character_is_kept_as_it_came(api, tmp_path):
+    path = tmp_path / "r.jsonl"
+    api.says = "\ud83d 数"
+    for _ in range(2):
+        assert ask.main(words(api, path, **{"num-problems": 1})) == 0
+    assert [row["response"] for row in lines(path)] == ["\ud83d 数 of seed 0"]
+
+
+def test_the_key_goes_to_nobody_else(api, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret\n")
+    api.faults, api.elsewhere = [302], f"{api.url}/elsewhere"
+    assert ask.main(words(api, tmp_path / "r.jsonl", **{"num-problems": 1})) == 1
+    assert [(path, key) for path, key, _ in api.asked] == [
+        ("/v1/chat/completions", "Bearer secret"),
+        ("/v1/elsewhere", None),
+    ]
 
 
 def test_what_is_kept_is_scored(api, tmp_path, rows):
@@ -181,7 +253,9 @@ def test_what_is_kept_is_scored(api, tmp_path, rows):
     [
         ({"env": "Figurs-v0"}, "did you mean Figures-v0?"),
         ({"env-options": "{"}, "is no JSON"),
+        ({"env-options": "[1]"}, "is no JSON object"),
         ({"samples": 0}, "give at least 1"),
+        ({"num-problems": 0}, "--num-problems is 0: give at least 1"),
         ({"output": "/nowhere/r.jsonl"}, "there is no such folder"),
         ({"url": "file:///etc/passwd"}, "give one such as"),
     ],
@@ -193,11 +267,15 @@ def test_what_does_not_fit_is_one_line(api, tmp_path, capsys, options, expected)
     assert not api.asked
 
 
-def test_a_file_of_something_else_is_left_alone(api, tmp_path, capsys):
+RESPONSE = json.dumps({"id": "1", "response": "of another program"})
+
+
+@pytest.mark.parametrize("content", ["mine\n", "mine", RESPONSE, RESPONSE + "\n", "7"])
+def test_a_file_of_something_else_is_left_alone(api, tmp_path, capsys, content):
     path = tmp_path / "notes.txt"
-    path.write_text("mine\n")
+    path.write_text(content)
     assert ask.main(words(api, path)) == 2
-    assert path.read_text() == "mine\n"
+    assert path.read_text() == content
     assert "holds something else" in capsys.readouterr().err
 
 

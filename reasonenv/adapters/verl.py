@@ -16,16 +16,16 @@ whose "score" is the reward; the rest of the dict is logged, DAPO's filter of gr
 there, and majority votes "pred".
 """
 
-import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reasonenv.adapters import shared_grader
 from reasonenv.adapters.asked import Asked, Said
+from reasonenv.files import replaced
+from reasonenv.images import png
 from reasonenv.problem import Problem
 from reasonenv.rewards import by_name, total
 from reasonenv.workers import Grader
@@ -128,16 +128,11 @@ def write(
     """
     from pyarrow import parquet
 
-    asked, path = Asked(id, split, data, options), Path(path)
+    asked = Asked(id, split, data, options)
     count = len(asked) if num_problems is None else min(num_problems, len(asked))
-    aside = path.with_name(f".{path.name}.tmp")
-    try:
-        with parquet.ParquetWriter(aside, _schema()) as writer:
-            for table in _tables(asked, count):
-                writer.write_table(table)
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with replaced(path) as aside, parquet.ParquetWriter(aside, _schema()) as writer:
+        for table in _tables(asked, count):
+            writer.write_table(table)
     return count
 
 
@@ -160,17 +155,11 @@ def _row(source: str, index: int, said: Said) -> dict[str, Any]:
     return {
         "data_source": source,
         "prompt": [*system, user],
-        "images": [{"bytes": _png(image), "path": None} for image in said.images],
+        "images": [{"bytes": png(image), "path": None} for image in said.images],
         "ability": "math",
         "reward_model": {"style": "rule", "ground_truth": problem.answer},
         "extra_info": {"index": index, "id": problem.id, "options": list(problem.options)},
     }
-
-
-def _png(image: Any) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 def _schema() -> Any:

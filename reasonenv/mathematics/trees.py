@@ -109,7 +109,6 @@ def num(value: int | Fraction, places: int = 0) -> Node:
 
 MINUS_ONE = num(-1)
 PI = Node("const", ("pi",))
-INFINITY = Node("const", ("infty",))
 FALSE = Node("false", ())
 
 
