@@ -236,7 +236,8 @@ def test_a_problem_without_an_answer_stops_no_other_and_is_said(evaluated, tmp_p
     rows[1]["answer"] = " "
     parquet.write_table(pyarrow.Table.from_pylist(rows), file)
     folder = evaluated(env="MMK12-v0", data=data)
-    assert results(folder)["MMK12-v0"]["num_problems"] == len(rows) - 1
+    result = results(folder)["MMK12-v0"]
+    assert (result["num_problems"], result["num_left_out"]) == (len(rows) - 1, 1)
     assert rows[1]["id"] not in {row["id"] for row in read_lines(folder / "MMK12-v0.jsonl")}
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")]
     assert said == [f"left out: mmk12 test, row 1 (id {rows[1]['id']!r}): column 'answer' is empty"]

@@ -7,6 +7,7 @@ import letters
 import numpy as np
 import pytest
 import torch
+from hub_rows import cell, hub
 
 from agents.engines.load import load
 from agents.engines.model import Policy, Sampling
@@ -14,6 +15,7 @@ from agents.engines.transformers import TransformersSampler
 from agents.evaluation.exam import Exam, Sitting, evaluate
 from reasonenv.entry import evaluation_split
 from reasonenv.problem import Problem
+from reasonenv.selection import held_out
 
 SHORT = Exam(env="Letters-v0", num_problems=5)
 
@@ -159,3 +161,15 @@ def test_an_exam_without_a_problem_that_can_be_posed_is_an_error(sampler, monkey
         ValueError, match="no problem can be posed: letters test, row 0: the image is missing"
     ):
         evaluate(sampler, replace(SHORT, num_problems=3))
+
+
+def test_problems_without_an_answer_are_counted_in_the_split_they_belong_to(tmp_path):
+    told = {"question": "?", "subject": "math", "image": cell()}
+    rows = [{"id": str(k), "answer": "A" if k % 2 else " ", **told} for k in range(20)]
+    data, is_inside = hub(tmp_path / "mmk12", "train", rows), held_out(0.5, inside=True)
+    empty = sum(is_inside(row["id"]) for row in rows if row["answer"] == " ")
+    assert 0 < empty < 10
+    for split, expected in (("heldout", empty), ("train", 10 - empty)):
+        exam = Exam(env="MMK12-v0", split=split, data=data, env_options='{"holdout": 0.5}')
+        with closing(Sitting(exam)) as sitting:
+            assert sitting.num_left_out == expected

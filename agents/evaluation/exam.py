@@ -11,11 +11,13 @@ from typing import Any
 
 import reasonenv
 from agents.engines import RolloutEngine, TrainEngine
+from agents.engines.build import ranks
 from agents.evaluation.summary import LEFT_OUT, Evaluation, Row, summarise
 from agents.exchange import exchange
 from agents.settings import environment_options
 from reasonenv.entry import HELD_OUT, all_problems, evaluation_split
 from reasonenv.registration import find
+from reasonenv.selection import held_out
 
 BATCH = 256
 """Responses that are sampled and graded at a time unless something else is said."""
@@ -48,6 +50,8 @@ class Exam:
 class Sitting:
     """An exam made ready: its environment, and the batches in which it is answered.
 
+    `num_left_out` problems have no answer, and are no part of it.
+
     The batches are a function of the exam alone, and each is sampled from a seed of its own: a
     sitting that is broken off and goes on at a later batch gives the same responses.
     """
@@ -63,8 +67,10 @@ class Sitting:
         options: dict[str, Any] = environment_options(exam.env_options, exam.data)
         options["split"] = self.split
         faults = _faults(exam, self.split)  # they stop training, but no evaluation of the others
+        self.num_left_out = len(faults)
         if faults:
-            print(*(f"left out: {line}" for line in faults.values()), sep="\n", file=sys.stderr)
+            if ranks()[0] == 0:
+                print(*(f"left out: {line}" for line in faults.values()), sep="\n", file=sys.stderr)
             options["without"] = [*options.get("without", ()), *faults]
         num_envs = self._places * self._group
         self._envs = reasonenv.make(exam.env, num_envs=num_envs, group_size=self._group, **options)
@@ -172,7 +178,7 @@ def evaluate(sampler: RolloutEngine, exam: Exam, engine: TrainEngine | None = No
             rows = [row for batch in sitting.ask(sampler) for row in batch]
         else:
             rows = _shared(sitting, sampler, engine)
-        return summarise(exam.env, sitting.split, rows)
+        return summarise(exam.env, sitting.split, rows, sitting.num_left_out)
 
 
 def _shared(sitting: Sitting, sampler: RolloutEngine, engine: TrainEngine) -> list[Row]:
@@ -197,8 +203,13 @@ def _faults(exam: Exam, split: str) -> dict[str, str]:
     problems: Any = all_problems(
         exam.env, None if split == HELD_OUT else split, options.get("data")
     )
-    known = options.get("without", ())
-    return {fault.id: fault.line for fault in problems.faults().values() if fault.id not in known}
+    known, holdout = options.get("without", ()), options.get("holdout")
+    is_asked = None if holdout is None else held_out(holdout, split == HELD_OUT)
+    return {
+        fault.id: fault.line
+        for fault in problems.faults().values()
+        if fault.id not in known and (is_asked is None or is_asked(fault.id))
+    }
 
 
 def _left_out(index: int, fault: str) -> Row:

@@ -102,9 +102,10 @@ def _result(sitting: Sitting, rows: Sequence[Row], speed: float | None) -> Resul
     """Everything that is known about one environment's responses."""
     for fault in dict.fromkeys(row["fault"] for row in rows if row["status"] == LEFT_OUT):
         print(f"left out: {fault}", file=sys.stderr)
-    summary, answered = summarise(sitting.exam.env, sitting.split, rows).summary(), posed(rows)
+    answered = posed(rows)
+    found = summarise(sitting.exam.env, sitting.split, rows, sitting.num_left_out)
     return {
-        **summary,
+        **found.summary(),
         **rates(answered),
         "official": official(sitting, answered),
         "throughput/responses_per_s": speed,

@@ -24,7 +24,7 @@ class Evaluation:
     """Of `accuracy`, over problems."""
     num_problems: int
     num_left_out: int
-    """Problems that could not be posed, such as those of an image that is broken."""
+    """Problems that could not be posed: their answer is empty, or an image is broken."""
     num_samples: int
     """Responses to each problem."""
     length_mean: float
@@ -44,13 +44,14 @@ class Evaluation:
         return f"{self.split} accuracy {self.accuracy:.3f} ± {self.standard_error:.3f}"
 
 
-def summarise(env: str, split: str, rows: Sequence[Row]) -> Evaluation:
+def summarise(env: str, split: str, rows: Sequence[Row], num_left_out: int = 0) -> Evaluation:
     """How many problems were solved.
 
     Args:
         env: Whose problems.
         split: Part of its data.
         rows: Responses of all batches, at least one.
+        num_left_out: Problems of which there are no rows, for they have no answer.
 
     Raises:
         ValueError: No problem could be posed.
@@ -70,7 +71,7 @@ def summarise(env: str, split: str, rows: Sequence[Row]) -> Evaluation:
         accuracy=float(means.mean()),
         standard_error=spread / math.sqrt(len(means)),
         num_problems=len(means),
-        num_left_out=len({row["id"] for row in rows}) - len(means),
+        num_left_out=num_left_out + len({row["id"] for row in rows}) - len(means),
         num_samples=1 + max(row["sample"] for row in rows),
         length_mean=float(np.mean([row["length"] for row in answered])),
         truncated=float(np.mean([not row["finished"] for row in answered])),
