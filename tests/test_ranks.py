@@ -1,14 +1,12 @@
 """Two ranks with DeepSpeed, started by torchrun, against one."""
 
 import json
-from pathlib import Path
 
 import pytest
 import tiny_engines
 import torchrun
 
 import reasonenv
-
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """A whole run on two ranks with dynamic sampling and a moving reference, stopped and resumed."""
 
 import json
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ from tiny_runs import numbers, same
 
 from agents.logs import read_lines
 from agents.references import STATE
-
 
 
 @pytest.fixture(scope="module")
