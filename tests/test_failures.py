@@ -50,7 +50,7 @@ def test_memory_that_runs_out_is_one_line_with_what_to_lower(tiny_folder, tmp_pa
     (tmp_path / "checkpoints" / "step-4").mkdir(parents=True)
     done = subprocess.run(
         [sys.executable, "-c", SHORT_OF_MEMORY, str(tiny_folder), str(tmp_path), phase],
-        env=ENVIRONMENT,
+        env=torchrun.ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=300,
@@ -68,6 +68,15 @@ def test_a_fault_of_the_program_is_not_explained_away():
     assert failures.explain(RuntimeError("mat1 and mat2 shapes cannot be multiplied")) is None
     with pytest.raises(RuntimeError, match="shapes"), failures.in_one_line():
         torch.zeros(2, 3) @ torch.zeros(2, 3)
+
+
+def test_a_rank_that_ends_while_a_checkpoint_is_saved_is_the_cause_that_is_told(tmp_path):
+    def write(folder):
+        raise RuntimeError("[pair.cc:534] Connection closed by peer [127.0.0.1]:4242")
+
+    with pytest.raises(OSError, match="cannot save the checkpoint of step 1") as failed:
+        checkpoints.save(tmp_path, 1, write)
+    assert failures.explain(failed.value).startswith("another rank has ended")
 
 
 def test_a_run_without_a_checkpoint_goes_on_from_its_beginning(tmp_path):

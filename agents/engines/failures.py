@@ -35,7 +35,8 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, MemoryError | torch.OutOfMemoryError) or _says(error, _NO_MEMORY):
         phase, lower = ("sampling", SAMPLE) if _samples(error) else ("training", TRAIN)
         return f"out of memory in {phase}: {lower} ({reason[:200]})"
-    if _says(error, _NO_RANK):
+    # Ranks also lose each other while they save, which is told as a checkpoint that failed.
+    if _says(error, _NO_RANK) or _says(error.__cause__, _NO_RANK):
         return f"another rank has ended, and says why where it wrote ({reason[:200]})"
     told = isinstance(error, ValueError) and _modules(error)[-1].startswith(_SPEAKERS)
     return reason if told or isinstance(error, OSError) else None
@@ -60,7 +61,7 @@ def in_one_line(way_on: Callable[[], str] = lambda: "") -> Iterator[None]:
         sys.exit("; ".join(filter(None, (f"error: {line}", way_on()))))
 
 
-def _says(error: BaseException, pattern: re.Pattern[str]) -> bool:
+def _says(error: BaseException | None, pattern: re.Pattern[str]) -> bool:
     """Whether torch tells of it; it has no class of its own for memory of CPUs or a lost rank."""
     return isinstance(error, RuntimeError) and pattern.search(str(error)) is not None
 
