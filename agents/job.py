@@ -30,6 +30,8 @@ class Job:
     """Steps that are done."""
     position: int = 0
     """In the walk through the problems, of the first one of the next step, over all ranks."""
+    num_rollbacks: int = 0
+    """How often it has gone back from a collapse."""
 
     def identity(self) -> dict[str, Any]:
         """What a checkpoint and a run must share to fit."""
@@ -56,7 +58,7 @@ class Job:
             self.folder,
             self.step,
             write,
-            self.identity() | {"position": self.position},
+            self.identity() | {"position": self.position, "num_rollbacks": self.num_rollbacks},
             keep=self.run.keep_checkpoints,
             rank=engine.rank,
             barrier=self.barrier,
@@ -72,6 +74,7 @@ class Job:
         # Without dynamic sampling, and so in the checkpoints of 0.1.0, a step is a stride.
         self.step = state["step"]
         self.position = state.get("position", self.step * self.run.num_prompts)
+        self.num_rollbacks = state.get("num_rollbacks", 0)
         self.engines.train.load(checkpoint)
         if self.engines.reference:
             self.engines.reference.load(checkpoint)

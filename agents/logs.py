@@ -138,6 +138,9 @@ class RunLog:
         """Removes what later steps recorded, from which the run has gone back."""
         if self.writes:
             _forget_after(self.folder, step)
+        if self._tensorboard:
+            self._tensorboard.close()
+            self._tensorboard = _tensorboard(self.folder / "tensorboard", step + 1)
 
     def close(self) -> None:
         """Ends the progress display and TensorBoard's file; can be called twice."""

@@ -21,12 +21,14 @@ from agents.prepare import prepare, settings
 from agents.provenance import write_run
 from agents.rollout import Group, Responses
 from agents.traces import Trace
-from agents.watch import ROLLBACKS, Watch
+from agents.watch import Watch
 
 L = TypeVar("L", bound=Learner)
 ROLLOUTS_EVERY = 10
 """Steps between the samples of rollouts that are kept."""
 ACTIONS = ("continue", "stop", "rollback")
+ROLLBACKS = 3
+"""How often a run goes back before it gives up."""
 COLLAPSED = 3
 """Status of a run that stopped because of what its metrics showed."""
 
@@ -136,20 +138,22 @@ def go_back(job: Job, log: RunLog, watch: Watch, found: Sequence[Finding]) -> bo
     Every rank calls it, with the findings of rank 0 on that rank.
 
     Returns:
-        Whether there is such a checkpoint.
+        Whether there is such a checkpoint, and the run has not gone back too often.
     """
-    saved = checkpoints.steps(job.folder)
-    before = job.first(checkpoint_before(found, saved) or 0)
+    if job.num_rollbacks == ROLLBACKS:
+        log.say(f"gone back {ROLLBACKS} times already, and not once more")
+        return False
+    before = job.first(checkpoint_before(found, checkpoints.steps(job.folder)) or 0)
     if not before:
         log.say("there is no checkpoint from before it to go back to: lower --save-every")
         return False
-    position = job.position
+    position, num_rollbacks = job.position, job.num_rollbacks + 1
     checkpoints.forget_after(job.folder, before, rank=job.engines.train.rank, barrier=job.barrier)
     job.restore(job.folder / "checkpoints" / f"step-{before}")
-    job.position = position
+    job.position, job.num_rollbacks = position, num_rollbacks
     log.forget_after(before)
     watch.back_to(before)
-    log.say(f"gone back to step {before}, {watch.num_rollbacks} of {ROLLBACKS} times")
+    log.say(f"gone back to step {before}, {num_rollbacks} of {ROLLBACKS} times")
     return True
 
 
@@ -171,9 +175,9 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
             job = prepare(run, value)
             held.enter_context(contextlib.closing(job.envs))
             held.enter_context(contextlib.closing(job.engines.sampler))
-            if job.engines.train.rank == 0:
-                write_run(job.folder, settings(job.run, job.learner), job.step)
             log = held.enter_context(open_log(job))
+            if log.writes:
+                write_run(job.folder, settings(job.run, job.learner), job.step)
         interrupt = held.enter_context(Interrupt(job.engines.train.rank))
         if job.step == 0:
             job.evaluate(log)

@@ -87,7 +87,7 @@ class Run:
     """What a run does that collapses: go on with a warning, save and stop, or go back to the last
     checkpoint before it and go on with other problems, three times at most."""
     max_skipped: int = 10
-    """Updates in a row without a finite gradient after which the run saves and stops."""
+    """Optimizer steps in a row without a finite gradient after which the run saves and stops."""
     output_dir: str = "runs/{algorithm}-{env}-seed{seed}"
     """Where metrics, rollouts and checkpoints go."""
     resume: bool = False

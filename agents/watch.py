@@ -8,9 +8,6 @@ from typing import Any
 from agents.guard import Finding, Mode, action, history, unknown
 from agents.logs import plain
 
-ROLLBACKS = 3
-"""How often a run goes back before it gives up."""
-
 
 @dataclass(frozen=True)
 class Judgement:
@@ -30,12 +27,11 @@ class Watch:
 
     mode: Mode
     max_skipped: int
-    """Updates in a row without a finite gradient after which the run stops."""
+    """Optimizer steps in a row without a finite gradient after which the run stops."""
     rows: list[Any] = field(default_factory=list)
     """Metrics of each step, with its number."""
     told: set[str] = field(default_factory=set)
     """Kinds of findings that were made; each is told once."""
-    num_rollbacks: int = 0
 
     def __post_init__(self) -> None:
         """What a resumed run has shown before is not told again."""
@@ -48,19 +44,16 @@ class Watch:
             return Judgement("stop", reason=self._skipped())
         found = unknown(self.rows, self.told)
         self.told |= {finding.kind for finding in found}
-        act = action(found, self.mode)
-        if act == "rollback" and self.num_rollbacks == ROLLBACKS:
-            act = "stop"
-        return Judgement(act, found, next((str(f) for f in found if f.collapse), ""))
+        reason = next((str(finding) for finding in found if finding.collapse), "")
+        return Judgement(action(found, self.mode), found, reason)
 
     def back_to(self, step: int) -> None:
         """Forgets what came after a step, to which the run has gone back."""
         self.rows = [row for row in self.rows if row["step"] <= step]
         self.told = {finding.kind for finding in history(self.rows)}
-        self.num_rollbacks += 1
 
     def _num_skipped(self) -> int:
-        """Updates without a finite gradient since the last step that had another one."""
+        """Optimizer steps without a finite gradient since the last update that made another."""
         # The norm of a step is the mean of those that are finite, and None where there is none.
         lost = takewhile(
             lambda row: row.get("train/skipped") and row.get("train/grad_norm") is None,
@@ -70,6 +63,6 @@ class Watch:
 
     def _skipped(self) -> str:
         return (
-            f"the gradients of {self.max_skipped} updates in a row were not finite, and their "
-            "steps were skipped: lower --learning-rate, or look for a loss that overflows"
+            f"the gradients of {self.max_skipped} optimizer steps in a row were not finite, and "
+            "they were skipped: lower --learning-rate, or look for a loss that overflows"
         )

@@ -147,6 +147,19 @@ def test_tensorboard_holds_the_metrics(tmp_path):
     assert [(e.step, e.value) for e in events.Scalars("reward/mean")] == [(1, 0.5), (2, 0.75)]
 
 
+def test_tensorboard_forgets_what_a_run_has_gone_back_from(tmp_path):
+    event_accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    )
+    with RunLog(tmp_path, 3, tensorboard=True) as log:
+        for step, value in ((1, 0.5), (2, 0.75), (3, 0.0)):
+            log.write(step, {"reward/mean": value})
+        log.forget_after(1)
+        log.write(2, {"reward/mean": 0.25})
+    events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [(e.step, e.value) for e in events.Scalars("reward/mean")] == [(1, 0.5), (2, 0.25)]
+
+
 def test_a_missing_tensorboard_is_said_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(ModuleNotFoundError, match="pip install tensorboard, or leave"):

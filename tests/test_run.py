@@ -2,6 +2,7 @@ import contextlib
 import io
 import json
 import math
+import sys
 
 import pytest
 import torch
@@ -151,6 +152,15 @@ def test_a_reward_that_nobody_knows_ends_the_run_in_one_line(tiny_folder, tmp_pa
         train(tiny_folder, tmp_path / "run", env_options=options)
     expected = "error: no reward is called 'accurate': did you mean 'accuracy'?"
     assert ended.value.code == expected
+
+
+def test_without_tensorboard_there_is_no_run_where_it_was_asked_for(
+    tiny_folder, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(SystemExit, match=r"^error: TensorBoard is not here"):
+        train(tiny_folder, tmp_path, tensorboard=True)
+    assert not (tmp_path / "run.json").exists()
 
 
 def test_rollouts_are_kept_with_their_images(done):

@@ -5,6 +5,7 @@ import io
 import math
 import os
 import re
+import shutil
 import signal
 import sys
 
@@ -15,13 +16,12 @@ import torch
 from tiny_runs import SMALL, before_response, flags, numbers, same, train
 
 import reasonenv
-from agents import run
+from agents import checkpoints, run
 from agents.checkpoints import latest, steps
 from agents.cpgd import CPGD
 from agents.grpo import GRPO
 from agents.logs import read_lines
-from agents.run import COLLAPSED
-from agents.watch import ROLLBACKS
+from agents.run import COLLAPSED, ROLLBACKS
 
 PER_STEP = 16
 WILD = {
@@ -99,12 +99,19 @@ def gone_back(tmp_path_factory, tiny_folder):
     return folder, status, said.getvalue().splitlines(), posed
 
 
+def gone_back_to(said) -> list[int]:
+    """The steps that a run went back to."""
+    found = (re.match(r"gone back to step (\d+), ", line) for line in said)
+    return [int(match[1]) for match in found if match]
+
+
 def test_a_run_that_collapses_goes_back_and_gives_up_after_three_times(gone_back):
     folder, status, said, _ = gone_back
     assert status == COLLAPSED
     back = [line for line in said if line.startswith("gone back to step ")]
-    assert len(back) == ROLLBACKS
+    assert len(back) == ROLLBACKS == len(gone_back_to(said))
     assert back[-1].endswith(f"{ROLLBACKS} of {ROLLBACKS} times")
+    assert said.count(f"gone back {ROLLBACKS} times already, and not once more") == 1
     assert said[-1].startswith("collapse: saved step ")
     assert (folder / "report.html").is_file()
 
@@ -114,7 +121,7 @@ def test_nothing_is_left_of_what_a_run_has_gone_back_from(gone_back):
     done = steps_of(folder)
     assert done == list(range(1, len(done) + 1))
     assert steps(folder)[-1] == done[-1]
-    first = min(int(line.split()[4].strip(",")) for line in said if line.startswith("gone back"))
+    first = min(gone_back_to(said))
     assert set(steps(folder)) == set(done)
     assert all(row["train/grad_norm"] == 0 for row in numbers(folder)[:first])
 
@@ -130,6 +137,17 @@ def test_a_run_that_has_gone_back_goes_on_with_problems_not_yet_posed(gone_back)
     envs.close()
     assert len(posed) > PER_STEP * 20
     assert posed == walked
+
+
+def test_a_resumed_run_goes_back_no_more_often_than_one_that_was_not_stopped(
+    gone_back, tiny_folder, tmp_path, capsys
+):
+    folder, _, said, _ = gone_back
+    shutil.copytree(folder, tmp_path / "run")
+    checkpoints.forget_after(tmp_path / "run", gone_back_to(said)[-1] + 1)
+    status = stopped(Sleeper, tiny_folder, tmp_path / "run", **BACK, resume=True)
+    assert status == COLLAPSED
+    assert "gone back to step" not in capsys.readouterr().err
 
 
 def test_a_run_that_gave_up_can_be_resumed(gone_back, tiny_folder):
@@ -179,7 +197,7 @@ def test_a_run_whose_updates_are_no_numbers_any_more_stops(
     assert status == COLLAPSED
     assert steps_of(tmp_path) == [1, 2, 3]
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith("collapse: saved step 3; the gradients of 4 updates in a row were not")
+    assert last.startswith("collapse: saved step 3; the gradients of 4 optimizer steps in a row")
     assert steps(tmp_path)[-1] == 3
     assert (tmp_path / "report.html").is_file()
     break_in((), monkeypatch)
