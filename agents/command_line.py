@@ -97,7 +97,7 @@ def _first_words(arguments: Sequence[str]) -> argparse.Namespace:
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first.add_argument("--env")
     first.add_argument("--model")
-    first.add_argument("--max-response-length", type=int)
+    first.add_argument("--max-response-length", "--max_response_length", type=int)
     first.add_argument("--config", type=Path)
     return first.parse_known_args(arguments)[0]
 

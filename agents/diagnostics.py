@@ -1,7 +1,6 @@
 """What is logged of an update, the same for every learner; nothing here carries a gradient."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -104,14 +103,3 @@ def rollout_metrics(
         metrics["sampler/log_prob_diff_mean"] = total / max(1.0, compared)
         metrics["sampler/log_prob_diff_max"] = widest.item()
     return metrics
-
-
-def skipped_in_a_row(before: int, metrics: Mapping[str, float], num_steps: int) -> int:
-    """Optimizer steps that were skipped one after the other, whole updates of them.
-
-    Args:
-        before: What this was after the last update; 0 at first.
-        metrics: Of an update.
-        num_steps: Optimizer steps of it.
-    """
-    return before + num_steps if metrics["train/skipped"] >= num_steps else 0

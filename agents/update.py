@@ -160,6 +160,7 @@ class Update:
         log_prob, entropy = self.engine.forward(self.responses.rows(part.start, part.stop))
         width = log_prob.shape[1]
         if part.start < self.minibatches[0][-1].stop:
+            # In the first epoch it is `old_log_prob` too, one tensor; a later one brings its own.
             self.batch.epoch_log_prob[part, :width] = log_prob.detach().to(self.batch.old_log_prob)
         batch = self.batch.rows(part.start, part.stop, width).to(log_prob)
         loss = self.learner.weighted(log_prob, batch, weight.to(log_prob))

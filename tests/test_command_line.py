@@ -261,7 +261,15 @@ def test_the_word_that_deepspeeds_launcher_adds_changes_nothing():
     assert parse_run(CPGD, ["--local_rank=1", "--seed", "3"]) == parse_run(CPGD, ["--seed", "3"])
 
 
-@pytest.mark.parametrize("words", [[], ["--env", "MMK12-v0"], ["--max-response-length", "8"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--env", "MMK12-v0"],
+        ["--max-response-length", "8"],
+        ["--max_response_length", "8"],
+    ],
+)
 def test_what_an_algorithm_derives_from_the_length_limit_follows_the_one_that_is_given(words):
     run, _ = parse_run(DAPO, words)
     assert run.overlong_buffer == run.max_response_length // 5

@@ -12,7 +12,6 @@ from tiny_engines import difference, respond, vector
 
 from agents.advantages import centered
 from agents.cpgd import CPGD
-from agents.diagnostics import skipped_in_a_row
 from agents.learner import Learner, Passes
 from agents.logs import line
 from agents.reductions import token_mean
@@ -355,14 +354,6 @@ def test_a_skipped_step_neither_moves_the_reference_nor_counts_for_it(folder, re
         learner.update(engine, responses, reward, WHOLE, reference)
     assert counts == [0, 1, 1]
     assert torch.equal(vector(other), vector(engine))
-
-
-def test_steps_skipped_in_a_row_are_counted_until_an_update_makes_one():
-    counts, count = [], 0
-    for skipped in (0, 2, 2, 1, 2):
-        count = skipped_in_a_row(count, {"train/skipped": skipped}, 2)
-        counts.append(count)
-    assert counts == [0, 2, 4, 0, 2]
 
 
 def test_what_a_sampler_does_not_tell_is_not_compared(engine, responses):
