@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_engines
 import torch
 
 from agents.logs import read_lines
@@ -146,6 +147,34 @@ def test_a_rollout_of_token_ids_shares_the_prompts_of_a_group():
     assert found.prompts[2].token_ids == (3,)
 
 
+def test_a_proof_notices_another_objective_and_a_gradient_off_by_a_hundredth(tmp_path):
+    proof, sizes, file = piece("proof"), piece("sizes"), tmp_path / "theirs.pt"
+    size = sizes.Size(16, 32, 1, 2, 1, num_prompts=2, length=3, group_size=2, microbatch_size=4)
+    sizes.write(tmp_path / "model", size)
+    engine = tiny_engines.build("torch", tmp_path / "model")
+    tokens = {"prompts": [[5, 6]] * 2 + [[7]] * 2, "responses": [[8], [9, 10, 11], [12], [13, 14]]}
+    reward = torch.tensor([1.0, 0.0, 0.0, 1.0])
+    rollout = proof.responses(*tokens.values(), group_size=2)
+    log_prob, _ = engine.forward(rollout)
+    learner = proof.objective("grpo", size)
+    loss = learner.compute_loss(log_prob, log_prob.detach(), reward, rollout.mask, group_size=2)
+    loss.backward()
+    theirs = tokens | {"reward": reward, "loss": loss.item(), "gradient": proof.gradient(engine)}
+    engine.optimizer.zero_grad()
+
+    def equal(case, **other):
+        torch.save(theirs | other, file)
+        return proof.compare(engine, file, case, size)["equal"]
+
+    assert equal("grpo")
+    assert equal("grpo")  # and the weights are where they were
+    assert not equal("dapo")
+    assert not equal("grpo", loss=loss.item() + 0.01)
+    name = "model.layers.0.mlp.up_proj.weight"
+    one = theirs["gradient"][name]
+    assert not equal("grpo", gradient=theirs["gradient"] | {name: 1.01 * one})
+
+
 def test_our_side_takes_its_turns_with_the_lengths_that_were_wanted(tmp_path, monkeypatch):
     side, sizes, problems = piece("side"), piece("sizes"), piece("problems")
     problems.write(tmp_path / "data")
@@ -155,7 +184,7 @@ def test_our_side_takes_its_turns_with_the_lengths_that_were_wanted(tmp_path, mo
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with side.Side(config, sys.executable, threads=1) as ours:
         command = {"do": "run", "regime": "long-tailed", "step": 4, "steps": 2}
-        answer = ours.ask(command, deadline=120)
+        answer = ours.ask(command, deadline=600)
     rows = read_lines(tmp_path / "run" / "metrics.jsonl")
     wanted = [piece("regimes").lengths("long-tailed", step, 64, 32, 128).mean() for step in (4, 5)]
     assert [row["response/length_mean"] for row in rows] == pytest.approx(wanted)

@@ -32,7 +32,7 @@ def phases(row: Row) -> dict[str, float]:
 def ratio(
     ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]
 ) -> dict[str, float | list[float]]:
-    """How many times our throughput theirs is beaten by, with a 95 % interval.
+    """Our throughput over theirs, with a 95 % interval.
 
     The interval is that of a bootstrap over pairs of neighbouring turns, each drawn whole, since
     steps of one turn share the machine's mood.
@@ -74,7 +74,7 @@ def sampling_bytes(size: Size, weights: int, prompt: int, lengths: Sequence[int]
     return float(weights * width * max(lengths) + entry * cells.sum())
 
 
-def machine(dtype: str, threads: int) -> dict[str, float]:
+def rates(dtype: str, threads: int) -> dict[str, float]:
     """What this machine can do: rate of matrix products, and of copying memory."""
     import torch
 
@@ -110,7 +110,7 @@ def summary(turns: Sequence[dict[str, Any]], size: Size, context: dict[str, Any]
     Args:
         turns: As the side told them; each also has the lengths of its steps.
         size: Of the model and the rollout.
-        context: `weights`, `prompt` (tokens) and what `machine` gives.
+        context: `weights`, `prompt` (tokens) and what `rates` gives.
     """
     rows = [row for turn in turns for row in turn["rows"]]
     parts = [phases(row) for row in rows]
@@ -127,9 +127,9 @@ def summary(turns: Sequence[dict[str, Any]], size: Size, context: dict[str, Any]
         "responses_per_s": round(size.responses / steps["median"], 2),
         "phases_s": {name: spread([part[name] for part in parts]) for name in PHASES},
         "flops_utilisation": _median(
-            np.divide(flops, trained) / context["machine"]["flops_per_s"] if all(trained) else [0]
+            np.divide(flops, trained) / context["rates"]["flops_per_s"] if all(trained) else [0]
         ),
-        "sampling_to_limit": _median(np.divide(sampled, read) * context["machine"]["bytes_per_s"]),
+        "sampling_to_limit": _median(np.divide(sampled, read) * context["rates"]["bytes_per_s"]),
         "cpu_s_per_step": round(sum(turn["cpu_s"] for turn in turns) / len(rows), 4),
     }
     peaks = [name for name in turns[0] if name.endswith("_mib")]

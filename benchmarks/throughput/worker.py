@@ -123,7 +123,7 @@ class Turns:
 
 
 def memory() -> dict[str, float]:
-    """Peaks in MiB since the turn began: of this process, of those it started, of its GPU."""
+    """Peaks in MiB: of this process and its GPU in the turn, of those it started in their life."""
     found = {"peak_mib": usage.peak_mib([os.getpid()]), "peak_all_mib": usage.peak_mib()}
     if torch.cuda.is_available():
         found["peak_gpu_mib"] = torch.cuda.max_memory_allocated() / 2**20
