@@ -1,6 +1,7 @@
 """The pieces of benchmarks/throughput.py, and two steps of our side through its own process."""
 
 import importlib
+import runpy
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import tiny_engines
 import torch
 
 from agents.logs import read_lines
+from agents.settings import Run
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -66,6 +68,26 @@ def test_the_interval_of_a_ratio_holds_it_and_widens_with_the_turns():
     assert calm["ratio"] == 2.0
     low, high = moody["interval"]
     assert high - low > 0.5
+
+
+def test_a_side_that_was_ended_under_attack_has_neither_figure_nor_ratio():
+    script, size = runpy.run_path(str(BENCHMARKS / "throughput.py")), piece("sizes").SIZES["tiny"]
+    rows = [{"step": 2.0, "sample": 1.0, "train": 0.5}] * 2
+    turn = {"rows": rows, "lengths": [[32] * 64] * 2, "cpu_s": 3.0, "peak_mib": 100.0}
+    context = {"weights": 1000, "prompt": 5, "rates": {"flops_per_s": 1e9, "bytes_per_s": 1e9}}
+    found = script["compared"]({"ours": [turn], "trl": [None]}, size, context)
+    assert found["trl"] == {"ended_after_s": script["DEADLINE"]}
+    assert found["ratio"] == {}
+    assert found["ours"]["responses_per_s"] == 32
+    assert found["ours"]["cpu_s_per_step"] == 1.5
+
+
+def test_each_point_of_a_growth_is_a_run_with_one_optimizer_step(tmp_path):
+    growth = piece("growth")
+    for point in growth.POINTS:
+        if point.kind != "image":  # those need images, which take a while to draw
+            run = Run(**growth.settings(point, tmp_path, tmp_path))
+            assert run.minibatch_size == run.num_prompts * run.group_size
 
 
 def test_phases_count_what_runs_inside_another_only_once(monkeypatch):
