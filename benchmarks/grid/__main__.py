@@ -42,16 +42,21 @@ class Options:
         rate = None
         if study.RATE in of.common.split() and "--learning-rate" not in self.extra:
             rate = pilot.chosen(self.output, whole=not self.smoke)
-        return study.tasks(of, sorted({*of.seeds, *(self.seeds or ())}), self.extra, rate)
+        return study.tasks(of, sorted({*of.seeds, *self.seeds_of(of)}), self.extra, rate)
+
+    def seeds_of(self, of: Study) -> tuple[int, ...]:
+        """Those that are asked for; the pilot has none but its own, by which it chooses."""
+        if of is pilot.STUDY and not set(self.seeds or ()) <= set(of.seeds):
+            return of.seeds
+        return self.seeds or (of.seeds[:2] if self.smoke else of.seeds)
 
     def tasks(self, of: Study) -> list[Task]:
         """The runs that are asked for."""
-        seeds = self.seeds or (of.seeds[:2] if self.smoke else of.seeds)
         names = [cell.name for cell in of.cells]
         if unknown := set(self.cells) - set(names):
             raise ValueError(f"{of.name} has no cell {min(unknown)!r}: it has {', '.join(names)}")
         few = self.cells or ((names[0], names[-1]) if self.smoke else names)
-        return [t for t in self.all_tasks(of) if t.name in few and t.seed in seeds]
+        return [t for t in self.all_tasks(of) if t.name in few and t.seed in self.seeds_of(of)]
 
     def runs(self, tasks: Sequence[Task]) -> dict[str, dict[int, measures.Record]]:
         """What is kept of them."""
@@ -120,7 +125,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("studies", nargs="+", help=f"all, or of: {', '.join(study.NAMES)}")
-    add("--seeds", type=int, nargs="+", help="in place of the study's")
+    add("--seeds", type=int, nargs="+", help="in place of a study's, but the pilot's")
     add("--cells", nargs="+", default=[], help="names of those to run")
     add("--jobs", type=int, help="runs at a time; one on each GPU or core by default")
     add("--output", type=Path, help="folder of raw/ and the tables; by default this package's")

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def record(task: Task, run: Path, used: dict[str, float]) -> dict[str, Any]:
     Args:
         task: That was run.
         run: Its directory.
-        used: Seconds, as the operating system counted them.
+        used: Seconds of the process that came to its end, as the operating system counted them.
     """
     told = read_object(run / "run.json")
     # Where this machine has its files is nobody's business.
@@ -86,7 +87,7 @@ def equal(one: dict[str, Any], other: dict[str, Any]) -> str:
     for name in sorted(one["steps"].keys() | other["steps"].keys()):
         here, there = (found["steps"].get(name, []) for found in (one, other))
         if here != there:
-            pairs = enumerate(zip(here, there, strict=False), 1)
+            pairs = enumerate(zip_longest(here, there, fillvalue="missing"), 1)
             step, values = next((s, v) for s, v in pairs if v[0] != v[1])
             return f"{name} at step {step} is {values[0]} and {values[1]}"
     return "" if one["evaluations"] == other["evaluations"] else "evaluations"

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,9 @@ from typing import Any
 from tqdm import tqdm
 
 from agents.checkpoints import latest
+from agents.run import COLLAPSED
 from benchmarks.grid import raw
 from benchmarks.grid.study import BRIEF, Task
-
-STOPPED_ITSELF = 3
-"""Status of a run that its own metrics stopped: a result, not a failure."""
 
 
 def slots(jobs: int | None) -> list[dict[str, str]]:
@@ -97,7 +95,8 @@ class Crew:
         with self._lock:
             self.stopping = True
             for process in self._live:
-                os.killpg(process, number)
+                with suppress(ProcessLookupError):  # it has just ended, and is waited for
+                    os.killpg(process, number)
 
 
 def run_all(tasks: Sequence[Task], folder: Path, crew: Crew) -> list[str]:
@@ -161,7 +160,7 @@ def run_one(task: Task, folder: Path, crew: Crew) -> Outcome:
     run = crew.scratch / task.stem
     log = run.with_name(f"{run.name}.log")
     status, used = crew.run(words(task, run, crew), log)
-    if status not in (0, STOPPED_ITSELF):
+    if status not in (0, COLLAPSED):  # a run that its own metrics stopped is a result
         line = (log.read_text(errors="replace").strip() or "it said nothing").splitlines()[-1]
         return Outcome(
             task,
