@@ -24,22 +24,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     notebooks = {f"tutorials/{path.name}" for path in (ROOT / "tutorials").glob("*.ipynb")}
     for target in sorted(pictures | notebooks):
         files.append(File(target, str(ROOT), config.site_dir, config.use_directory_urls))
-    content = LINK.sub(lambda match: match[1] + _place(match[2], config), readme)
+    content = LINK.sub(lambda match: match[1] + _place(match[2]), readme)
     files.append(File.generated(config, "index.md", content=content))
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     files.append(File.generated(config, "changelog.md", content=changes))
     return files
 
 
-def _place(target: str, config: MkDocsConfig) -> str:
-    """Where a file of the repository is found on the site, or else in the repository."""
+def _place(target: str) -> str:
+    """Where the site has a file of the repository; a link to what it has not fails the build."""
     if target.startswith("docs/"):
         return target.removeprefix("docs/")
     if target == "CHANGELOG.md":
         return "changelog.md"
-    if target.endswith((".png", ".svg")) or target.startswith("tutorials/"):
-        return re.sub(r"^(tutorials/.*)\.py$", r"\1.ipynb", target)
-    return f"{(config.repo_url or '.').rstrip('/')}/{target}"
+    return re.sub(r"^(tutorials/.*)\.py$", r"\1.ipynb", target)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
