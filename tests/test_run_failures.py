@@ -216,6 +216,19 @@ def whole(tmp_path_factory, tiny_folder):
     return folder
 
 
+@contextlib.contextmanager
+def unlimited_again(name):
+    """Gives this process back what it may have."""
+    import resource
+
+    kind = getattr(resource, name)
+    before = resource.getrlimit(kind)
+    try:
+        yield
+    finally:
+        resource.setrlimit(kind, before)
+
+
 @linux
 @pytest.mark.parametrize(
     ("what", "cause"),
@@ -225,15 +238,15 @@ def whole(tmp_path_factory, tiny_folder):
     ],
 )
 def test_a_disk_that_is_full_is_one_line_and_the_run_goes_on(
-    what, cause, whole, tiny_folder, tmp_path
+    what, cause, whole, tiny_folder, tmp_path, monkeypatch
 ):
-    settings = LONG | {"model": tiny_folder, "output_dir": tmp_path / "run"}
     in_step_2 = PER_STEP + 5
-    status, said = happenings.end(happenings.command(what, in_step_2, **settings))
-    assert status == 1
-    assert "Traceback" not in said
-    last = said.strip().splitlines()[-1]
+    with monkeypatch.context() as patch, unlimited_again("RLIMIT_FSIZE"):
+        filling = before_response(in_step_2, happenings.WHAT[what])
+        patch.setitem(letters.REWARDS, "letters", filling)
+        last = stopped(CPGD, tiny_folder, tmp_path / "run", **LONG)
     assert last.startswith(f"error: {cause}")
+    assert "\n" not in last
     assert last.endswith("--resume goes on from step-1")
     assert latest(tmp_path / "run").name == "step-1"
     train(tiny_folder, tmp_path / "run", **LONG, resume=True)
@@ -244,7 +257,8 @@ def test_a_disk_that_is_full_is_one_line_and_the_run_goes_on(
 @linux
 def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_folder, tmp_path):
     large = {"num_prompts": 16, "group_size": 8, "minibatch_size": 128, "max_response_length": 48}
-    settings = LONG | large | {"model": tiny_folder, "output_dir": tmp_path}
+    large |= {"num_steps": 2, "save_every": 1}
+    settings = large | {"model": tiny_folder, "output_dir": tmp_path}
     in_step_2 = 128 + 5
     words = happenings.command("no memory", in_step_2, **settings, microbatch_size=128)
     status, said = happenings.end(words)
@@ -253,8 +267,8 @@ def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_fold
     last = said.splitlines()[-1]
     assert last.startswith("error: out of memory in training: lower --tokens-per-microbatch or ")
     assert last.endswith("--resume goes on from step-1")
-    rows = train(tiny_folder, tmp_path, **LONG | large, tokens_per_microbatch=200, resume=True)
-    assert [row["step"] for row in rows] == [1, 2, 3]
+    rows = train(tiny_folder, tmp_path, **large, tokens_per_microbatch=2000, resume=True)
+    assert [row["step"] for row in rows] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +285,7 @@ def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
     assert train(tiny_folder, tmp_path, **LONG, resume=True)[-1]["step"] == 3
 
 
-@pytest.mark.parametrize("word", ["PyTorch trains", "plan:", "sampler and trainer"])
+@pytest.mark.parametrize("word", ["plan:", "sampler and trainer"])
 def test_ctrl_c_before_the_first_step_leaves_no_traceback(word, tiny_folder, tmp_path):
     settings = {"model": tiny_folder, "output_dir": tmp_path / "run", "num_test_problems": 10}
     with happenings.start(happenings.command("nothing", 0, **settings)) as process:
