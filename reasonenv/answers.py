@@ -121,10 +121,10 @@ _NUMBER = re.compile(
 _HEDGE = re.compile(
     r"\b(?:not|cannot|never|neither|nor|none|no|but|except|although|unless|whether|if|wrong"
     r"|incorrect|false|less|more|least|most|greater|fewer|smaller|larger|than|between|near|nearly"
-    r"|almost|under|over|above|below|half|third|quarter|twice|double|triple|times|root|square of"
-    r"|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal|reference|say"
-    r"|said|maybe|perhaps|either|all|every|up to|hardly|scarcely|unlikely|doubt|question"
-    r"|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不|非",
+    r"|almost|under|over|above|below|half|third|quarter|twice|double|triple|(?<!\\)times|root"
+    r"|square of|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal"
+    r"|reference|say|said|maybe|perhaps|either|all|every|up to|hardly|scarcely|unlikely|doubt"
+    r"|question|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不|非",
     re.IGNORECASE,
 )
 _AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from reasonenv.mathematics.notation import canonical
 
 _LETTERS = re.compile(r"[A-J]{1,10}")
-_DRESSED = re.compile(r"\(?([A-Ja-j])[).:]*")
+_DRESSED = re.compile(r"\(?([A-Ja-j])[).:]*(?:\s?选?项)?")
 _LEADING = re.compile(r"\(?([A-J])(?:\)|\s?[.:,、]|\s-)\s?\S")
 _SAID = re.compile(
     r"(?:[:=：是选项]|\b(?:but|rather|is|it's|be|therefore|so|thus|hence|choose|chose|select|pick|option"

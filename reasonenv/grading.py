@@ -7,9 +7,11 @@ turned down by `turned_down`; the rest goes to math-verify in `evaluate`, which 
 
 The policies behind a verdict:
 
-- Order counts in points, intervals and matrices; not in sets, in lists, in several roots.
+- Order counts in points, intervals and matrices; not in sets, in lists, in several roots, nor in
+  statements by their numbers, such as ①④.
 - A unit that the reference has may be missing; another one is converted, and wrong where it
   measures something else. A reference without a unit accepts any. A percent sign is a unit.
+  A direction may be missing as well; another one is wrong.
 - A decimal equals an exact value (a fraction, a root, π) when it gives six significant digits or
   more and is within one unit of its last. A decimal reference of three digits or more is taken as
   rounded, and accepts the exact value that it rounds; one of four or more accepts a decimal that

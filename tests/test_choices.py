@@ -55,6 +55,8 @@ def test_another_reference_asks_for_none(reference):
         ("choice C is right", "C"),
         ("选C", "C"),
         ("选项C", "C"),
+        ("C选项", "C"),
+        ("C项", "C"),
         ("The answer is C", "C"),
         ("C, since 12 is right", "C"),
         ("C, it cannot be A or B", "C"),

@@ -2,6 +2,34 @@ import pytest
 from verdicts import accepted, rows
 
 EQUAL = {
+    "spelt out": [
+        ("20 newtons", "20 N"),
+        ("5 joules", "5 J"),
+        ("3 amperes", "3000 mA"),
+        ("12 volts", "12 V"),
+        (r"1.6\times 10^{-19} \text{ coulombs}", r"1.6\times10^{-19} C"),
+        (r"3\times 10^8 \text{ meters per second}", r"3\times10^8 m/s"),
+        ("220伏", "220 V"),
+        ("10欧姆", "10 Ω"),
+        ("25 degrees Celsius", "25℃"),
+        ("25摄氏度", "25℃"),
+        ("60 km/h", "60千米/时"),
+        ("每小时60千米", "60 km/h"),
+        ("1千米/分钟", "60千米/小时"),
+    ],
+    "unit by several": [
+        (r"4.2\times10^3 J/(kg\cdot ^\circ C)", "4200 J/(kg·℃)"),
+        (r"4200 J/(kg\cdot{}^\circ C)", "4.2 kJ/(kg·℃)"),
+        (r"8.31\ \mathrm{J/(mol\cdot K)}", "8.31 J/(mol·K)"),
+        (r"8.31\ \mathrm{J\cdot mol^{-1}\cdot K^{-1}}", "8.31 J/(mol·K)"),
+        (r"9.8\,\mathrm{m\cdot s^{-2}}", "9.8 m/s²"),
+    ],
+    "direction": [
+        ("5 m/s", "5 m/s east"),
+        ("5 m/s East", "5 m/s east"),
+        ("90° clockwise", "90°"),
+        ("3 m to the left", "3 m left"),
+    ],
     "percentage": [
         ("45%", r"45\%"),
         ("45 percent", "45%"),
@@ -138,6 +166,20 @@ EQUAL = {
 }
 
 DIFFERENT = {
+    "spelt out": [
+        ("5 newtons", "5 J"),
+        ("12 amps", "12 V"),
+        ("2 degrees Celsius", "2 C"),
+        ("60千米", "60千米/时"),
+        ("50米/小时", "每分钟50米"),
+        (r"3\times 10^7 \text{ meters per second}", r"3\times10^8 m/s"),
+    ],
+    "unit by several": [("4200 J", "4200 J/(kg·℃)"), ("4200 J/kg", "4200 J/(kg·℃)")],
+    "direction": [
+        ("5 m/s west", "5 m/s east"),
+        ("5 m/s to the right", "5 m/s to the left"),
+        ("90° counterclockwise", "90° clockwise"),
+    ],
     "percentage": [
         ("45%", "4.5%"),
         ("4500%", "45%"),

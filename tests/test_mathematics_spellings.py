@@ -2,6 +2,16 @@ import pytest
 from verdicts import accepted, rows
 
 EQUAL = {
+    "no solution": [("no solution", r"\emptyset"), ("∅", "There is no solution"), ("无解", "∅")],
+    "mixed number": [("1又1/2", "3/2"), (r"2又\frac{3}{4}", "2.75")],
+    "equals": [("x等于2", "x=2")],
+    "geometry": [
+        ("AB⊥CD", r"AB \perp CD"),
+        ("AB∥CD", r"AB \parallel CD"),
+        ("AB // CD", r"AB \parallel CD"),
+        ("△ABC≌△DEF", r"\triangle ABC \cong \triangle DEF"),
+        ("△ABC∽△DEF", r"\triangle ABC \sim \triangle DEF"),
+    ],
     "old fraction": [(r"{3 \over 4}", "3/4"), (r"3 \over 4", "3/4"), (r"\sfrac{3}{4}", "0.75")],
     "binomial": [(r"{10 \choose 3}", "120"), (r"C_{10}^{3}", "120")],
     "other names": [(r"\operatorname{tg} x", r"\tan x"), (r"\operatorname{arctg} x", r"\arctan x")],
@@ -51,6 +61,14 @@ EQUAL = {
 }
 
 DIFFERENT = {
+    "no solution": [("no solution", "0"), ("x=0", "no solution"), ("x=1", "无解")],
+    "mixed number": [("2又3/4", "6/4")],
+    "geometry": [
+        ("AB∥CD", "AB⊥CD"),
+        ("AB//EF", "AB∥CD"),
+        ("△ABC≌△DEF", r"\triangle ABC \sim \triangle DEF"),
+        ("3//4", "3/4"),
+    ],
     "old fraction": [(r"{4 \over 3}", "3/4")],
     "binomial": [(r"{10 \choose 4}", "120"), (r"C_{10}^{4}", "120")],
     "about": [("about 7.5", "7.6"), ("about 7.5", "75")],

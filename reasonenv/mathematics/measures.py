@@ -74,13 +74,26 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
 
 
 def _times(cursor: Cursor, unit: Unit) -> Unit:
-    """A unit times or by the next one."""
+    """A unit times or by the next one, or by several in brackets: J/(kg K)."""
     is_divided = cursor.take().text in ("/", "per")
+    factor = _bracketed(cursor) if cursor.skip("(") else _single(cursor)
+    return unit * (factor**-1 if is_divided else factor)
+
+
+def _bracketed(cursor: Cursor) -> Unit:
+    total = _single(cursor)
+    while not cursor.skip(")"):
+        cursor.skip("cdot", "times", "*")
+        total *= _single(cursor)
+    return total
+
+
+def _single(cursor: Cursor) -> Unit:
     token = cursor.take()
     factor = _factor(cursor, token.text) if token.kind in ("word", "name") else None
     if factor is None:
         raise Unreadable
-    return unit * (factor**-1 if is_divided else factor)
+    return factor
 
 
 def _factor(cursor: Cursor, word: str) -> Unit | None:

@@ -144,6 +144,8 @@ def _unnamed(
     names = [
         {equation[0] for equation in map(named, side) if equation} for side in (answers, references)
     ]
+    if _are_numbered(*names) or _are_numbered(*reversed(names)):
+        return [without_name(item) for item in answers], [without_name(item) for item in references]
     most = max(map(len, names))
     if most == 0 or (all(names) and (len(names[0] | names[1]) > 1)):
         return answers, references
@@ -151,6 +153,11 @@ def _unnamed(
     if most > 1:
         return [_point(values[0])], [_point(values[1])]
     return values[0], values[1]
+
+
+def _are_numbered(names: set[str], plain: set[str]) -> bool:
+    """Whether x_1 and x_2 stand here for what is x there."""
+    return len(names) > len(plain) == 1 and {name.partition("_")[0] for name in names} == plain
 
 
 def _point(values: Sequence[Node]) -> Node:

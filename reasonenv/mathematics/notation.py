@@ -12,6 +12,8 @@ _REMEMBERED = 256
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
 _CIRCLED = {chr(0x2460 + k): f"({k + 1})" for k in range(20)}
+# Statements by their numbers, not a product.
+_CIRCLED_RUN = re.compile("(?<=[①-⑳])(?=[①-⑳])")
 _LETTERS = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta",
     "λ": "lambda", "μ": "mu", "π": "pi", "ρ": "rho", "σ": "sigma", "φ": "phi", "ω": "omega",
@@ -27,7 +29,8 @@ _SYMBOLS = {
     "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "′": "'", "’": "'", "‘": "'", "“": '"', "”": '"',
     "…": r"\ldots ", "，": ",", "、": ",", "。": ".", "；": ";", "：": ":", "∶": ":", "（": "(",
     "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "∣": "|", "⟨": "(", "⟩": ")",
-    "ℝ": r"\mathbb{R}", "⁄": "/", "Ø": r"\emptyset ",
+    "⊥": r"\perp ", "⟂": r"\perp ", "∥": r"\parallel ", "≌": r"\cong ", "≅": r"\cong ",
+    "∽": r"\sim ", "ℝ": r"\mathbb{R}", "⁄": "/", "Ø": r"\emptyset ",
     "\u00a0": " ", "\u200b": "", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\ufeff": "",
 }  # fmt: skip
 _FULL_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
@@ -44,6 +47,8 @@ _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 
 
 _END = "(?![a-zA-Z])"  # of a command
+# What is no words: a sign of mathematics, or no letter at all.
+_FORMULA = re.compile(r"[_^\\]|\A[^a-zA-Z\u0080-\uffff]*\Z")
 _FONTS = "mathrm|textrm|mathbf|mathit|textit|mbox|textbf|textnormal|mathsf"
 _REWRITES = [
     # Backslashes that were escaped once too often.
@@ -87,8 +92,8 @@ _REWRITES = [
     rewrite("\\", rf"\\(?:{_FONTS}|hbox|textsf|operatorname\*?)\s*\{{", r"\\text{"),
     rewrite(
         "\\text",
-        r"\\text\{([^{}a-zA-Z\u0080-\uffff]*|[^{}]*[_^\\][^{}]*)\}",
-        r"\1",
+        r"\\text\{((?:[^{}]++|\{[^{}]*\})*)\}",
+        lambda found: found[1] if _FORMULA.search(found[1]) else found[0],
     ),
     # Relations, sets and bars.
     rewrite("", rf"\\(?:geq|geqslant|eqslantgtr){_END}|>=", r"\\ge "),
@@ -126,14 +131,14 @@ def canonical(text: str) -> str:
 
 def _canonical(text: str) -> str:
     if not text.isascii():
-        text = _ROOT.sub(r"\\sqrt{\1}", text)
+        text = _ROOT.sub(r"\\sqrt{\1}", _CIRCLED_RUN.sub(", ", text))
         text = _RAISED.sub(_lowered, text.translate(_TABLE))
     text = undelimited(_MARKDOWN.sub("", text))
     if _REWRITTEN.search(text):
         text = applied(_REWRITES, text)
     if "$" in text and len(_DOLLAR.findall(text)) % 2 == 0:
         text = _DOLLAR.sub("", text)
-    if len(text) > MAX_LENGTH or (text.isalnum() and len(text) > 1):
+    if len(text) > MAX_LENGTH or (text.isascii() and text.isalnum() and len(text) > 1):
         return text.strip()
     return applied(SPELLINGS, _GAPS.sub(" ", text.strip())).strip()
 

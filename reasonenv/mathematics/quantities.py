@@ -4,6 +4,7 @@ A unit that the reference has may be missing; a different one is converted; one 
 something else is wrong.
 """
 
+import re
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -14,6 +15,10 @@ from reasonenv.mathematics.units import UNITS, Unit
 from reasonenv.mathematics.verdicts import Match, Verdict
 
 _DEGREE = UNITS["degree"]
+_DIRECTION = re.compile(
+    r"\b(?:north|south|east|west|up|down|left|right|forward|backward|inward|outward"
+    r"|(?:counter|anti)?clockwise)"
+)
 
 
 class Quantity(NamedTuple):
@@ -35,7 +40,7 @@ class Quantity(NamedTuple):
 def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
     """Whether two values are the same, at least one of them with a unit."""
     given, asked = measured(answer), measured(reference)
-    if given is None or asked is None:
+    if given is None or asked is None or _opposed(given.words, asked.words):
         return False
     if asked.unit is None:
         return _counts(given, asked, matches)
@@ -94,6 +99,12 @@ def _related(words: str, others: str) -> bool:
     """Whether two notes name a thing in common, in the singular or the plural."""
     left, right = ({word.rstrip("s") for word in text.lower().split()} for text in (words, others))
     return bool(left & right)
+
+
+def _opposed(words: str, others: str) -> bool:
+    """Whether both notes say which way, and not the same one."""
+    left, right = (set(_DIRECTION.findall(text.lower())) for text in (words, others))
+    return bool(left and right) and left != right
 
 
 def _turns(given: Quantity, asked: Quantity) -> Verdict:

@@ -56,6 +56,13 @@ SPELLINGS = [
     ),
     rewrite("R", r"^\s*R\s*$", r"\\mathbb{R}"),
     rewrite("et", r"^(?:\\text\{)?\s*(?:[Tt]he )?(?:[Ee]mpty|[Nn]ull) set\s*\}?$", r"\\emptyset "),
+    rewrite(
+        "olution",
+        r"^(?:\\text\{)?\s*(?:[Tt]here (?:is|are) )?[Nn]o solutions?\s*\}?$",
+        r"\\emptyset ",
+    ),
+    rewrite("无解", r"^(?:方程|不等式)?(?:组)?无解$", r"\\emptyset "),
+    rewrite("(", r"^\(\d\)(?:\s*\(\d\))+$", lambda found: found[0].replace(")", "),").rstrip(",")),
     rewrite("to", r"^(\d+)\s*(?:to|\\text\{\s*to\s*\})\s*(\d+)$", r"\1:\2"),
     # Old and short commands, and functions by their other names.
     rewrite("\\over", r"\{([^{}]*)\\over(?![a-zA-Z])([^{}]*)\}", r"\\frac{\1}{\2}"),
@@ -70,6 +77,10 @@ SPELLINGS = [
     rewrite("\\backslash", r"\\backslash(?![a-zA-Z])", r"\\setminus "),
     rewrite("tg", r"\\text\{(arc|)(co?|)tg\}", lambda found: _tangent(*found.groups())),
     rewrite("tg", r"\\(arc|)(co?|)tg(?![a-zA-Z])", lambda found: _tangent(*found.groups())),
+    rewrite("//", r"(?<=[A-Z])\s*//\s*(?=[A-Z])", r"\\parallel "),
+    rewrite("等于", "等于", "="),
+    rewrite("又", r"(?<=\d)\s*又\s*(?=\\frac|\d)", " "),
+    rewrite("每", r"^每(小时|分钟|秒)\s*(\d.*\D)$", r"\2/\1"),
     rewrite("cbrt", r"\bcbrt\s*\(", r"\\sqrt[3]("),
     rewrite("\\under", r"\\underline\s*\{([^{}]*)\}", r"\1"),
     rewrite("color", r"\\(?:text)?color\s*\{[a-z]+\}\s*", ""),
@@ -128,6 +139,12 @@ SPELLINGS = [
     # Angles, money and units.
     rewrite("\\circ", r"(?<=\d)\s*\\circ(?![a-zA-Z])", r"^{\\circ}"),
     rewrite("^", r"(?<=\d)\^(?:o|\{o\})(?![a-zA-Z])", r"^{\\circ}"),
+    rewrite("\\circ", r"([/(]|\\cdot)\s*(?:\{\s*\})?\s*\^\{\\circ\}\s*C(?![a-zA-Z])", r"\1 degC"),
+    rewrite(
+        "degree",
+        r"(?<=\d)\s*(?:\\text\{)?\s*degrees?\s+([CcFf])(?:elsius|ahrenheit)\s*\}?$",
+        lambda found: "^{\\circ}" + found[1].upper(),
+    ),
     rewrite("prime", r"\^\s*\{?\s*\\prime\s*\\prime\s*\}?", "''"),
     rewrite("prime", r"\^\s*(?:\{\s*\\prime\s*\}|\\prime(?![a-zA-Z]))", "'"),
     rewrite("d", r"\\frac\{d([a-z])\}\{d[a-z]\}(?=\s*=)", r"\1'"),

@@ -109,7 +109,7 @@ UNITS = {
     **_named("oz ounce ounces", "0.028349523125", mass=1),
     **_named("sec secs second seconds 秒", "1", time=1),
     **_named("min mins minute minutes 分钟", "60", time=1),
-    **_named("h hr hrs hour hours 小时", "3600", time=1),
+    **_named("h hr hrs hour hours 小时 时", "3600", time=1),
     **_named("day days 天", "86400", time=1),
     **_named("week weeks 周 星期", "604800", time=1),
     **_named("month months 个月", "1", month=1),
@@ -135,10 +135,27 @@ UNITS = {
     **_named("deg degree degrees 度", "1", angle=1),
     **_named("rad radian radians", "1", arc=1),
     **_named("K kelvin kelvins", "1", temperature=1),
-    **_named("°C", "1", celsius=1),
+    **_named("°C degC 摄氏度", "1", celsius=1),
     **_named("°F", "1", fahrenheit=1),
 }
 """Every unit by its names; where two have one, the later counts."""
+UNITS |= {
+    name: UNITS[symbol]
+    for symbol, names in {
+        "N": "newton newtons 牛 牛顿",
+        "J": "joule joules 焦 焦耳",
+        "W": "watt watts 瓦 瓦特",
+        "Pa": "pascal pascals 帕 帕斯卡",
+        "Hz": "hertz 赫兹",
+        "A": "amp amps ampere amperes 安 安培",
+        "V": "volt volts 伏 伏特",
+        "C": "coulomb coulombs 库仑",
+        "F": "farad farads 法拉",
+        "T": "tesla teslas 特斯拉",
+        "ohm": "欧 欧姆",
+    }.items()
+    for name in names.split()
+}
 
 _GLUED = frozenset(["cm", "mm", "km", "dm", "kg", "ml", "mL", "ft"])
 AMBIGUOUS = frozenset(name for name in UNITS if len(name) < 3 and name.isalpha()) - _GLUED
