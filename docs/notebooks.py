@@ -31,7 +31,8 @@ def executed(script: Path) -> NotebookNode:
     """The notebook of a script with its outputs, and nothing of the machine that made them."""
     notebook = jupytext.read(script)
     notebook.metadata = NotebookNode(kernelspec=_kernel())
-    NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+    how = {"kernel_name": "python3", "timeout": 600, "coalesce_streams": True}
+    NotebookClient(notebook, **how).execute()
     notebook.metadata = NotebookNode(kernelspec=_kernel())
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"

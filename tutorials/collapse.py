@@ -7,7 +7,8 @@
 # runs collapse that way. Here is a small case that shows it: four problems with answers of four
 # tokens, six choices for each, a policy that is a table and begins right in one of twenty
 # answers, and a grader that errs in a fifth of its verdicts. Each rollout is gone through four
-# times, in minibatches of one group.
+# times, in minibatches of one group. This setting was looked for: it was chosen, after a small scan
+# of learning rates, passes and errors of the grader, because runs collapse in it.
 
 # %%
 from dataclasses import replace
@@ -26,7 +27,9 @@ PROBLEMS = [problem for _ in range(3) for problem in range(4) for _ in range(GRO
 PASSES = Passes(minibatch_size=GROUP, microbatch_size=GROUP, epochs=4)
 
 
-def train(learner: Learner, seed: int, steps: int = 20, learning_rate: float = 4.0) -> list[dict]:
+def train(
+    learner: Learner, seed: int, steps: int = 20, learning_rate: float = 4.0, errors: float = 0.2
+) -> list[dict]:
     """The metrics of each step; `reward/accuracy` is the exact chance of a right answer."""
     random = torch.Generator().manual_seed(seed)
     right = torch.randint(CHOICES, (4, LENGTH), generator=random)
@@ -38,7 +41,7 @@ def train(learner: Learner, seed: int, steps: int = 20, learning_rate: float = 4
         drawn = torch.multinomial(table.exp()[PROBLEMS].flatten(0, 1), 1, generator=random)
         tokens = drawn.view(-1, LENGTH)
         verdict = (tokens == right[PROBLEMS]).all(-1)
-        errs = torch.rand(len(PROBLEMS), generator=random) < 0.2
+        errs = torch.rand(len(PROBLEMS), generator=random) < errors
         responses = respond(PROBLEMS, tokens, [LENGTH] * len(PROBLEMS))
         said = table[PROBLEMS].gather(-1, tokens[..., None])[..., 0]
         responses = replace(responses, sampler_log_prob=said)
@@ -89,6 +92,18 @@ for name, rows in runs.items():
     print(name)
     for finding in history(rows[0]):
         print("   ", finding)
+
+# %% [markdown]
+# ## Without errors of the grader
+#
+# The same learner without a clip, at this rate and at twice the rate, with verdicts that are always
+# right. Nothing collapses, nor does the plain policy gradient, nor another of the three seeds.
+
+# %%
+for rate in (4.0, 8.0):
+    run = train(LEARNERS["GRPO, no clip"], seed=0, learning_rate=rate, errors=0.0)
+    largest = max(row["policy/ratio_max"] for row in run)
+    print(f"rate {rate:g}: accuracy {run[-1]['reward/accuracy']:.2f}, largest ratio {largest:.1f}")
 
 # %% [markdown]
 # ## What this does and does not show
