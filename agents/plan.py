@@ -11,13 +11,18 @@ import importlib
 import inspect
 import json
 import os
+import pkgutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+import agents
 from agents.command_line import errors_in_one_line, parse_run
+from agents.engines.build import uses_vllm
+from agents.engines.lora import begins_as_base
 from agents.learner import Learner
 from agents.logs import plain
 from agents.planning.changes import changes
@@ -37,6 +42,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "json": {"action": "store_true", "help": "print the plan as JSON"},
 }
 """Flags beside those of a run."""
+LEAST = {"num_gpus": 0, "gpus_per_node": 1, "num_words": 0, "num_images": 0}
+"""Smallest values of those that count."""
 
 
 def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
@@ -52,10 +59,14 @@ def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
             memory, or the model's configuration cannot be read.
     """
     num_gpus = num_ranks if torch.cuda.is_available() else 0
-    machine = Machine(num_gpus=num_gpus, memory=here(num_gpus))
-    shape = read(run.model)
-    found = plan(setting(run, shape, machine, reference=keeps_reference(learner)))
-    if found.least > machine.memory:
+    memory = here(num_gpus)
+    if not num_gpus:
+        memory /= int(os.environ.get("LOCAL_WORLD_SIZE", num_ranks))
+    machine = Machine(num_gpus=num_gpus, memory=memory, num_processes=num_ranks)
+    run = replace(run, sampler="vllm" if uses_vllm(run.sampler) else "transformers")
+    reference, shape = keeps_reference(learner, run.lora), read(run.model)
+    found = plan(setting(run, shape, machine, reference=reference))
+    if found.least > memory:
         raise ValueError(refusal(found))
     text = f"plan: {summary(found.setting)}\n      {totals(found)}: {found.verdict}"
     if found.verdict != "fits":
@@ -65,17 +76,12 @@ def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
 
 def refusal(found: Plan) -> str:
     """Why a run cannot fit, and the change that helps, in one line."""
-    shape, memory = found.setting.shape, found.setting.memory
-    there = f"{found.setting.num_gpus} GPUs of {memory:.0f} GiB each"
-    if found.setting.num_gpus < 2:
-        there = f"a GPU of {memory:.0f} GiB" if found.setting.num_gpus else "no GPU"
-        there += f" and {memory:.0f} GiB of memory" * (not found.setting.num_gpus)
-    steps = [change.words for change in changes(found)]
-    ways = ", ".join(steps) if steps and changes(found)[-1].fits else "more GPUs, a smaller model"
+    shape, ways = found.setting.shape, changes(found)
+    helps = ", ".join(way.words for way in ways) if ways and ways[-1].fits else ""
     return (
         f"{shape.name} has {shape.num_weights / 1e9:.1f} billion weights, which need about "
-        f"{found.least:.0f} GiB to train before the first token: there is {there}; use {ways}, or "
-        "--model tiny"
+        f"{found.least:.0f} GiB to train before the first token, and the run has "
+        f"{found.setting.where}; use {helps or 'more GPUs, a smaller model'}, or --model tiny"
     )
 
 
@@ -86,9 +92,18 @@ def here(num_gpus: int) -> float:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
 
 
-def keeps_reference(learner: Learner) -> bool:
-    """Whether a second model stays beside the policy."""
-    return learner.uses_reference and getattr(learner, "reference", fixed) is not old
+def keeps_reference(learner: Learner, lora: str | None = None) -> bool:
+    """Whether a second model stays beside the policy.
+
+    It does not where the old policy is the reference, or the policy without its adapters.
+
+    Args:
+        learner: The algorithm.
+        lora: The run's adapters, as JSON.
+    """
+    refresh = getattr(learner, "reference", fixed)
+    within = refresh is fixed and lora is not None and begins_as_base(lora)
+    return learner.uses_reference and refresh is not old and not within
 
 
 def find_learner(name: str) -> type[Learner]:
@@ -97,15 +112,14 @@ def find_learner(name: str) -> type[Learner]:
     Raises:
         ValueError: In one line, when there is none.
     """
-    try:
-        module = importlib.import_module(f"agents.{name}")
-    except ModuleNotFoundError:
-        module = None
+    known = {module.name for module in pkgutil.iter_modules(agents.__path__)}
+    module = vars(importlib.import_module(f"agents.{name}")) if name in known else {}
     classes = [
         value
-        for value in vars(module or argparse).values()
+        for value in module.values()
         if inspect.isclass(value)
         and issubclass(value, Learner)
+        and not inspect.isabstract(value)
         and value.__module__ == f"agents.{name}"
     ]
     if len(classes) != 1:
@@ -145,15 +159,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plan(run: Run, learner: Learner, asked: argparse.Namespace) -> Plan:
     check(run)
+    for name, least in LEAST.items():
+        value = getattr(asked, name)
+        if value is not None and value < least:
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: give at least {least}")
     num_gpus = torch.cuda.device_count() if asked.num_gpus is None else asked.num_gpus
-    memory = here(num_gpus) if asked.gpu_memory is None else asked.gpu_memory
     if num_gpus and asked.gpu_memory is None and not torch.cuda.is_available():
         raise ValueError(f"--num-gpus {num_gpus}: there is none here; give --gpu-memory in GiB")
-    if num_gpus < 0 or asked.gpus_per_node < 1 or not memory > 0:
-        raise ValueError(
-            f"--num-gpus {num_gpus} --gpus-per-node {asked.gpus_per_node} --gpu-memory {memory}: "
-            "give at least 0, at least 1, and more than 0 GiB"
-        )
+    memory = here(num_gpus) if asked.gpu_memory is None else asked.gpu_memory
+    if not memory > 0:
+        raise ValueError(f"--gpu-memory is {memory}: give more than 0 GiB")
     machine = Machine(
         num_gpus=num_gpus,
         memory=memory,
@@ -161,7 +176,7 @@ def _plan(run: Run, learner: Learner, asked: argparse.Namespace) -> Plan:
         num_words=asked.num_words,
         num_images=asked.num_images,
     )
-    reference, shape = keeps_reference(learner), read(run.model)
+    reference, shape = keeps_reference(learner, run.lora), read(run.model)
     return plan(setting(run, shape, machine, reference=reference))
 
 

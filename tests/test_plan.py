@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 import tiny_engines
+from transformers import Lfm2Config, Qwen2Config
 
 from agents.cpgd import CPGD
 from agents.grpo import GRPO
-from agents.plan import brief, find_learner, keeps_reference, main
+from agents.plan import brief, find_learner, here, keeps_reference, main
 from agents.planning.changes import changes
 from agents.planning.phases import plan
 from agents.planning.setting import Machine, setting, sharing
-from agents.planning.shapes import read
+from agents.planning.shapes import measure, read
 from agents.references import old
 from agents.rpg import RPG
 from agents.settings import Run, defaults
@@ -89,6 +90,8 @@ def test_a_reference_is_a_second_model(planned):
 
 def test_a_learner_keeps_a_reference_where_it_holds_to_one_that_stays():
     assert keeps_reference(GRPO(beta=0.1))
+    assert not keeps_reference(GRPO(beta=0.1), lora='{"r": 8}')  # the model without its adapters
+    assert keeps_reference(GRPO(beta=0.1), lora='{"init_lora_weights": "pissa"}')
     assert not keeps_reference(GRPO(beta=None))
     assert not keeps_reference(RPG(reference=old))
     assert not keeps_reference(CPGD())
@@ -138,6 +141,18 @@ def test_changes_go_on_until_the_run_fits_and_each_saves_something(planned):
     assert "ZeRO stage 2 (--deepspeed)" in [change["words"] for change in found["changes"]]
 
 
+def test_vllm_is_given_what_the_trainer_gave_up(planned):
+    words = ("--env", "MMK12-v0", "--num-gpus", "2", "--gpu-memory", "40", "--sampler", "vllm")
+    found = planned(*words)["changes"]
+    told = [change["words"] for change in found]
+    assert found[-1]["fits"]
+    assert told.index("offload_optimizer to the CPU (--deepspeed)") == len(told) - 2
+    share = float(told[-1].split()[1])  # "gpu_memory_utilization": 0.57 in --vllm
+    options = json.dumps({"gpu_memory_utilization": share})
+    with_it = planned(*words, "--vllm", options)
+    assert with_it["responses_at_a_time"] > planned(*words)["responses_at_a_time"] == 0
+
+
 def test_what_a_change_is_said_to_save_is_what_a_plan_with_it_saves():
     run, shape = defaults("DAPOMath17k-v0"), read("Qwen/Qwen3-4B")
     run = replace(run, sampler="transformers", tokens_per_microbatch=None)
@@ -158,7 +173,17 @@ def test_a_prompt_is_read_once_for_its_group():
     run, machine = replace(Run(), microbatch_size=16, group_size=8), Machine(num_gpus=0, memory=20)
     found = setting(run, read("tiny"), machine, reference=False)
     assert found.microbatch_tokens == 2 * (512 + 64) + 16 * 48
-    assert replace(found, packs=False).microbatch_tokens == 16 * (512 + 64 + 48)
+    padded = replace(found, shape=replace(found.shape, packs=False))
+    assert padded.microbatch_tokens == 16 * (512 + 64 + 48)
+
+
+def test_a_model_with_a_state_along_the_row_is_padded():
+    sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    layers = ["full_attention", "conv"]
+    config = Lfm2Config(**sizes, **heads, layer_types=layers, block_multiple_of=8)
+    assert not measure("lfm", config).packs
+    assert measure("qwen", Qwen2Config(**sizes, **heads)).packs
 
 
 def test_what_a_file_of_deepspeed_leaves_to_auto_is_the_engines_own(tmp_path):
@@ -166,9 +191,8 @@ def test_what_a_file_of_deepspeed_leaves_to_auto_is_the_engines_own(tmp_path):
     file.write_text(
         '{"zero_optimization": {"stage": "auto", "offload_optimizer": {"device": "cpu"}}}'
     )
-    found = sharing(replace(Run(), deepspeed=file), 4)
+    found = sharing(replace(Run(), deepspeed=file), Machine(num_gpus=4, memory=80))
     assert (found.stage, found.half, found.offload_optimizer) == (1, True, True)
-    assert sharing(Run(), 0).fused
 
 
 @pytest.mark.parametrize(
@@ -176,8 +200,10 @@ def test_what_a_file_of_deepspeed_leaves_to_auto_is_the_engines_own(tmp_path):
     [
         (("--learner", "sft"), "error: --learner sft: give a module of agents with one"),
         (("--learner", "no.such"), "error: --learner no.such: give a module"),
-        (("--num-gpus", "-1", "--gpu-memory", "80"), "error: --num-gpus -1"),
-        (("--num-gpus", "1", "--gpu-memory", "0"), "--gpu-memory 0.0: give at least"),
+        (("--learner", "learner"), "error: --learner learner: give a module"),
+        (("--num-gpus", "-1"), "error: --num-gpus is -1: give at least 0"),
+        (("--num-words", "-1"), "error: --num-words is -1: give at least 0"),
+        (("--num-gpus", "1", "--gpu-memory", "0"), "--gpu-memory is 0.0: give more than 0 GiB"),
         (("--vllm", "{"), "error: --vllm '{' is no JSON"),
         (("--model", "./nowhere"), "cannot load the model './nowhere'"),
         (("--env", "MMK13-v0"), "did you mean MMK12-v0?"),
@@ -208,6 +234,16 @@ def test_a_run_of_the_tiny_model_is_planned_in_two_lines():
     first, second = brief(Run(), CPGD()).splitlines()
     assert first.startswith("plan: tiny, ")
     assert "GiB in all: fits" in second
+
+
+def test_several_processes_on_the_cpu_are_trained_by_deepspeed_and_share_the_memory(monkeypatch):
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    there = f"4 processes on the CPU, {here(0) / 4:.0f} GiB for each"
+    assert f"fp32; DeepSpeed, ZeRO 0, on {there}" in brief(Run(), CPGD(), num_ranks=4)
+    assert "GiB per process: " in brief(Run(), CPGD(), num_ranks=4)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert f"{here(0) / 2:.0f} GiB for each" in brief(Run(), CPGD(), num_ranks=4)
+    assert "plain PyTorch, on one process" in brief(Run(), CPGD())
 
 
 def test_a_folder_is_planned_by_its_configuration_alone(tmp_path):

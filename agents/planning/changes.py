@@ -1,7 +1,8 @@
 """What to change where a plan does not fit: the cheapest first, each with what it saves."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from agents.planning.phases import Plan, plan
 from agents.planning.setting import Setting
@@ -27,148 +28,125 @@ def changes(plan_now: Plan) -> tuple[Change, ...]:
     Each is taken up on top of those before it, so that its saving is what it adds to them.
     """
     found: list[Change] = []
-    setting, here = plan_now.setting, plan_now
-    for words, costs, change in _known(setting):
+    here = plan_now
+    for way in WAYS:
         if here.fits:
             break
-        changed = change(setting)
-        if changed == setting:
+        step = way(here.setting)
+        if step is None:
             continue
-        there = plan(changed)
+        words, costs, setting = step
+        there = plan(setting)
         saves = here.peak.total - there.peak.total
         if saves < 0.05 and there.responses_at_a_time <= here.responses_at_a_time:
             continue
-        setting, here = changed, there
+        here = there
         found.append(Change(words, costs, saves, here.fits))
     return tuple(found)
 
 
-Step = tuple[str, str, Callable[[Setting], Setting]]
+Step = tuple[str, str, Setting]
+"""Words, costs, and the setting that it leads to."""
 
 
-def _known(setting: Setting) -> Iterator[Step]:
-    """Everything that can be changed, by what it costs."""
-    yield from _batches(setting)
-    yield from _zero(setting)
-    yield from _recomputed(setting)
-    yield from _offloaded(setting)
-    yield from _others(setting)
-    yield from _more_gpus(setting)
+def _fewer_rows(now: Setting) -> Step | None:
+    rows = max(8, now.sampler_batch_size // 4)
+    if now.sampler != "transformers" or rows >= now.sampler_batch_size:
+        return None
+    changed = replace(now, sampler_batch_size=rows)
+    return f"--sampler-batch-size {rows}", "slower sampling", changed
 
 
-def _batches(setting: Setting) -> Iterator[Step]:
-    """Smaller pieces: the numbers of the run stay what they are."""
-    rows = setting.sampler_batch_size
-    if setting.sampler == "transformers" and rows > 8:
-        yield (
-            f"--sampler-batch-size {max(8, rows // 4)}",
-            "slower sampling",
-            lambda s: replace(s, sampler_batch_size=max(8, rows // 4)),
-        )
-    if setting.sampler == "vllm" and not setting.vllm_sleeps:
-        yield (
-            "let vLLM sleep while the trainer works",
-            "3 s a step",
-            lambda s: replace(s, vllm_sleeps=True),
-        )
-    if setting.sampler == "vllm":
-        room = plan(setting).room
-        yield (
-            f'"gpu_memory_utilization": {room} in --vllm',
-            "more or fewer responses at a time",
-            lambda s: replace(s, vllm_memory=room),
-        )
-    tokens = max(8192, setting.length)
-    if setting.tokens_per_microbatch > tokens:
-        yield (
-            f"--tokens-per-microbatch {tokens}",
-            "a little speed",
-            lambda s: replace(s, tokens_per_microbatch=tokens),
-        )
-    elif not setting.tokens_per_microbatch and setting.microbatch_size > 1:
-        size = max(1, 8192 // setting.length)
-        size = size if size < setting.microbatch_size else 1
-        yield (
-            f"--microbatch-size {size}",
-            "a little speed",
-            lambda s: replace(s, microbatch_size=size),
-        )
+def _sleep(now: Setting) -> Step | None:
+    if now.sampler != "vllm":
+        return None
+    return "let vLLM sleep while the trainer works", "3 s a step", replace(now, vllm_sleeps=True)
 
 
-def _zero(setting: Setting) -> Iterator[Step]:
+def _room(now: Setting) -> Step | None:
+    """The part of a GPU that the trainer leaves to vLLM, where it holds a response at all."""
+    room = plan(now).room
+    changed = replace(now, vllm_memory=room)
+    if now.sampler != "vllm" or not plan(changed).responses_at_a_time:
+        return None
+    words = f'"gpu_memory_utilization": {room} in --vllm'
+    return words, "more or fewer responses at a time", changed
+
+
+def _smaller_microbatch(now: Setting, tokens: int, costs: str) -> Step | None:
+    """A microbatch of about `tokens`, of one response at least."""
+    if now.tokens_per_microbatch:
+        tokens = min(now.tokens_per_microbatch, max(tokens, now.length))
+        changed = replace(now, tokens_per_microbatch=tokens)
+        return f"--tokens-per-microbatch {tokens}", costs, changed
+    size = min(now.microbatch_size, max(1, tokens // now.length))
+    return f"--microbatch-size {size}", costs, replace(now, microbatch_size=size)
+
+
+def _zero(now: Setting, stage: int, costs: str) -> Step | None:
     """State shared out over more ranks."""
-    if setting.num_gpus < 2:
-        return
-    costs = {1: "nothing", 2: "nothing", 3: "gathering weights in each pass"}
-    for stage in range(setting.sharing.stage + 1, 4):
-        yield (
-            f"ZeRO stage {stage} (--deepspeed)",
-            costs[stage],
-            lambda s, stage=stage: replace(s, sharing=replace(s.sharing, stage=stage)),
-        )
+    if now.num_gpus < 2 or stage <= now.sharing.stage:
+        return None
+    changed = replace(now, sharing=replace(now.sharing, stage=stage))
+    return f"ZeRO stage {stage} (--deepspeed)", costs, changed
 
 
-def _recomputed(setting: Setting) -> Iterator[Step]:
-    yield (
-        "--gradient-checkpointing",
-        "a third of the training speed",
-        lambda s: replace(s, checkpointing=True),
-    )
-    if setting.tokens_per_microbatch > setting.length:
-        yield (
-            f"--tokens-per-microbatch {setting.length}",
-            "speed",
-            lambda s: replace(s, tokens_per_microbatch=s.length),
-        )
-    yield (
-        "--microbatch-size 1",
-        "speed",
-        lambda s: replace(s, microbatch_size=1),
-    )
+def _computed_twice(now: Setting) -> Step | None:
+    changed = replace(now, checkpointing=True)
+    return "--gradient-checkpointing", "a third of the training speed", changed
 
 
-def _offloaded(setting: Setting) -> Iterator[Step]:
-    if not setting.num_gpus:
-        return
-    yield (
-        "offload_optimizer to the CPU (--deepspeed)",
-        "seconds a step, and memory of the machine",
-        lambda s: replace(s, sharing=replace(s.sharing, offload_optimizer=True)),
-    )
+def _offloaded(now: Setting) -> Step | None:
+    if not now.num_gpus:
+        return None
+    changed = replace(now, sharing=replace(now.sharing, offload_optimizer=True))
+    costs = "seconds a step, and memory of the machine"
+    return "offload_optimizer to the CPU (--deepspeed)", costs, changed
 
 
-def _others(setting: Setting) -> Iterator[Step]:
-    """What changes the numbers of the run."""
-    if setting.shape.tower is not None and not setting.freeze_vision:
-        yield (
-            "--freeze-vision",
-            "another result: the vision tower stays as it is",
-            lambda s: replace(s, freeze_vision=True),
-        )
-    shorter = setting.response_length // 2
-    if shorter >= 256:
-        yield (
-            f"--max-response-length {shorter}",
-            "another result: longer responses are cut",
-            lambda s: replace(s, response_length=shorter),
-        )
-    if setting.num_gpus and not setting.lora_rank:
-        yield (
-            '--lora \'{"r": 64, "target_modules": "all-linear"}\'',
-            "another result: adapters alone are trained",
-            lambda s: replace(s, lora_rank=64),
-        )
+def _frozen_tower(now: Setting) -> Step | None:
+    if now.shape.tower is None:
+        return None
+    costs = "another result: the vision tower stays as it is"
+    return "--freeze-vision", costs, replace(now, freeze_vision=True)
 
 
-def _more_gpus(setting: Setting) -> Iterator[Step]:
-    if not setting.num_gpus:
-        return
-    for factor in (2, 4, 8):
-        count = setting.num_gpus * factor
-        yield (
-            f"{count} GPUs",
-            "GPUs",
-            lambda s, count=count: replace(
-                s, num_gpus=count, sharing=replace(s.sharing, num_ranks=count)
-            ),
-        )
+def _shorter_responses(now: Setting) -> Step | None:
+    length = now.response_length // 2
+    if length < 256:
+        return None
+    costs = "another result: longer responses are cut"
+    return f"--max-response-length {length}", costs, replace(now, response_length=length)
+
+
+def _adapters(now: Setting) -> Step | None:
+    if not now.num_gpus or now.lora_rank:
+        return None
+    words = '--lora \'{"r": 64, "target_modules": "all-linear"}\''
+    return words, "another result: adapters alone are trained", replace(now, lora_rank=64)
+
+
+def _twice_the_gpus(now: Setting) -> Step | None:
+    if not now.num_gpus:
+        return None
+    count = 2 * now.num_gpus
+    changed = replace(now, num_gpus=count, sharing=replace(now.sharing, num_ranks=count))
+    return f"{count} GPUs", "GPUs", changed
+
+
+Way = Callable[[Setting], Step | None]
+WAYS: tuple[Way, ...] = (
+    *(_fewer_rows, _sleep, _room),
+    partial(_smaller_microbatch, tokens=8192, costs="a little speed"),
+    partial(_zero, stage=1, costs="nothing"),
+    partial(_zero, stage=2, costs="nothing"),
+    partial(_zero, stage=3, costs="gathering weights in each pass"),
+    _computed_twice,
+    partial(_smaller_microbatch, tokens=1, costs="speed"),
+    # What the trainer gives up may be what vLLM lacks.
+    *(_offloaded, _room),
+    # These change the numbers of the run.
+    *(_frozen_tower, _shorter_responses, _adapters, _room),
+    *(3 * (_twice_the_gpus, _room)),
+)
+"""Everything that can be changed, by what it costs."""

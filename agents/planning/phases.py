@@ -121,9 +121,9 @@ def _gib(parts: dict[str, float]) -> dict[str, float]:
 def _training(setting: Setting) -> dict[str, float]:
     """Bytes of a forward and a backward pass over one microbatch."""
     shape, size, tokens = setting.shape, setting.size, setting.microbatch_tokens
-    padded = 0 if setting.packs else setting.length
+    padded = 0 if shape.packs else setting.length
     how: dict[str, Any] = {"checkpointing": setting.checkpointing, "padded_length": padded}
-    answers = tokens - setting.num_prompts * setting.prompt_length * setting.packs
+    answers = tokens - setting.num_prompts * setting.prompt_length * shape.packs
     at_a_time = min(answers, setting.logits_at_a_time / shape.vocabulary)
     # The head is done before the backward pass of the last layer begins.
     head = logits(shape.vocabulary, at_a_time, size)

@@ -21,9 +21,9 @@ class Setting:
 
     shape: Shape
     num_gpus: int
-    """Ranks, over all nodes; 0 for one process on the CPU."""
+    """Over all nodes; 0 where ranks are processes on the CPU."""
     memory: float
-    """GiB of one GPU; of the machine where there is none."""
+    """GiB of one rank: its GPU, or its share of the machine where there is none."""
     gpus_per_node: int = 8
     prompt_length: int
     """Tokens of the longest prompt, images included."""
@@ -33,8 +33,6 @@ class Setting:
     """0 for `microbatch_size` responses."""
     group_size: int = 1
     """Responses to a prompt, which is read once for those in a microbatch."""
-    packs: bool = True
-    """Without padding, prompts read once; else each response is padded to the longest."""
     logits_at_a_time: float = LOGITS
     max_pixels: int = 0
     """Of an image; 0 without images."""
@@ -83,7 +81,7 @@ class Setting:
         """Tokens of a forward pass when all responses are as long as can be."""
         if self.tokens_per_microbatch:
             return max(self.tokens_per_microbatch, self.length)
-        prompts = self.num_prompts if self.packs else self.microbatch_size
+        prompts = self.num_prompts if self.shape.packs else self.microbatch_size
         return prompts * self.prompt_length + self.microbatch_size * self.response_length
 
     @property
@@ -98,6 +96,8 @@ class Setting:
     @property
     def where(self) -> str:
         """The machine in words."""
+        if not self.num_gpus and self.sharing.num_ranks > 1:
+            return f"{self.sharing.num_ranks} processes on the CPU, {self.memory:.0f} GiB for each"
         if not self.num_gpus:
             return f"one process on the CPU with {self.memory:.0f} GiB"
         plural = "s" if self.num_gpus > 1 else ""
@@ -109,12 +109,21 @@ class Machine:
     """Where the run is planned for, and what a run does not say."""
 
     num_gpus: int
+    """Ranks, over all nodes; 0 to train on the CPU."""
     memory: float
+    """GiB of one rank, see `Setting.memory`."""
     gpus_per_node: int = 8
+    num_processes: int = 1
+    """Ranks where there is no GPU."""
     num_words: int = 512
     """Tokens of the longest prompt beside its images."""
     num_images: int = 1
     """Images of a problem."""
+
+    @property
+    def num_ranks(self) -> int:
+        """One for each GPU, or the processes on the CPU."""
+        return self.num_gpus or self.num_processes
 
 
 def setting(run: Run, shape: Shape, machine: Machine, *, reference: bool) -> Setting:
@@ -146,39 +155,37 @@ def setting(run: Run, shape: Shape, machine: Machine, *, reference: bool) -> Set
         group_size=run.group_size,
         max_pixels=seen,
         num_images=machine.num_images if seen else 0,
-        sharing=sharing(run, machine.num_gpus),
+        sharing=sharing(run, machine),
         freeze_vision=run.freeze_vision,
         lora_rank=json_object("lora", run.lora).get("r", 8) if run.lora else 0,
         checkpointing=run.gradient_checkpointing,
         reference=reference,
         sampler=sampler,
-        sampler_batch_size=min(run.sampler_batch_size, _responses(run, machine.num_gpus)),
+        sampler_batch_size=min(run.sampler_batch_size, _responses(run, machine.num_ranks)),
         vllm_memory=vllm.get("gpu_memory_utilization", VLLM_MEMORY.get(sampler, 0.0)),
         vllm_sleeps=bool(vllm.get("enable_sleep_mode", True)),
         tensor_parallel=int(vllm.get("tensor_parallel_size", 1)),
     )
 
 
-def sharing(run: Run, num_gpus: int) -> Sharing:
+def sharing(run: Run, machine: Machine) -> Sharing:
     """How the training engine of a run keeps and shares out its state.
 
-    The defaults are those of `agents.engines.deepspeed.complete`: stage 1 in bf16 on GPUs; plain
-    PyTorch in fp32 in one process without one.
+    The defaults are those of `agents.engines.deepspeed.complete`: stage 1 in bf16 on GPUs, fp32
+    without ZeRO in several processes on the CPU; plain PyTorch in fp32 in one process.
 
     Raises:
         ValueError: In one line, when the configuration of DeepSpeed cannot be read.
     """
-    plain = run.engine == "torch" or (
-        run.engine == "auto" and num_gpus == 0 and run.deepspeed is None
-    )
-    if plain:
+    alone = machine.num_gpus == 0 and machine.num_ranks == 1
+    if run.engine == "torch" or (run.engine == "auto" and alone and run.deepspeed is None):
         return Sharing(fused=True)
     config = read_object(run.deepspeed) if run.deepspeed else {}
     zero = {k: v for k, v in config.get("zero_optimization", {}).items() if v != "auto"}
-    half = num_gpus > 0 and config.get("bf16", {}).get("enabled", True) is not False
+    half = machine.num_gpus > 0 and config.get("bf16", {}).get("enabled", True) is not False
     return Sharing(
-        num_ranks=max(1, num_gpus),
-        stage=int(zero.get("stage", 1 if num_gpus else 0)),
+        num_ranks=machine.num_ranks,
+        stage=int(zero.get("stage", 1 if machine.num_gpus else 0)),
         half=half,
         offload_optimizer=_offloads(zero, "offload_optimizer"),
         offload_weights=_offloads(zero, "offload_param"),
@@ -199,6 +206,6 @@ def _sampler(run: Run, num_gpus: int) -> Any:
     return run.sampler
 
 
-def _responses(run: Run, num_gpus: int) -> int:
+def _responses(run: Run, num_ranks: int) -> int:
     """Responses of a rollout on one rank."""
-    return max(1, run.num_prompts * run.group_size // max(1, num_gpus))
+    return max(1, run.num_prompts * run.group_size // num_ranks)

@@ -16,6 +16,7 @@ from transformers import (
 )
 
 from agents import tiny
+from agents.engines import attention
 from agents.engines.load import UNREADABLE, unavailable
 
 TOWERS = ("visual", "vision_tower", "vision_model")
@@ -54,6 +55,8 @@ class Shape:
     """Whether queries and keys are normalised, head by head, as in Qwen3."""
     linear_sides: int
     """Inputs plus outputs of all linear maps in the layers: weights of adapters of rank 1."""
+    packs: bool
+    """Whether sequences lie in one row, each prompt once; else each is padded to the longest."""
     tower: Tower | None = None
 
 
@@ -158,6 +161,7 @@ def measure(name: str, config: Any) -> Shape:
             vocabulary=text.vocab_size,
             norms_heads=any(part.endswith(".q_norm") for part, _ in model.named_modules()),
             linear_sides=_linear_sides(model),
+            packs=attention.use(model),
             tower=_tower(model, config.vision_config) if sees else None,
         )
     except AttributeError as error:

@@ -65,8 +65,8 @@ def verdict(plan: Plan) -> str:
 def totals(plan: Plan) -> str:
     """GiB of each part of a step, in one line."""
     found = (f"{HEADINGS[phase.name]} {phase.total:.1f}" for phase in plan.phases)
-    per = "per GPU" if plan.setting.num_gpus else "in all"
-    return f"{', '.join(found)} GiB {per}"
+    several = "per process" if plan.setting.sharing.num_ranks > 1 else "in all"
+    return f"{', '.join(found)} GiB {'per GPU' if plan.setting.num_gpus else several}"
 
 
 def _table(plan: Plan) -> Iterator[str]:
