@@ -22,7 +22,6 @@ from agents.collect import pick
 from agents.cpgd import CPGD
 from agents.engines import lora
 from agents.engines.model import Policy
-from agents.engines.optimizer import Optimization
 from agents.learner import Passes
 from agents.reductions import prompt_mean, sequence_mean, token_mean
 from agents.references import ReferencePolicy, every
@@ -142,9 +141,8 @@ def adapt(folder, stage) -> float:
 
 def skip(folder, stage, half) -> dict:
     """What a step does to which one rank brings what is no number, and the steps after it."""
-    steady = Optimization(1e-3, total_steps=10, min_ratio=1.0)
     config = {"bf16": {"enabled": half}}
-    hit, spared = (tiny_engines.build(stage, folder, steady, config=config) for _ in range(2))
+    hit, spared = (tiny_engines.build(stage, folder, config=config) for _ in range(2))
     mine = share(whole_rollout(hit.chat, (0, 1, 3, 2)), hit.rank, hit.num_ranks)
 
     def step(engine, factor=1.0):
@@ -226,8 +224,7 @@ def cut_by_tokens(folder, stage) -> dict:
 
 def spoiled(folder, stage) -> dict:
     """What an update does whose rewards are no numbers on rank 1, and the updates after it."""
-    steady = Optimization(1e-3, total_steps=10**9)
-    kept, other = (tiny_engines.build(stage, folder, steady) for _ in range(2))
+    kept, other = (tiny_engines.build(stage, folder) for _ in range(2))
     learner = CPGD()
     for engine in (kept, other):
         update(engine, learner, (0, 1, 3, 2), 8)

@@ -39,8 +39,8 @@ class TrainEngine(Protocol):
     def step(self) -> dict[str, float]:
         """Applies the accumulated gradient and clears it.
 
-        A gradient that is not finite, on whatever rank, changes neither weights nor optimizer, and
-        its norm is not finite either.
+        A gradient that is not finite, on whatever rank, changes neither weights nor optimizer nor
+        learning rate, and its norm is not finite either.
 
         Gives `train/grad_norm`, before clipping, and `train/lr`.
         """

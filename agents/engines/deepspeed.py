@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, distributed
 from torch.nn import Parameter
 from torch.nn.utils import clip_grad_norm_
-from torch.optim import Optimizer
 
 from agents.engines import lora
 from agents.engines.chat import Chat
@@ -166,18 +165,18 @@ class DeepSpeedEngine:
         return not all(weight.requires_grad for weight in self.policy.parameters())
 
     def _forget(self) -> None:
-        """Makes up for what DeepSpeed leaves undone after a gradient that is not finite."""
-        # Its schedule stands still, that of `TorchEngine` does not.
-        self.engine.lr_scheduler.step()
+        """Drops a gradient that is not finite, where DeepSpeed has kept it."""
         # Where the optimizer is offloaded, 0.19.8 adds all later gradients to this one.
         gradients = getattr(self.engine.optimizer, "averaged_gradients", {})
         gradients.update(dict.fromkeys(gradients))
 
-    def _clip(self, optimizer: Optimizer, *_: object) -> None:
+    def _clip(self, optimizer: Any, *_: object) -> None:
         """Clips and tells the norm as ZeRO does; a gradient that is not finite is dropped."""
         limit = self.max_grad_norm or torch.inf
         self.grad_norm = clip_grad_norm_(self.policy.parameters(), limit)
-        if not torch.isfinite(self.grad_norm):
+        # By this word of its own optimizers DeepSpeed lets the schedule stand still.
+        optimizer.overflow = not torch.isfinite(self.grad_norm)
+        if optimizer.overflow:
             optimizer.zero_grad()
 
 
