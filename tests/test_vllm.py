@@ -16,21 +16,16 @@ import torch
 import torchrun
 import vllm_model
 from hub_rows import lines
-from vllm_model import LENGTH, greedy, made, observations
+from vllm_model import BOUND, LENGTH, differences, greedy, learn, made, observations
 
 import reasonenv
 from agents import agreement
 from agents.clock import Clock
-from agents.cpgd import CPGD
 from agents.engines import RolloutEngine
 from agents.engines.guest import check_installed, one_line
 from agents.engines.load import load
 from agents.engines.vllm import VLLMSampler
 from agents.generations import generate
-from agents.learner import Passes
-
-BOUND = 1e-4
-"""Between log-probabilities of two implementations in float32."""
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +70,6 @@ def sampler(started, trainer):
     sampler.max_response_length = LENGTH
 
 
-def learn(engine, responses) -> None:
-    """A step after which the likeliest responses are others."""
-    reward = torch.arange(len(responses)).remainder(2).float().view(-1, 2)
-    passes = Passes(minibatch_size=len(responses), microbatch_size=len(responses))
-    assert CPGD().update(engine, responses, reward, passes)["train/grad_norm"] > 0
-
-
 @pytest.mark.vllm
 def test_it_does_not_sample_before_it_has_weights(started):
     sampler, _ = started
@@ -104,8 +92,7 @@ def test_it_is_a_rollout_engine(sampler):
 
 
 @pytest.mark.vllm
-@pytest.mark.parametrize("tie", [True, False])
-def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler, folder, tie):
+def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler, folder):
     engine = vllm_model.trainer(folder)
     prompts = sampler.encode(observations(group_size=2))
     seen = []
@@ -129,24 +116,14 @@ def test_log_probabilities_are_of_what_was_drawn_from(sampler, trainer, changes)
     sampler.sampling = replace(trainer.sampling, **changes)
     prompts = sampler.encode(observations(group_size=4))
     responses = sampler.generate(prompts, (1,))
-    hidden = trainer.policy.model
-    for row, prompt in enumerate(prompts):
-        tokens = made(responses)[row]
-        with torch.no_grad():
-            logits = hidden(torch.tensor([[*prompt.token_ids, *tokens]])).logits[0]
-        expected = sampler.sampling.behaviour(logits[len(prompt.token_ids) - 1 : -1])
-        expected = expected.gather(-1, torch.tensor(tokens)[:, None])[:, 0]
-        told = responses.sampler_log_prob[row, : len(tokens)]
-        torch.testing.assert_close(told, expected, atol=BOUND, rtol=0)
+    vllm_model.assert_drawn_from(sampler.sampling, trainer, responses)
     assert (responses.sampler_log_prob[~responses.mask] == 0).all()
 
 
 @pytest.mark.vllm
 def test_the_sampler_agrees_with_the_trainer(sampler, trainer):
     responses = sampler.generate(sampler.encode(observations(group_size=8)), (2,))
-    with torch.no_grad():
-        log_prob, _ = trainer.forward(responses)
-    torch.testing.assert_close(responses.sampler_log_prob, log_prob, atol=BOUND, rtol=0)
+    assert differences(trainer, responses).max() < BOUND
 
 
 @pytest.mark.vllm
@@ -192,13 +169,7 @@ def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler):
 @pytest.mark.vllm
 def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
     engine = vllm_model.trainer(folder)
-    rows = engine.chat.banned[-2:]
-    assert rows[0] >= len(engine.chat.tokenizer)
-    with torch.no_grad():
-        # Whatever the state, one of the two is by far the likeliest.
-        embedding = engine.policy.model.get_input_embeddings().weight
-        embedding[rows[0]] = 50.0
-        embedding[rows[1]] = -50.0
+    vllm_model.two_likeliest_are_banned(engine)
     sampler.load_weights(engine.weights())
     prompts = sampler.encode(observations(group_size=50))
     for temperature in (1.0, 2.0, 0.0):
@@ -206,10 +177,7 @@ def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
         responses = sampler.generate(prompts, (4,))
         assert not set(responses.tokens[responses.mask].tolist()) & set(engine.chat.banned)
     sampler.sampling = engine.sampling
-    responses = sampler.generate(prompts, (4,))
-    with torch.no_grad():
-        log_prob, _ = engine.forward(responses)
-    torch.testing.assert_close(responses.sampler_log_prob, log_prob, atol=BOUND, rtol=0)
+    assert differences(engine, sampler.generate(prompts, (4,))).max() < BOUND
 
 
 @pytest.mark.vllm
@@ -271,13 +239,7 @@ def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperat
 def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
     sampler.max_response_length = 9
     responses = sampler.generate(sampler.encode(observations(group_size=40)), (10,))
-    last = responses.tokens[torch.arange(len(responses)), responses.lengths - 1]
-    ends = torch.isin(last, torch.tensor(sampler.chat.eos))
-    assert torch.equal(responses.finished, ends)
-    assert 0 < ends.sum() < len(ends)
-    assert (responses.lengths[~ends] == 9).all()
-    texts = tuple(map(sampler.chat.decode, made(responses)))
-    assert responses.texts == texts
+    vllm_model.assert_ends(sampler.chat, responses, 9)
 
 
 @pytest.mark.vllm
@@ -287,14 +249,9 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
     sampler.max_response_length = 8
     sampler.generate(prompts, (0,))
     engine = vllm_model.trainer(folder)
-    with torch.no_grad():
-        for weight in engine.policy.parameters():
-            weight.add_(0.1)
+    vllm_model.move(engine, 0.1)
     sampler.load_weights(engine.weights())
-    responses = sampler.generate(prompts, (0,))
-    with torch.no_grad():
-        log_prob, _ = engine.forward(responses)
-    torch.testing.assert_close(responses.sampler_log_prob, log_prob, atol=BOUND, rtol=0)
+    assert differences(engine, sampler.generate(prompts, (0,))).max() < BOUND
 
 
 @pytest.mark.vllm
@@ -363,10 +320,7 @@ def test_it_learns_in_an_environment_of_words(sampler, folder, tmp_path):
             sampler.max_response_length = 12
             generation = generate(envs, sampler, posed, (0, step), Clock())
             responses, reward, _ = generation.groups(2)
-            with torch.no_grad():
-                log_prob, _ = engine.forward(responses)
-            difference = (log_prob - responses.sampler_log_prob)[responses.mask].abs()
-            assert difference.max() < BOUND
+            assert differences(engine, responses).max() < BOUND
             assert generation.infos["status"].shape == (8,)
             learn(engine, responses)
             kept.append(responses.texts)
@@ -412,12 +366,30 @@ def test_images_without_torchvision_are_refused_in_one_line(tiny_folder):
 
 
 @pytest.mark.vllm
-def test_weights_of_another_model_are_refused_in_one_line(sampler, trainer):
+def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
+    sampler, trainer
+):
+    prompts = sampler.encode(observations())
     other = [(name, weight[..., :-1]) for name, weight in trainer.weights()]
     with pytest.raises(ValueError, match=r"^vLLM cannot take the weights over: [^\n]*$"):
         sampler.load_weights(other)
     with pytest.raises(ValueError, match="call load_weights first"):
-        sampler.generate(sampler.encode(observations()), (0,))
+        sampler.generate(prompts, (0,))
+    sampler.load_weights(trainer.weights())
+    assert differences(trainer, sampler.generate(prompts, (0,))).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_it_takes_weights_after_a_handover_that_was_broken_off(sampler, trainer):
+    def broken():
+        yield next(iter(trainer.weights()))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sampler.load_weights(broken())
+    sampler.load_weights(trainer.weights())
+    responses = sampler.generate(sampler.encode(observations()), (0,))
+    assert differences(trainer, responses).max() < BOUND
 
 
 @pytest.mark.vllm

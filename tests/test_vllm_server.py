@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -10,16 +9,11 @@ import pytest
 import torch
 import torchrun
 import vllm_model
-from vllm_model import LENGTH, greedy, made, observations
+from vllm_model import BOUND, LENGTH, differences, greedy, learn, made, observations
 from vllm_served import end, served
 
-from agents.cpgd import CPGD
 from agents.engines import RolloutEngine
 from agents.engines.remote import RemoteSampler
-from agents.learner import Passes
-
-BOUND = 1e-4
-"""Between log-probabilities of two implementations in float32."""
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +45,6 @@ def sampler(url, trainer):
     sampler.close()
 
 
-def differences(engine, responses) -> torch.Tensor:
-    """How far trainer and sampler are apart, token by token."""
-    with torch.no_grad():
-        log_prob, _ = engine.forward(responses)
-    return (log_prob - responses.sampler_log_prob)[responses.mask].abs()
-
-
 @pytest.mark.vllm
 def test_likeliest_tokens_are_those_of_transformers_after_every_handover(url, folder):
     engine = vllm_model.trainer(folder)
@@ -76,9 +63,7 @@ def test_likeliest_tokens_are_those_of_transformers_after_every_handover(url, fo
         responses = sampler.generate(prompts, (step,))
         assert differences(engine, responses).max() < BOUND
         sampler.release()
-        reward = torch.tensor([[0.0, 1.0]] * 4)
-        passes = Passes(minibatch_size=8, microbatch_size=8)
-        assert CPGD().update(engine, responses, reward, passes)["train/grad_norm"] > 0
+        learn(engine, responses)
     assert len(set(seen)) == 4
 
 
@@ -88,14 +73,7 @@ def test_log_probabilities_are_of_what_was_drawn_from(sampler, trainer, changes)
     sampler.sampling = replace(trainer.sampling, **changes)
     prompts = sampler.encode(observations(group_size=3))
     responses = sampler.generate(prompts, (1,))
-    for row, prompt in enumerate(prompts):
-        tokens = made(responses)[row]
-        with torch.no_grad():
-            logits = trainer.policy.model(torch.tensor([[*prompt.token_ids, *tokens]])).logits[0]
-        expected = sampler.sampling.behaviour(logits[len(prompt.token_ids) - 1 : -1])
-        expected = expected.gather(-1, torch.tensor(tokens)[:, None])[:, 0]
-        told = responses.sampler_log_prob[row, : len(tokens)]
-        torch.testing.assert_close(told, expected, atol=BOUND, rtol=0)
+    vllm_model.assert_drawn_from(sampler.sampling, trainer, responses)
 
 
 @pytest.mark.vllm
@@ -123,12 +101,7 @@ def test_a_response_depends_on_the_seed_and_not_on_what_is_sampled_beside_it(sam
 @pytest.mark.vllm
 def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
     engine = vllm_model.trainer(folder)
-    rows = engine.chat.banned[-2:]
-    with torch.no_grad():
-        # Whatever the state, one of the two is by far the likeliest.
-        embedding = engine.policy.model.get_input_embeddings().weight
-        embedding[rows[0]] = 50.0
-        embedding[rows[1]] = -50.0
+    vllm_model.two_likeliest_are_banned(engine)
     sampler.load_weights(engine.weights())
     prompts = sampler.encode(observations(group_size=20))
     for temperature in (1.0, 0.0):
@@ -144,35 +117,25 @@ def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
 def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
     sampler.sampling = replace(sampler.sampling, temperature=temperature)
     sampler.max_response_length = 200
-    told, times = [], []
-
-    def finished(index, text):
-        told.append((index, text))
-        times.append(time.monotonic())
-
-    start = time.monotonic()
-    responses = sampler.generate(sampler.encode(observations(group_size=8)), (9,), finished)
-    took = time.monotonic() - start
+    told = []
+    prompts = sampler.encode(observations(group_size=8))
+    responses = sampler.generate(prompts, (9,), lambda *words: told.append(words))
     assert sorted(told) == list(enumerate(responses.texts))
     if temperature:
         # The requests of other prompts may have begun some tokens earlier or later.
         for group in range(len(responses) // 8):
             ended = [responses.lengths[i].item() for i, _ in told if i // 8 == group]
             assert ended == sorted(ended)
-        # Not all at the end: the longest response takes most of the time, the first one little.
-        assert times[-1] - times[0] > 0.05 * took
+        # One prompt does not wait for another.
+        groups = [index // 8 for index, _ in told]
+        assert groups != sorted(groups, key=groups.index)
 
 
 @pytest.mark.vllm
 def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
     sampler.max_response_length = 9
     responses = sampler.generate(sampler.encode(observations(group_size=40)), (10,))
-    last = responses.tokens[torch.arange(len(responses)), responses.lengths - 1]
-    ends = torch.isin(last, torch.tensor(sampler.chat.eos))
-    assert torch.equal(responses.finished, ends)
-    assert 0 < ends.sum() < len(ends)
-    assert (responses.lengths[~ends] == 9).all()
-    assert responses.texts == tuple(map(sampler.chat.decode, made(responses)))
+    vllm_model.assert_ends(sampler.chat, responses, 9)
 
 
 @pytest.mark.vllm
@@ -182,9 +145,7 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
     sampler.max_response_length = 8
     sampler.generate(prompts, (0,))
     engine = vllm_model.trainer(folder)
-    with torch.no_grad():
-        for weight in engine.policy.parameters():
-            weight.add_(0.1)
+    vllm_model.move(engine, 0.1)
     sampler.load_weights(engine.weights())
     assert differences(engine, sampler.generate(prompts, (0,))).max() < BOUND
 

@@ -7,18 +7,22 @@ import torch
 from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
 
 from agents import tiny
+from agents.cpgd import CPGD
 from agents.engines.load import load
 from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.engines.vllm import VLLMSampler
+from agents.learner import Passes
 
 LENGTH = 24
+BOUND = 1e-4
+"""Between log-probabilities of two implementations in float32."""
 QUESTIONS = ("What is the sum?", "How many letters?", "Are there numbers?", "What letters are in?")
 OPTIONS = {"load_format": "dummy", "max_model_len": 256}
 
 
-def write(folder: Path, tie: bool = True) -> Path:
+def write(folder: Path) -> Path:
     """Two layers, and a vocabulary with rows for which there is no token."""
     tokens = tiny.tokenizer(["What is the sum of the numbers? How many letters are there?"])
     end, pad = tokens.convert_tokens_to_ids([tokens.eos_token, tokens.pad_token])
@@ -30,7 +34,7 @@ def write(folder: Path, tie: bool = True) -> Path:
         num_key_value_heads=2,
         vocab_size=len(tokens) + 6,
         max_position_embeddings=512,
-        tie_word_embeddings=tie,
+        tie_word_embeddings=True,
         bos_token_id=None,
         eos_token_id=end,
         pad_token_id=pad,
@@ -81,3 +85,55 @@ def made(responses) -> list[list[int]]:
     """The tokens of each response."""
     rows = zip(responses.tokens.tolist(), responses.lengths.tolist(), strict=True)
     return [row[:length] for row, length in rows]
+
+
+def learn(engine: TorchEngine, responses) -> None:
+    """A step after which the likeliest responses are others."""
+    reward = torch.arange(len(responses)).remainder(2).float().view(-1, 2)
+    passes = Passes(minibatch_size=len(responses), microbatch_size=len(responses))
+    assert CPGD().update(engine, responses, reward, passes)["train/grad_norm"] > 0
+
+
+def differences(engine: TorchEngine, responses) -> torch.Tensor:
+    """How far trainer and sampler are apart, token by token."""
+    with torch.no_grad():
+        log_prob, _ = engine.forward(responses)
+    return (log_prob - responses.sampler_log_prob)[responses.mask].abs()
+
+
+def assert_drawn_from(sampling: Sampling, engine: TorchEngine, responses) -> None:
+    """That log-probabilities are those of the distribution that the sampler drew from."""
+    for row, (prompt, tokens) in enumerate(zip(responses.prompts, made(responses), strict=True)):
+        with torch.no_grad():
+            logits = engine.policy.model(torch.tensor([[*prompt.token_ids, *tokens]])).logits[0]
+        expected = sampling.behaviour(logits[len(prompt.token_ids) - 1 : -1])
+        expected = expected.gather(-1, torch.tensor(tokens)[:, None])[:, 0]
+        told = responses.sampler_log_prob[row, : len(tokens)]
+        torch.testing.assert_close(told, expected, atol=BOUND, rtol=0)
+
+
+def assert_ends(chat, responses, limit: int) -> None:
+    """That each response ends by its last token or at the limit, some so and some so."""
+    last = responses.tokens[torch.arange(len(responses)), responses.lengths - 1]
+    ends = torch.isin(last, torch.tensor(chat.eos))
+    assert torch.equal(responses.finished, ends)
+    assert 0 < ends.sum() < len(ends)
+    assert (responses.lengths[~ends] == limit).all()
+    assert responses.texts == tuple(map(chat.decode, made(responses)))
+
+
+def two_likeliest_are_banned(engine: TorchEngine) -> None:
+    """Whatever the state, one of two banned tokens is by far the likeliest."""
+    rows = engine.chat.banned[-2:]
+    assert rows[0] >= len(engine.chat.tokenizer)
+    with torch.no_grad():
+        embedding = engine.policy.model.get_input_embeddings().weight
+        embedding[rows[0]] = 50.0
+        embedding[rows[1]] = -50.0
+
+
+def move(engine: TorchEngine, by: float) -> None:
+    """Adds a number to every weight."""
+    with torch.no_grad():
+        for weight in engine.policy.parameters():
+            weight.add_(by)

@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import torch
 import vllm_model
 from torch import distributed
 from vllm_model import LENGTH, OPTIONS, QUESTIONS, greedy, made, observations
@@ -26,9 +25,7 @@ def check(folder: Path, rank: int, size: int) -> dict:
     prompts = sampler.encode(observations(QUESTIONS[rank : 2 * rank + 1], group_size=2 + rank))
     likeliest, differences, told = [], [], []
     for step in range(2):
-        with torch.no_grad():
-            for weight in engine.policy.parameters():
-                weight.add_(0.1 * step)
+        vllm_model.move(engine, 0.1 * step)
         sampler.load_weights(engine.weights())
         sampler.sampling = replace(engine.sampling, temperature=0.0)
         responses = sampler.generate(prompts, (rank, step))
@@ -37,10 +34,7 @@ def check(folder: Path, rank: int, size: int) -> dict:
         told.clear()
         responses = sampler.generate(prompts, (rank, step), lambda *words: told.append(words))
         assert sorted(told) == list(enumerate(responses.texts))
-        with torch.no_grad():
-            log_prob, _ = engine.forward(responses)
-        difference = (log_prob - responses.sampler_log_prob)[responses.mask].abs()
-        differences.append(difference.max().item())
+        differences.append(vllm_model.differences(engine, responses).max().item())
     sampler.close()
     assert distributed.is_initialized()
     return {"likeliest": likeliest, "differences": differences, "tokens": made(responses)}

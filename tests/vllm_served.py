@@ -1,6 +1,5 @@
 """A real vLLM server in another process, as a run's own, for test_vllm_server.py."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+import torchrun
 
 START = 240.0
 """Seconds in which a server must be up."""
@@ -25,10 +25,9 @@ def served(folder: Path, log: Path) -> Iterator[tuple[str, list[psutil.Process]]
         port = free.getsockname()[1]
     words = [sys.executable, "-m", "agents.engines.vllm_server", "--model", str(folder)]
     words += ["--host", "127.0.0.1", "--port", str(port), "--", "--max-model-len", "256"]
-    paths = os.pathsep.join([str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
-    settings = {"OMP_NUM_THREADS": "1", "PYTHONPATH": paths, "VLLM_NO_USAGE_STATS": "1"}
+    settings = torchrun.ENVIRONMENT | {"VLLM_NO_USAGE_STATS": "1"}
     with log.open("wb") as to:
-        server = subprocess.Popen(words, stdout=to, stderr=to, env=os.environ | settings)
+        server = subprocess.Popen(words, stdout=to, stderr=to, env=settings)
     url = f"http://127.0.0.1:{port}"
     try:
         while not is_up(url):

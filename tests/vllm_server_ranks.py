@@ -9,7 +9,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import torch
 import vllm_model
 from torch import distributed
 from vllm_model import LENGTH, QUESTIONS, greedy, made, observations
@@ -24,9 +23,7 @@ def check(url: str, folder: Path, rank: int) -> dict:
     prompts = sampler.encode(observations(QUESTIONS[rank : 2 * rank + 1], group_size=2 + rank))
     likeliest, differences, gone_through, faults = [], [], [], []
     for step in range(2):
-        with torch.no_grad():
-            for weight in engine.policy.parameters():
-                weight.add_(0.1 * step)
+        vllm_model.move(engine, 0.1 * step)
         weights = iter(engine.weights())
         sampler.load_weights(weights)
         gone_through.append(next(weights, None) is None)
@@ -35,10 +32,7 @@ def check(url: str, folder: Path, rank: int) -> dict:
         likeliest.append(made(responses) == [greedy(engine, prompt) for prompt in prompts])
         sampler.sampling = engine.sampling
         responses = sampler.generate(prompts, (rank, step))
-        with torch.no_grad():
-            log_prob, _ = engine.forward(responses)
-        difference = (log_prob - responses.sampler_log_prob)[responses.mask].abs()
-        differences.append(difference.max().item())
+        differences.append(vllm_model.differences(engine, responses).max().item())
         # One rank must not send new weights while the other still compares with the old.
         distributed.barrier()
     try:

@@ -1,4 +1,4 @@
-"""vLLM as a guest in the trainer's process: whether it can run, what it may touch, how it fails."""
+"""vLLM as a guest: whether and how it starts, what it may touch, how it fails and recovers."""
 
 import importlib.util
 import os
@@ -12,6 +12,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
+DEFAULTS: dict[str, Any] = {
+    "logprobs_mode": "processed_logprobs",
+    # Only the folder's weights and tokenizer count, not its habits of sampling.
+    "generation_config": "vllm",
+    # A response is reported when it is done, not token by token.
+    "stream_interval": 2**30,
+}
+"""Arguments of vLLM, in the trainer's process and in a server."""
+ON_CPU: dict[str, Any] = {
+    "dtype": "float32",
+    "enforce_eager": True,
+    "kv_cache_memory_bytes": 2**30,
+    # A seeded request whose prompt is read in parts fails on CPUs in vLLM 0.32.
+    "enable_chunked_prefill": False,
+}
+"""More of them, where there is no GPU."""
 INHERITED = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
 """What vLLM sets for processes of its own, and those of others would inherit."""
 
@@ -63,6 +79,21 @@ def ban(banned: tuple[int, ...]) -> type:
             """Nothing to do: all requests are alike."""
 
     return Ban
+
+
+def end_half_a_load(worker: Any) -> None:
+    """Has a worker of vLLM forget the layers of which only a part came, and keep their old weights.
+
+    vLLM else takes that part for one of the next load.
+    """
+    reload = importlib.import_module("vllm.model_executor.model_loader.reload.layerwise")
+    model = worker.model_runner.get_model()
+    for layer in model.modules():
+        found = reload.get_layerwise_info(layer)
+        if found.can_load():
+            found.loaded_weights.clear()
+            found.load_numel = 0
+    reload.finalize_layerwise_reload(model, worker.vllm_config.model_config)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ server's over a group of their own, NCCL between GPUs and gloo else, and never t
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor, distributed
 
 from agents.engines.chat import Chat
 from agents.engines.model import Sampling
-from agents.engines.requests import Group, Row, check_length, groups, responses
+from agents.engines.requests import Group, Row, check_length, drawing, groups, responses
 from agents.engines.transfer import Link, connect, place
 from agents.engines.vllm_client import Server
 from agents.rollout import Prompt, Responses
@@ -123,10 +123,12 @@ class RemoteSampler:
             raise ValueError("the server has no weights to sample from: call load_weights first")
         asked = groups(prompts, seed, self._form)
         rows = [Row() for _ in prompts]
-        for told in self.server.ask("generate", self._words(asked)):
-            for index in self._take(asked[told["group"]], told, rows):
-                if finished is not None:
-                    finished(index, rows[index].text)
+        # Closed, or the server would go on for nobody after an error.
+        with closing(self.server.ask("generate", self._words(asked))) as answers:
+            for told in answers:
+                for index in self._take(asked[told["group"]], told, rows):
+                    if finished is not None:
+                        finished(index, rows[index].text)
         return responses(prompts, rows, self.chat.eos, log_probs=self.log_probs)
 
     def _take(self, group: Group, told: dict[str, Any], rows: list[Row]) -> Iterable[int]:
@@ -160,19 +162,13 @@ class RemoteSampler:
 
     def _words(self, asked: list[Group]) -> dict[str, Any]:
         greedy = self.sampling.temperature == 0
+        length, ends = self.max_response_length, self.chat.eos
         return {
             "groups": [
                 group.prompt | {"count": 1 if greedy else group.count, "seed": group.seed}
                 for group in asked
             ],
-            "params": {
-                "temperature": self.sampling.temperature,
-                "top_p": self.sampling.top_p,
-                "top_k": self.sampling.top_k,
-                "max_tokens": self.max_response_length,
-                "stop_token_ids": self.chat.eos,
-                "logprobs": 0 if self.log_probs else None,
-            },
+            "params": drawing(self.sampling, length, ends, log_probs=self.log_probs),
         }
 
     def _hand_over(self, weights: Iterator[tuple[str, Tensor]]) -> None:

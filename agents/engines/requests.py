@@ -1,7 +1,8 @@
-"""Prompts as requests to a sampler of its own, one for each group, and what comes back."""
+"""Prompts as requests to vLLM, one for each group; and what any sampler gives, row by row."""
 
+import importlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from agents.engines.model import distinct
+from agents.engines.model import Sampling, distinct
 from agents.rollout import Prompt, Responses
 
 
@@ -75,6 +76,51 @@ def check_length(length: int, response: int, most: int) -> None:
             f"fit in the {most} tokens that vLLM reads: raise max_model_len, or "
             "lower --max-response-length or --max-pixels"
         )
+
+
+def check_read(read: Sequence[int], expected: Sequence[int]) -> None:
+    """Refuses a prompt of which vLLM and the trainer make different tokens.
+
+    Args:
+        read: Its tokens as vLLM has them.
+        expected: Its tokens as the trainer has them.
+
+    Raises:
+        ValueError: In one line.
+    """
+    if tuple(read) != tuple(expected):
+        raise ValueError(
+            f"vLLM read a prompt as {len(read)} tokens that are not the {len(expected)} of the "
+            "trainer: their image processors differ"
+        )
+
+
+def drawing(
+    sampling: Sampling, length: int, ends: Sequence[int], *, log_probs: bool
+) -> dict[str, Any]:
+    """How vLLM draws, in words of its `SamplingParams` that JSON can hold.
+
+    Args:
+        sampling: The distribution.
+        length: Tokens after which a response is cut.
+        ends: Tokens that end a response.
+        log_probs: Whether log-probabilities are wanted.
+    """
+    return {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "max_tokens": length,
+        "stop_token_ids": list(ends),
+        "logprobs": 0 if log_probs else None,
+    }
+
+
+def params(words: Mapping[str, Any]) -> Any:
+    """The `SamplingParams` of a request: those words, no text, and each token told once."""
+    vllm = importlib.import_module("vllm.sampling_params")
+    kind = vllm.RequestOutputKind.DELTA
+    return vllm.SamplingParams(**words, flat_logprobs=True, detokenize=False, output_kind=kind)
 
 
 def responses(

@@ -12,6 +12,7 @@ from transformers import DynamicCache
 
 from agents.engines.chat import Chat
 from agents.engines.model import Policy, Sampling, distinct
+from agents.engines.requests import Row, responses
 from agents.rollout import Prompt, Responses
 
 
@@ -68,30 +69,15 @@ class TransformersSampler:
         """See `RolloutEngine`."""
         entropy = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
         generator = torch.Generator(self.policy.device).manual_seed(entropy)
-        records = []
+        rows: list[Row] = []
         with self.whole() as policy:
             was_training = policy.training
             policy.eval()
             for start in range(0, len(prompts), self.batch_size):
                 part = prompts[start : start + self.batch_size]
-                records.append(_Decoding(self, policy, part, generator, finished, start).run())
+                rows += _Decoding(self, policy, part, generator, finished, start).run()
             policy.train(was_training)
-        return self._responses(prompts, [row for rows in records for row in rows])
-
-    def _responses(
-        self, prompts: tuple[Prompt, ...], rows: list[tuple[list[int], list[float], str]]
-    ) -> Responses:
-        tokens = pad_sequence([torch.tensor(row[0]) for row in rows], batch_first=True)
-        log_prob = pad_sequence([torch.tensor(row[1]) for row in rows], batch_first=True)
-        lengths = torch.tensor([len(row[0]) for row in rows])
-        return Responses(
-            prompts=prompts,
-            tokens=tokens,
-            mask=torch.arange(tokens.shape[1]) < lengths[:, None],
-            texts=tuple(row[2] for row in rows),
-            sampler_log_prob=log_prob,
-            finished=torch.tensor([row[0][-1] in self.chat.eos for row in rows]),
-        )
+        return responses(prompts, rows, self.chat.eos, log_probs=True)
 
 
 @dataclass
@@ -104,17 +90,13 @@ class _Decoding:
     generator: torch.Generator
     finished: Callable[[int, str], object] | None
     first: int
-    tokens: list[list[int]] = field(init=False)
-    log_probs: list[list[float]] = field(init=False)
-    texts: list[str] = field(init=False)
+    rows: list[Row] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tokens = [[] for _ in self.prompts]
-        self.log_probs = [[] for _ in self.prompts]
-        self.texts = ["" for _ in self.prompts]
+        self.rows = [Row() for _ in self.prompts]
 
-    def run(self) -> list[tuple[list[int], list[float], str]]:
-        """Tokens, their log-probabilities and the text of each response."""
+    def run(self) -> list[Row]:
+        """The responses, complete."""
         hidden, cache, attention, position = self._read_prompts()
         alive = list(range(len(self.prompts)))
         for length in range(1, self.sampler.max_response_length + 1):
@@ -130,7 +112,7 @@ class _Decoding:
             position = position + 1
             attention = torch.cat([attention, attention.new_ones(len(attention), 1)], 1)
             hidden = self._step(token, cache, attention, position)
-        return list(zip(self.tokens, self.log_probs, self.texts, strict=True))
+        return self.rows
 
     def _read_prompts(self) -> tuple[Tensor, DynamicCache, Tensor, Tensor]:
         """Last hidden state, cache, attention and last position of every row."""
@@ -178,7 +160,7 @@ class _Decoding:
         chosen = log_prob.gather(-1, token[:, None])[:, 0].tolist()
         for row, value in zip(alive, chosen, strict=True):
             if not self._done(row):
-                self.log_probs[row].append(value)
+                self.rows[row].log_probs.append(value)
         return token
 
     def _retire(self, token: Tensor, alive: list[int], last: bool) -> list[int]:
@@ -187,17 +169,18 @@ class _Decoding:
         for place, (row, value) in enumerate(zip(alive, token.tolist(), strict=True)):
             if self._done(row):
                 continue
-            self.tokens[row].append(value)
+            self.rows[row].tokens.append(value)
             if last or self._done(row):
-                self.texts[row] = self.sampler.chat.decode(self.tokens[row])
+                self.rows[row].text = self.sampler.chat.decode(self.rows[row].tokens)
                 if self.finished is not None:
-                    self.finished(self.first + row, self.texts[row])
+                    self.finished(self.first + row, self.rows[row].text)
             else:
                 going.append(place)
         return going
 
     def _done(self, row: int) -> bool:
-        return bool(self.tokens[row]) and self.tokens[row][-1] in self.sampler.chat.eos
+        tokens = self.rows[row].tokens
+        return bool(tokens) and tokens[-1] in self.sampler.chat.eos
 
 
 def draw(probability: Tensor, generator: torch.Generator) -> Tensor:

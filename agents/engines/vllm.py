@@ -17,9 +17,27 @@ from PIL import Image
 from torch import Tensor
 
 from agents.engines.chat import Chat
-from agents.engines.guest import as_before, ban, check_installed, keeping_group, one_line
+from agents.engines.guest import (
+    DEFAULTS,
+    ON_CPU,
+    as_before,
+    ban,
+    check_installed,
+    end_half_a_load,
+    keeping_group,
+    one_line,
+)
 from agents.engines.model import Sampling
-from agents.engines.requests import Group, Row, check_length, groups, responses
+from agents.engines.requests import (
+    Group,
+    Row,
+    check_length,
+    check_read,
+    drawing,
+    groups,
+    params,
+    responses,
+)
 from agents.rollout import Prompt, Responses
 
 ENVIRONMENT = {
@@ -89,13 +107,21 @@ class VLLMSampler:
         """See `RolloutEngine`; names and shapes are those of the trainer's `state_dict`.
 
         What was remembered of prompts under the old weights is forgotten.
+
+        Raises:
+            ValueError: In one line, when vLLM cannot take them or one cannot be had; others may
+                come after.
         """
         with as_before(), one_line("vLLM cannot take the weights over"):
             self._wake("weights")
             self._empty = True
             # Loads layer by layer and packs each as its kernels want it; no second whole copy.
             update = {"weights_iterator": iter(weights), "is_checkpoint_format": True}
-            self.llm.collective_rpc("reload_weights", kwargs=update)
+            try:
+                self.llm.collective_rpc("reload_weights", kwargs=update)
+            except BaseException:
+                self.llm.collective_rpc(end_half_a_load)
+                raise
             if not self.llm.reset_prefix_cache():
                 raise RuntimeError("its prefix cache is in use: it still samples")
         self._empty = False
@@ -147,24 +173,14 @@ class VLLMSampler:
     def _defaults(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments of `vllm.LLM` where the user gives none."""
         cuda, sees = torch.cuda.is_available(), self.chat.image_processor is not None
-        defaults: dict[str, Any] = {
-            "dtype": "bfloat16" if cuda else "float32",
-            "logprobs_mode": "processed_logprobs",
+        defaults: dict[str, Any] = DEFAULTS | {
             "logits_processors": [ban(self.sampling.banned)],
             "enable_prefix_caching": True,
-            # Only the folder's weights and tokenizer count, not its habits of sampling.
-            "generation_config": "vllm",
-            # A response is reported when it is done, not token by token.
-            "stream_interval": 2**30,
             "use_tqdm_on_load": False,
             "skip_tokenizer_init": not sees,
         }
-        if cuda:
-            defaults |= {"enable_sleep_mode": True, "gpu_memory_utilization": 0.45}
-        else:
-            defaults |= {"enforce_eager": True, "kv_cache_memory_bytes": 2**30}
-            # A seeded request whose prompt is read in parts fails on CPUs in vLLM 0.32.
-            defaults["enable_chunked_prefill"] = False
+        on_gpu = {"dtype": "bfloat16", "enable_sleep_mode": True, "gpu_memory_utilization": 0.45}
+        defaults |= on_gpu if cuda else ON_CPU
         if sees:
             size = self.chat.image_processor.size
             pixels = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"]}
@@ -225,20 +241,10 @@ class VLLMSampler:
         return told
 
     def _params(self, count: int, seed: int) -> Any:
-        params = importlib.import_module("vllm.sampling_params")
-        return params.SamplingParams(
-            n=1 if self.sampling.temperature == 0 else count,
-            temperature=self.sampling.temperature,
-            top_p=self.sampling.top_p,
-            top_k=self.sampling.top_k,
-            seed=seed,
-            max_tokens=self.max_response_length,
-            stop_token_ids=list(self.chat.eos),
-            logprobs=0 if self.log_probs else None,
-            flat_logprobs=True,
-            detokenize=False,
-            output_kind=params.RequestOutputKind.DELTA,
-        )
+        length, ends = self.max_response_length, self.chat.eos
+        words = drawing(self.sampling, length, ends, log_probs=self.log_probs)
+        count = 1 if self.sampling.temperature == 0 else count
+        return params(words | {"n": count, "seed": seed})
 
     def _take(
         self,
@@ -248,11 +254,7 @@ class VLLMSampler:
         finished: Callable[[int, str], object] | None,
     ) -> None:
         """Adds what vLLM says of a group to its rows; the likeliest response is that of all."""
-        if tuple(output.prompt_token_ids) != group.token_ids:
-            raise ValueError(
-                f"vLLM read a prompt as {len(output.prompt_token_ids)} tokens that are not the "
-                f"{len(group.token_ids)} of the trainer: their image processors differ"
-            )
+        check_read(output.prompt_token_ids, group.token_ids)
         greedy = self.sampling.temperature == 0
         for part in output.outputs:
             for number in range(group.count) if greedy else (part.index,):

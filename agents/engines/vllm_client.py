@@ -4,7 +4,7 @@ import http.client
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,7 +37,9 @@ class Server:
         self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self.host, self.port = parts.hostname, parts.port or (443 if secure else 80)
 
-    def ask(self, what: str, told: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+    def ask(
+        self, what: str, told: dict[str, Any] | None = None
+    ) -> Generator[dict[str, Any], None, None]:
         """What the server answers, as it comes; see `agents.engines.vllm_routes`.
 
         Raises:

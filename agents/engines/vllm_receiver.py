@@ -4,7 +4,6 @@ vLLM mixes `Receiver` into its workers, and `Banned` changes their logits; see
 `agents.engines.vllm_server`.
 """
 
-import importlib
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from agents.engines.guest import ban
+from agents.engines.guest import ban, end_half_a_load
 from agents.engines.transfer import connect, place
 
 
@@ -34,11 +33,9 @@ class Banned(ban(())):
 class Receiver:
     """Methods of a worker, which vLLM calls by their names on all of them."""
 
-    vllm_config: Any
     parallel_config: Any
     device: torch.device
     reload_weights: Callable[..., None]
-    model_runner: Any
 
     def join_trainer(
         self, address: str, port: int, device: str, banned: list[int], patience: float
@@ -69,19 +66,5 @@ class Receiver:
             # One worker that refuses them must not leave the others and the trainer waiting.
             with suppress(ConnectionError):
                 deque(weights, maxlen=0)
-            self._end_half_a_load()
+            end_half_a_load(self)
             raise
-
-    def _end_half_a_load(self) -> None:
-        """Forgets the layers of which only a part came, which vLLM else takes for that of the next.
-
-        Without their part they keep the weights they had.
-        """
-        reload = importlib.import_module("vllm.model_executor.model_loader.reload.layerwise")
-        model = self.model_runner.get_model()
-        for layer in model.modules():
-            found = reload.get_layerwise_info(layer)
-            if found.can_load():
-                found.loaded_weights.clear()
-                found.load_numel = 0
-        reload.finalize_layerwise_reload(model, self.vllm_config.model_config)

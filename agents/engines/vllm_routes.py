@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from agents.engines.requests import check_read, params
+
 ROUTE = "/agents/"
 HEARTBEAT = 5.0
 """Seconds after which a server that has nothing to tell says that it is there."""
@@ -106,20 +108,20 @@ async def _generate(engine: Any, told: dict[str, Any], tell: Tell) -> None:
     """Each response as soon as it is complete."""
     async with asyncio.TaskGroup() as tasks:
         for number, group in enumerate(told["groups"]):
-            params = _params(told["params"] | {"n": group["count"], "seed": group["seed"]})
-            tasks.create_task(_group(engine, group, params, partial(_response, tell, number)))
+            drawn = params(told["params"] | {"n": group["count"], "seed": group["seed"]})
+            tasks.create_task(_group(engine, group, drawn, partial(_response, tell, number)))
 
 
 def _response(tell: Tell, number: int, index: int, tokens: list[int], log_probs: list) -> None:
     tell({"group": number, "index": index, "tokens": tokens, "log_probs": log_probs})
 
 
-async def _group(engine: Any, group: dict[str, Any], params: Any, tell: Callable) -> None:
+async def _group(engine: Any, group: dict[str, Any], drawn: Any, tell: Callable) -> None:
     """Tells the responses to one prompt."""
     (prompt,) = await engine.renderer.render_cmpl_async([_prompt(group)])
     parts: dict[int, tuple[list[int], list[float]]] = {}
-    async for output in engine.generate(prompt, params, f"agents-{uuid.uuid4()}"):
-        _check(list(output.prompt_token_ids), group["token_ids"])
+    async for output in engine.generate(prompt, drawn, f"agents-{uuid.uuid4()}"):
+        check_read(output.prompt_token_ids, group["token_ids"])
         for part in output.outputs:
             tokens, log_probs = parts.setdefault(part.index, ([], []))
             tokens += part.token_ids
@@ -128,14 +130,6 @@ async def _group(engine: Any, group: dict[str, Any], params: Any, tell: Callable
                 tell(part.index, tokens, log_probs)
             elif part.finish_reason is not None:
                 raise RuntimeError(f"a response was broken off: {part.finish_reason}")
-
-
-def _check(read: list[int], expected: list[int]) -> None:
-    if read != expected:
-        raise ValueError(
-            f"vLLM read a prompt as {len(read)} tokens that are not the {len(expected)} of the "
-            "trainer: their image processors differ"
-        )
 
 
 def _prompt(group: dict[str, Any]) -> dict[str, Any]:
@@ -151,9 +145,3 @@ def _prompt(group: dict[str, Any]) -> dict[str, Any]:
         "multi_modal_data": {"image": pictures},
         "mm_processor_kwargs": group["pixels"],
     }
-
-
-def _params(told: dict[str, Any]) -> Any:
-    params = importlib.import_module("vllm.sampling_params")
-    kind = params.RequestOutputKind.DELTA
-    return params.SamplingParams(**told, flat_logprobs=True, detokenize=False, output_kind=kind)

@@ -16,29 +16,17 @@ from collections.abc import Sequence
 import torch
 
 from agents.command_line import errors_in_one_line
-from agents.engines.guest import check_installed
+from agents.engines.guest import DEFAULTS, ON_CPU, check_installed
 
 HERE = "agents.engines"
-OPTIONS = {
-    "--middleware": f"{HERE}.vllm_routes.Routes",
-    "--worker-extension-cls": f"{HERE}.vllm_receiver.Receiver",
-    "--logits-processors": f"{HERE}.vllm_receiver:Banned",
-    "--logprobs-mode": "processed_logprobs",
-    # Only the folder's weights and tokenizer count, not its habits of sampling.
-    "--generation-config": "vllm",
-    # A response is reported when it is done, not token by token.
-    "--stream-interval": str(2**30),
+OPTIONS = DEFAULTS | {
+    "middleware": f"{HERE}.vllm_routes.Routes",
+    "worker_extension_cls": f"{HERE}.vllm_receiver.Receiver",
+    "logits_processors": f"{HERE}.vllm_receiver:Banned",
     # The trainer's weights come before the first response.
-    "--load-format": "dummy",
+    "load_format": "dummy",
 }
-"""Of `vllm serve`."""
-ON_CPU = {
-    "--dtype": "float32",
-    "--kv-cache-memory-bytes": str(2**30),
-    "--enforce-eager": None,
-    # A seeded request whose prompt is read in parts fails on CPUs in vLLM 0.32.
-    "--no-enable-chunked-prefill": None,
-}
+"""Of `vllm serve`, as Python names them."""
 
 
 def command(model: str, rest: Sequence[str] = ()) -> list[str]:
@@ -49,10 +37,15 @@ def command(model: str, rest: Sequence[str] = ()) -> list[str]:
         rest: More options of `vllm serve`, which go before those that are given here.
     """
     options = OPTIONS | ({} if torch.cuda.is_available() else ON_CPU)
-    words = [sys.executable, "-m", *_entry(model)]
-    for name, value in options.items():
-        words += [name] if value is None else [name, value]
-    return [*words, *rest]
+    words = [word for name, value in options.items() for word in _flag(name, value)]
+    return [sys.executable, "-m", *_entry(model), *words, *rest]
+
+
+def _flag(name: str, value: object) -> list[str]:
+    word = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{word}" if value else f"--no-{word}"]
+    return [f"--{word}", str(value)]
 
 
 def _entry(model: str) -> list[str]:
