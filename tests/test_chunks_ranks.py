@@ -1,12 +1,10 @@
 """Two ranks whose logits come in different numbers of chunks, against one rank with one chunk."""
 
 import json
-from pathlib import Path
 
 import pytest
 import tiny_engines
 import torchrun
-
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,7 @@ import pytest
 import tiny_engines
 import torch
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("num_ranks", [1, 2])

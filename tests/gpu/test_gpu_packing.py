@@ -12,10 +12,7 @@ from agents.engines.attention import attention
 from agents.engines.model import Policy, Sampling
 from agents.engines.packing import pack
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = pytest.mark.gpu
 
 PROMPTS, ROWS = (40, 300, 3), (0, 0, 0, 1, 1, 2, 2)
 LENGTHS = (5, 60, 3, 20, 30, 2, 0)

@@ -7,13 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
-pytest.importorskip("vllm", reason="needs vLLM")
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.vllm]
 
 
 def test_a_qwen_of_3b_shape_takes_three_steps_of_mmk12_and_its_two_sides_agree(tmp_path):
