@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from agents.command_line import parse_run  # noqa: E402
 from agents.learner import Learner  # noqa: E402
 from benchmarks.grid import __main__ as command  # noqa: E402
-from benchmarks.grid import measures, raw, runner, study  # noqa: E402
+from benchmarks.grid import measures, raw, runner, study, table  # noqa: E402
 from benchmarks.grid.collapse import Collapse, collapse, shrunk  # noqa: E402
 from benchmarks.grid.statistics import (  # noqa: E402
     holm,
@@ -324,6 +324,13 @@ def test_tables_and_pictures_are_redrawn_from_the_records_alone(ran, lettered, t
     assert [pair["least_p"] for pair in found["pairs"]] == [1.0]
     for path in drawn[0]:
         assert not path.endswith(".png") or drawn[0][path].startswith(b"\x89PNG")
+    rows = [line.strip("| ").split(" | ") for line in drawn[0]["letters.md"].decode().splitlines()]
+    told = dict(zip(table.COLUMNS, next(row for row in rows if row[0] == "CPGD"), strict=True))
+    assert told["on new images"] == f"{cell['test']:.3f}"
+    assert told["ratio, largest"] == f"{cell['ratio_max']:.3g}"
+    assert told["entropy, last"] == f"{cell['entropy_end']:.3f}"
+    pair = next(row for row in rows if row[0] == "CPGD - PG")
+    assert dict(zip(table.PAIRS, pair, strict=True))["least p"] == "1"
 
 
 def test_a_grid_that_is_stopped_saves_and_goes_on(ran, lettered, tiny_folder, tmp_path):

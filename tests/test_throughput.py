@@ -82,6 +82,11 @@ def test_a_side_that_was_ended_under_attack_has_neither_figure_nor_ratio():
     assert found["ours"]["cpu_s_per_step"] == 1.5
 
 
+def test_who_is_first_changes_from_turn_to_turn():
+    order = piece("turns").order
+    assert [order(("ours", "trl"), number)[0] for number in range(3)] == ["ours", "trl", "ours"]
+
+
 def test_each_point_of_a_growth_is_a_run_with_one_optimizer_step(tmp_path):
     growth = piece("growth")
     for point in growth.POINTS:
