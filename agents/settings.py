@@ -17,7 +17,7 @@ class Run:
     """
 
     env: str = "Figures-v0"
-    """Environment, such as Figures-v0 or MMK12-v0."""
+    """Environment, such as Figures-v0 or MMK12-v0, or your own as module:Mine-v0."""
     env_options: str = "{}"
     """Further arguments of the environment as JSON, such as '{"level": 2}'."""
     data: str | None = None
@@ -105,7 +105,8 @@ class Run:
 
     def folder(self, algorithm: str) -> Path:
         """The output directory, its placeholders filled in."""
-        marks = {"{algorithm}": algorithm, "{env}": self.env, "{seed}": str(self.seed)}
+        env = self.env.rpartition(":")[2]
+        marks = {"{algorithm}": algorithm, "{env}": env, "{seed}": str(self.seed)}
         name = self.output_dir
         for mark, value in marks.items():
             name = name.replace(mark, value.lower())

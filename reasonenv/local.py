@@ -52,7 +52,7 @@ def _listed(source: Source, split: str, folder: Path, found: Sequence[Path]) -> 
                 _check_same(source, rows[key], named, f"{file}, row {number} (id {key!r})")
                 continue
             rows[key] = named
-            cells = [beside.find(name) for name in source.paths(named)]
+            cells = [beside.find(name) for name in source.image_files(named)]
             missing += None in cells
             images.append(tuple(cell for cell in cells if cell is not None))
     if missing:
@@ -77,7 +77,8 @@ def _checked(source: Source, row: dict[str, Any], where: str) -> dict[str, Any]:
     row = {renamed.get(name, name): value for name, value in row.items()}
     # What is empty is told later, with everything else that is; images are files beside.
     kinds = {name: _kind(value) for name, value in row.items()}
-    check_columns(source, where, kinds | dict.fromkeys(source.images, "image"))
+    named = [each for each in source.images if source.paths or isinstance(row.get(each), str)]
+    check_columns(source, where, kinds | dict.fromkeys(named, "image"))
     return row
 
 

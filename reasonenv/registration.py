@@ -1,6 +1,7 @@
 """The environments by name: how they are registered, looked up and made."""
 
 import difflib
+import importlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,8 +62,9 @@ def make(
     The same object as `gymnasium.make` and `gymnasium.make_vec` give for "reasonenv/<id>".
 
     Args:
-        id: A registered name such as "Figures-v0", with or without "reasonenv/". Several are
-            mixed, each as often as `weights` says: see `reasonenv.mixture`.
+        id: A registered name such as "Figures-v0", with or without "reasonenv/", or
+            "module:Mine-v0", whose module is imported first. Several are mixed, each as often
+            as `weights` says: see `reasonenv.mixture`.
         num_envs: Responses of one step; None for a `gymnasium.Env` that takes a single one.
         group_size: Consecutive sub-environments that share a problem; divides `num_envs`.
         split: Part of the data set; None for "train", or the main one of a mere benchmark.
@@ -93,8 +95,14 @@ def make(
 
 
 def find(id: str) -> Registration:
-    """The registration called `id`, or an error that names the nearest ones."""
-    name = id.removeprefix(f"{NAMESPACE}/")
+    """The registration called `id`, or an error that names the nearest ones.
+
+    As for Gymnasium, of "module:Mine-v0" the module is imported first, which registers it.
+    """
+    module, _, name = id.rpartition(":")
+    if module:
+        _import(module, id)
+    name = name.removeprefix(f"{NAMESPACE}/")
     if name in registry:
         return registry[name]
     known = {id.lower(): id for id in registry}
@@ -104,6 +112,18 @@ def find(id: str) -> Registration:
     near = [known[match] for match in found]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(registry)}"
     raise gymnasium.error.NameNotFound(f"no environment is called {id!r}: {hint}")
+
+
+def _import(module: str, id: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise gymnasium.error.NameNotFound(
+            f"no module is called {module!r}, which was to register {id!r}: "
+            "run where its file lies, or name its folder in PYTHONPATH"
+        ) from None
 
 
 _VISION, _WORDS = "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3-4B"

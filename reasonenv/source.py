@@ -37,11 +37,6 @@ class Fault:
     line: str
 
 
-def no_paths(row: Row) -> Sequence[str]:
-    """Of a data set without images: no row names a file."""
-    return ()
-
-
 @dataclass(frozen=True)
 class Source:
     """Where a data set lies and what its rows look like.
@@ -54,7 +49,7 @@ class Source:
         values: Columns that hold something in every row: a number, a list, ...
         images: Columns of images, {bytes, path}, one in every row.
         more_images: Columns of images that a file or a row may lack.
-        paths: Of a row of JSON, the files of its images.
+        paths: Of a row of JSON, the files of its images; by default what its columns of images say.
         aliases: For a column, the names that it may have instead.
         answer: The column that must not be blank.
         key: The column that tells rows apart where several files have them.
@@ -70,7 +65,7 @@ class Source:
     values: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
     more_images: tuple[str, ...] = ()
-    paths: Callable[[Row], Sequence[str]] = no_paths
+    paths: Callable[[Row], Sequence[str]] | None = None
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     answer: str = "answer"
     key: str = "id"
@@ -90,6 +85,12 @@ class Source:
             for other in others[::-1]
             if name not in columns and other in columns
         }
+
+    def image_files(self, row: Row) -> Sequence[str]:
+        """The files of the images of a row of JSON, as the row names them."""
+        if self.paths is not None:
+            return self.paths(row)
+        return [row[name] for name in (*self.images, *self.more_images) if row.get(name)]
 
     def files(self) -> dict[str, tuple[str, ...]]:
         """What the names of the local files of each split begin with."""
@@ -121,7 +122,7 @@ def check_columns(source: Source, where: str, kinds: Mapping[str, str]) -> None:
 
 def _expected(source: Source, name: str) -> str:
     if name in source.images:
-        return "images, a struct of bytes and path"
+        return "images, a struct of bytes and path, or in JSON the name of a file"
     return "strings" if name in source.texts else "values of any type"
 
 

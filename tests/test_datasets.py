@@ -1,4 +1,5 @@
 import io
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from PIL import Image
 
 import reasonenv
+from reasonenv import datasets
 from reasonenv.envs import mmk12
 from reasonenv.images import decode, rgb
 
@@ -35,6 +37,23 @@ def write(folder, rows, name="train-00000-of-00001.parquet"):
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows), folder / name)
     return folder
+
+
+OWN = datasets.Source(
+    name="own",
+    hub="me/own",
+    splits={"train": datasets.Split("train")},
+    texts=("question", "answer", "id"),
+    images=("image",),
+)
+
+
+def own_problem(row) -> reasonenv.Problem:
+    return reasonenv.Problem(id=row["id"], question=row["question"], answer=row["answer"])
+
+
+def write_json(folder, rows) -> None:
+    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def test_the_folder_of_one_data_set_is_read(tmp_path):
@@ -107,6 +126,28 @@ def test_a_malformed_file_is_told_with_its_column_at_make(tmp_path, rows, messag
     with pytest.raises(ValueError, match=message) as caught:
         reasonenv.make("MMK12-v0", num_envs=1, data=str(tmp_path))
     assert "\n" not in str(caught.value)
+
+
+def test_images_of_json_lie_in_the_files_that_their_columns_name(tmp_path):
+    Image.new("RGB", (30, 20), "red").save(tmp_path / "red.png")
+    write_json(tmp_path, [row(image="red.png")])
+    problem = datasets.load(OWN, "train", tmp_path, own_problem)[0]
+    assert [image.shape for image in problem.images] == [(20, 30, 3)]
+    assert problem.images[0][0, 0].tolist() == [255, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"image": ["red.png"]}, r"row 0: column 'image' holds list, images, .* name of a file"),
+        ({"picture": "red.png"}, r"row 0 has no column 'image' \(images, .*name of a file\)"),
+    ],
+)
+def test_a_row_of_json_without_the_name_of_its_image_is_told(tmp_path, changes, message):
+    without = {name: value for name, value in row().items() if name != "image"}
+    write_json(tmp_path, [without | changes])
+    with pytest.raises(ValueError, match=message):
+        datasets.load(OWN, "train", tmp_path, own_problem)
 
 
 def test_a_file_that_is_no_parquet_is_named(tmp_path):
@@ -207,6 +248,7 @@ def test_an_image_that_lies_on_its_side_is_turned_upright():
 
 OFFLINE = """
 import reasonenv
+from reasonenv import datasets
 try:
     reasonenv.make("MMK12-v0", num_envs=8)
 except ConnectionError as error:

@@ -1,4 +1,5 @@
 import inspect
+import sys
 
 import gymnasium
 import pytest
@@ -106,3 +107,50 @@ def test_an_argument_that_does_not_fit_is_told_at_make(num_envs, kwargs, message
 def test_a_number_of_environments_that_does_not_fit_is_told_at_make(kwargs, message):
     with pytest.raises(ValueError, match=message):
         reasonenv.make("Toy-v0", **kwargs)
+
+
+_SUMS = """
+import reasonenv
+from reasonenv.rewards import accuracy
+
+REWARDS = {"accuracy": (1.0, accuracy)}
+
+
+def problems(split="train"):
+    return [reasonenv.Problem(id="a", question="1 + 1?", answer="2")]
+
+
+reasonenv.register("Sums-v0", "sums_by_module")
+"""
+
+
+@pytest.fixture
+def _sums(tmp_path, monkeypatch):
+    (tmp_path / "sums_by_module.py").write_text(_SUMS)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    del sys.modules["sums_by_module"]
+    del reasonenv.registry["Sums-v0"]
+    del gymnasium.registry["reasonenv/Sums-v0"]
+
+
+@pytest.mark.usefixtures("_sums")
+@pytest.mark.parametrize("name", ["Sums-v0", "reasonenv/Sums-v0"])
+def test_a_module_before_the_name_is_imported_first(name):
+    env = reasonenv.make(f"sums_by_module:{name}")
+    observation, _ = env.reset(seed=0)
+    env.close()
+    assert observation["question"] == "1 + 1?"
+
+
+@pytest.mark.parametrize("module", ["not_there", "reasonenv.not_there", "not_there.at_all"])
+def test_a_module_that_is_not_there_is_told_in_one_line(module):
+    with pytest.raises(gymnasium.error.NameNotFound, match=rf"no module is called '{module}'"):
+        find(f"{module}:Sums-v0")
+
+
+def test_what_a_module_itself_lacks_is_told_as_it_is(tmp_path, monkeypatch):
+    (tmp_path / "needs_more.py").write_text("import not_there_either")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="not_there_either"):
+        find("needs_more:Sums-v0")

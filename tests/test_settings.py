@@ -88,6 +88,7 @@ def test_a_minibatch_holds_whole_groups_and_divides_the_rollout(sizes):
 
 def test_the_folder_names_algorithm_environment_and_seed():
     assert Run(seed=3).folder("CPGD") == Path("runs/cpgd-figures-v0-seed3")
+    assert Run(env="mine:Own-v0").folder("CPGD") == Path("runs/cpgd-own-v0-seed0")
     assert Run(output_dir="Mine/{x}").folder("CPGD") == Path("Mine/{x}")
 
 

@@ -26,8 +26,9 @@ for split, start in (("train", 10), ("test", 50)):
 # ## The module
 #
 # A `Source` says what the rows look like, `problems` makes a `Problem` of each. Parquet and JSON
-# lines are read alike, images (a column of bytes, or paths in a row of JSON) only when a problem
-# is asked for, and what is wrong with a row is told in one line with its number and id.
+# lines are read alike, images only when a problem is asked for, and what is wrong with a row is
+# told in one line with its number and id. With figures, `images=("image",)` names the column: in
+# Parquet the bytes, in JSON the name of a file in the folder, such as `"figures/1.png"`.
 
 # %%
 module = """
@@ -87,8 +88,8 @@ print("status", check(["spoiled.jsonl"]))
 # ## Training on it
 #
 # Two steps with an untrained tiny model, to see that the path is whole. On a command line it is
-# `python train_sums.py --env Sums-v0 --data sums ...`, where `train_sums.py` imports `sums_env`
-# and calls `main(CPGD)`.
+# `python -m agents.cpgd --env sums_env:Sums-v0 --data sums ...`: the module before the name is
+# imported first, and every other command takes it so too.
 
 # %%
 from agents import tiny
