@@ -274,14 +274,14 @@ VARIANTS = [
     RLOO(level=per_response, **UNCLIPPED),
     GPG(divide_by_std=True, sampler_correction=0.5),
     *(
+        # An estimator knows nothing of the divergence: each of both, and not all pairs.
         RPG(divergence=divergence, estimator=estimator, beta=0.5)
-        for divergence in (
-            forward_kl,
-            reverse_kl,
-            unnormalized_forward_kl,
-            unnormalized_reverse_kl,
+        for divergence, estimator in (
+            (forward_kl, differentiable),
+            (reverse_kl, reinforce),
+            (unnormalized_forward_kl, reinforce),
+            (unnormalized_reverse_kl, differentiable),
         )
-        for estimator in (differentiable, reinforce)
     ),
     RPG(beta=0.5, reference=references.fixed, advantage_function=raw),
     RPG(beta=0.5, reference=references.fixed, kl_in_clip=False, estimator=reinforce),
