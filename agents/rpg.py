@@ -1,13 +1,14 @@
 """RPG, a learner and a command: python -m agents.rpg --help."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from agents import references
 from agents.advantages import Advantage, centered
 from agents.divergences import Divergence, unnormalized_reverse_kl
 from agents.learner import Learner
 from agents.levels import Level, per_token
-from agents.losses import Clip, Estimator, differentiable, masked, slope
+from agents.losses import Clip, Estimator, Function, differentiable, masked, slope
 from agents.reductions import Reduction, token_mean
 from agents.references import Refresh
 from agents.rollout import Batch, Group, PerToken
@@ -96,26 +97,30 @@ class RPG(Learner):
         log_prob, old, ref = (
             self.level(x, batch.mask) for x in (log_prob, batch.old_log_prob, ref)
         )
-
-        def reward(x: PerToken) -> PerToken:
-            return -batch.advantage * (x - old).exp()
-
-        def penalty(x: PerToken) -> PerToken:
-            return (self.beta or 0.0) * self.divergence(x, old, ref)
-
-        def both(x: PerToken) -> PerToken:
-            return reward(x) + penalty(x)
-
-        def clipped(credit: PerToken) -> PerToken:
-            bounds = self.clip_low, self.clip_high, self.dual_clip
-            return old + self.clip(log_prob - old, credit, *bounds)
-
+        reward = partial(_reward, old=old, advantage=batch.advantage)
+        penalty = partial(self._penalty, old=old, ref=ref)
         if self.kl_in_clip:
-            loss = self.estimator(both, clipped(-slope(both, log_prob)))
+            both = partial(_sum, reward, penalty)
+            loss = self.estimator(both, self._clipped(log_prob, old, -slope(both, log_prob)))
         else:
-            loss = self.estimator(reward, clipped(batch.advantage))
+            loss = self.estimator(reward, self._clipped(log_prob, old, batch.advantage))
             loss = loss + self.estimator(penalty, log_prob)
         return self.z_old * loss
+
+    def _penalty(self, x: PerToken, old: PerToken, ref: PerToken) -> PerToken:
+        return (self.beta or 0.0) * self.divergence(x, old, ref)
+
+    def _clipped(self, log_prob: PerToken, old: PerToken, credit: PerToken) -> PerToken:
+        bounds = self.clip_low, self.clip_high, self.dual_clip
+        return old + self.clip(log_prob - old, credit, *bounds)
+
+
+def _reward(x: PerToken, old: PerToken, advantage: PerToken) -> PerToken:
+    return -advantage * (x - old).exp()
+
+
+def _sum(one: Function, other: Function, x: PerToken) -> PerToken:
+    return one(x) + other(x)
 
 
 if __name__ == "__main__":
