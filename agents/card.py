@@ -69,13 +69,15 @@ def _results(evaluations: Sequence[Mapping[str, Any]]) -> str:
     lines = ["## Accuracy", "", "| split | step | accuracy | standard error | problems |"]
     lines.append("|---|---|---|---|---|")
     for row in evaluations:
-        numbers = f"{row['accuracy']:.3f} | {row['standard_error'] or 0:.3f}"
+        error = row["standard_error"]  # None of a single problem
+        numbers = f"{row['accuracy']:.3f} | {'' if error is None else f'{error:.3f}'}"
         lines.append(f"| {row['split']} | {row['step']} | {numbers} | {row['num_problems']} |")
     return "\n".join([*lines, "", "Sampled as in training, one response a problem."])
 
 
 def _training(rows: Sequence[Mapping[str, Any]]) -> str:
-    found = [f"{name} {row[name]:.4g}" for row in rows for name in SHOWN if row.get(name)]
+    told = [(name, row.get(name)) for row in rows for name in SHOWN]
+    found = [f"{name} {value:.4g}" for name, value in told if value is not None]
     return f"The last training step: {', '.join(found)}." if found else ""
 
 

@@ -33,6 +33,15 @@ def test_a_card_knows_nothing_of_later_steps(done):
     assert "| test | 2 |" not in text
 
 
+def test_a_card_tells_a_zero_and_leaves_out_what_is_not_known(done):
+    record = read_object(done / "run.json")
+    row = {"step": 1, "reward/mean": 0.1, "reward/accuracy": 0.0, "policy/entropy": None}
+    one = {"split": "test", "step": 1, "accuracy": 1.0, "standard_error": None, "num_problems": 1}
+    text = card.text(record, [row], [one], 1)
+    assert "The last training step: reward/mean 0.1, reward/accuracy 0." in text
+    assert "| test | 1 | 1.000 |  | 1 |" in text
+
+
 def test_the_base_model_of_the_hub_is_named(done):
     record = read_object(done / "run.json")
     record["settings"]["run"]["model"] = "Qwen/Qwen2.5-VL-7B-Instruct"

@@ -87,6 +87,27 @@ def test_a_run_that_has_just_begun_has_a_report(tmp_path):
     assert path.exists()
 
 
+def test_the_guard_says_nothing_before_it_has_looked(tmp_path):
+    pages = [
+        report.write([write_run(tmp_path / str(steps), steps=steps)])[0].read_text()
+        for steps in (4, 5)
+    ]
+    assert ["The guard found" in page for page in pages] == [False, True]
+
+
+def test_what_is_no_number_is_a_gap(tmp_path):
+    folder = write_run(tmp_path / "run", steps=2)
+    for name, before in (("metrics.jsonl", '"reward/mean": '), ("rollouts/step-1.jsonl", "[")):
+        text, count = re.subn(
+            rf"{re.escape(before)}0\.\d+", f"{before}NaN", (folder / name).read_text(), count=1
+        )
+        assert count == 1
+        (folder / name).write_text(text)
+    path, faults = report.write([folder])
+    assert faults == []
+    assert '"reward/mean":[null,0.29]' in path.read_text()
+
+
 def test_equal_figures_are_held_once_and_large_ones_shrunk(tmp_path):
     folder = tmp_path / "run"
     record(folder)

@@ -104,7 +104,7 @@ function shown(self) {
     if (view.hidden.has(k)) return { k, kind, raw: [], curve: [], marks: [] };
     const smoothing = self.metric.startsWith("evaluation/") ? 0 : view.smoothing;
     const curve = smooth(self.series[k], smoothing).filter(within);
-    const marks = self.evaluated.flatMap((split) => joined(kind, `evaluation/accuracy ${split}`).filter(within));
+    const marks = self.evaluated.flatMap((split) => joined(kind, `evaluation/accuracy ${split}`).filter(within).map((p) => [...p, split]));
     return { k, kind, raw: smoothing ? self.series[k].filter(within) : [], curve, marks };
   });
   return { log, lines };
@@ -161,7 +161,10 @@ function trace(self, line, pixels) {
   if (line.raw.length) svg.append(make("path", { class: `curve raw k${color}`, d: path(thinned(line.raw, pixels), x, y) }));
   if (curve.length > 1) svg.append(make("path", { class: `curve k${color}`, d: path(curve, x, y) }));
   const dots = curve.length === 1 || self.metric.startsWith("evaluation/") ? curve : [];
-  for (const p of [...dots, ...line.marks]) svg.append(make("circle", { class: `dot f${color}`, r: 3.2, cx: x(p[0]), cy: y(p[1]) }));
+  for (const p of [...dots, ...line.marks]) {
+    const title = make("title", {}, `${p[4] ?? line.kind.label}, step ${p[0]}: ${number(p[1])}`);
+    svg.append(make("circle", { class: `dot f${color}`, r: 3.2, cx: x(p[0]), cy: y(p[1]) }, title));
+  }
 }
 
 // Writes the values at a step, or the last ones, above the curves.

@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.guard import history
 from agents.reporting.runs import RunFolder
+from agents.signs import WINDOW
 
 PARTS = ("rollout", "grade", "train", "sync")
 """Parts of a step that have their own `time/` metric."""
@@ -79,7 +80,7 @@ def _evaluations(run: RunFolder) -> str:
 
 
 def _guard(run: RunFolder) -> str:
-    if not run.rows:
+    if len(run.rows) < WINDOW:
         return ""
     found = list(history(run.rows))
     if not found:
@@ -109,7 +110,9 @@ def _times(run: RunFolder) -> str:
         for name, seconds in parts.items()
     ]
     peak = max((row.get("memory/peak_gib") or 0.0 for row in run.rows), default=0.0)
-    rows += [("all steps", f"{total:,.1f} s"), ("most memory held", f"{peak:.2f} GiB")]
+    rows.append(("all steps", f"{total:,.1f} s"))
+    if peak:
+        rows.append(("most memory held", f"{peak:.2f} GiB"))
     bar = (
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" '
         f'aria-label="Shares of the time of a step">{"".join(bars)}</svg>'

@@ -233,7 +233,7 @@ function step(way) {
 
 function stepResponse(way) {
   const cards = [...document.querySelectorAll(".response")];
-  const next = cards[Math.min(cards.length - 1, Math.max(0, cards.indexOf(document.activeElement) + way))];
+  const next = cards[Math.min(cards.length - 1, Math.max(0, cards.indexOf(document.activeElement.closest(".response")) + way))];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
 }

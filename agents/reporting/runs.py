@@ -138,7 +138,8 @@ def _lines(path: Path, faults: list[str]) -> Iterator[Row]:
         faults.append(f"{path.name}: the last line is cut and left out")
     for number, line in enumerate(lines, 1):
         try:
-            row = json.loads(line)
+            # NaN is no JSON and no number to draw, but Python reads it.
+            row = json.loads(line, parse_constant=lambda _: None)
             if not isinstance(row, dict):
                 raise ValueError("no object")
             yield row
