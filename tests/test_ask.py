@@ -122,16 +122,24 @@ def test_images_arrive_as_they_are(api, tmp_path):
     (user,) = api.asked[0][2]["messages"]
     image, text = user["content"]
     assert text == {"type": "text", "text": observation["question"]}
-    sent = base64.b64decode(image["image_url"]["url"].removeprefix("data:image/png;base64,"))
-    assert np.array_equal(np.asarray(Image.open(io.BytesIO(sent))), observation["images"][0])
+    assert np.array_equal(pixels(image), observation["images"][0])
+
+
+def pixels(part):
+    sent = base64.b64decode(part["image_url"]["url"].removeprefix("data:image/png;base64,"))
+    return np.asarray(Image.open(io.BytesIO(sent)))
 
 
 def test_images_stand_where_the_question_marks_them():
-    pixels = tuple(np.full((2, 2, 3), k, np.uint8) for k in range(3))
-    (user,) = messages({"system": "", "question": "a<image 2>b<image 1>", "images": pixels})
-    kinds = [part["type"] for part in user["content"]]
-    assert kinds == ["image_url", "text", "image_url", "text", "image_url"]
-    assert [p["text"] for p in user["content"] if p["type"] == "text"] == ["a", "b"]
+    images = tuple(np.full((2, 2, 3), k, np.uint8) for k in range(3))
+    (user,) = messages({"system": "", "question": "a<image 2>b<image 1>", "images": images})
+    assert [part.get("text") or pixels(part).max() for part in user["content"]] == [
+        2,
+        "a",
+        1,
+        "b",
+        0,
+    ]
 
 
 def test_a_busy_api_is_asked_again_and_a_refusal_is_not(api, tmp_path, monkeypatch, capsys):
@@ -159,8 +167,12 @@ def test_an_interrupted_run_says_so_at_once_and_goes_on(api, tmp_path):
         assert process.poll() is None
         assert time.monotonic() < limit
         time.sleep(0.02)
+    answered = threading.Timer(30, api.turns.release, [100])  # were it to wait, it would not end
+    answered.start()
     os.kill(process.pid, signal.SIGINT)
     assert "interrupted" in process.stderr.readline()
+    assert answered.is_alive()
+    answered.cancel()
     api.turns.release(100)
     process.communicate(timeout=60)
     assert process.returncode == 130
@@ -223,6 +235,14 @@ def test_a_line_may_be_cut_off_anywhere(api, tmp_path, length):
     path.write_bytes(whole + whole.replace(b"\n", b"")[:length])
     assert ask.main(words(api, path, **{"num-problems": 1})) == 0
     assert path.read_bytes() == whole
+
+
+def test_more_samples_are_asked_for_beside_those_that_are_there(api, tmp_path):
+    path = tmp_path / "r.jsonl"
+    for samples in (1, 3):
+        ask.main(words(api, path, **{"num-problems": 2, "samples": samples}))
+    assert sorted(body["seed"] for _, _, body in api.asked) == [0, 0, 1, 1, 2, 2]
+    assert len({(row["id"], row["sample"]) for row in lines(path)}) == len(lines(path)) == 6
 
 
 def test_half_a_character_is_kept_as_it_came(api, tmp_path):
