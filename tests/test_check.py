@@ -162,6 +162,9 @@ def test_a_report_that_cannot_be_saved_is_told_before_the_work(tmp_path, capsys)
     target = tmp_path / "nowhere" / "found.json"
     assert main(["Figures-v0", "--output", str(target)]) == 2
     assert capsys.readouterr().err == f"error: --output={target}: there is no such folder\n"
+    assert main(["Figures-v0", "--output", str(tmp_path)]) == 2
+    told = f"error: --output={tmp_path}: a file was expected, not a folder\n"
+    assert capsys.readouterr().err == told
 
 
 def test_a_column_can_be_named(tmp_path):

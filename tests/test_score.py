@@ -51,6 +51,17 @@ def call(data, path, *more):
     )
 
 
+@pytest.mark.parametrize("flag", ["output", "verdicts"])
+@pytest.mark.parametrize(
+    ("place", "fault"),
+    [("no/file", "there is no such folder"), ("", "a file was expected, not a folder")],
+)
+def test_scores_that_cannot_be_saved_are_told_before_the_work(data, capsys, flag, place, fault):
+    path = data / place
+    assert call(data, "unread.jsonl", f"--{flag}", path) == 2
+    assert capsys.readouterr().err == f"error: --{flag}={path}: {fault}\n"
+
+
 def test_the_command_prints_tables_and_saves_scores(data):
     path = written(data / "responses.jsonl", responses(right=[1, 2, 3]))
     output, verdicts = data / "scores.json", data / "verdicts.jsonl"
