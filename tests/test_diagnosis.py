@@ -194,16 +194,17 @@ def test_a_program_that_fails_tells_why_in_one_line(program, reason):
 
 def test_a_program_that_hangs_is_killed_with_what_it_has_started(tmp_path):
     program = (
-        "import subprocess, sys, time\n"
-        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+        "import os, time\n"
+        "child = os.fork()\n"
+        f"if child: open({str(tmp_path / 'pid')!r}, 'w').write(str(child))\n"
         "time.sleep(600)"
     )
-    began = time.monotonic()
-    assert attempt(program, timeout=10).reason == "no end after 10 s"
-    assert time.monotonic() - began < 60
+    for seconds in (1, 4, 16, 64):  # until it has started something, however busy the machine is
+        assert attempt(program, timeout=seconds).reason == f"no end after {seconds} s"
+        if (tmp_path / "pid").exists():
+            break
     child = Path("/proc") / (tmp_path / "pid").read_text()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while child.exists() and "Z" not in (child / "stat").read_text().split()[2]:
         assert time.monotonic() < deadline, "the child goes on"
         time.sleep(0.05)

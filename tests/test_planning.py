@@ -1,4 +1,13 @@
-"""What the arithmetic of memory says, against what PyTorch holds and what was measured."""
+"""What the arithmetic of memory says, against what PyTorch holds and what was measured.
+
+What autograd saves of a layer it tells to 0.1 %, of the vision tower to 1 %. Whole peaks are an
+estimate, written with these figures at hand: on one H200 5 % too little to 6 % too much for padded
+rows, with and without checkpointing; 6 % too little for packed ones; 10 % too little for ZeRO 2;
+27 % too little for packed rows with checkpointing, which is not understood; 20 % too much with
+Liger's kernels, which keep less. On a CPU it was 0 to 4 % too little in four processes without
+checkpointing, and 21 and 23 % in two with it: what is computed again is allocated again, and glibc
+keeps some of what was freed.
+"""
 
 import subprocess
 import sys
@@ -221,23 +230,21 @@ def zero_2() -> float:
 # Peaks of one H200 with random weights of this shape: torch 2.11, transformers 5.17, DeepSpeed
 # 0.19.8; logits in chunks of 2,048 tokens unless "whole".
 @pytest.mark.parametrize(
-    ("measured", "planned", "tolerance"),
+    ("measured", "planned", "apart"),
     [
-        (32.0, forward_backward(checkpointing=True, tokens_of_logits=ROW), 0.1),
-        (9.6, forward_backward(checkpointing=True, tokens_of_logits=2048), 0.1),
-        (52.0, forward_backward(checkpointing=False, tokens_of_logits=2048), 0.1),
+        (32.0, forward_backward(checkpointing=True, tokens_of_logits=ROW), -0.05),
+        (9.6, forward_backward(checkpointing=True, tokens_of_logits=2048), 0.06),
+        (52.0, forward_backward(checkpointing=False, tokens_of_logits=2048), 0.02),
         # Packed into one row, with keys and values repeated for each head.
-        (59.0, forward_backward(checkpointing=False, tokens_of_logits=2048, repeated=True), 0.1),
-        (35.0, zero_2(), 0.12),
-        # The same with checkpointing needs more than is understood, and a plan says too little.
-        (14.0, forward_backward(checkpointing=True, tokens_of_logits=2048, repeated=True), 0.3),
-        # Liger's kernels keep less than transformers' own, and a plan says too much.
-        (46.0, forward_backward(checkpointing=False, tokens_of_logits=2048, repeated=True), 0.25),
+        (59.0, forward_backward(checkpointing=False, tokens_of_logits=2048, repeated=True), -0.06),
+        (35.0, zero_2(), -0.10),
+        (14.0, forward_backward(checkpointing=True, tokens_of_logits=2048, repeated=True), -0.27),
+        (46.0, forward_backward(checkpointing=False, tokens_of_logits=2048, repeated=True), 0.20),
     ],
     ids=["whole logits", "checkpointing", "neither", "packed", "ZeRO 2", "both", "Liger"],
 )
-def test_peaks_measured_on_a_gpu_are_planned(measured, planned, tolerance):
-    assert planned == pytest.approx(measured, rel=tolerance)
+def test_plans_are_as_far_from_peaks_measured_on_a_gpu_as_is_told(measured, planned, apart):
+    assert planned / measured - 1 == pytest.approx(apart, abs=0.005)
 
 
 # A process that prints how much memory it has held beyond what importing took.
@@ -286,7 +293,7 @@ print(sum(weight.numel() for weight in policy.parameters()), peak() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's count of a process's memory")
-@pytest.mark.parametrize(("checkpointing", "tolerance"), [(False, 0.15), (True, 0.3)])
+@pytest.mark.parametrize(("checkpointing", "tolerance"), [(False, 0.08), (True, 0.28)])
 def test_a_step_of_50_million_weights_on_the_cpu_holds_what_is_planned(checkpointing, tolerance):
     layers, rows, length = 14, 8, 124
     words = [str(number) for number in (layers, rows, length, int(checkpointing))]
@@ -308,5 +315,4 @@ def test_a_step_of_50_million_weights_on_the_cpu_holds_what_is_planned(checkpoin
     )
     kept = kept_activations(shape, tokens, 4, checkpointing=checkpointing)
     planned = (held.weights + held.gradients + held.moments + kept + passing) / GIB
-    # What is computed again is allocated again, and glibc keeps some of what was freed.
     assert planned == pytest.approx(measured, rel=tolerance)
