@@ -12,8 +12,6 @@ _REMEMBERED = 256
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
 _CIRCLED = {chr(0x2460 + k): f"({k + 1})" for k in range(20)}
-# Statements by their numbers, not a product.
-_CIRCLED_RUN = re.compile("(?<=[①-⑳])(?=[①-⑳])")
 _LETTERS = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta",
     "λ": "lambda", "μ": "mu", "π": "pi", "ρ": "rho", "σ": "sigma", "φ": "phi", "ω": "omega",
@@ -131,7 +129,7 @@ def canonical(text: str) -> str:
 
 def _canonical(text: str) -> str:
     if not text.isascii():
-        text = _ROOT.sub(r"\\sqrt{\1}", _CIRCLED_RUN.sub(", ", text))
+        text = _ROOT.sub(r"\\sqrt{\1}", text)
         text = _RAISED.sub(_lowered, text.translate(_TABLE))
     text = undelimited(_MARKDOWN.sub("", text))
     if _REWRITTEN.search(text):

@@ -62,6 +62,7 @@ SPELLINGS = [
         r"\\emptyset ",
     ),
     rewrite("无解", r"^(?:方程|不等式)?(?:组)?无解$", r"\\emptyset "),
+    # Statements by their numbers, ①③, are no product.
     rewrite("(", r"^\(\d\)(?:\s*\(\d\))+$", lambda found: found[0].replace(")", "),").rstrip(",")),
     rewrite("to", r"^(\d+)\s*(?:to|\\text\{\s*to\s*\})\s*(\d+)$", r"\1:\2"),
     # Old and short commands, and functions by their other names.
