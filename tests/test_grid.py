@@ -96,6 +96,7 @@ def test_kaplan_meier_counts_only_those_that_are_still_looked_at():
     times, seen = [2, 2, 3, 5, 8], [True, True, False, True, False]
     assert kaplan_meier(times, seen) == [(2, pytest.approx(0.6)), (5, pytest.approx(0.3))]
     assert restricted_mean(times, seen, 8) == pytest.approx(2 * 1 + 3 * 0.6 + 3 * 0.3)
+    assert restricted_mean(times, seen, 4) == pytest.approx(2 * 1 + 2 * 0.6)
     assert restricted_mean([4, 9, 10], [True, True, False], 10) == pytest.approx((4 + 9 + 10) / 3)
 
 
