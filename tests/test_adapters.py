@@ -247,6 +247,24 @@ def test_trl_gets_a_place_for_each_image_and_a_system_message(school):
     assert rows[1]["images"][0].size == (4, 3)
 
 
+def test_several_images_stand_where_they_are_marked_for_both(tmp_path):
+    part, told = "OE_MM_maths_en_COMP", dict.fromkeys(("context", "unit", "error", "subfield"))
+    row = {"id": 1, "question": "See <image_2> and <image_1>.", "final_answer": ["2"], **told}
+    row |= {"solution": ["So."], "is_multiple_answer": False, "answer_type": "Numerical"}
+    row |= {f"image_{k}": cell(k) if k < 3 else None for k in range(1, 10)}
+    hub(tmp_path / part, part, [row])
+    options = {"split": part, "data": tmp_path, "prompt": "plain"}
+    (made,) = dataset("OlympiadBench-v0", **options)
+    words = [piece.get("text", "image") for piece in made["prompt"][0]["content"]]
+    assert words == ["See ", "image", " and ", "image", "."]
+    assert [image.getpixel((0, 0))[0] for image in made["images"]] == [2, 1]
+    write("OlympiadBench-v0", tmp_path / "a.parquet", **options)
+    (written,) = pq.read_table(tmp_path / "a.parquet").to_pylist()
+    assert written["prompt"][0]["content"] == "See <image> and <image>."
+    drawn = [Image.open(io.BytesIO(image["bytes"])) for image in written["images"]]
+    assert [image.getpixel((0, 0))[0] for image in drawn] == [2, 1]
+
+
 def test_a_data_set_for_trl_is_shuffled_cut_and_pickled_like_any_other(school):
     rows = dataset("MMK12-v0", data=school).shuffle(seed=1).select([1])
     again = pickle.loads(pickle.dumps(rows))
