@@ -35,7 +35,7 @@ def words(text):
 
 def commands(page):
     text = re.sub(r"\\\n[# ]*", " ", page.read_text())
-    text = re.sub(r"\S*<TAB>", "", text)
+    text = re.sub(r"\S*<TAB>| \.\.\.(?=`)", "", text)
     found = [(match[1], match[2]) for match in COMMAND.finditer(text)]
     return [(page.name, module, rest.strip()) for module, rest in found]
 
@@ -72,8 +72,31 @@ def stopped(monkeypatch, tmp_path):
     (tmp_path / "run.yaml").write_text("num-steps: 3\n")
 
 
+OWN = """
+import reasonenv
+from reasonenv.rewards import accuracy
+
+SPLITS = ("train", "test")
+REWARDS = {{"accuracy": (1.0, accuracy)}}
+
+
+def problems(split="train", data=None):
+    return [reasonenv.Problem(id=split, question="1 + 1?", answer="2")]
+
+
+reasonenv.register("{env}", "{module}")
+"""
+
+
 @pytest.mark.parametrize(("page", "module", "rest"), ALL)
-def test_a_command_on_a_page_is_understood_by_its_program(page, module, rest, stopped, monkeypatch):
+def test_a_command_on_a_page_is_understood_by_its_program(
+    page, module, rest, stopped, monkeypatch, tmp_path
+):
+    if own := re.search(r"--env (\w+):(\S+)", rest):
+        name = f"{Path(page).stem}_{own[1]}"  # no module that another test has written
+        (tmp_path / f"{name}.py").write_text(OWN.format(env=own[2], module=name))
+        monkeypatch.syspath_prepend(tmp_path)
+        rest = rest.replace(f"{own[1]}:", f"{name}:")
     monkeypatch.setattr(sys, "argv", [module, *words(rest)])
     if {"--tyro-print-completion", "--help"} & set(words(rest)):
         with pytest.raises(SystemExit) as ended:
