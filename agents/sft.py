@@ -8,7 +8,9 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
@@ -205,12 +207,27 @@ def tiny_model(settings: WarmStart) -> Path:
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:12]
     folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock")):
+    with _alone(folder.with_suffix(".lock")):
         if not folder.exists():
             aside = folder.with_name(f".{folder.name}.tmp")
             shutil.rmtree(aside, ignore_errors=True)
             warm_start(replace(settings, output_dir=aside)).rename(folder)
     return folder
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Waits for the process that holds the lock, and says so."""
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        print("another process makes the tiny model: waiting for it", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -2,11 +2,14 @@ import json
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import letters
 import pytest
 import torch
+from filelock import FileLock
 from tiny_runs import flags
 from transformers import AutoModelForImageTextToText
 
@@ -111,6 +114,20 @@ def test_the_tiny_model_is_made_once_for_each_recipe_and_seed(cache):
     models = {path.name for path in cache.iterdir() if path.is_dir()}
     assert len(models) == 3
     load(str(first), torch.device("cpu"), torch.float32)
+
+
+def test_who_waits_for_another_process_says_so(cache, capsys):
+    folder = tiny_model(FEW)
+    capsys.readouterr()
+    with ThreadPoolExecutor() as pool:
+        with FileLock(folder.with_suffix(".lock")):
+            waiting = pool.submit(tiny_model, FEW)
+            said, deadline = "", time.monotonic() + 60
+            while not said and time.monotonic() < deadline:
+                time.sleep(0.01)
+                said = capsys.readouterr().err
+        assert waiting.result(timeout=60) == folder
+    assert said == "another process makes the tiny model: waiting for it\n"
 
 
 def test_a_run_on_figures_warms_up_on_figures_of_its_level():
