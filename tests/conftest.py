@@ -1,11 +1,14 @@
 import importlib.util
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 # Sums differ by rounding with the number of threads; processes that tests start have one too.
 os.environ["OMP_NUM_THREADS"] = "1"
+# A shell that starts pytest in the background has it ignore Ctrl-C, and all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

@@ -100,7 +100,7 @@ def test_a_model_larger_than_this_machine_is_refused_before_it_is_loaded(
     (model / "config.json").write_text(json.dumps(config))
     message = refused(model=model)
     assert "billion weights, which need about" in message
-    assert "no GPU" in message
+    assert "on the CPU with" in message
 
 
 def test_data_without_a_network_says_how_to_give_local_files(refused, offline):

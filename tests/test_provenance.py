@@ -1,4 +1,5 @@
 import json
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ def test_run_json_holds_settings_command_versions_and_machine(tmp_path):
         "functions": ["standardized", "clip_filter(cap=2.0, divide_by_std=False)"],
         "limit": None,
     }
-    assert "pytest" in written["command"]
+    assert written["command"] == shlex.join(sys.orig_argv)
     assert {"python", "torch", "numpy"} <= written["versions"].keys()
     assert written["machine"]["num_cores"] >= 1
     assert "resumed" not in written
