@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 
 from agents.logs import read_lines
+from agents.sft import WarmStart, tiny_model
 from throughput import problems, sizes
 from throughput.figures import phases
 from throughput.side import BENCHMARKS, PROJECT
@@ -58,7 +59,7 @@ POINTS = (
         for length in (256, 512, 1024, 2048, 4096, 8192)
     ),
     *(Point("group", size, rollout(4, size, 32), steps=3) for size in (4, 8, 16, 32)),
-    *(Point("image", tokens, rollout(4, 4, 32), steps=2) for tokens in (0, 80, 320, 1280)),
+    *(Point("image", tokens, rollout(4, 4, 32), steps=5) for tokens in (0, 80, 320, 1280)),
     *(Point("ranks", count, rollout(8, 8, 32), steps=3, ranks=count) for count in (1, 2)),
 )
 
@@ -67,6 +68,7 @@ def measured(folder: Path, threads: int, points: tuple[Point, ...] = POINTS) -> 
     """All points; seconds of the phases of the median step."""
     problems.write(folder / "data")
     sizes.write(folder / "model", SIZES["tiny"])
+    tiny_model(WarmStart())  # Once, in this process: no part of a point.
     rows = []
     for number, point in enumerate(points):
         rows.append(_measured(point, folder, folder / f"run-{number}", threads))
