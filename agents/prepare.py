@@ -81,10 +81,12 @@ def outline(run: Run, learner: Learner, found: Path | None) -> str:
     """
     name = type(learner).__name__
     step = f"{run.num_prompts} prompts x {run.group_size} responses"
+    begun = f", on from {found.name}" if found else ""
+    if run.resume and not found:
+        begun = ", which holds no checkpoint to resume: from the beginning"
     return (
         f"{name} on {run.env}, model {run.model}: {run.num_steps} steps of {step}, "
-        f"into {run.folder(name)}" + (f", on from {found.name}" if found else "") + "\n"
-        f"{named(run)}"
+        f"into {run.folder(name)}{begun}\n{named(run)}"
     )
 
 

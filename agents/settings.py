@@ -1,6 +1,7 @@
 """What a run trains on and for how long; the defaults follow from the model."""
 
 import json
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -176,10 +177,7 @@ def check(run: Run) -> None:
         if getattr(run, name) is not None and getattr(run, name) < least:
             flag = name.replace("_", "-")
             raise ValueError(f"--{flag} is {getattr(run, name)}: give at least {least}")
-    if not run.temperature > 0:
-        raise ValueError(f"--temperature is {run.temperature}: training needs one above 0")
-    if not 0 < run.top_p <= 1:
-        raise ValueError(f"--top-p is {run.top_p}: give one in (0, 1]")
+    _check_numbers(run)
     if run.overlong_buffer > run.max_response_length:
         raise ValueError(
             f"--overlong-buffer {run.overlong_buffer} is longer than --max-response-length "
@@ -196,6 +194,16 @@ def check(run: Run) -> None:
             f"--minibatch-size {run.minibatch_size} must be a multiple of --group-size "
             f"{run.group_size} and divide the {responses} responses of a rollout"
         )
+
+
+def _check_numbers(run: Run) -> None:
+    """Refuses rates and probabilities that are none."""
+    if not 0 <= run.learning_rate < math.inf:
+        raise ValueError(f"--learning-rate is {run.learning_rate}: give at least 0")
+    if not run.temperature > 0:
+        raise ValueError(f"--temperature is {run.temperature}: training needs one above 0")
+    if not 0 < run.top_p <= 1:
+        raise ValueError(f"--top-p is {run.top_p}: give one in (0, 1]")
 
 
 def environment_options(text: str, data: str | None) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_a_run_that_is_told_to_stop_saves_and_goes_on(
 
 
 def test_a_run_that_stops_before_its_first_checkpoint_begins_again(
-    whole, tiny_folder, tmp_path, monkeypatch
+    whole, tiny_folder, tmp_path, monkeypatch, capsys
 ):
     settings = {**LONG, "num_test_problems": 2}
     with monkeypatch.context() as patch:
@@ -82,7 +82,9 @@ def test_a_run_that_stops_before_its_first_checkpoint_begins_again(
         with pytest.raises(ZeroDivisionError):
             train(tiny_folder, tmp_path, **settings)
     assert steps(tmp_path) == [1]
+    capsys.readouterr()
     train(tiny_folder, tmp_path, **settings, resume=True)
+    assert "no checkpoint to resume: from the beginning" in capsys.readouterr().err
     assert numbers(tmp_path) == numbers(whole)
     name = "evaluations.jsonl"
     assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()

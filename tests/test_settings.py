@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,6 +46,12 @@ def test_a_count_below_its_least_is_refused_by_its_flag(name):
     flag = "--" + name.replace("_", "-")
     with pytest.raises(ValueError, match=f"^{flag} is {LEAST[name] - 1}: give at least"):
         check(replace(Run(), **{name: LEAST[name] - 1}))
+
+
+@pytest.mark.parametrize("rate", [-1e-6, math.nan, math.inf])
+def test_a_learning_rate_that_is_none_is_refused_by_its_flag(rate):
+    with pytest.raises(ValueError, match=f"^--learning-rate is {rate}: give at least 0"):
+        check(Run(learning_rate=rate))
 
 
 def test_every_number_that_counts_has_a_least():
