@@ -12,7 +12,6 @@ import sys
 import happenings
 import letters
 import pytest
-import torch
 from tiny_runs import SMALL, before_response, flags, numbers, same, train
 
 import reasonenv
@@ -68,10 +67,10 @@ def test_a_run_that_collapses_stops_when_told_to(tiny_folder, tmp_path, capsys):
 
 
 class Sleeper(CPGD):
-    """Stays where it is in the first updates of a process, and then walks at random."""
+    """Stays where it is in the first updates of a process, and then flees from what it said."""
 
     def loss(self, log_prob, batch):
-        return log_prob * (0.0 if AWAKE["after"] > 0 else torch.randn(log_prob.shape))
+        return log_prob * float(AWAKE["after"] <= 0)
 
     def advantage(self, reward):
         AWAKE["after"] -= 1
