@@ -48,7 +48,7 @@ def refused(tiny_folder, tmp_path):
         ({"env": "MMK13-v0"}, "no environment is called 'MMK13-v0': did you mean MMK12-v0?"),
         ({"env": "Sudoku"}, "there are Figures-v0, MMK12-v0"),
         ({"temperature": 0}, "--temperature is 0.0"),
-        ({"learning_rate": -1}, "Invalid learning rate: -1.0"),
+        ({"learning_rate": -1}, "--learning-rate is -1.0: give at least 0"),
         ({"top_p": 0}, "--top-p is 0.0: give one in (0, 1]"),
         ({"top_k": -1}, "--top-k is -1: give at least 0"),
         ({"max_generations": 0}, "--max-generations is 0: give at least 1"),
