@@ -369,26 +369,14 @@ def test_images_without_torchvision_are_refused_in_one_line(tiny_folder):
 def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
     sampler, trainer
 ):
-    prompts = sampler.encode(observations())
-    other = [(name, weight[..., :-1]) for name, weight in trainer.weights()]
-    with pytest.raises(ValueError, match=r"^vLLM cannot take the weights over: [^\n]*$"):
-        sampler.load_weights(other)
-    with pytest.raises(ValueError, match="call load_weights first"):
-        sampler.generate(prompts, (0,))
-    sampler.load_weights(trainer.weights())
-    assert differences(trainer, sampler.generate(prompts, (0,))).max() < BOUND
+    told = r"^vLLM cannot take the weights over: [^\n]*$"
+    responses = vllm_model.after_refused_weights(sampler, trainer, told)
+    assert differences(trainer, responses).max() < BOUND
 
 
 @pytest.mark.vllm
 def test_it_takes_weights_after_a_handover_that_was_broken_off(sampler, trainer):
-    def broken():
-        yield next(iter(trainer.weights()))
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sampler.load_weights(broken())
-    sampler.load_weights(trainer.weights())
-    responses = sampler.generate(sampler.encode(observations()), (0,))
+    responses = vllm_model.after_a_broken_handover(sampler, trainer)
     assert differences(trainer, responses).max() < BOUND
 
 

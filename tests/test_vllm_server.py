@@ -154,25 +154,14 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
 def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
     sampler, trainer
 ):
-    prompts = sampler.encode(observations())
-    with pytest.raises(ValueError, match=r"^the vLLM server at \S+ cannot load: [^\n]*$"):
-        sampler.load_weights([(name, weight[..., :-1]) for name, weight in trainer.weights()])
-    with pytest.raises(ValueError, match="call load_weights first"):
-        sampler.generate(prompts, (0,))
-    sampler.load_weights(trainer.weights())
-    assert differences(trainer, sampler.generate(prompts, (0,))).max() < BOUND
+    told = r"^the vLLM server at \S+ cannot load: [^\n]*$"
+    responses = vllm_model.after_refused_weights(sampler, trainer, told)
+    assert differences(trainer, responses).max() < BOUND
 
 
 @pytest.mark.vllm
 def test_a_handover_that_the_trainer_breaks_off_leaves_the_server_well(sampler, trainer):
-    def broken():
-        yield next(iter(trainer.weights()))
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sampler.load_weights(broken())
-    sampler.load_weights(trainer.weights())
-    responses = sampler.generate(sampler.encode(observations()), (0,))
+    responses = vllm_model.after_a_broken_handover(sampler, trainer)
     assert differences(trainer, responses).max() < BOUND
 
 

@@ -3,6 +3,7 @@
 import copy
 from pathlib import Path
 
+import pytest
 import torch
 from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
 
@@ -137,3 +138,27 @@ def move(engine: TorchEngine, by: float) -> None:
     with torch.no_grad():
         for weight in engine.policy.parameters():
             weight.add_(by)
+
+
+def after_refused_weights(sampler, trainer: TorchEngine, told: str):
+    """Responses after weights of other shapes, refused in these words, and then the right ones."""
+    prompts = sampler.encode(observations())
+    with pytest.raises(ValueError, match=told):
+        sampler.load_weights([(name, weight[..., :-1]) for name, weight in trainer.weights()])
+    with pytest.raises(ValueError, match="call load_weights first"):
+        sampler.generate(prompts, (0,))
+    sampler.load_weights(trainer.weights())
+    return sampler.generate(prompts, (0,))
+
+
+def after_a_broken_handover(sampler, trainer: TorchEngine):
+    """Responses after a handover that Ctrl-C broke off, and then a whole one."""
+
+    def broken():
+        yield next(iter(trainer.weights()))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sampler.load_weights(broken())
+    sampler.load_weights(trainer.weights())
+    return sampler.generate(sampler.encode(observations()), (0,))
