@@ -131,9 +131,9 @@ def test_the_pilot_takes_the_smallest_rate_at_which_half_of_its_runs_collapse():
         counts = zip(names, collapses, strict=True)
         return {name: {"collapses": count, "num_seeds": 4} for name, count in counts}
 
-    assert pilot.choice(cells(0, 1, 2, 4, 4)) == "3e-4"
-    assert pilot.choice(cells(0, 1, 0, 1, 0)) == "5e-4"
-    assert pilot.choice(cells(0, 0, 0, 0, 0)) == "1e-3"
+    assert pilot.choice(cells(1, 2, 4, 4)) == pilot.RATES[1]
+    assert pilot.choice(cells(0, 1, 1, 0)) == pilot.RATES[2]
+    assert pilot.choice(cells(0, 0, 0, 0)) == pilot.RATES[3]
 
 
 def test_the_rate_of_a_pilot_that_is_not_whole_is_not_taken(tmp_path):
@@ -141,10 +141,10 @@ def test_the_rate_of_a_pilot_that_is_not_whole_is_not_taken(tmp_path):
     with pytest.raises(ValueError, match=r"pilot\.json is not there: run python -m"):
         pilot.chosen(tmp_path)
     path.parent.mkdir()
-    path.write_text('{"cells": {"GRPO 1e-4": {"collapses": 4, "num_seeds": 4}}}')
-    with pytest.raises(ValueError, match="has 4 runs of 20: go on"):
+    path.write_text('{"cells": {"GRPO 3e-4": {"collapses": 4, "num_seeds": 4}}}')
+    with pytest.raises(ValueError, match="has 4 runs of 16: go on"):
         pilot.chosen(tmp_path)
-    assert pilot.chosen(tmp_path, whole=False) == "1e-4"
+    assert pilot.chosen(tmp_path, whole=False) == "3e-4"
 
 
 def test_the_pilot_shares_no_seed_with_a_study_that_takes_its_rate():

@@ -1,14 +1,14 @@
 """How far off policy can RPG be trained? 1, 4 and 16 optimizer steps on a rollout.
 
 On policy, with one step, all ratios are 1: no clip acts and the corrections are nothing. The
-minibatches of 256, 64 and 16 responses differ in noise too, at one learning rate.
+minibatches of 128, 32 and 8 responses differ in noise too, at one learning rate.
 """
 
 from benchmarks.grid.study import Cell, Study
 from benchmarks.rpg.setting import COMMON, DAPO, reinforce, rpg
 
 ONES = (rpg("UFKL"), rpg("URKL"), reinforce("URKL"), DAPO)
-SIZES = {1: 256, 4: 64, 16: 16}
+SIZES = {1: 128, 4: 32, 16: 8}
 STUDY = Study(
     name="rpg/off_policy",
     question="How far off policy can RPG be trained?",

@@ -2,8 +2,8 @@
 
 The setting is that of the released scripts at the scale of the tiny model: advantages without the
 standard deviation, means over tokens, clip (0.2, 0.28) with c = 10, β = 1e-4, the old policy for
-reference, one pass over a rollout in 16 optimizer steps (512 prompts by 32 there, 256 responses by
-16 here), temperature 1. The learning rate is the tiny model's own default. Dynamic sampling and
+reference, one pass over a rollout in 16 optimizer steps (512 prompts by 32 there, 128 responses by
+8 here), temperature 1. The learning rate is the tiny model's own default. Dynamic sampling and
 overlong shaping are off, so that cells differ in the loss alone; DAPO is the anchor, with its loss
 alone and, where it is called so, with both of its other parts. AdamW is this project's (0.9, 0.95,
 weight decay 0.01, a cosine to a tenth), not the scripts' (0.9, 0.999, 0.1, constant).
@@ -15,8 +15,8 @@ recipe/rpg/7b/*.sh.
 from benchmarks.grid.study import Cell
 
 COMMON = (
-    "--minibatch-size 16 --num-steps 150 --num-test-problems 200 --learning-rate 3e-4 "
-    "--max-generations 1 --overlong-buffer 0"
+    "--num-prompts 16 --minibatch-size 8 --num-steps 100 --num-test-problems 200 "
+    "--learning-rate 3e-4 --max-generations 1 --overlong-buffer 0"
 )
 DIVERGENCES = {
     "FKL": "forward_kl",
