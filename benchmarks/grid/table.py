@@ -4,18 +4,21 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-COLUMNS = (
+RESULTS = (
     "algorithm",
     "seeds",
     "collapsed",
-    "into form / noise / numbers",
     "lasting",
-    "short",
     "steps before collapse",
     "accuracy at the end",
     "on new images",
-    "ratio, largest",
+)
+SIGNS = (
+    "algorithm",
+    "into form / noise / numbers",
+    "short",
     "ratio, smallest",
+    "ratio, largest",
     "clipped",
     "KL to the old policy",
     "gradient norm, median / largest",
@@ -38,7 +41,8 @@ PAIRS = (
 def markdown(found: Mapping[str, Any]) -> str:
     """The tables of a study, and where they come from."""
     machine = found["machines"][0]
-    cells = [_row((name, *_cell(cell))) for name, cell in found["cells"].items()]
+    results = [_row((name, *_result(cell))) for name, cell in found["cells"].items()]
+    signs = [_row((name, *_signs(cell))) for name, cell in found["cells"].items()]
     pairs = [_row(_pair(pair)) for pair in found["pairs"]]
     where = ", ".join(machine["gpus"]) or f"{machine['num_cores']} CPU cores"
     told = [
@@ -47,11 +51,15 @@ def markdown(found: Mapping[str, Any]) -> str:
         f"{found['num_steps']} steps, {found['hours']:g} hours of one process each, {where}, "
         f"{len(found['machines'])} kind(s) of machine, {len(found['commits'])} state(s) of the "
         "code.",
-        "\n".join([*_head(COLUMNS), *cells]),
-        "Collapse is defined in `benchmarks/grid/collapse.py`; *short*: runs whose last responses "
-        "have less than a third of their first length. Brackets are 95 % intervals: Wilson's for "
-        "rates, of the bootstrap over seeds for means. What has none is the median over seeds, of "
-        "the mean over steps, or of the extreme of all steps for ratios.",
+        "\n".join([*_head(RESULTS), *results]),
+        "Collapse is defined in `benchmarks/grid/collapse.py`, and *lasting* where it is so at the "
+        "end too; accuracy at the end is that of the last 10 rollouts. Brackets are 95 % "
+        "intervals: Wilson's for rates, of the bootstrap over seeds for means, which a handful of "
+        "seeds makes too narrow.",
+        "\n".join([*_head(SIGNS), *signs]),
+        "*short*: runs whose last responses have less than a third of their first length. The "
+        "others are medians over seeds, of the mean over steps, or of the extreme of all steps for "
+        "ratios.",
     ]
     if pairs:
         told += [
@@ -64,19 +72,23 @@ def markdown(found: Mapping[str, Any]) -> str:
     return "\n\n".join(told) + "\n"
 
 
-def _cell(cell: Mapping[str, Any]) -> tuple[str, ...]:
-    kinds = " / ".join(str(count) for count in cell["kinds"].values())
+def _result(cell: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         str(cell["num_seeds"]),
         f"{cell['collapses']} of {cell['num_seeds']} {_interval(cell['collapse_interval'])}",
-        kinds,
         str(cell["lasting"]),
-        str(cell["shrunk"]),
         f"{cell['steps_before_collapse']:.0f} {_interval(cell['steps_interval'], '.0f')}",
         f"{cell['accuracy']:.3f} {_interval(cell['accuracy_interval'], '.3f')}",
         "" if cell["test"] is None else f"{cell['test']:.3f}",
-        f"{cell['ratio_max']:.3g}",
+    )
+
+
+def _signs(cell: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        " / ".join(str(count) for count in cell["kinds"].values()),
+        str(cell["shrunk"]),
         f"{cell['ratio_min']:.2g}",
+        f"{cell['ratio_max']:.3g}",
         f"{100 * cell['clip_fraction']:.2f} %",
         f"{cell['kl_old']:.2g}",
         f"{cell['grad_norm']:.2g} / {cell['grad_norm_max']:.2g}",
