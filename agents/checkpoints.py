@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -37,11 +38,15 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | Non
         resume: Whether a run that is there goes on.
 
     Raises:
-        ValueError: Another run is there, it had other settings, or its last checkpoint is damaged.
+        ValueError: Another run is there, it had other settings, its last checkpoint is damaged, or
+            nothing can be written there.
     """
     record = folder / "run.json"
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file: give another --output-dir")
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(f"{folder}: nothing can be written in {there}: give another --output-dir")
     if not resume:
         if any((folder / name).exists() for name in ("run.json", "metrics.jsonl", "checkpoints")):
             raise ValueError(

@@ -1,4 +1,5 @@
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -219,6 +220,19 @@ def test_a_file_is_no_output_directory(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="file is a file: give another --output-dir"):
         start(tmp_path / "file", SETTINGS, resume=False)
+
+
+def test_a_folder_in_a_file_is_no_output_directory(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"nothing can be written in .*file: give another"):
+        start(tmp_path / "file" / "run", SETTINGS, resume=False)
+
+
+def test_a_folder_that_may_not_be_written_is_no_output_directory(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)  # root may write all
+    with pytest.raises(ValueError, match=f"nothing can be written in {tmp_path}: give another"):
+        start(tmp_path / "new" / "run", SETTINGS, resume=False)
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_run_without_a_checkpoint_resumes_from_the_beginning(tmp_path):

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -70,7 +72,8 @@ class Sitting:
         self.num_left_out = len(faults)
         if faults:
             if ranks()[0] == 0:
-                print(*(f"left out: {line}" for line in faults.values()), sep="\n", file=sys.stderr)
+                for line in faults.values():
+                    _say_once(f"left out: {line}")
             options["without"] = [*options.get("without", ()), *faults]
         num_envs = self._places * self._group
         self._envs = reasonenv.make(exam.env, num_envs=num_envs, group_size=self._group, **options)
@@ -112,7 +115,7 @@ class Sitting:
             faults = {index: fault for index in part if (fault := self._fault(index))}
             if not faults:
                 raise
-            sound = [index for index in part if index not in faults]
+            sound = [index for index in part if index not in faults] or self._another()
             answered = self._rollout(sampler, sound, seed) if sound else {}
             answered |= {
                 index: [_left_out(index, fault)] * self._group for index, fault in faults.items()
@@ -151,6 +154,14 @@ class Sitting:
         ]
         groups = range(0, count, self._group)
         return {k: rows[i : i + self._group] for k, i in zip(part, groups, strict=True)}
+
+    def _another(self) -> list[int]:
+        """A problem to ask where none of a batch can be posed, for ranks that sample together.
+
+        Its answer is no part of the exam. Empty where no problem of the exam can be posed.
+        """
+        sound = (index for index in range(self.num_problems) if not self._fault(index))
+        return list(islice(sound, 1))
 
     def _fault(self, index: int) -> str:
         """Why a problem cannot be posed; empty when it can."""
@@ -210,6 +221,12 @@ def _faults(exam: Exam, split: str) -> dict[str, str]:
         for fault in problems.faults().values()
         if fault.id not in known and (is_asked is None or is_asked(fault.id))
     }
+
+
+@cache
+def _say_once(line: str) -> None:
+    """Shows a line on standard error, however often a run is evaluated."""
+    print(line, file=sys.stderr)
 
 
 def _left_out(index: int, fault: str) -> Row:
