@@ -144,13 +144,26 @@ def test_the_rate_of_a_pilot_that_is_not_whole_is_not_taken(tmp_path):
     path.write_text('{"cells": {"GRPO 3e-4": {"collapses": 4, "num_seeds": 4}}}')
     with pytest.raises(ValueError, match="has 4 runs of 16: go on"):
         pilot.chosen(tmp_path)
-    assert pilot.chosen(tmp_path, whole=False) == "3e-4"
+    assert pilot.chosen(tmp_path, whole=False) == {study.RATE: "3e-4", study.BELOW: "3e-4"}
+
+
+def test_below_the_rate_of_the_pilot_is_the_next_smaller_one(tmp_path):
+    (tmp_path / "stability").mkdir()
+    cells = {f"GRPO {rate}": {"collapses": 4, "num_seeds": 4} for rate in pilot.RATES}
+    cells[f"GRPO {pilot.RATES[0]}"]["collapses"] = 1
+    (tmp_path / "stability" / "pilot.json").write_text(json.dumps({"cells": cells}))
+    rates = {study.RATE: pilot.RATES[1], study.BELOW: pilot.RATES[0]}
+    assert pilot.chosen(tmp_path) == rates
+    options = command.Options(tmp_path, (0,), (), smoke=False)
+    for name, word in (("stability/figure1", study.RATE), ("stability/below", study.BELOW)):
+        tasks = options.tasks(study.find(name))
+        assert {task.flag("--learning-rate", "") for task in tasks} == {rates[word]}
 
 
 def test_the_pilot_shares_no_seed_with_a_study_that_takes_its_rate():
     taking = [study.find(name) for name in study.NAMES]
-    taking = [of for of in taking if study.RATE in of.common.split()]
-    assert len(taking) == 4
+    taking = [of for of in taking if {study.RATE, study.BELOW} & {*of.common.split()}]
+    assert len(taking) == 5
     assert not {seed for of in taking for seed in of.seeds} & set(pilot.STUDY.seeds)
 
 
@@ -174,7 +187,7 @@ def test_every_cell_of_a_study_is_a_command_and_every_pair_names_two(name):
     names = [cell.name for cell in of.cells]
     assert len(set(names)) == len(names)
     assert {one for pair in of.pairs for one in pair} <= set(names)
-    tasks = study.tasks(of, (0,), rate="3e-4")
+    tasks = study.tasks(of, (0,), rates={study.RATE: "5e-4", study.BELOW: "3e-4"})
     assert len({task.key for task in tasks}) == len(tasks)
     for task in tasks:
         found = vars(import_module(task.words[0])).values()
@@ -194,9 +207,10 @@ def test_a_command_is_the_same_whatever_the_order_and_the_name_of_its_cell():
     one = task("agents.cpgd --beta None --num-steps 5 --seed 3")
     assert one.key == task("agents.cpgd --num-steps 5 --seed 4 --beta None").key
     assert one.key != task("agents.cpgd --num-steps 6 --seed 3 --beta None").key
+    rates = {study.RATE: "5e-4", study.BELOW: "3e-4"}
     shared = [
-        {t.key for t in study.tasks(study.find(name), (0,), rate="3e-4") if t.name == "CPGD"}
-        for name in ("stability/figure1", "ablations/table2", "ablations/bounds")
+        {t.key for t in study.tasks(study.find(name), (0,), rates=rates) if t.name == "CPGD"}
+        for name in ("stability/below", "ablations/table2", "ablations/bounds")
     ]
     assert len(set.union(*shared)) == 1
 
@@ -210,7 +224,7 @@ def test_flags_of_a_cell_win_over_those_of_all_and_are_told_once():
         seeds=(0,),
         pairs=(),
     )
-    (task,) = study.tasks(of, (2,), ["--beta", "None"], rate="1e-3")
+    (task,) = study.tasks(of, (2,), ["--beta", "None"], rates={"RATE": "1e-3"})
     assert task.words == tuple(
         shlex.split("agents.rloo --num-steps 7 --learning-rate 1e-3 --whiten --beta None --seed 2")
     )

@@ -5,7 +5,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,10 +39,10 @@ class Options:
 
     def all_tasks(self, of: Study) -> list[Task]:
         """The runs of a study, and those with the seeds that are asked for."""
-        rate = None
-        if study.RATE in of.common.split() and "--learning-rate" not in self.extra:
-            rate = pilot.chosen(self.output, whole=not self.smoke)
-        return study.tasks(of, sorted({*of.seeds, *self.seeds_of(of)}), self.extra, rate)
+        rates: Mapping[str, str] = {}
+        if {study.RATE, study.BELOW} & {*of.common.split()} and "--learning-rate" not in self.extra:
+            rates = pilot.chosen(self.output, whole=not self.smoke)
+        return study.tasks(of, sorted({*of.seeds, *self.seeds_of(of)}), self.extra, rates)
 
     def seeds_of(self, of: Study) -> tuple[int, ...]:
         """Those that are asked for; the pilot has none but its own, by which it chooses."""

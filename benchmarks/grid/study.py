@@ -4,13 +4,15 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from types import MappingProxyType
 
 NAMES = (
     "stability/pilot",
     "stability/figure1",
+    "stability/below",
     "ablations/table2",
     "ablations/form",
     "ablations/bounds",
@@ -20,9 +22,11 @@ NAMES = (
     "rpg/references",
     "rpg/off_policy",
 )
-"""All studies, in the order in which `all` runs them: the first chooses a number of the others."""
+"""All studies, in the order in which `all` runs them: the first chooses numbers of the others."""
 RATE = "RATE"
 """Stands in a study for the learning rate that `stability/pilot` chooses."""
+BELOW = "BELOW"
+"""Stands for the next smaller rate of that pilot."""
 BRIEF = "BRIEF"
 """Stands for a folder with a tiny model after a warm start of seconds."""
 
@@ -103,7 +107,10 @@ def find(name: str) -> Study:
 
 
 def tasks(
-    study: Study, seeds: Sequence[int], extra: Sequence[str] = (), rate: str | None = None
+    study: Study,
+    seeds: Sequence[int],
+    extra: Sequence[str] = (),
+    rates: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Task]:
     """The runs of a study, seed by seed, so that what is done at any moment is balanced.
 
@@ -111,7 +118,7 @@ def tasks(
         study: Whose cells.
         seeds: Of the runs.
         extra: Flags that win over those of the cells.
-        rate: What stands in the place of `RATE`; None leaves it there.
+        rates: What stands in the places of `RATE` and `BELOW`, which stay where it is not given.
     """
     common = shlex.split(study.common)
     found = []
@@ -120,7 +127,7 @@ def tasks(
             module, *own = shlex.split(cell.command)
             flags = dict(_flags([*common, *own, *extra, "--seed", str(seed)]))
             words = [module, *(word for pair in flags.items() for word in pair if word)]
-            filled = tuple(rate if rate and word == RATE else word for word in words)
+            filled = tuple(rates.get(word, word) for word in words)
             found.append(Task(cell.name, seed, filled))
     return found
 
