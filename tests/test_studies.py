@@ -1,0 +1,64 @@
+"""The studies of `benchmarks/`: tables and pictures are those of the records that are kept."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agents.logs import plain
+from benchmarks.grid import __main__ as command
+from benchmarks.grid import measures, study, table
+
+RESULTS = Path(__file__).parents[1] / "benchmarks"
+KEPT = [name for name in study.NAMES if (RESULTS / f"{name}.json").exists()]
+
+
+def records(name):
+    options = command.Options(RESULTS, None, (), smoke=False)
+    of = study.find(name)
+    return of, options.runs(options.all_tasks(of))
+
+
+def test_the_pilot_and_both_studies_of_figure_1_are_kept():
+    assert {"stability/pilot", "stability/figure1", "stability/below"} <= set(KEPT)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_table_is_that_of_its_records(name):
+    found = measures.of_study(*records(name))
+    assert table.markdown(found) == (RESULTS / f"{name}.md").read_text()
+    assert plain(found) == json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def test_figure_1_is_redrawn_from_its_records(tmp_path):
+    command.draw(*records("stability/figure1"), tmp_path)
+    for kind in ("accuracy", "signs"):
+        name = f"stability/figure1-{kind}.png"
+        one, other = (Image.open(folder / name).convert("L") for folder in (RESULTS, tmp_path))
+        assert one.size == other.size
+        # Another version of matplotlib may set its letters a little otherwise.
+        differences = np.abs(np.asarray(one, float) - np.asarray(other, float))
+        assert (differences > 64).mean() < 0.005
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_every_record_says_what_was_run_where_and_with_which_code(name):
+    _, runs = records(name)
+    for by_seed in runs.values():
+        for seed, record in by_seed.items():
+            assert record["seed"] == seed
+            assert record["command"].endswith(f"--seed {seed}")
+            assert not record["git"]["changed"]
+            assert record["machine"]["num_cores"] > 0
+            assert len(record["steps"]["reward/accuracy"]) <= 100
+
+
+def test_the_page_of_the_studies_quotes_rows_of_their_tables():
+    rows = {line for name in KEPT for line in (RESULTS / f"{name}.md").read_text().splitlines()}
+    names = {cell.name for name in study.NAMES for cell in study.find(name).cells}
+    page = (RESULTS / "README.md").read_text().splitlines()
+    quoted = [line for line in page if line.strip("| ").split(" | ")[0] in names]
+    assert len(quoted) >= 10
+    assert set(quoted) <= rows
