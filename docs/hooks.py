@@ -48,8 +48,6 @@ def _place(target: str) -> str:
         return target.removeprefix("docs/")
     if target == "CHANGELOG.md":
         return "changelog.md"
-    if target == "benchmarks/":
-        return "benchmarks/README.md"
     return re.sub(r"^(tutorials/.*)\.py$", r"\1.ipynb", target)
 
 
