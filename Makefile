@@ -1,4 +1,5 @@
-# `make reproduce` runs every study, `make reproduce-smoke` a few runs of seconds of each.
+# `make reproduce` runs what benchmarks/raw lacks of every study, with GRID="--output FOLDER" all of it
+# anew; `make reproduce-smoke` a few runs of seconds of each.
 # More of its options: make reproduce GRID="--jobs 2 --seeds 0 1 2"
 PYTHON ?= python
 

@@ -10,7 +10,6 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
-STUDIES = ("stability", "ablations", "rpg")
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)\s#]+)")
 """A link to a place in the repository."""
 ELSEWHERE = re.compile(r"<script type=\"module\">(?:(?!</script>).)*cdnjs.*?</script>", re.DOTALL)
@@ -36,10 +35,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def _studies() -> Iterator[str]:
     """The page of the studies, and the tables and pictures that were made of their records."""
     yield "benchmarks/README.md"
-    for study in STUDIES:
-        for path in (ROOT / "benchmarks" / study).glob("*.*"):
-            if path.suffix in (".md", ".png"):
-                yield f"benchmarks/{study}/{path.name}"
+    for table in ROOT.glob("benchmarks/*/*.md"):
+        for path in (table, *table.parent.glob(f"{table.stem}-*.png")):
+            yield path.relative_to(ROOT).as_posix()
 
 
 def _place(target: str) -> str:

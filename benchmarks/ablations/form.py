@@ -1,7 +1,7 @@
 """Is the format reward hacked where there is no clip?
 
 Section 4.2 of CPGD: without the clip, PG and PGD degenerate into a few tokens that earn the reward
-for format. Here format pays 0.5, as in the released reward (runs of `stability/figure1`), or 2,
+for format. Here format pays 0.5, as in the released reward (runs of `stability/below`), or 2,
 twice as much as a right answer. Hacking shows as a collapse into form, or as responses of less than
 a third of their first length; the last responses of each run are kept in its record.
 """

@@ -4,7 +4,7 @@ The paper's claims: the clip matters most (PG 0.89 and PGD 0.86 against CPG and 
 drift little; unprocessed rewards are worst (0.85), equal weights a little worse (1.09) than STD
 (1.11) and the clip-filter-like weight (1.10); a reference constraint costs (1.05).
 
-The four components are runs of `stability/figure1` with the STD weight. The clip-filter-like weight
+The four components are runs of `stability/below` with the STD weight. The clip-filter-like weight
 has the released code's cap of 3; "STD times filter" is what its two flags do together. The paper
 gives no strength of the reference constraint: 0.001 is MM-Eureka's (arXiv:2503.07365), 0.04 that of
 DeepSeekMath.

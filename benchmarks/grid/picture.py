@@ -87,13 +87,11 @@ def signs(study: Study, runs: Runs, path: Path) -> None:
     colors = _colors(len(names))
     for axis, (metric, (label, scale)) in zip(axes, PANELS.items(), strict=False):
         found = {n: np.array([curve(r, metric, horizon) for r in runs[n].values()]) for n in names}
-        positive = any((values > 0).any() for values in found.values())
-        axis.set_yscale(scale if positive else "linear")
+        log = scale == "log" and any((values > 0).any() for values in found.values())
+        axis.set_yscale("log" if log else "linear")
         for color, name in zip(colors, names, strict=True):
-            values = found[name]
-            if axis.get_yscale() == "log":
-                values = np.where(values > 0, values, np.nan)
-            _band(axis, steps, values, color, len(names) <= BANDS)
+            values = np.where(found[name] > (0 if log else -np.inf), found[name], np.nan)
+            _median(axis, steps, values, color, band=len(names) <= BANDS)
         axis.set_title(label, fontsize=9)
         axis.grid(alpha=0.25)
     for color, name in zip(colors, names, strict=True):
@@ -117,12 +115,12 @@ def _accuracies(records: Mapping[int, Record], horizon: int) -> np.ndarray:
     return np.array([smoothed(curve(r, "reward/accuracy", horizon)) for r in records.values()])
 
 
-def _band(axis: Any, steps: np.ndarray, values: np.ndarray, color: Any, of_all: bool) -> None:
+def _median(axis: Any, steps: np.ndarray, values: np.ndarray, color: Any, band: bool) -> None:
     known = ~np.isnan(values).all(0)
     if not known.any():
         return
     kept, x = values[:, known], steps[known]
-    if of_all:
+    if band:
         low, high = np.nanmin(kept, 0), np.nanmax(kept, 0)
         axis.fill_between(x, low, high, color=color, alpha=0.08, linewidth=0)
     axis.plot(x, smoothed(np.nanmedian(kept, 0)), color=color, linewidth=1.2)
