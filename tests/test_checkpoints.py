@@ -223,7 +223,7 @@ def test_a_file_is_no_output_directory(tmp_path):
 
 
 def test_a_folder_in_a_file_is_no_output_directory(tmp_path):
-    (tmp_path / "file").touch()
+    (tmp_path / "file").touch(0o777)
     with pytest.raises(ValueError, match=r"nothing can be written in .*file: give another"):
         start(tmp_path / "file" / "run", SETTINGS, resume=False)
 
