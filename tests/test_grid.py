@@ -31,6 +31,7 @@ from benchmarks.grid.statistics import (  # noqa: E402
     wilson,
 )
 from benchmarks.grid.study import Cell, Study, Task  # noqa: E402
+from benchmarks.rpg import rate  # noqa: E402
 from benchmarks.stability import pilot  # noqa: E402
 
 
@@ -178,7 +179,24 @@ def test_seeds_that_are_asked_of_all_studies_are_not_the_pilots(tmp_path):
 
     assert seeds("stability/pilot", 0, 1) == set(pilot.STUDY.seeds)
     assert seeds("stability/pilot", 100) == {100}
+    assert seeds("rpg/rate", 0, 1) == set(rate.STUDY.seeds)
     assert seeds("stability/figure1", 0, 1) == {0, 1}
+
+
+def test_the_rate_of_rpg_is_the_largest_at_which_dapo_lasts():
+    def choice(*collapses):
+        cells = {f"DAPO {r}": {"collapses": c} for r, c in zip(rate.RATES, collapses, strict=True)}
+        return rate.choice(cells)
+
+    assert choice(0, 0, 3) == "2e-4"
+    assert choice(0, 1, 0) == "3e-4"
+    assert choice(0, 0, 0) == "3e-4"
+    assert choice(1, 2, 3) == "1e-4"
+
+
+def test_the_pilot_of_rpg_shares_no_seed_with_its_studies():
+    taking = [study.find(n) for n in study.NAMES if n.startswith("rpg/") and n != "rpg/rate"]
+    assert not {seed for of in taking for seed in of.seeds} & set(rate.STUDY.seeds)
 
 
 @pytest.mark.parametrize("name", study.NAMES)

@@ -45,8 +45,8 @@ class Options:
         return study.tasks(of, sorted({*of.seeds, *self.seeds_of(of)}), self.extra, rates)
 
     def seeds_of(self, of: Study) -> tuple[int, ...]:
-        """Those that are asked for; the pilot has none but its own, by which it chooses."""
-        if of is pilot.STUDY and not set(self.seeds or ()) <= set(of.seeds):
+        """Those that are asked for; a pilot has none but its own, by which it chooses."""
+        if of.pilot and not set(self.seeds or ()) <= set(of.seeds):
             return of.seeds
         return self.seeds or (of.seeds[:2] if self.smoke else of.seeds)
 
@@ -125,7 +125,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("studies", nargs="+", help=f"all, or of: {', '.join(study.NAMES)}")
-    add("--seeds", type=int, nargs="+", help="in place of a study's, but the pilot's")
+    add("--seeds", type=int, nargs="+", help="in place of a study's, but a pilot's")
     add("--cells", nargs="+", default=[], help="names of those to run")
     add("--jobs", type=int, help="runs at a time; one on each GPU or core by default")
     add("--output", type=Path, help="folder of raw/ and the tables; by default this package's")

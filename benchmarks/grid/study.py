@@ -16,6 +16,7 @@ NAMES = (
     "ablations/table2",
     "ablations/form",
     "ablations/bounds",
+    "rpg/rate",
     "rpg/divergences",
     "rpg/weighting",
     "rpg/clips",
@@ -55,6 +56,8 @@ class Study:
     seeds: tuple[int, ...]
     pairs: tuple[tuple[str, str], ...]
     """Names of cells that are compared, chosen before anything is run."""
+    pilot: bool = False
+    """Whether it chooses a number of others, and so has no seeds but its own."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ minibatches of 128, 32 and 8 responses differ in noise too, at one learning rate
 from benchmarks.grid.study import Cell, Study
 from benchmarks.rpg.setting import COMMON, DAPO, reinforce, rpg
 
-ONES = (rpg("UFKL"), rpg("URKL"), reinforce("URKL"), DAPO)
+ONES = (rpg("URKL"), reinforce("URKL"), DAPO)
 SIZES = {1: 128, 4: 32, 16: 8}
 STUDY = Study(
     name="rpg/off_policy",

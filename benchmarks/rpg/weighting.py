@@ -7,7 +7,7 @@ its reference the first policy; β = 0.04 (DeepSeekMath) and ten times as much, 
 """
 
 from benchmarks.grid.study import Cell, Study
-from benchmarks.rpg.setting import COMMON
+from benchmarks.rpg.setting import PENALIZED
 
 CORRECTED = "--divergence unnormalized_reverse_kl"
 STUDY = Study(
@@ -20,7 +20,7 @@ STUDY = Study(
         Cell("k3 0.4", "agents.grpo --beta 0.4"),
         Cell("corrected 0.4", f"agents.grpo --beta 0.4 {CORRECTED}"),
     ),
-    common=COMMON,
+    common=PENALIZED,
     seeds=(0, 1, 2),
     pairs=(("corrected 0.04", "k3 0.04"), ("corrected 0.4", "k3 0.4")),
 )

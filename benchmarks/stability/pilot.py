@@ -32,6 +32,7 @@ STUDY = Study(
     common=EXCEPT_RATE,
     seeds=(100, 101, 102, 103),
     pairs=(),
+    pilot=True,
 )
 
 
