@@ -3,9 +3,9 @@
 The rule, written down before any run of this pilot was made: of the rates below, the largest at
 which none of DAPO's runs collapses (`benchmarks/grid/collapse.py`); where there is none, the
 smallest. Why there is a pilot at all: at the tiny model's own default, 3e-4, the first four runs of
-`rpg/divergences` (seed 0) ended at accuracies of .02 (DAPO), .47 (in full), .06 (RPG-FKL) and .11
-(RPG-RKL), and GRPO without a penalty collapsed in each of three in `rpg/weighting`. The seeds are
-of no study of RPG.
+`rpg/divergences`, those of DAPO, DAPO in full, RPG-FKL and RPG-RKL with seed 0, had all collapsed,
+and so had each of GRPO's three without a penalty in `rpg/weighting`. The seeds are of no study of
+RPG.
 """
 
 from collections.abc import Mapping
