@@ -21,7 +21,7 @@ EXCEPT_RATE = (
     "--num-prompts 16 --minibatch-size 8 --num-steps 100 --num-test-problems 200 "
     "--max-generations 1 --overlong-buffer 0"
 )
-COMMON = f"{EXCEPT_RATE} --learning-rate 3e-4"
+COMMON = f"{EXCEPT_RATE} --learning-rate 1e-4"
 PENALIZED = f"{EXCEPT_RATE} --learning-rate 3e-4"
 DIVERGENCES = {
     "FKL": "forward_kl",
