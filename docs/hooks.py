@@ -33,7 +33,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _studies() -> Iterator[str]:
-    """The page of the studies, and the tables and pictures that were made of their records."""
+    """The pages of the studies, and the tables and pictures that were made of their records."""
     yield "benchmarks/README.md"
     for table in ROOT.glob("benchmarks/*/*.md"):
         for path in (table, *table.parent.glob(f"{table.stem}-*.png")):

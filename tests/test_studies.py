@@ -10,6 +10,7 @@ from PIL import Image
 from agents.logs import plain
 from benchmarks.grid import __main__ as command
 from benchmarks.grid import measures, study, table
+from benchmarks.rpg import rate, setting
 
 RESULTS = Path(__file__).parents[1] / "benchmarks"
 KEPT = [name for name in study.NAMES if (RESULTS / f"{name}.json").exists()]
@@ -21,8 +22,16 @@ def records(name):
     return of, options.runs(options.all_tasks(of))
 
 
-def test_the_pilot_and_both_studies_of_figure_1_are_kept():
-    assert {"stability/pilot", "stability/figure1", "stability/below"} <= set(KEPT)
+def test_every_study_is_kept_with_three_seeds_of_every_cell():
+    assert list(study.NAMES) == KEPT
+    for name in KEPT:
+        of, runs = records(name)
+        assert all(len(runs[cell.name]) >= 3 for cell in of.cells)
+
+
+def test_the_studies_of_rpg_are_at_the_rate_that_their_pilot_chose():
+    chosen = rate.choice(json.loads((RESULTS / "rpg/rate.json").read_text())["cells"])
+    assert setting.COMMON.endswith(f"--learning-rate {chosen}")
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -68,10 +77,28 @@ def test_every_record_says_what_was_run_where_and_with_which_code(name):
             assert record["steps"]["step"] == list(range(1, num_steps + 1))
 
 
-def test_the_page_of_the_studies_quotes_rows_of_their_tables():
-    rows = {line for name in KEPT for line in (RESULTS / f"{name}.md").read_text().splitlines()}
-    names = {cell.name for name in study.NAMES for cell in study.find(name).cells}
-    page = (RESULTS / "README.md").read_text().splitlines()
+@pytest.mark.parametrize("group", ["stability", "ablations", "rpg"])
+def test_a_page_of_studies_quotes_rows_of_their_tables(group):
+    of = [name for name in KEPT if name.startswith(f"{group}/")]
+    rows = {line for name in of for line in (RESULTS / f"{name}.md").read_text().splitlines()}
+    names = {cell.name for name in of for cell in study.find(name).cells}
+    names |= {" - ".join(pair) for name in of for pair in study.find(name).pairs}
+    page = (RESULTS / group / "README.md").read_text().splitlines()
     quoted = [line for line in page if line.strip("| ").split(" | ")[0] in names]
     assert len(quoted) >= 10
     assert set(quoted) <= rows
+
+
+def test_the_readme_says_of_an_algorithm_what_the_table_of_figure_1_says():
+    table_rows = (RESULTS / "stability/below.md").read_text().splitlines()
+    cells = [cell.name for cell in study.find("stability/below").cells]
+    said = [row.strip("| ").split(" | ") for row in readme_of_studies().splitlines()]
+    said = [parts for parts in said if parts[0] in cells]
+    assert [parts[0] for parts in said] == cells
+    for parts in said:
+        assert any(all(f"| {part} |" in row for part in parts) for row in table_rows)
+
+
+def readme_of_studies():
+    text = (RESULTS.parent / "README.md").read_text()
+    return text.split("## What the papers claim", 1)[1].split("\n## ", 1)[0]
