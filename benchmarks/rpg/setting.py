@@ -8,8 +8,9 @@ loss alone; DAPO is the anchor, with its loss alone and, where it is called so, 
 other parts. AdamW is this project's (0.9, 0.95, weight decay 0.01, a cosine to a tenth), not the
 scripts' (0.9, 0.999, 0.1, constant).
 
-The learning rate is chosen by `rpg/rate`. `rpg/weighting` and `rpg/references` ask what a penalty
-holds back, and are at the tiny model's own default, 3e-4, where what has none collapses.
+The learning rate is what `rpg/rate` chose, as a test says. `rpg/weighting` and `rpg/references` ask
+what a penalty holds back, and are at the tiny model's own default, 3e-4, where what has none
+collapses.
 
 Source: Zhang et al., RPG (arXiv:2505.17508), section 5 and appendix H; complex-reasoning/RPG,
 recipe/rpg/7b/*.sh.
