@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from agents.advantages import Advantage, standardized
+from agents.cli.settings import Run
 from agents.learner import Learner
 from agents.losses import clipped_ratio
 from agents.reductions import Reduction, token_mean
 from agents.rollout import Batch, Group, PerToken
-from agents.settings import Run
 
 
 @dataclass(frozen=True, kw_only=True)

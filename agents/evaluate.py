@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from agents.command_line import errors_in_one_line, parse
+from agents.cli.flags import errors_in_one_line, parse
 from agents.evaluation.pictures import draw
 from agents.evaluation.published import published
 from agents.evaluation.samplers import sampler

@@ -8,14 +8,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from agents import ranges
+from agents.cli.settings import Run
 from agents.credits import Total
 from agents.engines import TrainEngine
 from agents.importance import sampler_weight
+from agents.monitoring.traces import Trace
 from agents.reductions import Reduction, token_mean
 from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses
-from agents.settings import Run
-from agents.traces import Trace
-from agents.update import Passes, Reference, Update
+from agents.training.update import Passes, Reference, Update
 
 Scalar = Float[Tensor, ""]
 

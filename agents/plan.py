@@ -20,18 +20,18 @@ from typing import Any
 import torch
 
 import agents
-from agents.command_line import errors_in_one_line, parse_run
+from agents.cli.flags import errors_in_one_line, parse_run
+from agents.cli.settings import Run, check
 from agents.engines.build import uses_vllm
 from agents.engines.lora import begins_as_base
 from agents.learner import Learner
-from agents.logs import plain
+from agents.monitoring.logs import plain
 from agents.planning.changes import changes
 from agents.planning.phases import Plan, plan
 from agents.planning.setting import Machine, setting
 from agents.planning.shapes import read
 from agents.planning.table import lines, summary, totals
 from agents.references import fixed, old
-from agents.settings import Run, check
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "num_gpus": {"type": int, "help": "over all nodes; 0 for the CPU (this machine's)"},

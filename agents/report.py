@@ -7,10 +7,10 @@ from pathlib import Path
 
 import tyro
 
-from agents.command_line import errors_in_one_line, parse
-from agents.files import write_atomically
+from agents.cli.flags import errors_in_one_line, parse
 from agents.reporting.page import page
 from agents.reporting.runs import read
+from agents.storage.files import write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)

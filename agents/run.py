@@ -6,22 +6,23 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from agents import checkpoints, report
-from agents.clock import Clock
-from agents.collect import evened, pick
-from agents.command_line import errors_in_one_line, parse_run
+from agents import report
+from agents.cli.flags import errors_in_one_line, parse_run
 from agents.engines.failures import in_one_line
-from agents.generations import Generation, generate, num_tokens, reward_metrics
-from agents.guard import Finding, checkpoint_before
-from agents.interrupt import Interrupt
-from agents.job import Job
 from agents.learner import Learner
-from agents.logs import RunLog, read_lines
-from agents.prepare import prepare, settings
-from agents.provenance import write_run
+from agents.monitoring.collapse import Finding, checkpoint_before
+from agents.monitoring.logs import RunLog, read_lines
+from agents.monitoring.timing import Clock
+from agents.monitoring.traces import Trace
+from agents.monitoring.watch import Watch
 from agents.rollout import Group, Responses
-from agents.traces import Trace
-from agents.watch import Watch
+from agents.storage import checkpoints
+from agents.storage.provenance import write_run
+from agents.training.dynamic_sampling import evened, pick
+from agents.training.interrupt import Interrupt
+from agents.training.rollouts import Generation, generate, num_tokens, reward_metrics
+from agents.training.setup import prepare, settings
+from agents.training.state import Job
 
 L = TypeVar("L", bound=Learner)
 ROLLOUTS_EVERY = 10

@@ -23,8 +23,9 @@ from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 import reasonenv
-from agents import tiny
-from agents.command_line import errors_in_one_line, parse
+from agents import tiny_model
+from agents.cli.flags import errors_in_one_line, parse
+from agents.cli.settings import environment_options
 from agents.engines import TrainEngine
 from agents.engines.chat import Chat
 from agents.engines.load import check_size, load, place, save
@@ -33,7 +34,6 @@ from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
-from agents.settings import environment_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
 
@@ -149,7 +149,7 @@ def _base(settings: WarmStart, envs: Any) -> tuple[Any, Chat]:
         check_size(settings.model, device, trains=True)
         return load(settings.model, device, torch.float32)
     with TemporaryDirectory() as untrained:
-        tiny.write(Path(untrained), corpus(envs), settings.seed)
+        tiny_model.write(Path(untrained), corpus(envs), settings.seed)
         return load(untrained, device, torch.float32)
 
 
@@ -196,14 +196,14 @@ def recipe(env: str, env_options: str, seed: int) -> WarmStart:
     return WarmStart(seed=seed, env_options=json.dumps({**kept, **slips}))
 
 
-def tiny_model(settings: WarmStart) -> Path:
+def cached_tiny_model(settings: WarmStart) -> Path:
     """The tiny model after a warm start: made once for each recipe and seed, then in the cache.
 
     The cache is `$REASONENV_CACHE`, by default `~/.cache/reasonenv`. Of several processes that ask
     at once, one makes the model and the others wait; a kill leaves no half of it.
     """
     cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
-    made_of = {**asdict(settings), "output_dir": "", "data": "", "format": tiny.FORMAT}
+    made_of = {**asdict(settings), "output_dir": "", "data": "", "format": tiny_model.FORMAT}
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:12]
     folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -96,7 +96,7 @@ def measure(folder: str, num_problems: int) -> dict[str, Any]:
     """One run in this process: the first problem, then `num_problems` more, and every thousand."""
     import pyarrow.parquet  # noqa: F401 - starting Python is not loading
 
-    import reasonenv.entry
+    import reasonenv.entry_points
 
     before, began = memory(), time.perf_counter()
     envs = reasonenv.make("MMK12-v0", num_envs=1, data=folder, num_workers=1)

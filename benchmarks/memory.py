@@ -115,10 +115,12 @@ def responses_to(prompts: list[Prompt], lengths: Tensor, vocabulary: int) -> Res
 def figures_step(way: str) -> tuple[Callable[[], None], int]:
     """A training step of the tiny model, and its response tokens."""
     import reasonenv
-    from agents import tiny
+    from agents import tiny_model
 
     with tempfile.TemporaryDirectory() as folder:
-        tiny.write(Path(folder), ["What is the sum of the numbers? How many are there?"], seed=0)
+        tiny_model.write(
+            Path(folder), ["What is the sum of the numbers? How many are there?"], seed=0
+        )
         model, chat = load(folder, DEVICE, torch.float32)
     policy = Policy(model).ready()
     take(policy, way)

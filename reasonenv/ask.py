@@ -30,11 +30,11 @@ from typing import Any
 import gymnasium
 
 import reasonenv
-from reasonenv.command_line import check_output, new_parser, status
-from reasonenv.entry import evaluation_split
+from reasonenv.cli import check_output, new_parser, status
+from reasonenv.datasets.selection import outline
+from reasonenv.entry_points import evaluation_split
 from reasonenv.messages import messages
 from reasonenv.progress import shown
-from reasonenv.selection import outline
 
 Client = Callable[[list[dict[str, Any]], int], str]
 """A response to messages; the integer is the seed of the sample."""

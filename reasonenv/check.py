@@ -20,11 +20,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from reasonenv import entry, references
-from reasonenv.command_line import check_output, new_parser, status
-from reasonenv.files import replaced
+from reasonenv import entry_points
+from reasonenv.cli import check_output, new_parser, status
+from reasonenv.datasets import answer_keys
+from reasonenv.datasets.answer_keys import Reference
+from reasonenv.datasets.files import replaced
 from reasonenv.progress import shown
-from reasonenv.references import Reference
 from reasonenv.registration import registry
 from reasonenv.workers import Grader
 
@@ -152,9 +153,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--env", help="the same as DATASET, an environment")
     add("--data", help="folder of local files of an environment")
     add("--split", help="part of an environment; train, or the main one of a benchmark")
-    columns = ", ".join(references.ANSWER_COLUMNS)
+    columns = ", ".join(answer_keys.ANSWER_COLUMNS)
     add("--answer-column", help=f"where a file has its answers; else the first of {columns}")
-    columns = ", ".join(references.OPTION_COLUMNS)
+    columns = ", ".join(answer_keys.OPTION_COLUMNS)
     add("--options-column", help=f"where it has the texts of choices; else {columns}")
     add("--num-problems", type=int, help=f"at most; all of a file, {_MOST} of an environment")
     add("--num-workers", type=int, help="processes that grade; as many as cores, at most 8")
@@ -174,7 +175,7 @@ def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
     path = Path(name)
     if options.env or name in registry or not _is_path(name):
         return _of_environment(name, options)
-    found = references.read(path, options.answer_column, options.options_column)
+    found = answer_keys.read(path, options.answer_column, options.options_column)
     return found[: options.num_problems], []
 
 
@@ -185,7 +186,7 @@ def _is_path(name: str) -> bool:
 
 
 def _of_environment(name: str, options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
-    problems = entry.all_problems(name, options.split, options.data)
+    problems = entry_points.all_problems(name, options.split, options.data)
     most = min(options.num_problems or _MOST, len(problems))
     found, broken = [], []
     for index in shown(range(most), "reading"):

@@ -9,11 +9,11 @@ from gymnasium.spaces import Dict
 
 from reasonenv import render
 from reasonenv.grading import Grade
+from reasonenv.ordering import Walk, parse_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import Asking, instruction
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import ImagesSpace, TextSpace
-from reasonenv.walk import Walk, parse_options
 from reasonenv.workers import Grader
 
 Observation = dict[str, Any]

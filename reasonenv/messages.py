@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from reasonenv.images import png
+from reasonenv.datasets.images import png
 
 _MARK = re.compile(r"<image ([0-9]+)>")
 

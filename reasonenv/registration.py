@@ -36,14 +36,14 @@ def register(id: str, module: str, model: str = "tiny") -> None:
 
     Args:
         id: A name with its version, such as "Mine-v0".
-        module: Importable name of a module with `problems` and `REWARDS`; see `reasonenv.entry`.
+        module: Importable name of a module with `problems` and `REWARDS`; see `entry_points`.
         model: The base model that a run takes unless told otherwise.
     """
     registry[id] = Registration(id, module, model)
     gymnasium.register(
         id=f"{NAMESPACE}/{id}",
-        entry_point="reasonenv.entry:make_env",
-        vector_entry_point="reasonenv.entry:make_vector_env",
+        entry_point="reasonenv.entry_points:make_env",
+        vector_entry_point="reasonenv.entry_points:make_vector_env",
         kwargs={"module": module},
     )
 
@@ -64,7 +64,7 @@ def make(
     Args:
         id: A registered name such as "Figures-v0", with or without "reasonenv/", or
             "module:Mine-v0", whose module is imported first. Several are mixed, each as often
-            as `weights` says: see `reasonenv.mixture`.
+            as `weights` says: see `reasonenv.envs.mixture`.
         num_envs: Responses of one step; None for a `gymnasium.Env` that takes a single one.
         group_size: Consecutive sub-environments that share a problem; divides `num_envs`.
         split: Part of the data set; None for "train", or the main one of a mere benchmark.
@@ -142,4 +142,4 @@ register("MATH500-v0", "reasonenv.envs.math500", _WORDS)
 register("GSM8K-v0", "reasonenv.envs.gsm8k", _WORDS)
 register("DAPOMath17k-v0", "reasonenv.envs.dapo_math", _WORDS)
 register("MinervaMath-v0", "reasonenv.envs.minerva_math", _WORDS)
-register("Mixture-v0", "reasonenv.mixture")
+register("Mixture-v0", "reasonenv.envs.mixture")

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reasonenv.command_line import check_output, new_parser, status
-from reasonenv.files import replaced
+from reasonenv.cli import check_output, new_parser, status
+from reasonenv.datasets.files import replaced
 from reasonenv.scoring import judges
 from reasonenv.scoring.board import comparison, graded, summary, to_stderr
 from reasonenv.scoring.cases import Sheet

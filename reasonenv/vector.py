@@ -21,11 +21,11 @@ from reasonenv.env import (
     outcomes,
 )
 from reasonenv.grading import Grade
+from reasonenv.ordering import Walk, parse_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import Asking, instruction
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import TextSpace
-from reasonenv.walk import Walk, parse_options
 from reasonenv.workers import Grader
 
 Observations = dict[str, tuple[Any, ...]]

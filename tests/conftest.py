@@ -38,8 +38,10 @@ def shared() -> Path:
 def tiny_folder(tmp_path_factory) -> Path:
     """An untrained tiny model; nobody writes into it."""
     pytest.importorskip("torch", reason="needs the extra train")
-    from agents import tiny
+    from agents import tiny_model
 
     folder = tmp_path_factory.mktemp("tiny")
-    tiny.write(folder, ["What is the sum of the numbers? How many letters are there?"], seed=0)
+    tiny_model.write(
+        folder, ["What is the sum of the numbers? How many letters are there?"], seed=0
+    )
     return folder

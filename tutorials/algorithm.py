@@ -114,7 +114,7 @@ plt.gcf().set_size_inches(6, 2.6)
 # ```
 
 # %%
-from agents.command_line import parse_run
+from agents.cli.flags import parse_run
 
 run, learner = parse_run(Mine, ["--clip", "0.1", "--largest", "2", "--num-steps", "3"])
 print(f"{learner.clip = }, {learner.largest = }, {run.num_steps = }")

@@ -19,8 +19,8 @@ import torch
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, respond
 from agents.grpo import GRPO
-from agents.guard import history
 from agents.learner import Learner, Passes
+from agents.monitoring.collapse import history
 
 LENGTH, CHOICES, GROUP = 4, 6, 8
 PROBLEMS = [problem for _ in range(3) for problem in range(4) for _ in range(GROUP)]

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from agents import tiny
+from agents import tiny_model
 from agents.cpgd import CPGD
 from agents.run import main
 
@@ -42,7 +42,7 @@ reasonenv.register("Vowels-v0", "vowels")
 sys.path.insert(0, os.getcwd())
 import vowels  # noqa: F401 - registers the environment
 
-tiny.write(Path("model"), ["Sing a song, la la la, in a loud voice"], seed=0)
+tiny_model.write(Path("model"), ["Sing a song, la la la, in a loud voice"], seed=0)
 words = "--env Vowels-v0 --model model --num-steps 10 --num-prompts 4 --group-size 8"
 words += " --minibatch-size 32 --max-response-length 12 --num-test-problems 8"
 words += " --learning-rate 0.003 --output-dir run"
@@ -83,7 +83,7 @@ figure.tight_layout()
 # disagree. `time/` and `memory/` say where a step goes. The guard reads the same:
 
 # %%
-from agents.guard import findings
+from agents.monitoring.collapse import findings
 
 for finding in findings(rows) or ["nothing found"]:
     print(finding)
@@ -124,7 +124,7 @@ report(["run"])
 # %%
 from transformers import AutoModelForImageTextToText
 
-from agents.checkpoints import latest
+from agents.storage.checkpoints import latest
 
 model = AutoModelForImageTextToText.from_pretrained(latest(Path("run")))
 print(type(model).__name__, f"{model.num_parameters():,} parameters")

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
+from agents.cli.settings import Run, json_object
 from agents.engines import RolloutEngine, TrainEngine, kernels, lora
 from agents.engines.chat import Chat
 from agents.engines.load import load, place
@@ -16,10 +17,9 @@ from agents.engines.model import Policy, Sampling
 from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
-from agents.files import read_object
 from agents.references import ReferencePolicy, Refresh, fixed, old
 from agents.rollout import PerToken, Responses
-from agents.settings import Run, json_object
+from agents.storage.files import read_object
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
     """What samples: vLLM elsewhere or here, or the trainer's own model."""
     length, log_probs = run.max_response_length, run.sampler_log_probs
     if run.vllm_server is not None:
-        from agents.engines.remote import RemoteSampler
+        from agents.engines.vllm.remote_sampler import RemoteSampler
 
         return RemoteSampler(run.vllm_server, engine.chat, sampling, length, log_probs=log_probs)
     if uses_vllm(run.sampler):
-        from agents.engines.vllm import VLLMSampler
+        from agents.engines.vllm.sampler import VLLMSampler
 
         # Its weights are the trainer's, which are on their way.
         options = {"load_format": "dummy"} | json_object("vllm", run.vllm)

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from agents.engines import attention
-from agents.engines.head import log_prob
 from agents.engines.packing import Packing, pack
+from agents.engines.token_log_probs import log_prob
 from agents.rollout import Prompt, Responses
 
 

@@ -12,7 +12,7 @@ from transformers import DynamicCache
 
 from agents.engines.chat import Chat
 from agents.engines.model import Policy, Sampling, distinct
-from agents.engines.requests import Row, responses
+from agents.engines.sampling_requests import Row, responses
 from agents.rollout import Prompt, Responses
 
 

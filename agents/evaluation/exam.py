@@ -12,14 +12,14 @@ from operator import itemgetter
 from typing import Any
 
 import reasonenv
+from agents.cli.settings import environment_options
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.build import ranks
 from agents.evaluation.summary import LEFT_OUT, Evaluation, Row, summarise
-from agents.exchange import exchange
-from agents.settings import environment_options
-from reasonenv.entry import HELD_OUT, all_problems, evaluation_split
+from agents.training.distributed import exchange
+from reasonenv.datasets.selection import held_out
+from reasonenv.entry_points import HELD_OUT, all_problems, evaluation_split
 from reasonenv.registration import find
-from reasonenv.selection import held_out
 
 BATCH = 256
 """Responses that are sampled and graded at a time unless something else is said."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.evaluation.published import OWN, PublishedTable
 from agents.evaluation.tables import Result, rate
-from agents.files import write_atomically
+from agents.storage.files import write_atomically
 
 OURS, THEIRS, FURTHER, DOUBTFUL = "tab:blue", "darkgray", "gainsboro", "mistyrose"
 

@@ -1,4 +1,4 @@
-"""The tables of the papers, from `agents/published.json`, and a result put beside them."""
+"""The tables of the papers, from `published.json`, and a result put beside them."""
 
 import json
 from collections.abc import Mapping
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reasonenv.scoring.overall import BASELINE
-from reasonenv.scoring.overall import overall as over_baseline
+from reasonenv.scoring.benchmarks.overall import BASELINE
+from reasonenv.scoring.benchmarks.overall import overall as over_baseline
 
-FILE = Path(__file__).parents[1] / "published.json"
+FILE = Path(__file__).with_name("published.json")
 OWN, OVERALL = "this model", "Overall"
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from agents.evaluation.summary import Row
-from agents.files import append, read_object, write_atomically
-from agents.logs import line, read_lines
+from agents.monitoring.logs import line, read_lines
+from agents.storage.files import append, read_object, write_atomically
 
 RECORD, LOCK = "run.json", ".lock"
 NEEDED = ("id", "sample", "response", "correct", "length", "finished", "kind")

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 
 import torch
 
+from agents.cli.settings import Run, json_object
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
 from agents.engines.load import check_size, load, place
 from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.evaluation.settings import Evaluate
-from agents.settings import Run, json_object
-from agents.sft import recipe, tiny_model
+from agents.sft import cached_tiny_model, recipe
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def sampler(settings: Evaluate) -> Iterator[RolloutEngine]:
     folder = settings.model
     if folder == "tiny":
         env = Run.env if Run.env in settings.env else settings.env[0]
-        folder = str(tiny_model(recipe(env, settings.env_options, settings.seed)))
+        folder = str(cached_tiny_model(recipe(env, settings.env_options, settings.seed)))
     if uses_vllm(settings.sampler):
         yield from _vllm(settings, folder)
     else:
@@ -42,7 +42,7 @@ def _transformers(settings: Evaluate, folder: str) -> RolloutEngine:
 
 
 def _vllm(settings: Evaluate, folder: str) -> Iterator[RolloutEngine]:
-    from agents.engines.vllm import VLLMSampler
+    from agents.engines.vllm.sampler import VLLMSampler
 
     # Of this copy only the chat is wanted: vLLM reads the weights itself.
     _, chat = load(folder, torch.device("meta"), _dtype(place()), settings.max_pixels)

@@ -18,11 +18,11 @@ from agents.evaluation.scores import official, rates
 from agents.evaluation.settings import Evaluate, check
 from agents.evaluation.summary import LEFT_OUT, Row, posed, summarise
 from agents.evaluation.tables import Result, rate
-from agents.files import read_object, write_atomically
-from agents.interrupt import Interrupt
-from agents.logs import plain
-from agents.progress import Progress
-from agents.provenance import write_run
+from agents.monitoring.logs import plain
+from agents.monitoring.progress import Progress
+from agents.storage.files import read_object, write_atomically
+from agents.storage.provenance import write_run
+from agents.training.interrupt import Interrupt
 
 RESULTS = "results.json"
 

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from tyro.conf import arg
 
+from agents.cli.settings import Run, defaults, json_object
 from agents.evaluation.exam import BATCH, Exam
 from agents.evaluation.responses import weights_of
-from agents.logs import plain
-from agents.settings import Run, defaults, json_object
+from agents.monitoring.logs import plain
 from reasonenv.registration import find
 
 FREE = ("env", "compare", "output_dir")

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agents.engines.head import LOGITS
-from agents.files import read_object
+from agents.cli.settings import Run, json_object
+from agents.engines.token_log_probs import LOGITS
 from agents.planning.formulas import Sharing, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
-from agents.settings import Run, json_object
+from agents.storage.files import read_object
 
 VLLM_MEMORY = {"vllm": 0.45, "separate": 0.9}
 """Part of a GPU that vLLM takes unless told: beside the trainer as our sampler says, else its own

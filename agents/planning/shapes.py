@@ -15,7 +15,7 @@ from transformers import (
     Qwen3Config,
 )
 
-from agents import tiny
+from agents import tiny_model
 from agents.engines import attention
 from agents.engines.load import UNREADABLE, unavailable
 
@@ -123,7 +123,9 @@ def read(name: str) -> Shape:
     """
     if name == "tiny":
         # Its tokenizer is made of the problems' words, which decide a few rows more or less.
-        return measure(name, tiny.config(tiny.tokenizer(["How many letters are there?"])))
+        return measure(
+            name, tiny_model.config(tiny_model.tokenizer(["How many letters are there?"]))
+        )
     if not Path(name).is_dir() and name in known():
         return measure(name, known()[name])
     try:

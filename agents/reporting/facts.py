@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from agents.guard import history
+from agents.monitoring.collapse import history
+from agents.monitoring.collapse_rules import WINDOW
 from agents.reporting.runs import RunFolder
-from agents.signs import WINDOW
 
 PARTS = ("rollout", "grade", "train", "sync")
 """Parts of a step that have their own `time/` metric."""

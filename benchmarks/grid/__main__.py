@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import benchmarks.grid
-from agents.command_line import errors_in_one_line
-from agents.files import write_atomically
-from agents.logs import plain
+from agents.cli.flags import errors_in_one_line
+from agents.monitoring.logs import plain
+from agents.storage.files import write_atomically
 from benchmarks.grid import measures, picture, raw, runner, study, table
 from benchmarks.grid.measures import Runs
 from benchmarks.grid.study import Study, Task

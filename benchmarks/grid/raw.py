@@ -7,8 +7,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from agents.files import read_object, write_atomically
-from agents.logs import read_lines
+from agents.monitoring.logs import read_lines
+from agents.storage.files import read_object, write_atomically
 from benchmarks.grid.study import Task
 
 VARYING = ("time/", "throughput/", "memory/")

@@ -17,8 +17,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from agents.checkpoints import latest
 from agents.run import COLLAPSED
+from agents.storage.checkpoints import latest
 from benchmarks.grid import raw
 from benchmarks.grid.study import BRIEF, Task
 

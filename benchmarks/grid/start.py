@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from agents.sft import recipe, tiny_model, warm_start
+from agents.sft import cached_tiny_model, recipe, warm_start
 
 NUM_STEPS = 60
 """Enough to write in the format now and then, so that there is something to learn from."""
@@ -20,7 +20,7 @@ def main(seed: str, env: str, env_options: str, folder: str = "") -> None:
         brief = replace(settings, num_steps=NUM_STEPS, output_dir=Path(folder).with_suffix(".half"))
         warm_start(brief).rename(folder)
     else:
-        tiny_model(settings)
+        cached_tiny_model(settings)
 
 
 if __name__ == "__main__":

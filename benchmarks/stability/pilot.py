@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.files import read_object
+from agents.storage.files import read_object
 from benchmarks.grid.study import BELOW, RATE, Cell, Study
 from benchmarks.stability.setting import EXCEPT_RATE
 

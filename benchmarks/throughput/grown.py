@@ -8,10 +8,10 @@ import json
 import sys
 from typing import Any
 
-from agents.logs import RunLog
-from agents.prepare import prepare
+from agents.cli.settings import Run
+from agents.monitoring.logs import RunLog
 from agents.run import train
-from agents.settings import Run
+from agents.training.setup import prepare
 from throughput.ours import LEARNER, After, limit
 from throughput.regimes import Regime
 

@@ -15,14 +15,14 @@ from collections.abc import Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
+from agents.cli.settings import Run  # noqa: E402
 from agents.engines import transformers as sampling  # noqa: E402
 from agents.grpo import GRPO  # noqa: E402
-from agents.job import Job  # noqa: E402
-from agents.logs import RunLog  # noqa: E402
-from agents.prepare import prepare  # noqa: E402
+from agents.monitoring.logs import RunLog  # noqa: E402
 from agents.reductions import token_mean  # noqa: E402
 from agents.run import train  # noqa: E402
-from agents.settings import Run  # noqa: E402
+from agents.training.setup import prepare  # noqa: E402
+from agents.training.state import Job  # noqa: E402
 from throughput import limited, proof  # noqa: E402
 from throughput.problems import ENV  # noqa: E402
 from throughput.regimes import Regime, force  # noqa: E402

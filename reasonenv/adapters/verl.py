@@ -24,8 +24,8 @@ import numpy as np
 
 from reasonenv.adapters import shared_grader
 from reasonenv.adapters.asked import Asked, Said
-from reasonenv.files import replaced
-from reasonenv.images import png
+from reasonenv.datasets.files import replaced
+from reasonenv.datasets.images import png
 from reasonenv.problem import Problem
 from reasonenv.rewards import by_name, total
 from reasonenv.workers import Grader

@@ -31,7 +31,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub HuggingFaceH4/aime_2024
+        python -m reasonenv.datasets.hub HuggingFaceH4/aime_2024
 
     Local files: `test*.jsonl`, `.json` or `.parquet` (or `train*.parquet`, as the hub calls it)
     with the columns problem, answer, id, solution, url.

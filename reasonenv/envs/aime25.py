@@ -31,7 +31,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub math-ai/aime25
+        python -m reasonenv.datasets.hub math-ai/aime25
 
     Local files: `test*.jsonl`, `.json` or `.parquet` with the columns problem, answer, id.
 

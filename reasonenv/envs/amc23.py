@@ -31,7 +31,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub math-ai/amc23
+        python -m reasonenv.datasets.hub math-ai/amc23
 
     Local files: `test*.parquet`, `.jsonl` or `.json` with the columns question (or problem),
     answer (a number or a text) and, if there is one, id.

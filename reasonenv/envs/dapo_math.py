@@ -33,7 +33,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub BytedTsinghua-SIA/DAPO-Math-17k
+        python -m reasonenv.datasets.hub BytedTsinghua-SIA/DAPO-Math-17k
 
     Local files: `dapo-math-17k*.parquet` or `dapo_math_17k*.jsonl`, and for "test" `aime-2024*`,
     with the columns prompt (a list of one message), reward_model and extra_info.

@@ -30,7 +30,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub openai/gsm8k
+        python -m reasonenv.datasets.hub openai/gsm8k
 
     Local files: `train*` and `test*`, `.parquet`, `.jsonl` or `.json`, with the columns question
     and answer. There are no ids: the row's number in the split is the id.

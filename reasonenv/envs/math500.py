@@ -29,7 +29,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub HuggingFaceH4/MATH-500
+        python -m reasonenv.datasets.hub HuggingFaceH4/MATH-500
 
     Local files: `test*.jsonl`, `.json` or `.parquet` with the columns problem, solution, answer,
     subject, level, unique_id.

@@ -36,7 +36,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub AI4Math/MathVerse
+        python -m reasonenv.datasets.hub AI4Math/MathVerse
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json` and `.jsonl` with the
     images in `images/`; or rows of the benchmark's visualizer, `visualizer*.jsonl`.

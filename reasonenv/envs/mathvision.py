@@ -34,7 +34,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub MathLLMs/MathVision
+        python -m reasonenv.datasets.hub MathLLMs/MathVision
 
     Local files: `test*.parquet` and `testmini*.parquet` as on the hub, or `test*.jsonl` as in the
     benchmark's repository, with the images in `images/`.

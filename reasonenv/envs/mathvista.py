@@ -36,7 +36,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub AI4Math/MathVista
+        python -m reasonenv.datasets.hub AI4Math/MathVista
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json`, rows by pid as in the
     benchmark's repository, or `.jsonl`, with the images in `images/`.

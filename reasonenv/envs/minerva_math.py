@@ -30,7 +30,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub math-ai/minervamath
+        python -m reasonenv.datasets.hub math-ai/minervamath
 
     Local files: `test*.parquet`, `.jsonl` or `.json` with the columns question (or problem) and
     answer (or solution, of which the last box counts). There are no ids: the row's number in the
@@ -49,7 +49,7 @@ Version History:
 from collections.abc import Sequence
 
 from reasonenv import datasets
-from reasonenv.answers import final_answer
+from reasonenv.grading.extraction import final_answer
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 

@@ -39,7 +39,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub Hothan/OlympiadBench
+        python -m reasonenv.datasets.hub Hothan/OlympiadBench
 
     Local files: `<part>*.parquet` as on the hub, or `<part>*.json` as in the benchmark's archive,
     with the figures in `images/img_<number>.jpg`. Of "test", those parts that are there.

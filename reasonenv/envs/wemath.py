@@ -35,7 +35,7 @@ Source and licence:
 
     The revision is not pinned, since none was known when this was written. The present one:
 
-        python -m reasonenv.hub We-Math/We-Math
+        python -m reasonenv.datasets.hub We-Math/We-Math
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json` as in the benchmark's
     repository, where `image_path` leads to an image beside it.

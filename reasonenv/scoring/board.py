@@ -37,7 +37,7 @@ def rules(env_id: str) -> Any:
         gymnasium.error.NameNotFound: When no environment has this name.
     """
     name = re.sub(r"-v\d+$", "", find(env_id).id)
-    return importlib.import_module(f"reasonenv.scoring.{_RULES.get(name, 'graded')}")
+    return importlib.import_module(f"reasonenv.scoring.benchmarks.{_RULES.get(name, 'graded')}")
 
 
 def to_stderr(line: str) -> None:

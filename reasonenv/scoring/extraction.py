@@ -9,7 +9,7 @@ last number; none where it begins or ends with saying that it cannot answer.
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from reasonenv.answers import last_boxes
+from reasonenv.grading.extraction import last_boxes
 from reasonenv.scoring.choices import LETTERS
 from reasonenv.scoring.numbers import value
 

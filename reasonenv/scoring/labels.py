@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reasonenv import files
-from reasonenv.datasets import VARIABLE
+from reasonenv.datasets import VARIABLE, files
+from reasonenv.datasets.schema import Source
 from reasonenv.registration import find
 from reasonenv.scoring.cases import Row
-from reasonenv.source import Source
 
 _SUFFIXES = (".parquet", ".jsonl", ".json")
 _SHARD = re.compile(r"-\d+-of-\d+$")
@@ -156,7 +155,7 @@ def _part(file: Path, source: Source) -> str:
 
 
 def _hub(source: Source, split: str | None) -> dict[str, Iterable[Row]]:
-    from reasonenv import hub
+    from reasonenv.datasets import hub
 
     names = [name for name in source.splits if split in (None, name)] or list(source.splits)
     tables = {name: hub.table(source, name) for name in names}

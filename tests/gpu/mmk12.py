@@ -11,11 +11,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import hub_rows
-import vllm_gpu
+from helpers import hub_rows, vllm_gpu
 
 from agents.cpgd import CPGD
-from agents.logs import read_lines
+from agents.monitoring.logs import read_lines
 from agents.run import main
 
 FLAGS = {

@@ -17,7 +17,7 @@ import torch
 from torch import distributed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import tiny_engines
+from helpers import tiny_engines
 
 from agents.cpgd import CPGD
 from agents.engines import lora

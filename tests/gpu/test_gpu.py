@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import tiny_engines
 import torch
+from helpers import tiny_engines
 
 pytestmark = pytest.mark.gpu
 

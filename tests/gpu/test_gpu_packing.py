@@ -3,8 +3,8 @@
 import copy
 
 import pytest
-import tiny_engines
 import torch
+from helpers import tiny_engines
 from torch import nn
 
 from agents.engines import kernels

@@ -1,0 +1,1 @@
+"""Command lines: settings of a run, flags, files of settings."""

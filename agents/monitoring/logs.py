@@ -1,0 +1,223 @@
+"""What a run leaves behind: metrics, sampled rollouts, evaluations, and a record to repeat it by.
+
+A run directory holds `metrics.jsonl`, `evaluations.jsonl`, `rollouts/step-N.jsonl` with images
+beside it, and `run.json`. Each is valid JSON at any moment, but for a last line of a `.jsonl` that
+a kill may cut; `read_lines` passes over it, and a resumed run removes it.
+
+A line of `rollouts/step-N.jsonl` is one response of the rollout of step N; groups are whole:
+
+- `index`: its place in this rank's rollout; `group`: that of its group.
+- `system`, `question`: the words of the problem; `images`: files beside it, shared by the group.
+- `response`, `reward`, and what the environment told of it: `problem_id`, `accuracy`, `format`,
+  `answer`, `reference`, `status`.
+- `finished`: false where the length limit cut it; `tokens`: their texts, special ones too.
+- `advantage`: mean over its tokens; `log_ratio`: ln(π/π_old) of each token before the optimizer
+  step that it was a part of; `clipped`: the places of tokens whose gradient the clip changed.
+  These three are absent from a response that was not trained on.
+
+Runs of 0.1.0 lack `group` and all from `finished` on, and have some responses of each group only.
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from torch import Tensor
+
+from agents.monitoring.progress import Progress
+from agents.storage.files import append, write_atomically
+
+EXPLAINED = ("problem_id", "accuracy", "format", "answer", "reference", "status")
+"""What of an environment's infos stands beside a sampled response."""
+
+
+class RunLog:
+    """Writes the records of one run; of several ranks only rank 0 does anything.
+
+    What was written after step `start`, by a run that was stopped, is removed first.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        num_steps: int,
+        *,
+        start: int = 0,
+        rank: int = 0,
+        tensorboard: bool = False,
+    ) -> None:
+        """Args: the run's directory, its length, the steps it has done, and who writes what."""
+        self.folder = folder
+        self.writes = rank == 0
+        self._tensorboard = None
+        if not self.writes:
+            return
+        (folder / "rollouts").mkdir(parents=True, exist_ok=True)
+        _forget_after(folder, start)
+        if tensorboard:
+            self._tensorboard = _tensorboard(folder / "tensorboard", start + 1)
+        self._progress = Progress(num_steps, start)
+
+    def __enter__(self) -> "RunLog":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, step: int, metrics: Mapping[str, Any]) -> None:
+        """Records the metrics of a training step, the first is 1; on the disk on return."""
+        if not self.writes:
+            return
+        row = plain(metrics)
+        append(self.folder / "metrics.jsonl", line({"step": step, **row}))
+        if self._tensorboard:
+            for name, value in row.items():
+                if isinstance(value, int | float):
+                    self._tensorboard.add_scalar(name, value, step)
+        self._progress.show(step, row)
+
+    def write_evaluation(self, step: int, result: Mapping[str, Any]) -> None:
+        """Records what an evaluation after `step` steps found."""
+        if self.writes:
+            append(self.folder / "evaluations.jsonl", line({"step": step, **plain(result)}))
+
+    def write_rollout(  # noqa: PLR0913 - what, then by name how: no caller gives all
+        self,
+        step: int,
+        observations: Mapping[str, Sequence[Any]],
+        responses: Sequence[str],
+        rewards: Sequence[float] | np.ndarray,
+        infos: Mapping[str, Any],
+        *,
+        group_size: int = 1,
+        count: int = 8,
+        details: Callable[[int], Mapping[str, Any]] = lambda index: {},
+    ) -> None:
+        """Records whole groups, evenly spaced over the rollout, with what they answered.
+
+        Args:
+            step: The training step that the rollout is for.
+            observations: Of the vector environment: what was posed, not what comes next.
+            responses: One to each.
+            rewards: One of each.
+            infos: As the vector environment's step gave them with the rewards.
+            group_size: Consecutive responses to one problem.
+            count: Responses to keep, in whole groups: one group at least.
+            details: Gives what else stands beside a response, such as `Trace.details`.
+        """
+        if not self.writes:
+            return
+        groups = len(responses) // group_size
+        stride = math.ceil(groups / max(1, count // group_size))
+        rows = []
+        for first in range(0, len(responses), stride * group_size):
+            images = self._write_images(f"step-{step}-{first}", observations["images"][first])
+            for i in range(first, first + group_size):
+                row = {
+                    "index": i,
+                    "group": first // group_size,
+                    "system": observations["system"][i],
+                }
+                row |= {"question": observations["question"][i], "response": responses[i]}
+                row |= {"reward": float(rewards[i])}
+                row |= {name: infos[name][i] for name in EXPLAINED if name in infos}
+                rows.append(line({**row, "images": images, **details(i)}))
+        write_atomically(self.folder / "rollouts" / f"step-{step}.jsonl", b"".join(rows))
+
+    def say(self, text: str) -> None:
+        """Shows a line without breaking the progress display."""
+        if self.writes:
+            self._progress.say(text)
+
+    def forget_after(self, step: int) -> None:
+        """Removes what later steps recorded, from which the run has gone back."""
+        if self.writes:
+            _forget_after(self.folder, step)
+        if self._tensorboard:
+            self._tensorboard.close()
+            self._tensorboard = _tensorboard(self.folder / "tensorboard", step + 1)
+
+    def close(self) -> None:
+        """Ends the progress display and TensorBoard's file; can be called twice."""
+        if self.writes:
+            self._progress.close()
+        if self._tensorboard:
+            self._tensorboard.close()
+
+    def _write_images(self, name: str, images: Sequence[np.ndarray]) -> list[str]:
+        names = [f"{name}-{j}.png" for j in range(len(images))]
+        for path, image in zip(names, images, strict=True):
+            Image.fromarray(image).save(self.folder / "rollouts" / path)
+        return names
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; numbers that are not finite become None, functions their names."""
+    for kind, convert in _CONVERSIONS:
+        if isinstance(value, kind):
+            return convert(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not callable(value):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    return getattr(value, "__name__", None) or str(value)
+
+
+_CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (bool | int | str | None, lambda value: value),
+    (float, lambda value: value if math.isfinite(value) else None),
+    (np.generic | np.ndarray | Tensor, lambda value: plain(value.tolist())),
+    (Mapping, lambda value: {str(k): plain(v) for k, v in value.items()}),
+    (list | tuple | set | frozenset, lambda value: [plain(v) for v in value]),
+)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a `.jsonl`; a last line that was cut is left out, an absent file is empty.
+
+    Raises:
+        ValueError: Another line is damaged; the message gives its number.
+    """
+    if not path.exists():
+        return []
+    *lines, _cut = path.read_bytes().split(b"\n")
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(json.loads(line))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number} is no JSON: {error}; remove it") from error
+    return rows
+
+
+def _forget_after(folder: Path, step: int) -> None:
+    """Removes what steps after `step` recorded, and lines that were cut."""
+    for path in (folder / "metrics.jsonl", folder / "evaluations.jsonl"):
+        if path.exists():
+            # A run that begins anew evaluates at step 0 again.
+            kept = [line(row) for row in read_lines(path) if step and row["step"] <= step]
+            write_atomically(path, b"".join(kept))
+    for path in (folder / "rollouts").glob("step-*"):
+        number = path.stem.split("-")[1]
+        if number.isdecimal() and int(number) > step:
+            path.unlink()
+
+
+def line(row: Mapping[str, Any]) -> bytes:
+    """A row as a line of a `.jsonl`."""
+    # A response may hold half of a surrogate pair, which UTF-8 cannot.
+    text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False)
+    return text.encode(errors="replace") + b"\n"
+
+
+def _tensorboard(folder: Path, purge_step: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "TensorBoard is not here: pip install tensorboard, or leave --tensorboard out"
+        ) from error
+    return SummaryWriter(str(folder), purge_step=purge_step)

@@ -1,0 +1,1 @@
+"""Files of a run: checkpoints, model cards, provenance, atomic writes."""

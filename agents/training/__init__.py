@@ -1,0 +1,1 @@
+"""The training loop behind `agents.run`: setup, rollouts, updates, several ranks."""

@@ -1,0 +1,121 @@
+"""A run at work: its environment and engines, how far it is, and what it finds and leaves."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from agents.cli.settings import Run
+from agents.engines.build import Engines
+from agents.evaluation.exam import Exam, evaluate
+from agents.learner import Learner
+from agents.monitoring.logs import RunLog
+from agents.storage import checkpoints, model_card
+from agents.training.update import Passes
+
+
+@dataclass
+class Job:
+    """What a run holds on to from step to step."""
+
+    run: Run
+    learner: Learner
+    folder: Path
+    envs: Any
+    engines: Engines
+    splits: tuple[str, ...]
+    """Those to evaluate on."""
+    step: int = 0
+    """Steps that are done."""
+    position: int = 0
+    """In the walk through the problems, of the first one of the next step, over all ranks."""
+    num_rollbacks: int = 0
+    """How often it has gone back from a collapse."""
+
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint and a run must share to fit."""
+        return {
+            "learner": type(self.learner).__name__,
+            "model": checkpoints.fingerprint(
+                self.engines.policy.model.state_dict(keep_vars=True).items()
+            ),
+            "num_ranks": self.engines.train.num_ranks,
+        }
+
+    def save(self) -> None:
+        """Writes the checkpoint of this step; every rank calls it."""
+        engine, reference = self.engines.train, self.engines.reference
+
+        def write(folder: Path) -> None:
+            engine.save(folder)
+            if reference and engine.rank == 0:
+                reference.save(folder)
+            if engine.rank == 0:
+                model_card.write(folder, self.folder, self.step)
+
+        checkpoints.save(
+            self.folder,
+            self.step,
+            write,
+            self.identity() | {"position": self.position, "num_rollbacks": self.num_rollbacks},
+            keep=self.run.keep_checkpoints,
+            rank=engine.rank,
+            barrier=self.barrier,
+        )
+
+    def restore(self, checkpoint: Path) -> None:
+        """Goes back, or on, to what `save` wrote; every rank calls it.
+
+        Raises:
+            ValueError: In one line, when it is of another model, learner or number of ranks.
+        """
+        state = checkpoints.read_state(checkpoint, self.identity())
+        # Without dynamic sampling, and so in the checkpoints of 0.1.0, a step is a stride.
+        self.step = state["step"]
+        self.position = state.get("position", self.step * self.run.num_prompts)
+        self.num_rollbacks = state.get("num_rollbacks", 0)
+        self.engines.train.load(checkpoint)
+        if self.engines.reference:
+            self.engines.reference.load(checkpoint)
+        self.engines.sampler.load_weights(self.engines.train.weights())
+
+    def evaluate(self, log: RunLog) -> None:
+        """Accuracy on each evaluation split, whose problems the ranks share."""
+        for split in self.splits:
+            result = evaluate(self.engines.sampler, exam(self.run, split), self.engines.train)
+            log.write_evaluation(self.step, result.summary())
+            log.say(f"step {self.step}: {result}")
+
+    def passes(self) -> Passes:
+        """How an update goes through its responses."""
+        return Passes(
+            minibatch_size=self.run.minibatch_size,
+            microbatch_size=self.run.microbatch_size,
+            tokens_per_microbatch=self.run.tokens_per_microbatch,
+            epochs=self.run.epochs,
+        )
+
+    def first(self, value: int) -> int:
+        """What rank 0 gives; every rank calls this."""
+        return int(self.engines.train.gather(torch.tensor([value]))[0])
+
+    def any(self, condition: bool) -> bool:
+        """Whether it holds on any rank; every rank calls this."""
+        return bool(self.engines.train.gather(torch.tensor([condition])).any())
+
+    def barrier(self) -> None:
+        """Returns when every rank is here."""
+        self.any(False)
+
+
+def exam(run: Run, split: str) -> Exam:
+    """How a run looks at a split: with the responses that it would train on."""
+    return Exam(
+        env=run.env,
+        split=split,
+        env_options=run.env_options,
+        data=run.data,
+        num_problems=run.num_test_problems,
+        seed=run.seed,
+    )

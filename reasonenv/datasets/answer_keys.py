@@ -1,0 +1,198 @@
+"""Reference answers out of files of rows, whatever their columns are called.
+
+Only the answers and the texts of multiple choices are read: no question, no image.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reasonenv.grading.extraction import final_answer
+
+ANSWER_COLUMNS = (
+    "answer",
+    "final_answer",
+    "ground_truth",
+    "reward_model.ground_truth",
+    "gt",
+    "gold",
+    "solution",
+)
+"""Where an answer is looked for, in this order; a dot leads into a struct."""
+
+OPTION_COLUMNS = ("options", "choices")
+_ID_COLUMNS = ("id", "pid", "unique_id", "idx", "sample_index", "extra_info.index")
+_SUFFIXES = (".jsonl", ".json", ".parquet")
+_LETTERS = "ABCDEFGHIJ"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The right answer to one problem.
+
+    Args:
+        id: The problem's name.
+        answer: What a grader compares with: a letter where the options have it.
+        options: Texts of a multiple choice, without their letters.
+    """
+
+    id: str
+    answer: str
+    options: tuple[str, ...] = ()
+
+    def forms(self) -> tuple[str, ...]:
+        """The ways to give this answer: as it is, and as the text that its letter stands for."""
+        if not self.options or self.answer not in _LETTERS[: len(self.options)]:
+            return (self.answer,)
+        text = self.options[_LETTERS.index(self.answer)].strip()
+        # A text that is itself a letter, as $\text{B}$ is, may name another option.
+        bare = re.sub(r"\\text\w*|[\W_]", "", text)
+        is_letter = len(bare) == 1 and bare.upper() in _LETTERS
+        return (self.answer,) if is_letter or not text else (self.answer, text)
+
+
+class NoAnswersError(ValueError):
+    """A file of rows without answers: outputs, scores, questions."""
+
+
+def read(
+    path: Path, answer_column: str | None = None, options_column: str | None = None
+) -> list[Reference]:
+    """The references in a file, or in those files of a folder that have a column of answers.
+
+    Args:
+        path: A file of JSON lines, JSON or Parquet, or a folder with such files. JSON may be a
+            list of rows or an object of rows by id; a row may be the answer itself.
+        answer_column: Where the answers are; None to look for `ANSWER_COLUMNS`. Of a worked
+            solution, what follows `####` or is its final answer counts; of a list, all of it.
+        options_column: Where the texts of multiple choices are; None for `OPTION_COLUMNS`.
+
+    Raises:
+        FileNotFoundError: When there is no such file.
+        NoAnswersError: When there is no column of answers.
+        ValueError: When a file cannot be read as rows.
+    """
+    if path.is_dir():
+        return _read_folder(path, answer_column, options_column)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    rows = list(_rows(path))
+    if not rows:
+        raise ValueError(f"{path} has no rows")
+    columns = list(rows[0][1])
+    column = answer_column or _first(rows[0][1], ANSWER_COLUMNS)
+    if column is None or not any(_has(row, column) for _, row in rows):
+        wanted = f"no column {answer_column!r}" if answer_column else "no column of answers"
+        raise NoAnswersError(
+            f"{path} has {wanted}: it has {', '.join(columns)}; name one with --answer-column"
+        )
+    return [_reference(path, row, name, column, options_column) for name, row in rows]
+
+
+def _read_folder(folder: Path, answer: str | None, options: str | None) -> list[Reference]:
+    files = sorted(file for file in folder.rglob("*") if file.suffix in _SUFFIXES)
+    if not files:
+        raise ValueError(f"{folder} has no file of rows: {', '.join(_SUFFIXES)} are read")
+    found: list[Reference] = []
+    reasons = []
+    for file in files:
+        try:
+            found += read(file, answer, options)
+        except NoAnswersError as error:
+            reasons.append(str(error))
+    if not found:
+        raise NoAnswersError(f"no file of {folder} has answers; the first: {reasons[0]}")
+    return found
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Name and content of each row."""
+    try:
+        content = _content(path)
+    except (ValueError, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
+    pairs = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, row in pairs:
+        if isinstance(row, list) and row and isinstance(content, dict):
+            yield from ((f"{key}/{index}", _as_row(path, item)) for index, item in enumerate(row))
+        else:
+            mapping = _as_row(path, row)
+            name = _first(mapping, _ID_COLUMNS)
+            yield str(key if name is None else _cell(mapping, name)), mapping
+
+
+def _content(path: Path) -> Any:
+    if path.suffix == ".parquet":
+        from pyarrow import parquet
+
+        schema = parquet.read_schema(path)
+        texts = [field.name for field in schema if "binary" not in str(field.type)]
+        return parquet.read_table(path, columns=texts).to_pylist()
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    content = json.loads(text)
+    if not isinstance(content, list | dict):
+        raise ValueError(f"a list or an object of rows was expected, not {content!r:.40}")
+    return content
+
+
+def _as_row(path: Path, row: Any) -> Mapping[str, Any]:
+    if isinstance(row, str | int | float):
+        return {"answer": row}
+    if not isinstance(row, dict):
+        raise ValueError(f"{path} holds {type(row).__name__}s where rows were expected")
+    return row
+
+
+def _first(row: Mapping[str, Any], columns: Sequence[str]) -> str | None:
+    return next((column for column in columns if _has(row, column)), None)
+
+
+def _has(row: Mapping[str, Any], column: str) -> bool:
+    head, _, rest = column.partition(".")
+    if not rest:
+        return head in row
+    return isinstance(row.get(head), dict) and _has(row[head], rest)
+
+
+def _cell(row: Mapping[str, Any], column: str) -> Any:
+    head, _, rest = column.partition(".")
+    return _cell(row[head], rest) if rest and isinstance(row.get(head), dict) else row.get(head)
+
+
+def _reference(
+    path: Path, row: Mapping[str, Any], name: str, column: str, options_column: str | None
+) -> Reference:
+    where = f"{path}, row {name}"
+    text = _text(_cell(row, column), where, column)
+    if "####" in text:
+        text = text.rpartition("####")[2].strip()
+    elif column == "solution":
+        text = final_answer(text) or ""
+    options = _options(row, where, options_column)
+    if text in options and text not in _LETTERS[: len(options)]:
+        text = _LETTERS[options.index(text)]
+    return Reference(name, text, options)
+
+
+def _text(value: Any, where: str, column: str) -> str:
+    """An answer as text; several answers of one problem are one line, an absent one is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(_text(item, where, column) for item in value)
+    if isinstance(value, str | int | float):
+        return str(value).strip()
+    raise ValueError(f"{where}: column {column!r} holds a {type(value).__name__}, not an answer")
+
+
+def _options(row: Mapping[str, Any], where: str, column: str | None) -> tuple[str, ...]:
+    name = column or _first(row, OPTION_COLUMNS)
+    value = None if name is None else _cell(row, name)
+    if not isinstance(value, list) or len(value) > len(_LETTERS):
+        return ()
+    return tuple(_text(item, where, str(name)) for item in value)

@@ -1,0 +1,202 @@
+r"""Mixture-v0: the problems of several environments, each as often as its weight says.
+
+    reasonenv.make(["MMK12-v0", "Figures-v0"], weights=[3, 1], num_envs=64, group_size=8)
+    gymnasium.make_vec("reasonenv/Mixture-v0", envs=["MMK12-v0", "Figures-v0"], weights=[3, 1])
+
+Description:
+    A pass through the mixture holds every problem of every part at least once, and of the parts
+    as many as their weights say: a part whose share is larger than it is comes again and again,
+    all its problems equally often or one time more. Passes are shuffled, so that parts are mixed
+    in every batch.
+
+Action Space:
+    Text: what the problem's own environment takes.
+
+Observation Space:
+    A dict of `system`, `question` and `images`, in the words of the problem's own environment
+    unless a prompt is chosen for all.
+
+Options:
+    envs: ids of the parts. weights: of each, above 0; equal if absent. options: arguments of
+    parts by id, such as {"Figures-v0": {"level": 2}}. split, data: of all of them; `data` must be
+    a folder with one subfolder per data set.
+
+Rewards:
+    own (weight 1): what the problem's own environment pays. With `rewards` chosen by name, those
+    instead, for all.
+
+Splits:
+    Those of its parts; "train" unless another is named, or for each the only one that it has.
+    Metadata "env" tells the part.
+
+Version History:
+    v0: Initial version.
+"""
+
+import importlib
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, overload
+
+from reasonenv import entry_points
+from reasonenv.grading import Grade
+from reasonenv.problem import Problem
+from reasonenv.prompts import Asking, instruction
+from reasonenv.registration import find
+from reasonenv.rewards import Rewards, total
+
+# A walk through a pass is held in memory, eight bytes a problem.
+_LONGEST_PASS = 50_000_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """An environment in a mixture.
+
+    Args:
+        id: As it is registered.
+        problems: Of its split.
+        rewards: That it pays.
+        prompt: In which it asks.
+        weight: How often a problem is one of its, relative to the others.
+    """
+
+    id: str
+    problems: Sequence[Problem]
+    rewards: Rewards
+    prompt: Asking
+    weight: float
+
+
+class Mixture(Sequence[Problem]):
+    """The problems of one pass, part by part.
+
+    Args:
+        parts: Of weights above 0.
+
+    Raises:
+        ValueError: When a pass would be too long to hold every problem once.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        whole = sum(part.weight for part in parts)
+        length = max(len(part.problems) * whole / part.weight for part in parts)
+        if length > _LONGEST_PASS:
+            raise ValueError(f"weights so unequal need a pass of {length:.0f} problems")
+        shares = (max(len(p.problems), round(length * p.weight / whole)) for p in parts)
+        self._starts = [0, *accumulate(shares)]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @overload
+    def __getitem__(self, index: int) -> Problem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Problem]: ...
+    def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"problem {index} of a mixture: there are {len(self)}")
+        index %= len(self)
+        number = bisect_right(self._starts, index) - 1
+        part = self.parts[number]
+        problem = part.problems[(index - self._starts[number]) % len(part.problems)]
+        return replace(problem, metadata={"env": part.id, **problem.metadata})
+
+    def __iter__(self) -> Iterator[Problem]:
+        return (self[index] for index in range(len(self)))
+
+
+def problems(
+    split: str | None = None,
+    data: str | None = None,
+    envs: Sequence[str] = (),
+    weights: Sequence[float] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Mixture:
+    """The problems of a mixture; see the module.
+
+    Raises:
+        ValueError: In one line, for weights or options that do not fit the environments.
+    """
+    ids = _ids(envs)
+    weights = [1.0] * len(ids) if weights is None else list(weights)
+    _check_weights(ids, weights)
+    options = dict(options or {})
+    for id in options:
+        if id not in ids:
+            raise ValueError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
+    return Mixture(
+        [
+            _part(id, weight, split, data, dict(options.get(id, {})))
+            for id, weight in zip(ids, weights, strict=True)
+        ]
+    )
+
+
+def _ids(envs: Sequence[str]) -> list[str]:
+    if isinstance(envs, str) or not envs:
+        raise ValueError(f"envs={envs!r}: give a list of environments to mix")
+    ids = [find(name).id for name in envs]
+    if len(set(ids)) < len(ids) or "Mixture-v0" in ids:
+        raise ValueError(f"envs={ids}: each environment once, and no mixture among them")
+    return ids
+
+
+def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
+    if len(weights) != len(ids):
+        raise ValueError(f"{len(weights)} weights for {len(ids)} environments")
+    for id, weight in zip(ids, weights, strict=True):
+        if not isinstance(weight, int | float) or not math.isfinite(weight) or weight <= 0:
+            raise ValueError(f"weight {weight!r} of {id}: a number above 0 is needed")
+
+
+def _part(
+    id: str, weight: float, split: str | None, data: str | None, options: dict[str, Any]
+) -> Part:
+    module = find(id).module
+    source = importlib.import_module(module)
+    if entry_points.takes(source, "data"):
+        options.setdefault("data", data)
+    named = {"split": entry_points.split_of(source, split), **options}
+    content = entry_points.content(module, named)
+    if named:
+        raise ValueError(f"options: {id} takes no argument {next(iter(named))!r} in a mixture")
+    return Part(id, content.problems, content.rewards, instruction(content.prompt), weight)
+
+
+@dataclass(frozen=True)
+class OwnReward:
+    """What the problem's own environment pays: the total of its rewards."""
+
+    rewards: Mapping[str, Rewards]
+
+    def __call__(self, response: str, problem: Problem, grade: Grade) -> float:
+        """The total."""
+        return total(self.rewards[str(problem.metadata["env"])], response, problem, grade)[0]
+
+
+@dataclass(frozen=True)
+class OwnPrompt:
+    """The words in which the problem's own environment asks."""
+
+    prompts: Mapping[str, Asking]
+
+    def ask(self, problem: Problem) -> tuple[str, str]:
+        """The system text and the user's words for a problem."""
+        return self.prompts[str(problem.metadata["env"])].ask(problem)
+
+
+def rewards(mixture: Mixture) -> Rewards:
+    """The rewards of a mixture."""
+    return {"own": (1.0, OwnReward({part.id: part.rewards for part in mixture.parts}))}
+
+
+def prompt(mixture: Mixture) -> Asking:
+    """The prompt of a mixture."""
+    return OwnPrompt({part.id: part.prompt for part in mixture.parts})

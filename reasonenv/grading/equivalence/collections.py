@@ -1,0 +1,164 @@
+"""What has members: lists and sets in any order, points and matrices in theirs."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from reasonenv.grading.equivalence.normal_form import named, without_name
+from reasonenv.grading.equivalence.verdicts import Match, Verdict, every
+from reasonenv.grading.numeric.exact import TooLarge
+from reasonenv.grading.parsing.nodes import Node
+
+MAX_PAIRS = 1024
+"""Pairs of members at most that are compared, when the order is free."""
+
+_LISTED = frozenset(["list", "set"])
+
+
+def same_collection(a: Node, r: Node, matches: Match) -> Verdict:
+    """Two lists or sets, in any order; or one of them, and what may be written without."""
+    if a.op in _LISTED and r.op in _LISTED:
+        return same_members(a.args, r.args, matches)
+    if "tuple" in (a.op, r.op):
+        return _same_coordinates(a, r, matches)
+    if "relation" in (a.op, r.op):
+        return _values_of_name(a, r, matches)
+    if a.op == "set" and len(a.args) == 1:
+        return matches(a.args[0], r)
+    if r.op == "set" and len(r.args) == 1:
+        return matches(a, r.args[0])
+    return False
+
+
+def same_members(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
+    """Whether each reference has an answer of its own, and none is left over.
+
+    Raises:
+        TooLarge: More than 1024 pairs would have to be compared.
+    """
+    answers, references = _unnamed(answers, references)
+    if len(answers) != len(references):
+        return False
+    left, asked = _unequal(answers, references)
+    pairs = 0
+    for reference in asked:
+        verdicts: list[Verdict] = []
+        for answer in left:
+            verdicts.append(matches(answer, reference))
+            if verdicts[-1]:
+                break
+        if True not in verdicts:
+            return None if None in verdicts else False
+        left.pop(len(verdicts) - 1)
+        pairs += len(verdicts)
+        if pairs > MAX_PAIRS:
+            raise TooLarge
+    return True
+
+
+def _unequal(a: Sequence[Node], b: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """The members of both for which the other has no equal tree: there may be few of them."""
+    left, right = Counter(a), Counter(b)
+    return list((left - right).elements()), list((right - left).elements())
+
+
+def in_order(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
+    """Whether each answer is the reference in its place."""
+    if len(answers) != len(references):
+        return False
+    return every(matches(a, r) for a, r in zip(answers, references, strict=True))
+
+
+def same_tuple(a: Node, r: Node, matches: Match) -> Verdict:
+    """Points and intervals: brackets and order count."""
+    if a.op == r.op:
+        return a.args[0] == r.args[0] and in_order(a.args[1], r.args[1], matches)
+    if "matrix" in (a.op, r.op):
+        return in_order(_cells(a), _cells(r), matches)
+    return False
+
+
+def same_matrix(a: Node, r: Node, matches: Match) -> Verdict:
+    """Matrices, cell by cell; a row or a column may be written as a point."""
+    a, r = _as_matrix(a), _as_matrix(r)
+    if a.op != r.op:
+        return same_tuple(a, r, matches) if "tuple" in (a.op, r.op) else False
+    if len(a.args) != len(r.args):
+        return False
+    return every(in_order(x, y, matches) for x, y in zip(a.args, r.args, strict=True))
+
+
+def _as_matrix(node: Node) -> Node:
+    """The matrix that [[1, 2], [3, 4]] is, and anything else as it is."""
+    if node.op == "tuple" and all(row.op == "tuple" for row in node.args[1]):
+        return Node("matrix", tuple(row.args[1] for row in node.args[1]))
+    return node
+
+
+def _cells(node: Node) -> Sequence[Node]:
+    """The coordinates of a point, or of a matrix that is one row or one column."""
+    if node.op == "tuple":
+        return node.args[1]
+    rows = node.args
+    return rows[0] if len(rows) == 1 else tuple(row[0] for row in rows if len(row) == 1)
+
+
+def _same_coordinates(a: Node, r: Node, matches: Match) -> Verdict:
+    """(1, 2) against x = 1, y = 2: only names say that a list has an order."""
+    point, listed = (a, r) if a.op == "tuple" else (r, a)
+    if point.args[0] != "()" or not all(named(item) for item in listed.args):
+        return False
+    values = [without_name(item) for item in listed.args]
+    if point is r:
+        return in_order(values, r.args[1], matches)
+    return in_order(a.args[1], values, matches)
+
+
+def _values_of_name(a: Node, r: Node, matches: Match) -> Verdict:
+    """The values of x = {1, 2} against 1, 2."""
+    relation = a if a.op == "relation" else r
+    equation = named(relation)
+    if equation is not None and equation[1].op == "tuple":
+        split = _each_named(*relation.args[1])
+        return split is not None and (matches(split, r) if relation is a else matches(a, split))
+    if equation is None or equation[1].op not in _LISTED:
+        return False
+    return matches(equation[1], r) if a.op == "relation" else matches(a, equation[1])
+
+
+def _each_named(names: Node, values: Node) -> Node | None:
+    """(a, b) = (3, 4) as a = 3, b = 4."""
+    if names.op != "tuple" or len(names.args[1]) != len(values.args[1]):
+        return None
+    pairs = zip(names.args[1], values.args[1], strict=True)
+    return Node("list", tuple(Node("relation", (("=",), pair)) for pair in pairs))
+
+
+def _unnamed(
+    answers: Sequence[Node], references: Sequence[Node]
+) -> tuple[Sequence[Node], Sequence[Node]]:
+    """Members without the names that only one side has, or that are all the same.
+
+    Where one side has several names and the other none, the order tells which value is whose: then
+    each side is one point.
+    """
+    names = [
+        {equation[0] for equation in map(named, side) if equation} for side in (answers, references)
+    ]
+    if _are_numbered(*names) or _are_numbered(*reversed(names)):
+        return [without_name(item) for item in answers], [without_name(item) for item in references]
+    most = max(map(len, names))
+    if most == 0 or (all(names) and (len(names[0] | names[1]) > 1)):
+        return answers, references
+    values = [[without_name(item) for item in side] for side in (answers, references)]
+    if most > 1:
+        return [_point(values[0])], [_point(values[1])]
+    return values[0], values[1]
+
+
+def _are_numbered(names: set[str], plain: set[str]) -> bool:
+    """Whether x_1 and x_2 stand here for what is x there."""
+    return len(names) > len(plain) == 1 and {name.partition("_")[0] for name in names} == plain
+
+
+def _point(values: Sequence[Node]) -> Node:
+    return Node("tuple", ("()", tuple(values)))

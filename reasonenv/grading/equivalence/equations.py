@@ -1,0 +1,168 @@
+"""Equations, inequalities and ratios: when two of them say the same."""
+
+from collections.abc import Sequence
+
+from reasonenv.grading.equivalence.collections import same_members
+from reasonenv.grading.equivalence.intervals import (
+    FLIPPED,
+    REAL_LINE,
+    is_inequality,
+    region,
+    same_region,
+)
+from reasonenv.grading.equivalence.normal_form import contains, named
+from reasonenv.grading.equivalence.verdicts import Match, Verdict, every
+from reasonenv.grading.numeric.equality import factor, same
+from reasonenv.grading.parsing.nodes import (
+    EXPRESSIONS,
+    FALSE,
+    MINUS_ONE,
+    Node,
+    inverse,
+    mapped,
+    negative,
+    parts,
+    product,
+)
+
+
+def is_region(node: Node) -> bool:
+    """Whether a tree can only be a set of numbers, or a part of the plane."""
+    return node.op in ("union", "minus", "builder") or node == REAL_LINE or is_inequality(node)
+
+
+def is_system(node: Node) -> bool:
+    """Whether a tree is a list with inequalities in it."""
+    return node.op == "list" and any(is_region(item) for item in node.args)
+
+
+def same_set(a: Node, r: Node, matches: Match) -> Verdict:
+    """Intervals, inequalities and unions, as sets of numbers or term by term."""
+    left, right = region(a), region(r)
+    if left is not None and right is not None:
+        is_one_name = left[1] == right[1] or None in (left[1], right[1])
+        return is_one_name and same_region(left[0], right[0])
+    if is_inequality(a) and is_inequality(r):
+        return _same_inequality(a, r, matches)
+    if a.op != r.op:
+        return False
+    if a.op == "builder":
+        return every(matches(x, y) for x, y in zip(a.args, r.args, strict=True))
+    return same_members(a.args, r.args, matches) if a.op in ("list", "union") else False
+
+
+def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
+    """Equations are equal up to a factor; x = 5 may be written 5."""
+    left, right = named(a), named(r)
+    if a.op == r.op:
+        if set(a.args[0]) != {"="} or set(r.args[0]) != {"="}:
+            return False
+        if left and right and _is_one_name(left[0], right[0]):
+            return matches(_in_variable_of(r, a, left[1]), right[1])
+        is_same = len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
+        return is_same or _solves(left, r) or _solves(right, a)
+    if left is not None and r.op != "relation":
+        return matches(left[1], r)
+    if right is not None and a.op != "relation":
+        return matches(a, right[1])
+    return False
+
+
+def _solves(solution: tuple[str, Node] | None, equation: Node) -> bool:
+    """Whether y = 1/x solves x y = 1: y stands there once, where it can be isolated."""
+    if solution is None or len(equation.args[1]) != 2:
+        return False
+    name, value = Node("sym", (solution[0],)), solution[1]
+    if value.op not in EXPRESSIONS or not _isolable(equation, name):
+        return False
+    left, right = (_replaced(side, name, value) for side in equation.args[1])
+    is_expression = left.op in EXPRESSIONS and right.op in EXPRESSIONS
+    return is_expression and same(left, right) is True
+
+
+def _isolable(equation: Node, name: Node) -> bool:
+    """Whether a name stands once in an equation, under sums, products and quotients alone."""
+    if sum(part == name for part in parts(equation)) != 1:
+        return False
+    around = [part for part in parts(equation) if part != name and contains(part, name)]
+    return all(
+        part.op in ("relation", "add", "mul") or (part.op == "pow" and part.args[1] == MINUS_ONE)
+        for part in around
+    )
+
+
+def same_ratio(a: Node, r: Node, matches: Match) -> Verdict:
+    """2 : 3 is 4 : 6 and 2/3."""
+    if a.op != r.op:
+        left, right = _quotient(a), _quotient(r)
+        return left is not None and right is not None and matches(left, right)
+    if len(a.args) != len(r.args):
+        return False
+    return every(
+        same(product([a.args[0], y]), product([x, r.args[0]]))
+        for x, y in zip(a.args[1:], r.args[1:], strict=True)
+    )
+
+
+def _same_inequality(a: Node, r: Node, matches: Match) -> Verdict:
+    """Two inequalities, up to a positive factor of the difference of their sides."""
+    (ops, sides), (ref_ops, ref_sides) = a.args, r.args
+    if len(ops) != len(ref_ops):
+        return False
+    if len(ops) > 1:
+        if ops[0][0] != ref_ops[0][0]:
+            sides, ops = sides[::-1], tuple(FLIPPED[op] for op in ops[::-1])
+        pairs = zip(sides, ref_sides, strict=True)
+        return ops == ref_ops and every(matches(x, y) for x, y in pairs)
+    if _strictness(ops[0]) != _strictness(ref_ops[0]):
+        return False
+    ratio = factor(_difference(ops[0], sides), _difference(ref_ops[0], ref_sides))
+    return ratio is not None and (ratio > 0 or "!=" in ops)
+
+
+def _strictness(op: str) -> str:
+    """What is left of a comparison without its direction."""
+    return op.strip("<>")
+
+
+def _difference(op: str, sides: Sequence[Node]) -> Node:
+    """What is negative where a < b, and zero where a = b."""
+    left, right = sides[::-1] if op in (">", ">=") else sides
+    return Node("add", (left, negative(right)))
+
+
+def _same_up_to_factor(a: Node, r: Node, matches: Match) -> Verdict:
+    left, right = a.args[1], r.args[1]
+    for sides in (right, right[::-1]):
+        if every(matches(x, y) for x, y in zip(left, sides, strict=True)):
+            return True
+    if len(left) > 2:
+        return False
+    return factor(_difference("=", left), _difference("=", right)) is not None
+
+
+def _is_one_name(a: str, b: str) -> bool:
+    """Whether two names are one, or y and that of a function's value: y = 2x and f(x) = 2x."""
+    return a == b or ("y" in (a, b) and (a.endswith("()") or b.endswith("()")))
+
+
+def _in_variable_of(reference: Node, answer: Node, value: Node) -> Node:
+    """The value of f(t) = t^2 as that of f(x), where the reference says f(x)."""
+    given, asked = answer.args[1][0], reference.args[1][0]
+    if not (given.op == asked.op == "call" and len(given.args[1]) == len(asked.args[1]) == 1):
+        return value
+    old, new = given.args[1][0], asked.args[1][0]
+    if old.op == new.op == "sym" and old != new:
+        return FALSE if contains(value, new) else _replaced(value, old, new)
+    return value
+
+
+def _replaced(node: Node, old: Node, new: Node) -> Node:
+    return new if node == old else mapped(node, lambda part: _replaced(part, old, new))
+
+
+def _quotient(node: Node) -> Node | None:
+    """The value of a ratio of two, or of an expression."""
+    if node.op != "ratio":
+        return node if node.op in EXPRESSIONS else None
+    return product([node.args[0], inverse(node.args[1])]) if len(node.args) == 2 else None

@@ -1,0 +1,223 @@
+"""What an answer says, once it is read: without steps on the way, approximations and ±."""
+
+from collections.abc import Sequence
+
+from reasonenv.grading.numeric.rounding import same_value
+from reasonenv.grading.parsing.nodes import (
+    EXPRESSIONS,
+    FALSE,
+    MINUS_ONE,
+    Node,
+    is_constant,
+    mapped,
+    negative,
+    parts,
+    product,
+)
+
+_INTEGERS = Node("sym", ("mathbb Z",))
+_NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
+
+
+def stated(node: Node) -> Node | None:
+    """The tree without approximations, chains of equal numbers and ±; None when it is false."""
+    if "pm" in node.kinds:
+        node = _unsigned(node)
+    if node.op == "list":
+        return Node("list", tuple(_flat(node.args)))
+    if node.op == "tuple" and len(node.args[1]) == 1:
+        return stated(node.args[1][0])
+    if node.op == "relation" and node.args[0] == ("in",) and _is_name(node.args[1][0]):
+        return node.args[1][1]
+    if node.op == "relation" and "~" in node.args[0]:
+        return _unapproximated(node)
+    if node.op == "relation" and set(node.args[0]) == {"="}:
+        return _equation(node.args[1])
+    return _scaled_matrix(node) if "matrix" in node.kinds else node
+
+
+def with_one_parameter(a: Node, b: Node) -> tuple[Node, Node]:
+    """Two trees in which a whole number has one name: kπ, k ∈ Z is nπ, n ∈ Z, and kπ."""
+    (left, name), (right, other) = _family(a), _family(b)
+    if name is None and other is None:
+        return a, b
+    name, other = name or _lone_parameter(left), other or _lone_parameter(right)
+    if name is None or other is None or contains(left, other):
+        return (left, right) if name == other else (a, b)
+    return _renamed(left, name, other), right
+
+
+def _family(node: Node) -> tuple[Node, Node | None]:
+    """What depends on a whole number, and its name: None where it is not said to be one."""
+    match node:
+        case Node(op="list", args=(*items, Node(op="relation", args=(("in",), (name, numbers))))):
+            if numbers == _INTEGERS and name.op == "sym" and items:
+                rest = items[0] if len(items) == 1 else Node("list", tuple(items))
+                return rest, name
+    return node, None
+
+
+def _lone_parameter(node: Node) -> Node | None:
+    found = {part for part in parts(node) if part.op == "sym" and part.args[0] in tuple("klmnt")}
+    return found.pop() if len(found) == 1 else None
+
+
+def _renamed(node: Node, old: Node, new: Node) -> Node:
+    return new if node == old else mapped(node, lambda part: _renamed(part, old, new))
+
+
+def same_roundings(a: Node, b: Node) -> bool:
+    """Whether two values agree that both are given as approximations; True where one is not."""
+    if not all(node.op == "relation" and node.args[0][-1] == "~" for node in (a, b)):
+        return True
+    left, right = a.args[1][-1], b.args[1][-1]
+    if not (is_constant(left) and is_constant(right)):
+        return True
+    return same_value(left, right) is not False or same_value(right, left) is not False
+
+
+def named(node: Node) -> tuple[str, Node] | None:
+    """The name and the value of an equation that says what something is; None for any other."""
+    if node.op != "relation" or node.args[0] != ("=",):
+        return None
+    left, right = node.args[1]
+    if right.op == "matrix":
+        return repr(left), right
+    if _is_value(left) or (right.op == "sym" and not _is_name(left)):
+        left, right = right, left
+    if not _is_name(left) or right.op == "sym" or contains(right, left):
+        return None
+    return _name(left), right
+
+
+def without_name(node: Node) -> Node:
+    """The value of x = 1, and anything else as it is."""
+    equation = named(node)
+    return equation[1] if equation else node
+
+
+def contains(node: Node, symbol: Node) -> bool:
+    """Whether a symbol, and no other tree, is somewhere in a tree."""
+    return symbol.op == "sym" and symbol in parts(node)
+
+
+def _flat(items: Sequence[Node]) -> list[Node]:
+    """Items in one list, those of x = 1, 2 and of x = ±1 among them."""
+    flat: list[Node] = []
+    for item in items:
+        inner = stated(item) or FALSE
+        if inner.op == "list" and item.op != "list":
+            flat += inner.args
+        else:
+            flat.append(inner)
+    return flat
+
+
+def _unsigned(node: Node) -> Node:
+    """A list of what a tree with ± says: both signs of all, or of each member of a list."""
+    if node.op in ("list", "set") and sum(item.op == "relation" for item in node.args) < 2:
+        signed = [_unsigned(item).args if "pm" in item.kinds else (item,) for item in node.args]
+        return Node("list", tuple(item for items in signed for item in items))
+    return Node("list", (_signed(node, True), _signed(node, False)))
+
+
+def _scaled_matrix(node: Node) -> Node:
+    """A matrix for a number times one."""
+    matrices = [part for part in node.args if isinstance(part, Node) and part.op == "matrix"]
+    if node.op != "mul" or len(matrices) != 1:
+        return node
+    factors = [part for part in node.args if part.op != "matrix"]
+    if any(part.op not in EXPRESSIONS for part in factors):
+        return node
+    rows = matrices[0].args
+    return Node("matrix", tuple(tuple(product([*factors, x]) for x in row) for row in rows))
+
+
+def _signed(node: Node, upper: bool) -> Node:
+    """The tree with the upper or the lower sign of each ±."""
+    if node.op != "pm":
+        return mapped(node, lambda part: _signed(part, upper))
+    term = _signed(node.args[0], upper)
+    return term if node.args[1] == upper else negative(term)
+
+
+def _unapproximated(node: Node) -> Node | None:
+    """What stands before ≈, unless it is a name: an exact value, since 7 ≈ 8 says nothing."""
+    ops, sides = node.args
+    cut = ops.index("~")
+    if cut == len(ops) - 1 and _is_name(sides[cut]):
+        kept = (*sides[: cut + 1], sides[-1])
+        return stated(Node("relation", (("=",) * len(ops), kept)))
+    if _is_plain_number(sides[cut]):
+        return None
+    kept = sides[: cut + 1]
+    return kept[0] if len(kept) == 1 else stated(Node("relation", (ops[:cut], kept)))
+
+
+def _is_plain_number(node: Node) -> bool:
+    return node.op == "num" or (node.op == "mul" and all(_is_plain_number(n) for n in node.args))
+
+
+def _equation(sides: Sequence[Node]) -> Node | None:
+    """1 + 1 = 2 says 2, x = 1 + 1 = 2 says x = 2, 1 + 1 = 3 says nothing."""
+    constants = [side for side in sides if _is_value(side)]
+    if not all(_agree(constants[0], other) for other in constants[1:]):
+        return None
+    if len(constants) == len(sides):
+        return constants[-1]
+    if len(sides) > 2 and constants:
+        name = next(side for side in sides if not _is_value(side))
+        sides = (name, constants[-1])
+    elif len(sides) > 2 and all(map(_is_name, sides[:-1])) and not _is_name(sides[-1]):
+        sides = (sides[0], sides[-1])  # y = f(x) = 2x
+    return Node("relation", (("=",) * (len(sides) - 1), tuple(sides)))
+
+
+def _is_value(node: Node) -> bool:
+    """Whether a side is a constant; a lone e or i is rather a name, as of an eccentricity."""
+    return is_constant(node) and not _is_letter(node)
+
+
+def _is_letter(node: Node) -> bool:
+    return node.op == "const" and node.args[0] in ("e", "i")
+
+
+def _agree(a: Node, b: Node) -> bool:
+    """Whether two constants are equal; what is not carried out, such as a sum, is believed."""
+    verdict = same_value(a, b) or same_value(b, a)
+    return verdict or (verdict is None and "opaque" in a.kinds | b.kinds)
+
+
+def _is_name(node: Node) -> bool:
+    """A symbol, a function's value, AB, a ratio of such: what a value can be given to."""
+    if node.op in ("sym", "call", "opaque") or _is_letter(node):
+        return True
+    if node.op == "mul":
+        return all(_is_capital(n) or _is_inverse_name(n) or _is_product_name(n) for n in node.args)
+    if node.op in ("ratio", "union", "intersection", "minus"):
+        return all(_is_name(part) for part in node.args)
+    if node.op == "tuple":
+        return all(_is_name(part) for part in node.args[1])
+    if node.op == "fn":
+        return node.args[0] in _NAMING_FUNCTIONS and _is_name(node.args[1][0])
+    return False
+
+
+def _is_capital(node: Node) -> bool:
+    return node.op == "sym" and node.args[0][:1].isupper()
+
+
+def _is_inverse_name(node: Node) -> bool:
+    return node.op == "pow" and node.args[1] == MINUS_ONE and _is_name(node.args[0])
+
+
+def _is_product_name(node: Node) -> bool:
+    return node.op == "mul" and _is_name(node)
+
+
+def _name(node: Node) -> str:
+    if node.op == "sym":
+        return node.args[0]
+    if node.op == "call" and len(node.args[1]) == 1 and node.args[1][0].op == "sym":
+        return f"{node.args[0]}()"
+    return repr(node)

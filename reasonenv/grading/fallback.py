@@ -1,0 +1,89 @@
+"""What is left to math-verify: a gate for what may be asked of it, and the question."""
+
+import re
+
+from reasonenv.grading.text import is_prose
+
+# Each of these is cheap to write and has no bound on what it costs to evaluate.
+_EXPLOSIVE = re.compile(
+    r"\d\s*[eE]\s*[+-]?\s*\d{4}"  # 1E1000000
+    r"|\d{100}"
+    r"|\^[\s{(+-]*\d{4}"  # 2^{10000000}
+    r"|\^\s*(?:\{[^{}]*\^|\([^()]*\^|\w\s*\^)"  # towers
+    r"|(?:\d{3}|[!)}\]])\s*!"
+    r"|[\])}]\s*\^[\s{]*\d{2}"  # (x + y + z)^{1000}
+)
+_HARMLESS = frozenset(
+    r"""frac sqrt pi cdot times div pm mp le ge ne lt gt leq geq neq in notin cup cap setminus infty
+    sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp alpha beta gamma delta
+    epsilon theta lambda mu nu rho sigma phi omega Delta Omega text mathbb mathrm mathbf left right
+    begin end circ degree emptyset varnothing mid vert lvert rvert vec overline bar hat angle land
+    lor wedge vee forall exists to dfrac tfrac boxed quad qquad displaystyle ldots cdots dots prime
+    ell dot complement subset subseteq""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
+)
+_COMMAND = re.compile(r"\\([a-zA-Z]+)")
+_BRACKET = re.compile(r"[({\[)}\]]")
+MAX_NESTING = 16
+"""Levels of brackets at most."""
+MAX_LENGTH = 300
+"""Characters at most."""
+
+
+def turned_down(text: str) -> bool:
+    """Whether a text is too long, deep, large or strange for math-verify to be asked about it."""
+    return (
+        len(text) > MAX_LENGTH
+        or not text.isprintable()
+        or is_prose(text)
+        or _EXPLOSIVE.search(text) is not None
+        or not _HARMLESS.issuperset(_COMMAND.findall(text))
+        or not _is_balanced(text)
+    )
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether brackets of any kind close as often as they open, and are not nested too deeply."""
+    depth = 0
+    for bracket in _BRACKET.findall(text):
+        depth += 1 if bracket in "({[" else -1
+        if not 0 <= depth <= MAX_NESTING:
+            return False
+    return depth == 0
+
+
+def evaluate(answer: str, reference: str) -> tuple[bool, str]:
+    """Verdict and status of two answers that `grading.settle` leaves open.
+
+    Imports sympy when it is first used.
+    """
+    if turned_down(answer) or turned_down(reference):
+        return False, "unparseable"
+    try:
+        return symbolic(answer, reference), "ok"
+    except MemoryError:
+        return False, "memory"
+    # Whatever a parser raises on words that are no mathematics, they are not the right answer.
+    except Exception:
+        return False, "unparseable"
+
+
+def symbolic(answer: str, reference: str) -> bool:
+    """Whether math-verify finds two answers equal; its own timeouts, made of signals, are off.
+
+    Only its LaTeX grammar reads them: the one for plain expressions ends in sympy's `parse_expr`,
+    which is Python's `eval`.
+    """
+    from math_verify import LatexExtractionConfig, parse, verify
+
+    options = {
+        "extraction_config": [LatexExtractionConfig(boxed_match_priority=0)],
+        "parsing_timeout": 0,
+        "raise_on_error": True,
+    }
+    gold = parse(f"\\boxed{{{_bare(reference)}}}", **options)
+    found = parse(f"\\boxed{{{_bare(answer)}}}", **options)
+    return verify(gold, found, timeout_seconds=0, raise_on_error=True)
+
+
+def _bare(text: str) -> str:
+    return text.strip().strip("$").strip()

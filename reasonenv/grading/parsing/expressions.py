@@ -1,0 +1,232 @@
+"""The grammar of expressions: sums, products, powers and numbers, as people write them."""
+
+from fractions import Fraction
+
+from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
+from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, inverse, negative, num, product
+from reasonenv.grading.parsing.numerals import number, script
+from reasonenv.grading.parsing.tokens import Token
+from reasonenv.grading.parsing.units import UNITS
+
+_MULTIPLIED = ("*", "times", "cdot")
+_DIVIDED = ("/", "div")
+
+
+def sum_(cursor: Cursor) -> Node:
+    """Product + product - product ..."""
+    cursor.descend()
+    terms = [_signed(cursor)]
+    while cursor.peek("+", "-", "pm", "mp"):
+        terms.append(_signed(cursor))
+    cursor.ascend()
+    return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
+
+
+def _signed(cursor: Cursor) -> Node:
+    """A product with its sign, or two: x + -3."""
+    sign = cursor.take().text if cursor.peek("+", "-", "pm", "mp") else "+"
+    if sign in "+-" and cursor.peek("+", "-"):
+        sign = "+" if sign == cursor.take().text else "-"
+    term = product_(cursor)
+    if sign in "+-":
+        return term if sign == "+" else negative(term)
+    return Node("pm", (term, sign == "pm"))
+
+
+def product_(cursor: Cursor) -> Node:
+    """Power power * power / power ..."""
+    factors = [power(cursor)]
+    while True:
+        if cursor.skip(*_MULTIPLIED):
+            sign = cursor.skip("-")
+            factor = power(cursor)
+        elif cursor.skip(*_DIVIDED):
+            sign = cursor.skip("-")
+            factor = inverse(power(cursor))
+        elif cursor.skip("bmod", "mod"):
+            factors = [Node("fn", ("mod", (product(factors), power(cursor))))]
+            continue
+        elif _atom_follows(cursor):
+            factors.append(_implicit(cursor, factors))
+            continue
+        else:
+            return product(factors)
+        factors.append(negative(factor) if sign else factor)
+
+
+def _atom_follows(cursor: Cursor) -> bool:
+    token = cursor.next
+    if token is None or (cursor.barred and token.text == "|"):
+        return False
+    return _rule(cursor, token) is not None
+
+
+def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
+    """A factor without a sign before it; of a mixed number or a point, that and the last factor."""
+    start, last = cursor.at, factors[-1]
+    token = cursor.tokens[start]
+    if token.kind == "number" and last.op == "num":
+        return _after_number(cursor, factors)
+    value = power(cursor)
+    is_mixed = len(factors) == 1 and _is_whole(last) and token.text == "frac" and _is_ratio(value)
+    if is_mixed:
+        return Node("add", (factors.pop(), value))
+    if value.op == "tuple":
+        return _grouped(cursor, value, factors)
+    return value
+
+
+def _grouped(cursor: Cursor, value: Node, factors: list[Node]) -> Node:
+    """What brackets with a comma or square ones mean behind a factor: A(2, -3) and 2[x + 1]."""
+    brackets, members = value.args
+    if len(members) == 1 and brackets == "[]" and members[0].op in EXPRESSIONS:
+        return members[0]
+    is_prime = factors[-1].op == "fn" and factors[-1].args[0] == "prime"
+    if len(members) == 1 or not (factors[-1].op == "sym" or is_prime):
+        raise Unreadable
+    return point(cursor, factors.pop(), value)
+
+
+def point(cursor: Cursor, name: Node, value: Node) -> Node:
+    """A(2, -3), which is A = (2, -3) unless it goes on: P(A, B) = 0.4."""
+    is_label = name.op != "sym" or (name.args[0][:1].isupper() and len(name.args[0]) < 4)
+    if cursor.peek("=", "approx") or not is_label:
+        return value
+    return Node("relation", (("=",), (name, value)))
+
+
+def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
+    """12 500 is one number and 2 1/2 is a mixed one; 2 3 is neither."""
+    before, token = cursor.tokens[cursor.at - 1 : cursor.at + 1]
+    if before.kind != "number":
+        raise Unreadable
+    match cursor.ahead(2):
+        case [Token(text="/"), Token(kind="number", text=below)]:
+            cursor.at += 3
+            fraction = product([number(token.text), inverse(number(below))])
+            return Node("add", (factors.pop(), fraction))
+    if token.spaced and before.text.isdecimal() and len(token.text.partition(".")[0]) == 3:
+        factors.pop()
+        joined = Token("number", before.text + token.text, False)
+        cursor.tokens[cursor.at] = joined
+        cursor.at += 1
+        return number(joined.text)
+    raise Unreadable
+
+
+def power(cursor: Cursor) -> Node:
+    """Atom ^ power, and what else stands behind an atom."""
+    base = atom(cursor)
+    while True:
+        if cursor.skip("!"):
+            base = Node("fn", ("factorial", (base,)))
+        elif cursor.skip("'"):
+            base = Node("fn", ("prime", (base,)))
+        elif cursor.peek("%") and _goes_on(cursor):
+            cursor.at += 1
+            base = product([base, num(Fraction(1, 100))])
+        elif cursor.skip("^"):
+            base = _raised(cursor, base)
+        else:
+            return base
+
+
+def _goes_on(cursor: Cursor) -> bool:
+    """Whether a percent sign stands inside of a formula, and not after all of it."""
+    following = cursor.ahead(1)
+    return bool(following) and following[0].text in ("+", "-", "*", "times", "cdot", "^")
+
+
+def _raised(cursor: Cursor, base: Node) -> Node:
+    match cursor.tokens[cursor.at : cursor.at + 3]:
+        case [Token(text="{"), Token(text="circ"), Token(text="}")]:
+            cursor.at += 3
+            return _degrees(cursor, base)
+        case [Token(text="{"), Token(text="prime" | "'"), Token(text="}")]:
+            cursor.at += 3
+            return Node("fn", ("prime", (base,)))
+    sign = cursor.skip("-")
+    exponent = _exponent(cursor)
+    if base.op == "sym" and cursor.skip("_"):  # x^2_1 is x_1^2
+        base = Node("sym", (f"{base.args[0]}_{script(cursor)}",))
+    return Node("pow", (base, negative(exponent) if sign else exponent))
+
+
+def _degrees(cursor: Cursor, base: Node) -> Node:
+    """An angle, or a temperature where a C or an F follows."""
+    token = cursor.next
+    if token is not None and token.kind == "name" and token.text in "CF":
+        cursor.at += 1
+        return Node("quantity", (base, UNITS[f"°{token.text}"], ""))
+    return Node("deg", (_with_minutes(cursor, base),))
+
+
+def _with_minutes(cursor: Cursor, degrees: Node) -> Node:
+    """30° with the minutes and the seconds that follow it, in degrees."""
+    terms = [degrees]
+    for marks, parts in (("'", 60), ("''", 3600), ('"', 3600)):
+        after = [token.text for token in cursor.ahead(len(marks))]
+        ends = cursor.ahead(len(marks) + 1)[len(marks) :]
+        if cursor.kind() == "number" and after == list(marks) and [t.text for t in ends] != ["'"]:
+            terms.append(product([number(cursor.take().text), num(Fraction(1, parts))]))
+            cursor.at += len(marks)
+    return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
+
+
+def _exponent(cursor: Cursor) -> Node:
+    if cursor.peek("{"):
+        return braced(cursor)
+    return power(cursor) if cursor.peek("sqrt", "frac", "(") else atom(cursor)
+
+
+def braced(cursor: Cursor) -> Node:
+    """{ sum }."""
+    cursor.descend()
+    cursor.expect("{")
+    value = sum_(cursor)
+    cursor.expect("}")
+    cursor.ascend()
+    return value
+
+
+def argument(cursor: Cursor) -> Node:
+    """{ sum }, or the one digit or letter that LaTeX takes without braces."""
+    if cursor.peek("{"):
+        return braced(cursor)
+    token = cursor.next
+    if token is not None and token.kind == "number" and len(token.text) > 1:
+        digit, rest = token.text[0], token.text[1:]
+        cursor.tokens[cursor.at] = Token("number", rest, False)
+        return number(digit)
+    return atom(cursor)
+
+
+def atom(cursor: Cursor) -> Node:
+    """A number, a name, a function with its argument, or a bracket."""
+    cursor.descend()
+    token = cursor.take()
+    rule = _rule(cursor, token)
+    if rule is None:
+        raise Unreadable
+    value = rule(cursor, token.text)
+    cursor.ascend()
+    return value
+
+
+def _rule(cursor: Cursor, token: Token) -> Rule | None:
+    """How to read the atom that begins with a token; None where none does."""
+    if token.kind == "sign":
+        return cursor.atoms.get(token.text)
+    return cursor.atoms.get(f"\\{token.text}" if token.kind == "command" else token.kind)
+
+
+def _is_whole(node: Node) -> bool:
+    return node.op == "num" and node.args[1] == 0 and node.args[0].denominator == 1
+
+
+def _is_ratio(node: Node) -> bool:
+    """Whether a tree is one number over another."""
+    if node.op != "mul" or len(node.args) != 2:
+        return False
+    above, below = node.args
+    return above.op == "num" and below.op == "pow" and below.args[0].op == "num"

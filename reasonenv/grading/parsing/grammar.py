@@ -1,0 +1,258 @@
+r"""The grammar of whole answers: lists of relations between expressions, quantities and sets.
+
+It knows no more mathematics than the rules by which people write it, and evaluates nothing. Of a
+text of more than 1024 characters, 400 tokens or 24 levels it reads nothing; of any other each token
+is taken once, so that the tree has no more nodes than a few for each token.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from reasonenv.grading.equivalence.intervals import is_inequality
+from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
+from reasonenv.grading.parsing.expressions import argument, point, product_
+from reasonenv.grading.parsing.functions import ATOMS, CLOSING, letter
+from reasonenv.grading.parsing.lookahead import inverted, is_called, turned
+from reasonenv.grading.parsing.measurements import quantity
+from reasonenv.grading.parsing.nodes import Node, negative, num, product
+from reasonenv.grading.parsing.notation import MAX_LENGTH, canonical
+from reasonenv.grading.parsing.tokens import Token, tokens, with_groups
+
+__all__ = ["MAX_LENGTH", "MAX_TOKENS", "Node", "Unreadable", "negative", "num", "product", "read"]
+
+MAX_TOKENS = 400
+"""Tokens of a formula at most."""
+
+# Trees of what is longer are seldom asked for twice, and would weigh on the memory.
+_REMEMBERED = 256
+_RELATIONS = {
+    "=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "approx": "~", "simeq": "~",
+    "in": "in", "equiv": "=", "to": "->", "rightarrow": "->",
+}  # fmt: skip
+_ALTERNATIVES = frozenset(["or", "OR", "或"])
+_JOINED = {"cup": "union", "cap": "intersection", "setminus": "minus", ":": "ratio"}
+_MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"])
+_SYSTEMS = frozenset(["cases", "aligned", "align", "alignedat", "gathered", "split"])
+_OPAQUE = ("sum", "prod", "int", "lim", "gcd", "max", "min", "det")
+
+
+def read(text: str, units: bool = False, grouped: bool = True) -> Node | None:
+    """The tree of an answer, or None when it is prose, too long, or something unknown.
+
+    Args:
+        text: An answer as it was written.
+        units: Whether letters after a number are a unit where they can be one.
+        grouped: Whether 1,234 is one number, and not two.
+    """
+    if len(text) > MAX_LENGTH:
+        return None
+    return (_read if len(text) > _REMEMBERED else _remembered)(text, units, grouped)
+
+
+def _read(text: str, units: bool, grouped: bool) -> Node | None:
+    found = tokens(canonical(text), units, MAX_TOKENS)
+    if not found:
+        return None
+    try:
+        return answer(Cursor(with_groups(found) if grouped else found, units, _ATOMS))
+    except Unreadable:
+        return None
+
+
+_remembered = lru_cache(maxsize=8192)(_read)
+
+
+def answer(cursor: Cursor) -> Node:
+    r"""Items ; items \\ items ... up to the end.
+
+    Raises:
+        Unreadable: Something else stands there.
+    """
+    groups = [items(cursor)]
+    while cursor.skip(";", "\\"):
+        if cursor.next is not None:
+            groups.append(items(cursor))
+    if cursor.next is not None:
+        raise Unreadable
+    return groups[0] if len(groups) == 1 else Node("list", tuple(groups))
+
+
+def items(cursor: Cursor) -> Node:
+    """Relation, relation or relation ..."""
+    found, separators = [relation(cursor)], []
+    while separator := _separator(cursor):
+        found.append(relation(cursor))
+        separators += separator
+    if len(found) == 1:
+        return found[0]
+    is_union = not _ALTERNATIVES.isdisjoint(separators) and all(map(is_inequality, found))
+    return Node("union" if is_union else "list", tuple(found))
+
+
+def _separator(cursor: Cursor) -> list[str]:
+    """The comma that stood here, the "and", or both."""
+    start = cursor.at
+    while cursor.peek(",") or cursor.kind() == "connector":
+        cursor.at += 1
+        if cursor.at - start > 3:
+            raise Unreadable
+    return [token.text for token in cursor.tokens[start : cursor.at]]
+
+
+def relation(cursor: Cursor) -> Node:
+    """Side = side < side ..., or one side."""
+    sides, ops = [_side(cursor)], []
+    while cursor.peek(*_RELATIONS):
+        ops.append(_RELATIONS[cursor.take().text])
+        sides.append(_side(cursor))
+    return Node("relation", (tuple(ops), tuple(sides))) if ops else sides[0]
+
+
+def _side(cursor: Cursor) -> Node:
+    """A union of sets, a ratio, or a quantity."""
+    if cursor.at == 0:
+        cursor.skip("=", "approx")
+    if title := _title(cursor):
+        return Node("sym", (title,))
+    first = quantity(cursor)
+    for sign, op in _JOINED.items():
+        if cursor.peek(sign) and not (cursor.barred and sign == ":"):
+            parts = [first]
+            while cursor.skip(sign):
+                parts.append(quantity(cursor))
+            return Node(op, tuple(parts))
+    return first
+
+
+def _title(cursor: Cursor) -> str:
+    """Words before an equals sign or a colon, such as "Surface area ="."""
+    end = cursor.at
+    while end < len(cursor.tokens) and cursor.tokens[end].kind == "word":
+        end += 1
+    if end in (cursor.at, len(cursor.tokens)) or cursor.tokens[end].text not in ("=", ":"):
+        return ""
+    words = [token.text.lower() for token in cursor.tokens[cursor.at : end]]
+    cursor.at = end
+    cursor.tokens[end] = Token("sign", "=", False)
+    return " ".join(words)
+
+
+# --- brackets
+
+
+def _bracket(cursor: Cursor, opening: str) -> Node:
+    """( sum ), a point, or an interval."""
+    inner = items(cursor)
+    if cursor.skip(";"):
+        inner = Node("list", (*_members(inner), *_members(items(cursor))))
+    brackets = opening + cursor.expect(*CLOSING[opening])
+    if inner.op != "list" and brackets == "()":
+        return inner
+    return Node("tuple", (brackets, _members(inner)))
+
+
+def _brace(cursor: Cursor, _: str) -> Node:
+    """{ }, { a, b }, { x | condition }, or { sum } where the braces only group."""
+    if cursor.skip("}"):
+        return Node("set", ())
+    inner = cursor.within_bars(items)
+    if cursor.skip("|"):
+        return _builder(cursor, inner)
+    cursor.expect("}")
+    return Node("set", inner.args) if inner.op == "list" else inner
+
+
+def _set(cursor: Cursor, _: str) -> Node:
+    r"""\{ a, b \} or \{ x | condition \}."""
+    inner = cursor.within_bars(items)
+    if cursor.skip("|", ":"):
+        return _builder(cursor, inner)
+    cursor.expect("}")
+    return Node("set", _members(inner))
+
+
+def _builder(cursor: Cursor, variable: Node) -> Node:
+    condition = cursor.within_bars(items, barred=False)
+    cursor.expect("}")
+    return Node("builder", (variable, condition))
+
+
+def _members(inner: Node) -> tuple[Node, ...]:
+    return inner.args if inner.op == "list" else (inner,)
+
+
+# --- what holds relations and lists
+
+
+def _name(cursor: Cursor, name: str) -> Node:
+    """A letter with its subscript; a call when it is a function's usual name."""
+    value = letter(cursor, name)
+    if value.op != "sym" or not (name in tuple("fghFGP") or is_called(cursor)):
+        return value
+    start, primes = cursor.at, "^-1" if inverted(cursor) else ""
+    while cursor.skip("'"):
+        primes += "'"
+    if not cursor.skip("("):
+        cursor.at = start
+        return value
+    members = _members(items(cursor))
+    cursor.expect(")")
+    if name.isupper() and len(members) > 1:
+        return point(cursor, value, Node("tuple", ("()", members)))
+    return Node("call", (value.args[0] + primes, members))
+
+
+def _opaque(cursor: Cursor, name: str) -> Node:
+    """A sum, an integral or a limit: compared by its parts, never carried out."""
+    parts: list[Node] = []
+    while cursor.skip("_", "^"):
+        if cursor.skip("{"):
+            inner = relation(cursor)
+            cursor.expect("}")
+        else:
+            inner = argument(cursor)
+        parts += inner.args[1] if inner.op == "relation" else [inner]
+    return Node("opaque", (name, (*parts, product_(cursor))))
+
+
+def _environment(cursor: Cursor, name: str) -> Node:
+    """A matrix, a determinant, or the equations of a system."""
+    if name in _SYSTEMS:
+        rows = _rows(cursor)
+        if all(len(row) == 2 for row in rows):
+            return Node("list", tuple(Node("case", row) for row in rows))
+        return Node("list", tuple(item for row in rows for item in row))
+    if name == "vmatrix":
+        return Node("fn", ("det", tuple(_rows(cursor))))
+    if name not in _MATRICES:
+        raise Unreadable
+    if name == "array" and cursor.skip("{"):
+        while not cursor.skip("}"):
+            cursor.take()
+    rows = tuple(_rows(cursor))
+    is_regular = len({len(row) for row in rows}) == 1
+    return Node("matrix", tuple(zip(*rows, strict=True)) if is_regular and turned(cursor) else rows)
+
+
+def _rows(cursor: Cursor) -> Sequence[tuple[Node, ...]]:
+    r"""Items & items \\ items & items, up to the end of the environment."""
+    rows: list[list[Node]] = [[]]
+    while cursor.kind() != "end":
+        if cursor.skip("\\"):
+            rows.append([])
+        elif not cursor.skip("&"):
+            rows[-1].append(items(cursor))
+    cursor.take()
+    return [tuple(row) for row in (rows if rows[-1] else rows[:-1])]
+
+
+_ATOMS: dict[str, Rule] = {
+    **ATOMS,
+    "name": _name,
+    "begin": _environment,
+    "(": _bracket,
+    "[": _bracket,
+    "{": _brace,
+    r"\{": _set,
+    **dict.fromkeys([f"\\{name}" for name in _OPAQUE], _opaque),
+}

@@ -1,0 +1,150 @@
+"""The grammar of quantities: a value with its unit, and the words beside it."""
+
+from reasonenv.grading.parsing.cursor import Cursor, Unreadable
+from reasonenv.grading.parsing.expressions import sum_
+from reasonenv.grading.parsing.nodes import Node, num, product
+from reasonenv.grading.parsing.units import UNITS, Unit
+
+_MONEY = ("$", "€", "£", "¥", "￥", "₹")
+_FILLERS = frozenset(["unit", "units", "square units", "cubic units", "个"])
+_SCALES = {
+    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "dozen": 12, "万": 10**4, "亿": 10**8,
+}  # fmt: skip
+_POWERS = {"square": 2, "sq": 2, "cubic": 3}
+
+
+def quantity(cursor: Cursor) -> Node:
+    """A sum, and what may stand around it: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
+    before = _currency(cursor)
+    value = sum_(cursor)
+    while cursor.kind() == "word" and (scale := _SCALES.get(cursor.tokens[cursor.at].text.lower())):
+        cursor.at += 1
+        value = product([value, num(scale)])
+    after, words = _unit(cursor)
+    if before is None and after is None and not words:
+        return value
+    if words and _is_symbolic(value):
+        raise Unreadable
+    measured = Node("quantity", (value, before or after, words))
+    if after is None or words or cursor.kind() != "number":
+        return measured
+    rest = quantity(cursor)
+    if rest.op != "quantity":
+        raise Unreadable
+    return Node("compound", (measured, rest))
+
+
+def _is_symbolic(value: Node) -> bool:
+    """Whether a value is a symbol, or a sum or product with one: of x apples nobody knows."""
+    return value.op == "sym" or any(
+        isinstance(part, Node) and part.op == "sym" for part in value.args
+    )
+
+
+def _currency(cursor: Cursor) -> Unit | None:
+    """The unit before a sum of money."""
+    if cursor.peek("$") or (cursor.units and cursor.peek(*_MONEY)):
+        return UNITS[cursor.take().text]
+    return None
+
+
+def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
+    """The unit that stands here, and the words after it or in its place."""
+    unit: Unit | None = None
+    words: list[str] = []
+    while (token := cursor.next) is not None:
+        if unit is not None and not words and token.text == "per":
+            unit = _times(cursor, unit)
+        elif token.kind == "word" or cursor.peek("%"):
+            cursor.at += 1
+            if not words and (factor := _factor(cursor, token.text)) is not None:
+                unit = factor if unit is None else unit * factor
+            elif token.text not in _FILLERS:
+                words.append(token.text)
+        elif unit is not None and not words and cursor.peek("/", "cdot", "times"):
+            unit = _times(cursor, unit)
+        elif unit is None and token.kind == "sign" and token.text in "$€£¢₹":
+            cursor.at += 1
+            # A dollar behind a number may as well be the end of a formula.
+            unit = UNITS[token.text] if token.text != "$" else None
+        else:
+            break
+    return unit, " ".join(words)
+
+
+def _times(cursor: Cursor, unit: Unit) -> Unit:
+    """A unit times or by the next one, or by several in brackets: J/(kg K)."""
+    is_divided = cursor.take().text in ("/", "per")
+    factor = _bracketed(cursor) if cursor.skip("(") else _single(cursor)
+    return unit * (factor**-1 if is_divided else factor)
+
+
+def _bracketed(cursor: Cursor) -> Unit:
+    total = _single(cursor)
+    while not cursor.skip(")"):
+        cursor.skip("cdot", "times", "*")
+        total *= _single(cursor)
+    return total
+
+
+def _single(cursor: Cursor) -> Unit:
+    token = cursor.take()
+    factor = _factor(cursor, token.text) if token.kind in ("word", "name") else None
+    if factor is None:
+        raise Unreadable
+    return factor
+
+
+def _factor(cursor: Cursor, word: str) -> Unit | None:
+    """A unit with its power, such as cm^2 or square feet."""
+    word, power = word.strip(), 1
+    if word in _POWERS and cursor.kind() == "word":
+        word = f"{word} {cursor.take().text}"
+    first, _, rest = word.partition(" ")
+    if rest and first in _POWERS:
+        word, power = rest, _POWERS[first]
+    unit = compound_unit(word)
+    if unit is None:
+        return None
+    if not cursor.skip("^"):
+        return unit**power
+    if "/" in word:
+        return compound_unit(f"{word}^{_integer(cursor)}")  # m/s, squared, is m/s^2
+    return unit ** (power * _integer(cursor))
+
+
+def _integer(cursor: Cursor) -> int:
+    """An exponent of two digits at most."""
+    is_braced = cursor.skip("{")
+    sign = -1 if cursor.skip("-") else 1
+    token = cursor.take()
+    if token.kind != "number" or not token.text.isdecimal() or len(token.text) > 2:
+        raise Unreadable
+    if is_braced:
+        cursor.expect("}")
+    return sign * int(token.text)
+
+
+def compound_unit(text: str) -> Unit | None:
+    """A unit as words: "cm", "km/h", "m/s^2"; None where one of them is none."""
+    first, *others = map(_power_of_unit, text.replace(" per ", "/").split("/"))
+    if first is None:
+        return None
+    total = first
+    for other in others:
+        if other is None:
+            return None
+        total *= other**-1
+    return total
+
+
+def _power_of_unit(text: str) -> Unit | None:
+    name, _, power = text.strip().partition("^")
+    unit = UNITS.get(name) or (UNITS.get(name.lower()) if len(name) > 1 else None)
+    power = power.strip("{} ")
+    if unit is None or not power:
+        return unit
+    if len(power) > 2 or not power.removeprefix("-").isdecimal():
+        return None
+    return unit ** int(power)

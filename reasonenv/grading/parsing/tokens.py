@@ -1,0 +1,172 @@
+"""The tokens of a formula."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from reasonenv.grading.parsing.units import AMBIGUOUS, UNITS
+
+FUNCTIONS = frozenset(
+    """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp sqrt
+    abs""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
+)
+CONNECTORS = frozenset(["and", "or", "AND", "OR", "且", "或", "和", "与", "及"])
+GREEK = frozenset(
+    """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi
+    pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi
+    Omega hbar ell partial nabla infty""".split()  # noqa: SIM905 - as above
+)
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<number>(?:\d+(?:\{,\}\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?![\d.a-zA-Z]))?)
+    |\\text\{(?P<text>[^{}]*)\}
+    |\\(?:begin|end)\s*\{(?P<environment>[a-z]+\*?)\}
+    |(?P<command>\\(?:[a-zA-Z]+|.))
+    |(?P<word>[a-zA-Z]+)
+    |(?P<sign>[^\s\w]|_)
+    |(?P<chinese>[\u4e00-\u9fff]+)
+    |(?P<other>\S)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_VOWEL = re.compile("[aeiouy]")
+_DEPTH = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
+
+class Token(NamedTuple):
+    """A piece of a formula.
+
+    Attributes:
+        kind: number, name, word, function, command, begin, end, sign, or connector.
+        text: Without the backslash of a command.
+        spaced: Whether white space stands before it.
+    """
+
+    kind: str
+    text: str
+    spaced: bool
+
+
+def tokens(text: str, units: bool, limit: int) -> list[Token] | None:
+    """The tokens of a canonical text, or None when there are more than `limit`.
+
+    Args:
+        text: As `notation.canonical` leaves it.
+        units: Whether letters such as "cm" are a unit, and not the product of c and m.
+        limit: Tokens at most.
+    """
+    found: list[Token] = []
+    position = 0
+    text = text.rstrip()
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None or len(found) > limit:
+            return None
+        # 10.8m is a length, where 5m may be five times m.
+        after_decimal = bool(found) and found[-1].kind == "number" and "." in found[-1].text
+        found.extend(_classified(match, units, after_decimal))
+        position = match.end()
+    return found if len(found) <= limit else None
+
+
+def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Iterator[Token]:
+    kind = match.lastgroup or ""
+    value, spaced = match[kind], match[0][0].isspace()
+    if kind == "number":
+        yield Token("number", value.replace("{,}", ""), spaced)
+    elif kind == "text":
+        yield _worded(value.strip(), True)
+    elif kind == "environment":
+        yield Token("begin" if "\\begin" in match[0] else "end", value.rstrip("*"), spaced)
+    elif kind == "command":
+        yield _command(value[1:], spaced)
+    elif kind == "word":
+        yield from _letters(value, units, spaced, after_decimal)
+    elif kind == "chinese":
+        yield from _characters(value)
+    elif kind == "other":
+        yield _worded(value, spaced)
+    else:
+        yield Token("sign", value, spaced)
+
+
+def _worded(text: str, spaced: bool) -> Token:
+    return Token("connector" if text in CONNECTORS else "word", text, spaced)
+
+
+def _command(name: str, spaced: bool) -> Token:
+    kind = "function" if name in FUNCTIONS else "name" if name in GREEK else "command"
+    return Token(kind, name, spaced)
+
+
+def _characters(run: str) -> Iterator[Token]:
+    """Chinese words: units and connectors as long as they get, and single characters."""
+    while run:
+        size = next((n for n in (4, 3, 2) if run[:n] in UNITS), 1)
+        yield _worded(run[:size], False)
+        run = run[size:]
+
+
+def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterator[Token]:
+    """A run of letters: a function, a connector, a word, or the product of its letters."""
+    if run in FUNCTIONS:
+        yield Token("function", run, spaced)
+    elif run in CONNECTORS:
+        yield Token("connector", run, spaced)
+    elif run in ("pi", "infinity", "inf", "oo"):
+        yield Token("name", "pi" if run == "pi" else "infty", spaced)
+    elif _is_word(run) or (units and _is_unit(run, spaced or after_decimal)):
+        yield Token("word", run, spaced)
+    else:
+        for index, letter in enumerate(run):
+            yield Token("name", letter, spaced and index == 0)
+
+
+def _is_unit(run: str, apart: bool) -> bool:
+    """Whether letters read as a unit, or as a word of one: km per hour, sq cm."""
+    return run in ("per", "sq") or (run in UNITS and (apart or run not in AMBIGUOUS))
+
+
+def _is_word(run: str) -> bool:
+    """Whether letters read as a word rather than as a product: long, and with a vowel."""
+    return len(run) > 3 and _VOWEL.search(run[1:].lower()) is not None and not run.isupper()
+
+
+def with_groups(found: list[Token]) -> list[Token]:
+    """The tokens with 1 , 234 joined, outside of brackets; and 0 , 5 where it is all there is."""
+    if not any(token.text == "," for token in found):
+        return found
+    joined: list[Token] = []
+    depth = 0
+    for token in found:
+        depth += _DEPTH.get(token.text, 0)
+        joined.append(token)
+        if depth == 0 and token.kind == "number" and len(joined) > 2 and _is_group(*joined[-3:]):
+            whole, _, group = joined[-3:]
+            joined[-3:] = [Token("number", whole.text + group.text, whole.spaced)]
+    if len(joined) == 3 and _is_decimal_comma(*joined):
+        return [Token("number", f"0.{joined[2].text}", False)]
+    return joined
+
+
+def _is_group(whole: Token, comma: Token, group: Token) -> bool:
+    """Whether a number, a comma and a number are one: of three digits, nothing between them."""
+    return (
+        comma.text == ","
+        and not (comma.spaced or group.spaced)
+        and whole.kind == "number"
+        and whole.text.isdecimal()
+        and not whole.text.startswith("0")
+        and len(group.text.partition(".")[0]) == 3
+    )
+
+
+def _is_decimal_comma(zero: Token, comma: Token, digits: Token) -> bool:
+    return (
+        zero.text == "0"
+        and comma.text == ","
+        and digits.kind == "number"
+        and not digits.spaced
+        and "." not in digits.text
+    )

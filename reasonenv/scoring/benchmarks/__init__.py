@@ -1,0 +1,1 @@
+"""Official scoring rules, one module a benchmark."""

@@ -1,0 +1,210 @@
+r"""MathVision (MATH-V): its extraction by rules, and answers that are equal to two decimals.
+
+Right is the letter or the text of the right option. `exact` in the scores is the stricter way of
+MM-EUREKA's and VLMEvalKit's evaluations: the letter that a response names, and values that
+differ by less than 1e-6; their extraction by a judge model is that of the rules here.
+
+Sources: mathllm/MATH-V, evaluation/evaluate.py and utils.py; open-compass/VLMEvalKit,
+vlmeval/dataset/utils/mathv.py and vlmeval/utils/matching_util.py.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from reasonenv.grading import Grade
+from reasonenv.grading.extraction import section
+from reasonenv.scoring.cases import Case, Row, Sheet
+from reasonenv.scoring.choices import inferred
+from reasonenv.scoring.intervals import over_problems
+from reasonenv.scoring.numbers import value
+
+TABLES = {
+    "level": lambda row: row["level"],
+    "subject": lambda row: row["subject"],
+    "level_subject": lambda row: f"level {row['level']}, {row['subject']}",
+}
+NEEDED = ("answer", "level", "subject")
+TOLERANCE = 1e-6
+
+_PHRASES = (
+    "the final answer is",
+    "the answer is",
+    "the correct answer is",
+    "the answer should be",
+)
+_LETTERS = "ABCDE"
+# What is replaced before an answer is compared, in this order.
+_REPLACED = (
+    (" ", ""),
+    ("\\,", ""),
+    ("∞", "\\infty"),
+    ("+\\infty", "\\infty"),
+    ("\\\\", "\\"),
+    ("\n", ""),
+    ("bmatrix", "pmatrix"),
+    *((part, "") for part in ("\\text", "\\mbox", "\\left", "\\right", "^{\\circ}", "^\\circ")),
+    *((unit, "") for unit in ("{m}^3", "m^3", "{units}", "units", "{km}", "km", "\\!")),
+    ("\\\\", "\\"),
+    ("tfrac", "frac"),
+    ("dfrac", "frac"),
+    *((part, "") for part in ("\\left", "\\right", "^{\\circ}", "^\\circ", "\\$", "$", "\\%")),
+    ("{.", "{0."),
+)
+
+
+def grades(cases: Sequence[Case]) -> list[Grade]:
+    """The official verdicts."""
+    return [_graded(case, same) for case in cases]
+
+
+def extras(sheet: Sheet, seed: int) -> dict[str, Any]:
+    """The accuracy of the stricter way."""
+    verdicts = [_graded(_chosen(case), _same_exactly) for case in sheet.cases]
+    means = list(replace(sheet, grades=verdicts).means.values())
+    accuracy = sum(means) / len(means)
+    return {
+        "exact": {
+            "tolerance": TOLERANCE,
+            "accuracy": accuracy,
+            "interval": over_problems(means, seed),
+        }
+    }
+
+
+def _graded(case: Case, equal: Callable[[str, str], bool]) -> Grade:
+    answer = case.extraction
+    if answer is None:
+        answer = extracted(section(case.response)[0])
+    right = any(equal(wanted, answer) for wanted in wanted_answers(case.label))
+    return Grade(right, answer or None, "ok" if answer else "no_answer")
+
+
+def wanted_answers(label: Row) -> tuple[str, ...]:
+    """The reference and, of a multiple choice, the text that its letter stands for."""
+    answer = str(label["answer"])
+    options = list(label.get("options") or [])
+    place = ord(answer) - ord("A") if options and len(answer) == 1 else -1
+    return (answer, str(options[place])) if 0 <= place < len(options) else (answer,)
+
+
+def extracted(response: str) -> str:
+    """The answer in a response, in lower case and without spaces."""
+    text = response.strip()
+    for letter in _LETTERS:
+        ends = (f" {letter}.", f" ({letter}).")
+        begins = (f"{letter}\n", f"({letter})\n", f"({letter}) {letter}\n")
+        if text.endswith(ends) or text.startswith(begins):
+            text = letter
+    last = text.split("is ")[-1].rstrip(".")
+    text = last if _is_number(last) else text
+    boxes = text.count("oxed{")
+    if boxes == 0:
+        text = _announced(text)
+    elif boxes > 1:
+        text = "\\boxed{" + text.rpartition("oxed{")[2]
+    text = _cleaned(_boxed(text.lower().replace("{}", "")))
+    text = re.sub(r"\{([a-e])\}", r"\1", re.sub(r"\(([a-e])\)", r"\1", text))
+    return text.rstrip(".").lstrip(":").strip()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _announced(text: str) -> str:
+    """What follows a phrase that announces an answer, up to the end of the sentence or line."""
+    for phrase in _PHRASES:
+        for spelling in (phrase, phrase.capitalize()):
+            _, found, text = text.rpartition(spelling)
+            text = text.strip()
+            if found:
+                text = text.split("\n")[0].split(". ")[0]
+    return text
+
+
+def _boxed(text: str) -> str:
+    """The content of a box; of other text the part before a brace that closes nothing."""
+    boxes = re.findall(r"oxed{(.*)}", text, re.DOTALL)
+    text = boxes[-1] if boxes else text
+    closing, opening = text.find("}"), text.find("{")
+    return text[:closing] if closing >= 0 and not 0 <= opening < closing else text
+
+
+def _cleaned(text: str) -> str:
+    """The text after an equality sign, without units and decoration, in the notation of LaTeX."""
+    text = text.rpartition("=")[2].rpartition("\\approx")[2]
+    for part, replacement in _REPLACED:
+        text = text.replace(part, replacement)
+    return _as_fraction(text)
+
+
+def _as_fraction(text: str) -> str:
+    """The text with roots in braces, 0.5 and a/b as fractions, and 0 before a leading point."""
+    text = f"0{text}" if text.startswith(".") else text
+    if "sqrt" in text:
+        text = re.sub(r"\\sqrt(?!\\sqrt)([^{])", r"\\sqrt{\1}", text)
+        text = re.sub(r"\\frac([^{])([^{])", r"\\frac{\1}{\2}", text)
+        text = re.sub(r"\\frac([^{])\{", r"\\frac{\1}{", text)
+    text = "\\frac{1}{2}" if text == "0.5" else text
+    whole = re.fullmatch(r"(-?[1-9]\d*|0)/(-?[1-9]\d*|0)", text)
+    return f"\\frac{{{whole[1]}}}{{{whole[2]}}}" if whole else text
+
+
+def same(wanted: str, answer: str) -> bool:
+    """Whether two answers are the same text, or the same to two decimals; also within brackets."""
+    wanted, answer = (text.lower().strip() for text in (wanted, answer))
+    if not wanted or not answer:
+        return False
+    wanted, answer = _evaluated(wanted), _evaluated(answer)
+    return wanted == answer or _close(wanted, answer, lambda a, b: round(a, 2) == round(b, 2))
+
+
+def _same_exactly(wanted: str, answer: str) -> bool:
+    wanted, answer = (text.lower().strip() for text in (wanted, answer))
+    if not wanted or not answer:
+        return False
+    return wanted == answer or _close(wanted, answer, lambda a, b: abs(a - b) < TOLERANCE)
+
+
+def _close(wanted: str, answer: str, close: Callable[[float, float], bool]) -> bool:
+    numbers = value(wanted), value(answer)
+    return None not in numbers and close(*numbers)  # pyright: ignore[reportArgumentType]
+
+
+def _evaluated(text: str) -> str:
+    """A tuple or list of constants with their values to two decimals, other text itself.
+
+    As there, these are compared as texts: the 2.0 of 4/2 and of 2.001 is not 2.
+    """
+    members = text[1:-1].split(",")
+    if text[0] + text[-1] not in ("()", "[]") or len(members) < 2:
+        return text
+    values = [member if _is_kept(member) else value(member) for member in members]
+    if None in values:
+        return text
+    shown = [
+        each if isinstance(each, str) else str(round(each, 2))
+        for each in values
+        if each is not None
+    ]
+    return f"{text[0]}{','.join(shown)}{text[-1]}"
+
+
+def _is_kept(member: str) -> bool:
+    return "infty" in member or member in ("a", "-a")
+
+
+def _chosen(case: Case) -> Case:
+    """The case with the option that its response names, where there are options."""
+    options: Any = case.label.get("options") or []
+    if case.extraction is not None or not options:
+        return case
+    letter = inferred(section(case.response)[0], [str(option) for option in options])
+    answer = letter if letter else extracted(section(case.response)[0])
+    return replace(case, extraction=answer)

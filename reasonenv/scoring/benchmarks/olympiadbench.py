@@ -1,0 +1,222 @@
+r"""OlympiadBench: the rules of its automatic judge.
+
+The last "So the final answer is ..." of a response counts, else all of it; there the contents of
+all boxes, else the formulas of its last line. Items are split at commas and paired in any order,
+each within its own precision: column `error`, else 1e-8. Units stand outside of the box and are
+not looked at.
+
+Sources: OpenBMB/OlympiadBench, inference/judge.py, inference/code/math_judger.py,
+eval/auto_scoring_judge.py. A response without an answer counts as wrong here; there it is left out.
+"""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from reasonenv.grading import Grade
+from reasonenv.grading.extraction import section
+from reasonenv.scoring.benchmarks.olympiad_items import equal
+from reasonenv.scoring.cases import Case, Row
+from reasonenv.workers import Pool
+
+PRECISION = 1e-8
+NEEDED = ("final_answer",)
+POOLED = True
+TABLES = {
+    "part": lambda row: row.get("part"),
+    "subject": lambda row: row.get("subject"),
+    "subfield": lambda row: row.get("subfield"),
+    "answer_type": lambda row: row.get("answer_type"),
+    "modality": lambda row: row.get("modality"),
+    "is_multiple_answer": lambda row: row.get("is_multiple_answer"),
+}
+
+# In English with a space behind, so that what stands on the next line is no such announcement.
+_PHRASES = {"English": "So the final answer is (.*)", "Chinese": "所以最终答案是(.*)"}
+# Of the processor; the official judge waits for ever.
+_TIMEOUT_S = 20.0
+# Of what sympy is asked to read; of a text that is kept; boxes in one text.
+_LONGEST = 5_000
+_SHOWN = 200
+_MOST_BOXES = 100
+# In this order: replaced wherever they stand.
+_REPLACED = {
+    "\\left": "",
+    "\\right": "",
+    "∶": ":",
+    "，": ",",
+    "$": "",
+    "\\approx": "=",
+    "\\simeq": "=",
+    "\\sim": "=",
+    "^\\prime": "'",
+    "^{\\prime}": "'",
+    "^\\circ": "",
+    "%": "",
+}
+_DECORATION = "\n$,.:;^_=+`!@#$%^&*~，。"
+_FONT = re.compile(r"\\(?:mathrm|mathbf)\{~?([^}]{0,300})\}")
+_CHINESE = re.compile("[\u4e00-\u9fff]+")
+_BRACE = re.compile(r"\\boxed\{|[{}]")
+
+
+def grades(cases: Sequence[Case]) -> list[Grade]:
+    """The official verdicts; what sympy must read goes to workers that are killed in time."""
+    pool = Pool(
+        min(8, os.cpu_count() or 1),
+        _TIMEOUT_S,
+        "reasonenv.scoring.benchmarks.olympiadbench:verdict",
+    )
+    try:
+        jobs = [_started(case, pool) for case in cases]
+        return [job if isinstance(job, Grade) else job.result() for job in jobs]
+    finally:
+        pool.close()
+
+
+def _started(case: Case, pool: Pool) -> Grade | Future[Grade]:
+    text = case.extraction
+    if text is None:
+        text = stated(section(case.response)[0], str(case.label.get("language") or "English"))
+    if not text.strip():
+        return Grade(False, None, "no_answer")
+    reference, precisions = asked(case.label)
+    known = quick(text, reference)
+    if known is not None:
+        return Grade(known, text[-_SHOWN:], "ok")
+    if len(normalised(text)) > _LONGEST:
+        return Grade(False, text[-_SHOWN:], "unparseable")
+    return pool.submit(text, json.dumps([reference, precisions]))
+
+
+def stated(response: str, language: str = "English") -> str:
+    """What follows the announcement of the final answer on its last line, else everything."""
+    found = re.findall(_PHRASES.get(language, _PHRASES["English"]), response)
+    return found[-1].strip() if found else response
+
+
+def asked(label: Row) -> tuple[str, list[float]]:
+    """The reference of a problem and the precision of each of its items, or one for all."""
+    error = label.get("error")
+    if not error or "Tuple" in str(label.get("answer_type")):
+        precisions = [PRECISION]
+    else:
+        precisions = [float(part) if part.strip() else PRECISION for part in str(error).split(",")]
+    answer = label["final_answer"]
+    return str(answer if isinstance(answer, str) else answer[0]), precisions
+
+
+def quick(first: str, second: str) -> bool | None:
+    """The verdict where the texts alone settle it, else None."""
+    try:
+        a, b = normalised(first), normalised(second)
+    except ValueError:
+        return False
+    if a == b:
+        return True
+    return None if len(_items(a)) == len(_items(b)) else False
+
+
+def verdict(text: str, request: str) -> tuple[bool, str]:
+    """`judge` for a `Pool`: of an answer, and a reference and precisions as JSON."""
+    try:
+        reference, precisions = json.loads(request)
+    except (ValueError, TypeError):
+        # Pairs with which a worker warms up are no requests.
+        reference, precisions = request, [PRECISION]
+    try:
+        return judge(text, reference, precisions), "ok"
+    except MemoryError:
+        return False, "memory"
+
+
+def judge(first: str, second: str, precision: float | Sequence[float] = PRECISION) -> bool:
+    """Whether two answers are equal by the official rules; it may take for ever.
+
+    Args:
+        first: An answer, from which items are taken one by one.
+        second: The other.
+        precision: By how much numbers may differ: one for all items, or one for each of `first`.
+    """
+    known = quick(first, second)
+    if known is not None:
+        return known
+    ours, theirs = _items(normalised(first)), _items(normalised(second))
+    precisions: list[float] = [precision] if isinstance(precision, int | float) else [*precision]
+    if len(precisions) == 1:
+        precisions *= len(ours)
+    return _paired(ours, theirs, precisions)
+
+
+def _paired(ours: list[str], theirs: list[str], precisions: list[float]) -> bool:
+    """Whether the items match one to one, each with the first that is left and equal."""
+    index = -1
+    while ours:
+        # As there: the place moves on although the list has become shorter.
+        index = (index + 1) % len(ours)
+        if index >= len(precisions):
+            return False
+        item, within = ours[index], precisions[index]
+        match = next((other for other in theirs if equal(item, other, within)), None)
+        if match is None:
+            return False
+        ours.remove(item)
+        theirs.remove(match)
+        precisions.remove(within)
+    return True
+
+
+def normalised(text: str) -> str:
+    """The boxes or formulas of a text without decoration.
+
+    Raises:
+        ValueError: When a box does not close, or there are too many.
+    """
+    text = _formulas(text)
+    if "\\in " in text:
+        text = text.split("\\in ")[1]
+    for sign, replacement in _REPLACED.items():
+        text = text.replace(sign, replacement)
+    return _FONT.sub(r"\1", text.strip(_DECORATION))
+
+
+def _formulas(text: str) -> str:
+    boxes = _boxes(text)
+    if not boxes:
+        boxes = re.findall(r"\$(.*?)\$", text.strip().split("\n")[-1])
+    return "".join(f"{box}," for box in boxes) or text
+
+
+def _boxes(text: str) -> list[str]:
+    """The contents of all boxes in their order; one inside another counts as well."""
+    starts: list[int | None] = []
+    spans = []
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "}":
+            # One that closes nothing stands outside of every box.
+            start = starts.pop() if starts else None
+            spans += [] if start is None else [(start, brace.start())]
+        elif starts or brace[0] != "{":
+            starts.append(brace.end() if len(brace[0]) > 1 else None)
+    if any(start is not None for start in starts) or len(spans) > _MOST_BOXES:
+        raise ValueError("a box does not close, or there are too many")
+    return [text[start:end] for start, end in sorted(spans)]
+
+
+def _items(text: str) -> list[str]:
+    r"""The parts between commas that stand outside of brackets; one with \pm is two."""
+    text = _CHINESE.sub("", text)
+    parts, start, depth = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    if start < len(text):
+        parts.append(text[start:].strip())
+    signed = [
+        [p.replace("\\pm", "+"), p.replace("\\pm", "-")] if "\\pm" in p else [p] for p in parts
+    ]
+    return [item for items in signed for item in items]

@@ -1,0 +1,247 @@
+r"""Grades a batch in worker processes, with a hard deadline for each answer.
+
+What strings and numbers settle is settled in the caller's process; only the rest starts a worker.
+
+    from reasonenv.workers import Grader
+    with Grader() as grader:
+        grades = grader.grade([r"\boxed{\frac{1}{2}}", r"\boxed{x + 1}"], ["0.5", "1 + x"])
+"""
+
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Self
+
+from reasonenv.grading import Grade, settle
+from reasonenv.grading.extraction import final_answer
+from reasonenv.workers.process import ForkServer, GradingProcess
+
+_MEMO_SIZE = 20_000
+# What is longer comes once, and would weigh on the memo.
+_LONGEST_ANSWER = 1_000
+
+_Key = tuple[str, str, tuple[str, ...]]
+_Memo = dict[_Key, Grade]
+_Promises = dict[_Key, Future[Grade]]
+_Job = tuple[str, str, Future[Grade]]
+
+
+class Grader:
+    r"""Grades responses against references in worker processes.
+
+    The order of the results is that of the responses, whatever hangs or crashes. Every method may
+    be called from any thread and in any process, daemonic or not; a child that is forked gets
+    workers of its own. No process is started until an answer needs one, and none outlives the
+    program, however it ends.
+
+        grader = Grader()
+        grade = grader.grade([r"\boxed{x + 1}"], ["1 + x"])[0]
+        grade.correct, grade.answer, grade.status  # True, "x + 1", "ok"
+
+    Args:
+        num_workers: Processes at most; None for as many as there are CPU cores, up to 8.
+        timeout: CPU seconds for one answer, after which its worker is killed. The wall clock,
+            thirty times as long, only stands behind it: a busy machine changes no grade.
+    """
+
+    def __init__(self, num_workers: int | None = None, timeout: float = 1.0) -> None:
+        if num_workers is not None and num_workers < 1:
+            raise ValueError(f"num_workers={num_workers}: at least one process is needed")
+        if not timeout > 0:
+            raise ValueError(f"timeout={timeout}: more than 0 seconds are needed")
+        self.num_workers = num_workers or min(8, _num_cores())
+        self.timeout = timeout
+        self._memo: _Memo = {}
+        self._promises: _Promises = {}
+        self._start()
+        _graders.add(self)
+
+    def grade(
+        self,
+        responses: Sequence[str],
+        references: Sequence[str],
+        options: Sequence[Sequence[str]] | None = None,
+    ) -> list[Grade]:
+        """The grade of every response, in order.
+
+        Args:
+            responses: What the model wrote.
+            references: The right answer to each.
+            options: Texts of the multiple choice of each, empty where there is none.
+
+        Raises:
+            ValueError: When the lists differ in length, or after `close`.
+        """
+        choices = [()] * len(responses) if options is None else options
+        jobs = zip(responses, references, choices, strict=True)
+        grades = [self._grade(*job) for job in jobs]
+        return [grade.result() if isinstance(grade, Future) else grade for grade in grades]
+
+    def submit(self, response: str, reference: str, options: Sequence[str] = ()) -> Future[Grade]:
+        """Starts grading one response and returns at once; `.result()` waits for its grade."""
+        grade = self._grade(response, reference, options)
+        if isinstance(grade, Future):
+            return grade
+        future: Future[Grade] = Future()
+        future.set_result(grade)
+        return future
+
+    def close(self) -> None:
+        """Ends the workers; whoever still waits for a grade gets an error. Once is enough."""
+        self._close()
+
+    def _grade(
+        self, response: str, reference: str, options: Sequence[str]
+    ) -> Grade | Future[Grade]:
+        """The grade, or the promise of it where a worker is needed."""
+        if not self._close.alive:
+            raise ValueError("this Grader is closed: make another")
+        answer = final_answer(response)
+        if answer is None:
+            return Grade(False, None, "no_answer")
+        key = (answer, reference, tuple(options))
+        known = self._memo.get(key)
+        if known is not None:
+            return known
+        verdict, text = settle(answer, reference, options)
+        if verdict is None:
+            return self._promise(key, answer, text)
+        grade = Grade(verdict[0], answer, verdict[1])
+        _remember(self._memo, key, grade)
+        return grade
+
+    def _promise(self, key: _Key, answer: str, reference: str) -> Grade | Future[Grade]:
+        """The grade that a worker is to give, once for all who ask."""
+        with self._lock:
+            known = self._memo.get(key) or self._promises.get(key)
+            if known is not None:
+                return known
+            promise = self._promises[key] = self._pool.submit(answer, reference)
+        # Outside the lock: a promise that is kept already calls back at once.
+        promise.add_done_callback(_keeps(self._promises, self._memo, key))
+        return promise
+
+    def _start(self) -> None:
+        self._lock = threading.RLock()
+        self._pool = Pool(self.num_workers, self.timeout)
+        self._close = weakref.finalize(self, self._pool.close)
+
+    def _start_in_child(self) -> None:
+        """Begins anew where a fork has copied neither threads nor the right to the workers."""
+        if self._close.detach() is None:  # closed
+            return
+        promises, self._promises = self._promises, {}
+        self._start()
+        for promise in list(promises.values()):
+            if not promise.done():
+                promise.set_exception(RuntimeError("a fork cut off this grade: ask for it again"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Pool:
+    """Threads that each keep one worker busy; they hold no reference to who asks.
+
+    Args:
+        num_workers: Processes at most.
+        timeout: CPU seconds for one pair.
+        judge: "module:function" of reasonenv, from two texts to a verdict and its status.
+    """
+
+    def __init__(
+        self, num_workers: int, timeout: float, judge: str = "reasonenv.grading:evaluate"
+    ) -> None:
+        self._num_workers = num_workers
+        self._server = ForkServer(timeout, judge)
+        self._lock = threading.RLock()
+        self._closed = False
+        self._num_threads = 0
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+
+    def submit(self, answer: str, reference: str) -> Future[Grade]:
+        """Starts judging a pair."""
+        promise: Future[Grade] = Future()
+        # Others may have been promised the same: nobody can cancel it.
+        promise.set_running_or_notify_cancel()
+        with self._lock:
+            if self._closed:
+                raise ValueError("this Grader is closed: make another")
+            self._jobs.put((answer, reference, promise))
+            if not self._idle.acquire(blocking=False) and self._num_threads < self._num_workers:
+                self._num_threads += 1
+                # A daemon: an interpreter that is told to exit does not wait for a grade. It
+                # lives until `close`, as the server does, which ends with the thread it began in.
+                threading.Thread(target=self._work, name="reasonenv", daemon=True).start()
+        return promise
+
+    def close(self) -> None:
+        """Ends the workers."""
+        with self._lock:
+            self._closed = True
+            for _ in range(self._num_threads):
+                self._jobs.put(None)
+        self._server.stop()
+
+    def _work(self) -> None:
+        process = GradingProcess(self._server)
+        while (job := self._jobs.get()) is not None:
+            answer, reference, promise = job
+            try:
+                correct, status = process.judge(answer, reference)
+                promise.set_result(Grade(correct, answer, status))
+            # Nothing may end this thread while others wait for their grades.
+            except Exception as error:
+                promise.set_exception(error)
+            self._idle.release()
+        process.end()
+
+
+def _keeps(promises: _Promises, memo: _Memo, key: _Key) -> Callable[[Future[Grade]], None]:
+    """A callback that puts a grade into the memo, unless it was no fault of the pair.
+
+    A deadline that was reached and a memory that was full are the pair's own fault.
+    """
+
+    def keep(promise: Future[Grade]) -> None:
+        if not promise.exception() and promise.result().status != "error":
+            _remember(memo, key, promise.result())
+        promises.pop(key, None)
+
+    return keep
+
+
+def _remember(memo: _Memo, key: _Key, grade: Grade) -> None:
+    if len(memo) >= _MEMO_SIZE:
+        memo.clear()
+    if len(key[0]) <= _LONGEST_ANSWER:
+        memo[key] = grade
+
+
+def _num_cores() -> int:
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+_graders: weakref.WeakSet[Grader] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for grader in _graders:
+        grader._start_in_child()
+
+
+os.register_at_fork(after_in_child=_after_fork)

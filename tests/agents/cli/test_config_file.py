@@ -1,0 +1,74 @@
+import json
+
+import pytest
+
+from agents.cli.flags import parse_run
+from agents.cli.settings import defaults
+from agents.cpgd import CPGD
+from agents.monitoring.logs import plain
+from agents.reductions import constant_length
+from agents.training.setup import settings
+
+
+def refused(file, text):
+    file.write_text(text)
+    with pytest.raises(SystemExit) as stopped:
+        parse_run(CPGD, ["--config", str(file)])
+    assert str(stopped.value).startswith("error: --config")
+    assert "\n" not in str(stopped.value)
+    return str(stopped.value)
+
+
+def test_a_file_gives_settings_of_run_and_learner(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("num-steps: 7\nbeta: 0.5\nreduction: constant_length(20)\nresume: true\n")
+    run, learner = parse_run(CPGD, ["--config", str(file)])
+    assert (run.num_steps, run.resume) == (7, True)
+    assert (learner.beta, learner.reduction) == (0.5, constant_length(20))
+
+
+def test_what_is_typed_wins_on_either_side_of_the_file(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("num_steps: 7\nseed: 3\n")
+    for typed in (
+        ["--num-steps", "9", "--config", str(file)],
+        ["--config", str(file), "--num-steps", "9"],
+    ):
+        run, _ = parse_run(CPGD, typed)
+        assert (run.num_steps, run.seed) == (9, 3)
+
+
+def test_the_environment_in_a_file_brings_its_defaults(tmp_path):
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"env": "MMK12-v0", "freeze-vision": False}))
+    run, _ = parse_run(CPGD, ["--config", str(file)])
+    assert run.num_steps == defaults("MMK12-v0").num_steps
+    assert not run.freeze_vision
+
+
+def test_the_record_of_a_run_repeats_it(tmp_path):
+    words = ["--env", "MMK12-v0", "--beta", "0.1", "--drift-cap", "None", "--num-steps", "5"]
+    run, learner = parse_run(CPGD, [*words, "--advantage-function", "clip_filter(3.0)"])
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"settings": plain(settings(run, learner))}))
+    assert parse_run(CPGD, ["--config", str(file)]) == (run, learner)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("num-stepz: 7", "did you mean num_steps?"),
+        ("nonsense_altogether: 7", "see --help"),
+        ("resume: often", "true or false"),
+        ("- 1\n- 2", "holds no settings"),
+        ("a: [1", "cannot be read"),
+        ("!!python/object/apply:os.getcwd []", "cannot be read"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(tmp_path, text, expected):
+    assert expected in refused(tmp_path / "run.yaml", text)
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(SystemExit, match=r"^error: --config .*gone\.yaml cannot be read"):
+        parse_run(CPGD, ["--config", str(tmp_path / "gone.yaml")])

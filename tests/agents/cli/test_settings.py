@@ -1,0 +1,137 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import gymnasium
+import pytest
+
+from agents.cli.settings import LEAST, PAPER, Run, check, defaults, environment_options
+from agents.engines.optimizer import Optimization
+
+
+def test_a_run_by_default_is_one_of_the_tiny_model_on_figures():
+    assert defaults() == Run()
+    assert (Run().env, Run().model) == ("Figures-v0", "tiny")
+
+
+def test_an_environment_brings_its_model_and_a_model_its_numbers():
+    run = defaults("MMK12-v0")
+    assert run.model == "Qwen/Qwen2.5-VL-7B-Instruct"
+    assert {name: getattr(run, name) for name in PAPER} == PAPER
+    assert defaults("reasonenv/MMK12-v0").env == "MMK12-v0"
+
+
+def test_the_tiny_model_brings_its_own_numbers_to_any_environment():
+    assert defaults("MMK12-v0", "tiny") == replace(Run(), env="MMK12-v0")
+    assert defaults("Figures-v0", "some/folder").learning_rate == PAPER["learning_rate"]
+
+
+def test_a_folder_with_a_tiny_model_brings_the_numbers_of_the_tiny_model(tiny_folder):
+    run = defaults("MMK12-v0", str(tiny_folder))
+    assert run == replace(Run(), env="MMK12-v0", model=str(tiny_folder))
+
+
+def test_an_unknown_environment_is_told_the_nearest():
+    with pytest.raises(gymnasium.error.NameNotFound, match="did you mean MMK12-v0"):
+        defaults("MMK-v0")
+
+
+@pytest.mark.parametrize("run", [defaults(), defaults("MMK12-v0")])
+def test_the_defaults_fit_each_other(run):
+    check(run)
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_a_count_below_its_least_is_refused_by_its_flag(name):
+    flag = "--" + name.replace("_", "-")
+    with pytest.raises(ValueError, match=f"^{flag} is {LEAST[name] - 1}: give at least"):
+        check(replace(Run(), **{name: LEAST[name] - 1}))
+
+
+@pytest.mark.parametrize("rate", [-1e-6, math.nan, math.inf])
+def test_a_learning_rate_that_is_none_is_refused_by_its_flag(rate):
+    with pytest.raises(ValueError, match=f"^--learning-rate is {rate}: give at least 0"):
+        check(Run(learning_rate=rate))
+
+
+def test_every_number_that_counts_has_a_least():
+    numbers = {name for name, value in vars(Run()).items() if type(value) is int}
+    assert numbers | {"tokens_per_microbatch"} == set(LEAST)
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
+def test_training_needs_a_temperature_above_zero(temperature):
+    with pytest.raises(ValueError, match=f"--temperature is {temperature}"):
+        check(replace(Run(), temperature=temperature))
+
+
+@pytest.mark.parametrize("top_p", [0.0, -0.5, 1.1, float("nan")])
+def test_the_mass_that_is_sampled_from_is_a_part_of_one(top_p):
+    with pytest.raises(ValueError, match=rf"^--top-p is {top_p}: give one in \(0, 1\]$"):
+        check(replace(Run(), top_p=top_p))
+
+
+def test_the_buffer_of_overlong_shaping_lies_within_a_response():
+    check(replace(Run(), overlong_buffer=48))
+    with pytest.raises(ValueError, match=r"^--overlong-buffer 49 is longer than"):
+        check(replace(Run(), overlong_buffer=49))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"group_size": 3},
+        {"minibatch_size": 4},
+        {"minibatch_size": 96},
+        {"minibatch_size": 512},
+        {"num_prompts": 24},
+    ],
+)
+def test_a_minibatch_holds_whole_groups_and_divides_the_rollout(sizes):
+    run = replace(Run(), **sizes)
+    with pytest.raises(ValueError, match=f"--minibatch-size {run.minibatch_size} must be a multi"):
+        check(run)
+
+
+def test_the_folder_names_algorithm_environment_and_seed():
+    assert Run(seed=3).folder("CPGD") == Path("runs/cpgd-figures-v0-seed3")
+    assert Run(env="mine:Own-v0").folder("CPGD") == Path("runs/cpgd-own-v0-seed0")
+    assert Run(output_dir="Mine/{x}").folder("CPGD") == Path("Mine/{x}")
+
+
+def test_the_learning_rate_falls_along_the_steps_of_the_whole_run():
+    run = Run(num_steps=10, num_prompts=4, group_size=4, minibatch_size=8, epochs=3)
+    steps = run.optimizer_steps()
+    assert steps == 10 * 3 * 2
+    optimization = Optimization(run.learning_rate, steps)
+    ratios = [optimization.ratio(step) for step in range(steps + 1)]
+    assert ratios[0] == 1
+    assert ratios[-1] == pytest.approx(0.1)
+    assert ratios == sorted(ratios, reverse=True)
+
+
+def test_options_of_an_environment_are_read_from_json():
+    assert environment_options('{"level": 2}', None) == {"level": 2}
+    assert environment_options("{}", "folder") == {"data": "folder"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{level: 2}", "is no JSON: Expecting"),
+        ("[2]", "is no JSON object"),
+        ('{"num_envs": 2}', "cannot give num_envs"),
+    ],
+)
+def test_other_options_of_an_environment_are_refused(text, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        environment_options(text, None)
+    assert "--env-options" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("other", [{"sampler": "transformers"}, {"vllm": '{"seed": 1}'}])
+def test_a_server_of_vllm_and_another_sampler_are_refused(other):
+    check(replace(Run(), vllm_server="http://there:8000"))
+    with pytest.raises(ValueError, match=r"^--vllm-server http://there:8000 is not for"):
+        check(replace(Run(), vllm_server="http://there:8000", **other))

@@ -1,0 +1,158 @@
+"""The table as a policy, ranks as threads, and slopes by finite differences."""
+
+import threading
+
+import pytest
+import torch
+
+from agents.advantages import centered
+from agents.cpgd import CPGD
+from agents.engines import TrainEngine
+from agents.engines.bandit import BanditEngine, Meeting, respond
+from agents.learner import Passes
+from agents.reductions import constant_length
+from agents.testing.slopes import slopes
+
+LOGITS = torch.tensor(
+    [[[0.0, 1.0, -1.0], [0.5, 0.0, 0.0]], [[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]]], dtype=torch.float64
+)
+
+
+def test_it_is_a_train_engine():
+    assert isinstance(BanditEngine(LOGITS), TrainEngine)
+
+
+def test_a_token_has_the_log_probability_and_the_entropy_of_its_bandit():
+    responses = respond([1, 0], torch.tensor([[2, 1], [1, 0]]), [2, 1])
+    log_prob, entropy = BanditEngine(LOGITS).forward(responses)
+    policy = LOGITS.log_softmax(-1)
+    expected = torch.stack(
+        [
+            torch.stack([policy[1, 0, 2], policy[1, 1, 1]]),
+            torch.stack([policy[0, 0, 1], LOGITS[0, 0, 0]]),
+        ]
+    )
+    torch.testing.assert_close(log_prob, expected.where(responses.mask, 0.0))
+    torch.testing.assert_close(entropy[0, 1], -(policy[1, 1].exp() * policy[1, 1]).sum())
+    assert entropy[1, 1] == 0
+    assert not entropy.requires_grad
+
+
+def test_a_step_on_every_arm_once_is_that_of_the_expected_reward():
+    uniform, reward = torch.zeros(1, 1, 3, dtype=torch.float64), [1.0, 0.0, 0.5]
+    engine = BanditEngine(uniform, learning_rate=3.0)
+    learner = CPGD(advantage_function=centered, reduction=constant_length(1))
+    metrics = learner.update(
+        engine,
+        respond([0, 0, 0], torch.tensor([[0], [1], [2]]), [1, 1, 1]),
+        torch.tensor([reward], dtype=torch.float64),
+        Passes(minibatch_size=3, microbatch_size=2),
+    )
+    logits = uniform.clone().requires_grad_()
+    expected = (logits.softmax(-1)[0, 0] * torch.tensor(reward, dtype=torch.float64)).sum()
+    (gradient,) = torch.autograd.grad(expected, logits)
+    torch.testing.assert_close(engine.logits.detach(), 3.0 * gradient)
+    assert metrics["train/grad_norm"] == pytest.approx(gradient.norm().item())
+
+
+def test_the_table_that_was_given_is_left_as_it_was():
+    engine, before = BanditEngine(LOGITS), LOGITS.clone()
+    engine.backward(engine.forward(respond([0], torch.tensor([[1, 1]]), [2]))[0].sum())
+    engine.step()
+    assert torch.equal(LOGITS, before)
+    assert not torch.equal(engine.logits, before)
+
+
+def test_a_loaded_table_goes_on_where_the_saved_one_was(tmp_path):
+    saved, loaded = BanditEngine(LOGITS), BanditEngine(torch.zeros_like(LOGITS))
+    saved.save(tmp_path)
+    loaded.load(tmp_path)
+    for engine in (saved, loaded):
+        engine.backward(engine.forward(respond([0], torch.tensor([[1, 1]]), [2]))[0].sum())
+        engine.step()
+    assert torch.equal(saved.logits, loaded.logits)
+
+
+def test_ranks_gather_in_their_order_and_step_together():
+    meeting = Meeting(3)
+
+    def work(rank):
+        engine = BanditEngine(LOGITS, rank=rank, meeting=meeting)
+        engine.backward((rank + 1) * engine.logits.sum())
+        engine.step()
+        return engine.gather(torch.tensor([rank, 10 * rank])).tolist(), engine.logits.detach()
+
+    for gathered, logits in meeting.run(work):
+        assert gathered == [0, 0, 1, 10, 2, 20]
+        torch.testing.assert_close(logits, LOGITS - 6)
+
+
+def test_a_rank_that_fails_does_not_leave_the_others_waiting():
+    meeting = Meeting(2)
+
+    def work(rank):
+        if rank:
+            raise KeyError("here")
+        meeting.gather(rank, torch.zeros(1))
+
+    with pytest.raises(KeyError, match="here"):
+        meeting.run(work)
+
+
+def test_a_rank_that_gathers_alone_is_told():
+    meeting = Meeting(2)
+
+    def work(rank):
+        if not rank:
+            meeting.gather(rank, torch.zeros(1))
+
+    with pytest.raises(RuntimeError, match="rank 0 gathers what another rank does not"):
+        meeting.run(work)
+
+
+def test_ranks_that_failed_can_meet_again():
+    meeting = Meeting(2)
+    with pytest.raises(ZeroDivisionError):
+        meeting.run(lambda rank: 1 // rank and meeting.gather(rank, torch.zeros(1)))
+    assert meeting.run(lambda rank: meeting.gather(rank, torch.tensor([rank])).tolist()) == [
+        [0, 1],
+        [0, 1],
+    ]
+    assert threading.active_count() < 10
+
+
+def test_a_rank_without_a_single_token_does_not_stop_an_update():
+    meeting = Meeting(2)
+    lengths = ([2, 1], [0, 0])
+
+    def work(rank):
+        engine = BanditEngine(LOGITS, rank=rank, meeting=meeting)
+        responses = respond([rank] * 2, torch.tensor([[0, 1], [2, 0]]), lengths[rank])
+        reward = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+        passes = Passes(minibatch_size=4, microbatch_size=1)
+        return CPGD().update(engine, responses, reward, passes), engine.logits.detach()
+
+    (one, table), (two, other) = meeting.run(work)
+    assert one == two
+    assert torch.equal(table, other)
+    assert torch.equal(table[1], LOGITS[1])
+
+
+def test_slopes_are_those_of_the_function_with_what_is_detached_held():
+    point = torch.tensor([[0.3, -1.0, 2.0]], dtype=torch.float64)
+    mask = torch.tensor([[True, True, False]])
+
+    def loss(x):
+        with torch.no_grad():
+            weight = x.exp()
+        return (weight * x + x.detach() * x.square()).sum()
+
+    found = slopes(loss, point, mask)
+    torch.testing.assert_close(found, (point.exp() + 2 * point.square()).where(mask, 0.0))
+
+
+def test_at_a_kink_there_is_no_slope():
+    point = torch.tensor([[0.0, 0.5]], dtype=torch.float64)
+    found = slopes(lambda x: x.abs().sum(), point, torch.ones(1, 2, dtype=torch.bool))
+    assert found[0, 0].isnan()
+    assert found[0, 1].item() == pytest.approx(1)

@@ -1,0 +1,64 @@
+import pytest
+import torch
+from helpers import tiny_engines
+
+from agents.engines.deepspeed import complete
+from agents.engines.load import place
+from agents.engines.optimizer import Optimization
+
+OPTIMIZATION = Optimization(1e-6, 10)
+
+
+def test_more_local_ranks_than_devices_is_one_line(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(ValueError, match=r"local rank 2 has no device.*--nproc-per-node 2$"):
+        place()
+
+
+@pytest.fixture
+def engine(tmp_path):
+    return tiny_engines.build("torch", tiny_engines.write(tmp_path))
+
+
+def gradients(engine):
+    sampler = tiny_engines.sampler(engine)
+    responses = sampler.generate(sampler.encode(tiny_engines.observations()), seed=(0,))
+    engine.backward(engine.forward(responses)[0].sum())
+    return {name: p.grad for name, p in engine.policy.model.named_parameters()}
+
+
+def test_a_frozen_vision_tower_gets_no_gradient_and_the_rest_the_same(engine):
+    whole = gradients(engine)
+    engine.optimizer.zero_grad()
+    engine.policy.freeze_vision()
+    part = gradients(engine)
+    frozen = {name for name in part if ".visual." in name}
+    assert frozen
+    assert all(part[name] is None for name in frozen)
+    for name in part.keys() - frozen:
+        torch.testing.assert_close(part[name], whole[name])
+
+
+def test_gradient_checkpointing_changes_no_gradient(engine):
+    whole = gradients(engine)
+    engine.optimizer.zero_grad()
+    engine.policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    assert engine.policy.ready().training
+    for name, gradient in gradients(engine).items():
+        torch.testing.assert_close(gradient, whole[name])
+
+
+def test_what_a_deepspeed_file_leaves_to_auto_is_the_runs():
+    adamw = {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "eps": 1e-7}}
+    half = {"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto", "loss_scale": 0}}
+    settings = complete({"optimizer": adamw, **half}, OPTIMIZATION, cuda=True)
+    params = settings["optimizer"]["params"]
+    assert (params["lr"], params["betas"], params["eps"]) == (1e-6, [0.9, 0.95], 1e-7)
+    assert settings["bf16"]["enabled"]
+
+
+def test_another_optimizer_is_the_users_own():
+    lion = {"type": "Lion", "params": {"lr": 1e-4}}
+    assert complete({"optimizer": lion}, OPTIMIZATION, cuda=False)["optimizer"] == lion

@@ -1,0 +1,192 @@
+"""Configurations of DeepSpeed; that it trains is for the contract of engines."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import tiny_engines
+from helpers.tiny_engines import ADAMW, respond, vector
+from torch.utils import cpp_extension
+
+from agents.engines.deepspeed import complete
+from agents.engines.load import load
+from agents.engines.optimizer import Optimization
+
+# DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
+
+
+def test_deepspeed_is_asked_for_in_one_line(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "deepspeed", None)
+    with pytest.raises(ValueError, match=r"^DeepSpeed cannot[^\n]*pip install deepspeed[^\n]*$"):
+        tiny_engines.build("deepspeed-0", folder)
+
+
+def test_a_bad_configuration_of_deepspeed_is_refused_in_one_line(folder):
+    with pytest.raises(ValueError, match=r"^DeepSpeed refuses its configuration[^\n]*$"):
+        tiny_engines.build("deepspeed-0", folder, config={"zero_optimization": {"stage": 7}})
+
+
+def test_a_silent_configuration_means_bf16_and_stage_1_on_gpus():
+    settings = complete({}, Optimization(1e-6, 100), cuda=True)
+    assert settings["bf16"]["enabled"]
+    assert settings["zero_optimization"]["stage"] == 1
+    assert settings["data_types"]["grad_accum_dtype"] == "fp32"
+    assert settings["gradient_clipping"] == 1.0
+    assert settings["optimizer"]["params"]["lr"] == 1e-6
+
+
+def test_a_silent_configuration_means_fp32_without_zero_on_cpus():
+    settings = complete({}, ADAMW, cuda=False)
+    assert not settings["bf16"]["enabled"]
+    assert settings["zero_optimization"]["stage"] == 0
+
+
+def test_no_buffer_is_larger_than_the_policy():
+    zero = complete({}, ADAMW, cuda=True, num_weights=10)["zero_optimization"]
+    assert zero == {"stage": 1, "reduce_bucket_size": 10}
+
+
+def test_what_the_user_configures_stays_and_auto_is_filled_in():
+    given = {
+        "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "overlap_comm": False},
+        "optimizer": {"type": "SGD", "params": {"lr": 2.0}},
+        "gradient_clipping": "auto",
+        "bf16": {"enabled": "auto"},
+        "train_batch_size": 64,
+        "wall_clock_breakdown": True,
+    }
+    settings = complete(given, ADAMW, cuda=True)
+    zero = {"stage": 3, "reduce_bucket_size": 500_000_000, "overlap_comm": False}
+    assert settings["zero_optimization"] == zero
+    assert settings["optimizer"] == given["optimizer"]
+    assert settings["gradient_clipping"] == ADAMW.max_grad_norm
+    assert settings["bf16"] == {"enabled": True}
+    assert "train_batch_size" not in settings
+    assert settings["wall_clock_breakdown"]
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2, 3])
+def test_training_in_bf16_resumes_bit_by_bit(folder, tmp_path, stage):
+    config = {"bf16": {"enabled": True}}
+    kept, loaded = (
+        tiny_engines.build(f"deepspeed-{stage}", folder, config=config) for _ in range(2)
+    )
+    prompts = kept.chat.encode(tiny_engines.observations(group_size=2))
+    responses = respond(prompts, (9, 1, 4, 6, 2, 7), kept.chat)
+
+    def train(engine):
+        engine.backward(engine.forward(responses)[0].sum() / 10)
+        return engine.step(), vector(engine).tolist()
+
+    before = vector(kept)
+    train(kept)
+    assert next(kept.policy.parameters()).dtype == torch.bfloat16
+    kept.save(tmp_path)
+    loaded.load(tmp_path)
+    assert train(loaded) == train(kept)
+    assert (vector(kept) - before).norm() > 0
+
+
+def test_a_run_that_was_made_longer_follows_the_longer_schedule_at_once(folder, tmp_path):
+    shorter, longer = (Optimization(1e-3, total_steps=steps) for steps in (4, 40))
+    engine = tiny_engines.build("deepspeed-1", folder, shorter)
+    prompts = engine.chat.encode(tiny_engines.observations())
+    responses = respond(prompts, (9, 1, 4), engine.chat)
+
+    def rate(engine):
+        engine.backward(engine.forward(responses)[0].sum() / 10)
+        return engine.step()["train/lr"]
+
+    for _ in range(3):
+        rate(engine)
+    engine.save(tmp_path)
+    resumed = tiny_engines.build("deepspeed-1", folder, longer)
+    resumed.load(tmp_path)
+    assert [rate(resumed) for _ in range(2)] == [1e-3 * longer.ratio(step) for step in (3, 4)]
+
+
+OFFLOADED = {
+    "the optimizer at stage 1": (1, {"offload_optimizer": {"device": "cpu"}}),
+    "the optimizer at stage 2": (2, {"offload_optimizer": {"device": "cpu"}}),
+    "the optimizer at stage 3": (3, {"offload_optimizer": {"device": "cpu"}}),
+    "the weights": (3, {"offload_param": {"device": "cpu"}}),
+    "both": (3, {name: {"device": "cpu"} for name in ("offload_optimizer", "offload_param")}),
+}
+PYTORCHS_ADAM = {
+    "optimizer": {"type": "AdamW", "params": {"torch_adam": True}},
+    "zero_force_ds_cpu_optimizer": False,
+}
+
+
+def offload(stage, zero, folder, **more):
+    zero = tiny_engines.STAGES[f"deepspeed-{stage}"] | zero
+    config = {"zero_optimization": zero, "bf16": {"enabled": True}} | more
+    return tiny_engines.build(f"deepspeed-{stage}", folder, config=config)
+
+
+def trains_and_resumes(make, folder) -> bool:
+    """Whether training after loading is training on, also past a gradient that is not finite."""
+    kept, loaded = make(), make()
+    prompts = kept.chat.encode(tiny_engines.observations(group_size=2))
+    responses = respond(prompts, (9, 1, 4, 6, 2, 7), kept.chat)
+
+    def train(engine, factor=1.0):
+        engine.backward(engine.forward(responses)[0].sum() / 10 * factor)
+        return engine.step(), vector(engine).tolist()
+
+    before = vector(kept)
+    train(kept)
+    trained = vector(kept)
+    train(kept, torch.inf)
+    kept.save(folder)
+    loaded.load(folder)
+    resumed = train(loaded) == train(kept)
+    return resumed and not torch.equal(before, trained) and bool(vector(kept).isfinite().all())
+
+
+@pytest.mark.parametrize(("stage", "zero"), OFFLOADED.values(), ids=OFFLOADED)
+def test_what_is_offloaded_trains_samples_and_resumes(folder, tmp_path, stage, zero):
+    assert trains_and_resumes(lambda: offload(stage, zero, folder, **PYTORCHS_ADAM), tmp_path)
+
+
+def test_deepspeeds_own_adam_trains_what_is_offloaded_where_it_is_compiled(folder, tmp_path):
+    built = Path(cpp_extension._get_build_directory("cpu_adam", False))
+    # That of another environment would be compiled anew.
+    of_this = (built / "cpu_adam.so").exists() and sys.prefix in (built / "build.ninja").read_text()
+    if not of_this:
+        pytest.skip("compiling DeepSpeed's Adam for CPUs takes minutes, and is not done here yet")
+    zero = {"offload_optimizer": {"device": "cpu"}}
+    assert trains_and_resumes(lambda: offload(2, zero, folder), tmp_path)
+
+
+def test_what_cannot_be_compiled_is_one_line(folder, tmp_path, monkeypatch):
+    from deepspeed.ops.op_builder.builder import OpBuilder
+
+    monkeypatch.setattr(OpBuilder, "_loaded_ops", {})
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    monkeypatch.setenv("CXX", str(tmp_path / "no-compiler"))
+    with pytest.raises(ValueError, match=r"^DeepSpeed cannot compile [^\n]*torch_adam[^\n]*$"):
+        offload(2, {"offload_optimizer": {"device": "cpu"}}, folder)
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+def test_frozen_eyes_and_checkpointed_activations_train_and_resume(folder, tmp_path, stage):
+    def make():
+        return tiny_engines.build(f"deepspeed-{stage}", folder, prepare=prepare)
+
+    def prepare(policy):
+        policy.freeze_vision()
+        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    assert trains_and_resumes(make, tmp_path)
+    base = tiny_engines.pristine(folder)[0].state_dict()
+    saved = load(str(tmp_path), torch.device("cpu"), torch.float32)[0].state_dict()
+    same = {name: torch.equal(weight, base[name]) for name, weight in saved.items()}
+    assert all(same[name] == ("visual" in name) for name in same)

@@ -1,0 +1,314 @@
+"""Packed rows against padded batches and against the model itself, one sequence at a time."""
+
+import copy
+
+import pytest
+import torch
+from helpers import tiny_engines
+from helpers.tiny_engines import respond
+from torch import nn
+from transformers import (
+    Lfm2Config,
+    Lfm2ForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from agents.engines import kernels, token_log_probs
+from agents.engines.attention import attention
+from agents.engines.model import Policy, Sampling
+from agents.engines.packing import pack
+from agents.rollout import Prompt, Responses
+
+SIZES = {
+    "vocab_size": 61,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+WINDOW = {"use_sliding_window": True, "sliding_window": 7, "max_window_layers": 1}
+TEXT = {
+    "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**SIZES)),
+    "qwen2 with windows": lambda: Qwen2ForCausalLM(Qwen2Config(**SIZES, **WINDOW)),
+    "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**SIZES, head_dim=8, tie_word_embeddings=True)),
+}
+GROUPS = ((9, (5, 3, 8)), (4, (1, 6)), (13, (7,)), (2, (0, 1, 12, 2)), (6, (0,)), (5, (1,)))
+"""Tokens of prompts, and of the responses to each."""
+COLD = Sampling(temperature=0.7, banned=(3, 60))
+
+
+class ExactNorm(nn.RMSNorm):
+    """That of Qwen in all but rounding: Qwen's is in float32 whatever the weights are in."""
+
+
+def text_policy(kind):
+    """In float64, from one seed."""
+    torch.manual_seed(0)
+    model = TEXT[kind]().double().eval()
+    for module in list(model.modules()):
+        for name, norm in module.named_children():
+            if type(norm).__name__.endswith("RMSNorm"):
+                exact = ExactNorm(norm.weight.shape, norm.variance_epsilon, dtype=torch.float64)
+                nn.init.uniform_(exact.weight, 0.5, 1.5)
+                setattr(module, name, exact)
+    return Policy(model)
+
+
+def answers(groups=GROUPS, vocabulary=61, banned=COLD.banned):
+    """Random prompts and responses."""
+    generator = torch.Generator().manual_seed(1)
+    allowed = torch.tensor(sorted(set(range(vocabulary)) - set(banned)))
+
+    def draw(count):
+        return allowed[torch.randint(len(allowed), (count,), generator=generator)]
+
+    prompts = [(Prompt(tuple(draw(size).tolist())), counts) for size, counts in groups]
+    lengths = torch.tensor([count for _, counts in groups for count in counts])
+    mask = torch.arange(max(1, int(lengths.max()))) < lengths[:, None]
+    return Responses(
+        prompts=tuple(prompt for prompt, counts in prompts for _ in counts),
+        tokens=draw(mask.numel()).reshape(mask.shape) * mask,
+        mask=mask,
+        texts=("",) * len(mask),
+        sampler_log_prob=torch.zeros(mask.shape),
+        finished=torch.ones(len(mask), dtype=torch.bool),
+    )
+
+
+def plain(policy, responses, sampling):
+    """Log-probability and entropy by the model itself: no padding, nothing shared."""
+    model = policy.model
+    log_prob, entropy = (torch.zeros(responses.mask.shape, dtype=model.dtype) for _ in range(2))
+    for i, (prompt, length) in enumerate(zip(responses.prompts, responses.lengths, strict=True)):
+        tokens = torch.tensor([[*prompt.token_ids, *responses.tokens[i, :length].tolist()]])
+        seen = {}
+        if prompt.pixel_values is not None:
+            is_image = (tokens == model.config.image_token_id).int()
+            seen = {"image_grid_thw": prompt.image_grid_thw, "mm_token_type_ids": is_image}
+            seen["pixel_values"] = prompt.pixel_values.to(model.dtype)
+        logits = model(tokens, use_cache=False, **seen).logits[0, len(prompt.token_ids) - 1 : -1]
+        logits = logits / sampling.temperature
+        logits[:, list(sampling.banned)] = -torch.inf
+        every = logits.log_softmax(-1)
+        log_prob[i, :length] = every.gather(-1, responses.tokens[i, :length, None])[:, 0]
+        entropy[i, :length] = torch.special.entr(every.exp()).sum(-1)
+    return log_prob, entropy
+
+
+def judged(policy, responses, sampling, by=None):
+    """Values, and the gradient of every weight of a weighted sum of log-probabilities."""
+    policy.zero_grad()
+    log_prob, entropy = (by or Policy.forward)(policy, responses, sampling)
+    weight = torch.linspace(-1, 2, log_prob.numel()).reshape(log_prob.shape).to(log_prob)
+    (log_prob * weight).sum().backward()
+    slopes = {n: p.grad.clone() for n, p in policy.named_parameters() if p.grad is not None}
+    return {"log_prob": log_prob.detach(), "entropy": entropy.detach()} | slopes
+
+
+def padded(policy):
+    """The same weights on the path that every model can take."""
+    other = copy.deepcopy(policy)
+    other.packs = False
+    return other
+
+
+def assert_same(found, expected, **tolerance):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        torch.testing.assert_close(
+            found[name], value, msg=lambda m, n=name: f"{n}: {m}", **tolerance
+        )
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), COLD])
+@pytest.mark.parametrize("kind", TEXT)
+def test_packed_and_padded_are_the_plain_model(kind, sampling):
+    policy, responses = text_policy(kind), answers()
+    assert policy.packs
+    expected = judged(policy, responses, sampling, by=plain)
+    assert len(expected) > 20
+    for one in (policy, padded(policy)):
+        assert_same(judged(one, responses, sampling), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_long_sequences_are_packed_as_short_ones_are():
+    policy, responses = (
+        text_policy("qwen2"),
+        answers(((300, (5, 90)), (250, (70, 65, 2)), (7, (9,)))),
+    )
+    expected = judged(policy, responses, COLD, by=plain)
+    assert_same(judged(policy, responses, COLD), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("logits", [61, 200])
+def test_a_chunk_at_a_time_is_all_at_once(monkeypatch, logits):
+    policy, responses = text_policy("qwen3"), answers()
+    whole = judged(policy, responses, COLD)
+    sizes = []
+    policy.model.lm_head.register_forward_hook(lambda *call: sizes.append(call[-1].numel()))
+    monkeypatch.setattr(token_log_probs, "LOGITS", logits)
+    assert_same(judged(policy, responses, COLD), whole, rtol=1e-9, atol=1e-12)
+    assert max(sizes) <= logits
+    tokens = int(responses.mask.sum())
+    # Each token twice but those of the last chunk, whose logits are kept.
+    assert sum(sizes) == 61 * (2 * tokens - sizes[0] // 61 + (sizes[0] - min(sizes)) // 61)
+
+
+def test_one_chunk_is_computed_once():
+    policy, responses = text_policy("qwen2"), answers()
+    calls = []
+    policy.model.lm_head.register_forward_hook(lambda *call: calls.append(call[-1].shape[0]))
+    judged(policy, responses, COLD)
+    assert calls == [int(responses.mask.sum())]
+
+
+def test_no_layer_sees_padding_or_a_prompt_twice():
+    policy, responses = text_policy("qwen2"), answers()
+    seen = []
+    policy.model.model.layers[1].mlp.register_forward_hook(
+        lambda *call: seen.append(call[-1].shape)
+    )
+    policy(responses, COLD)
+    prompts = sum(size for size, _ in GROUPS)
+    inputs = sum(max(0, count - 1) for _, counts in GROUPS for count in counts)
+    assert seen == [(1, prompts + inputs, 32)]
+
+
+def test_recomputed_activations_change_nothing():
+    policy, responses = text_policy("qwen2"), answers()
+    expected = judged(policy, responses, COLD)
+    policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    calls = []
+    first = policy.ready().model.model.layers[0].self_attn.q_proj
+    first.register_forward_hook(lambda *_: calls.append(1))
+    assert_same(judged(policy, responses, COLD), expected, rtol=1e-9, atol=1e-12)
+    assert len(calls) == 2
+
+
+def test_without_gradients_the_values_are_the_same(monkeypatch):
+    policy, responses = text_policy("qwen2"), answers()
+    expected = judged(policy, responses, COLD)
+    monkeypatch.setattr(token_log_probs, "LOGITS", 300)
+    with torch.no_grad():
+        log_prob, entropy = policy(responses, COLD)
+    assert not log_prob.requires_grad
+    torch.testing.assert_close(log_prob, expected["log_prob"], rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(entropy, expected["entropy"], rtol=1e-9, atol=1e-12)
+
+
+def test_a_banned_token_moves_no_weight_by_itself(monkeypatch):
+    policy, responses = text_policy("qwen2"), answers()
+    responses.tokens[0, 2] = COLD.banned[0]
+    monkeypatch.setattr(token_log_probs, "LOGITS", 300)
+    log_prob, _ = policy(responses, COLD)
+    assert log_prob[0, 2] == -torch.inf
+    log_prob.where(log_prob.isfinite(), 0.0).sum().backward()
+    assert all(weight.grad.isfinite().all() for weight in policy.parameters())
+    found = policy.model.lm_head.weight.grad
+    assert found.abs().sum() > 0
+    assert (found[list(COLD.banned)] == 0).all()
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_images_are_packed_as_words_are(tiny_folder, checkpointing):
+    model, chat = tiny_engines.pristine(tiny_folder)
+    policy = Policy(copy.deepcopy(model))
+    if checkpointing:
+        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    policy.ready()
+    rows = tiny_engines.observations(num_images=(0, 1, 3, 1, 0), group_size=3)
+    prompts = chat.encode(rows)[:13]  # groups of three, and a single one
+    lengths = (9, 1, 4, 6, 0, 7, 2, 2, 40, 1, 1, 1, 5)
+    responses = respond(prompts, lengths, chat)
+    responses.tokens[3, 4] = model.config.image_token_id  # a placeholder without an image
+    sampling = Sampling(0.8)
+    expected = judged(policy, responses.rows(4, 13), sampling, by=plain)
+    tolerance = {"rtol": 1e-4, "atol": 2e-4}  # float32
+    for one in (policy, padded(policy)):
+        assert one.packs == (one is policy)
+        assert_same(judged(one, responses.rows(4, 13), sampling), expected, **tolerance)
+    found, other = (judged(one, responses, sampling) for one in (policy, padded(policy)))
+    assert_same(found, other, **tolerance)
+    assert any(name.startswith("model.model.visual") for name in found)
+
+
+def unpackable():
+    layers = ["conv", "full_attention", "conv"]
+    config = Lfm2Config(**SIZES, layer_types=layers, block_multiple_of=8)
+    eager = TEXT["qwen2"]()
+    eager.set_attn_implementation("eager")
+    return {"a layer with a state": Lfm2ForCausalLM(config), "another attention": eager}
+
+
+@pytest.mark.parametrize("kind", ["a layer with a state", "another attention"])
+def test_what_cannot_be_packed_is_padded(kind):
+    torch.manual_seed(0)
+    policy, responses = Policy(unpackable()[kind].eval()), answers()
+    assert not policy.packs
+    expected = judged(policy, responses, COLD, by=plain)
+    assert_same(judged(policy, responses, COLD), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_policy_of_a_packing_model_packs_too():
+    policy = text_policy("qwen2")
+    assert Policy(policy.model).packs
+    assert Policy(copy.deepcopy(policy.model)).packs
+
+
+def test_a_packing_model_is_saved_as_any_other(tmp_path):
+    policy = text_policy("qwen2")
+    policy.model.save_pretrained(tmp_path)
+    loaded = Qwen2ForCausalLM.from_pretrained(tmp_path)
+    assert loaded.config._attn_implementation == "sdpa"
+
+
+def by_segment(query, key, value, packing, window):
+    """What a kernel for variable lengths computes: each segment by itself, aligned at the end."""
+    places, query_ends, key_ends, *longest = packing.varlen
+    key, value = key[places].repeat_interleave(2, 1), value[places].repeat_interleave(2, 1)
+    read, most = [], [0, 0]
+    for i in range(len(query_ends) - 1):
+        own, keys = (slice(*ends[i : i + 2].tolist()) for ends in (query_ends, key_ends))
+        scores = torch.einsum("qhc,khc->hqk", query[own], key[keys]) * 0.3
+        late = scores.shape[2] - scores.shape[1] + torch.arange(scores.shape[1])[:, None]
+        column = torch.arange(scores.shape[2])
+        hidden = (column > late) | (column <= late - (window or 10**9))
+        weight = scores.masked_fill(hidden, -torch.inf).softmax(-1)
+        read.append(torch.einsum("hqk,khc->qhc", weight, value[keys]))
+        most = [max(most[0], scores.shape[1]), max(most[1], scores.shape[2])]
+    assert most == longest
+    return torch.cat(read)
+
+
+@pytest.mark.parametrize("window", [None, 1, 4])
+@pytest.mark.parametrize("groups", [GROUPS, ((40, (5, 60, 3)), (300, (20, 30)), (3, (2, 9)))])
+def test_padded_segments_read_what_segments_of_any_length_do(groups, window):
+    counts = [count for _, counts in groups for count in counts]
+    rows = [row for row, (_, counts) in enumerate(groups) for _ in counts]
+    packing = pack([size for size, _ in groups], rows, counts, torch.device("cpu"))
+    torch.manual_seed(0)
+    shapes = ((packing.size, heads, 8) for heads in (4, 2, 2))
+    parts = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    expected = by_segment(*parts, packing, window)
+    inputs = [part.transpose(0, 1)[None] for part in parts]
+    options = {"packing": packing, "scaling": 0.3, "sliding_window": window}
+    found, _ = attention(nn.Identity(), *inputs, None, **options)
+    torch.testing.assert_close(found[0], expected, rtol=1e-9, atol=1e-9)
+    toward = torch.randn_like(expected)
+    for slope, right in zip(
+        torch.autograd.grad(found[0], parts, toward),
+        torch.autograd.grad(expected, parts, toward),
+        strict=True,
+    ):
+        torch.testing.assert_close(slope, right, rtol=1e-9, atol=1e-9)
+
+
+def test_fused_kernels_are_for_gpus():
+    policy = text_policy("qwen2")
+    before = [type(module) for module in policy.modules()]
+    assert not kernels.apply(policy.model)
+    assert [type(module) for module in policy.modules()] == before

@@ -1,0 +1,391 @@
+"""vLLM as a sampler, on a CPU: against transformers, the trainer, and the contract of samplers."""
+
+import importlib.util
+import json
+import multiprocessing
+import os
+import random
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import psutil
+import pytest
+import torch
+from helpers import tiny_engines, torchrun, vllm_model
+from helpers.hub_rows import lines
+from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, made, observations
+
+import reasonenv
+from agents.engines import RolloutEngine
+from agents.engines.load import load
+from agents.engines.vllm.compatibility import check_installed, one_line
+from agents.engines.vllm.sampler import VLLMSampler
+from agents.monitoring.timing import Clock
+from agents.training import parity
+from agents.training.rollouts import generate
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return vllm_model.write(tmp_path_factory.mktemp("words"))
+
+
+@pytest.fixture(scope="module")
+def trainer(folder):
+    return vllm_model.trainer(folder)
+
+
+def state() -> list:
+    """What others in this process may rely on."""
+    inherited = [os.environ.get(name) for name in ("LD_PRELOAD", "LOCAL_WORLD_SIZE")]
+    generators = (
+        torch.get_rng_state().tolist(),
+        random.getstate(),
+        np.random.get_state()[1].tolist(),
+    )
+    return [inherited, generators, torch.set_num_threads, os.sched_getaffinity(0)]
+
+
+@pytest.fixture(scope="module")
+def started(folder, trainer):
+    """One vLLM for all tests, since it takes long to start; and what starting it left behind."""
+    before = state()
+    sampler = vllm_model.sampler(folder, trainer)
+    yield sampler, before == state()
+    sampler.close()
+    sampler.close()
+    assert not torch.distributed.is_initialized()
+
+
+@pytest.fixture
+def sampler(started, trainer):
+    """Holds the trainer's weights and samples as the trainer means it."""
+    sampler, _ = started
+    sampler.load_weights(trainer.weights())
+    yield sampler
+    sampler.sampling, sampler.log_probs = trainer.sampling, True
+    sampler.max_response_length = LENGTH
+
+
+@pytest.mark.vllm
+def test_it_does_not_sample_before_it_has_weights(started):
+    sampler, _ = started
+    prompts = sampler.encode(observations())
+    with pytest.raises(ValueError, match=r"^vLLM has no weights [^\n]* call load_weights first$"):
+        sampler.generate(prompts, (0,))
+
+
+@pytest.mark.vllm
+def test_starting_leaves_the_process_as_it_was(started):
+    _, same = started
+    assert same
+    assert not multiprocessing.active_children()
+    assert not [p for p in psutil.Process().children() if "vllm" in " ".join(p.cmdline()).lower()]
+
+
+@pytest.mark.vllm
+def test_it_is_a_rollout_engine(sampler):
+    assert isinstance(sampler, RolloutEngine)
+
+
+@pytest.mark.vllm
+def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler, folder):
+    engine = vllm_model.trainer(folder)
+    prompts = sampler.encode(observations(group_size=2))
+    seen = []
+    for step in range(4):
+        sampler.load_weights(engine.weights())
+        sampler.sampling = replace(engine.sampling, temperature=0.0)
+        responses = sampler.generate(prompts, (step,))
+        assert made(responses) == [greedy(engine, prompt) for prompt in prompts]
+        assert (responses.sampler_log_prob == 0).all()
+        seen.append(responses.texts)
+        sampler.sampling = engine.sampling
+        learn(engine, sampler.generate(prompts, (step,)))
+    assert len(set(seen)) == 4
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize(
+    "changes", [{}, {"temperature": 0.6}, {"temperature": 1.7}, {"top_p": 0.7}, {"top_k": 5}]
+)
+def test_log_probabilities_are_of_what_was_drawn_from(sampler, trainer, changes):
+    sampler.sampling = replace(trainer.sampling, **changes)
+    prompts = sampler.encode(observations(group_size=4))
+    responses = sampler.generate(prompts, (1,))
+    vllm_model.assert_drawn_from(sampler.sampling, trainer, responses)
+    assert (responses.sampler_log_prob[~responses.mask] == 0).all()
+
+
+@pytest.mark.vllm
+def test_the_sampler_agrees_with_the_trainer(sampler, trainer):
+    responses = sampler.generate(sampler.encode(observations(group_size=8)), (2,))
+    assert differences(trainer, responses).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wrong(
+    sampler, trainer, folder
+):
+    within = parity.bound(torch.float32, sampler.dtype)
+    sampler.log_probs, sampler.sampling = False, replace(trainer.sampling, top_p=0.5)
+    rows = observations(group_size=3)
+    found = parity.measure(trainer, sampler, trainer.chat, rows)
+    assert found.num_prompts == 4
+    assert found.max < BOUND
+    found.check(within)
+    assert (sampler.log_probs, sampler.sampling.top_p) == (False, 0.5)
+    other = vllm_model.trainer(folder)
+    with torch.no_grad():
+        for weight in other.policy.parameters():
+            weight.mul_(1.02)
+    with pytest.raises(ValueError, match="not handed over"):
+        parity.measure(other, sampler, other.chat, rows).check(within)
+
+
+@pytest.mark.vllm
+def test_a_prompt_that_vllm_reads_otherwise_is_told_in_one_line(sampler, monkeypatch):
+    prompts = sampler.encode(observations())
+    monkeypatch.setattr(sampler, "_input", lambda prompt: {"prompt_token_ids": [5, 6, 7]})
+    with pytest.raises(ValueError, match=r"^vLLM read a prompt as 3 tokens that are not the \d+ "):
+        sampler.generate(prompts, (0,))
+    assert sampler.llm.llm_engine.get_num_unfinished_requests() == 0
+
+
+@pytest.mark.vllm
+def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler):
+    prompts = sampler.encode(observations(group_size=2))
+    expected = sampler.generate(prompts, (3,))
+    sampler.log_probs = False
+    responses = sampler.generate(prompts, (3,))
+    assert torch.equal(responses.tokens, expected.tokens)
+    assert responses.sampler_log_prob[responses.mask].isnan().all()
+    assert (responses.sampler_log_prob[~responses.mask] == 0).all()
+
+
+@pytest.mark.vllm
+def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
+    engine = vllm_model.trainer(folder)
+    vllm_model.two_likeliest_are_banned(engine)
+    sampler.load_weights(engine.weights())
+    prompts = sampler.encode(observations(group_size=50))
+    for temperature in (1.0, 2.0, 0.0):
+        sampler.sampling = replace(engine.sampling, temperature=temperature)
+        responses = sampler.generate(prompts, (4,))
+        assert not set(responses.tokens[responses.mask].tolist()) & set(engine.chat.banned)
+    sampler.sampling = engine.sampling
+    assert differences(engine, sampler.generate(prompts, (4,))).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_sampling_is_a_pure_function_of_weights_prompts_and_seed(sampler):
+    prompts = sampler.encode(observations(group_size=3))
+    first = sampler.generate(prompts, (1, 2))
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    again = sampler.generate(prompts, (1, 2))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(again.tokens, first.tokens)
+    torch.testing.assert_close(again.sampler_log_prob, first.sampler_log_prob, atol=BOUND, rtol=0)
+    assert sampler.generate(prompts, (2, 1)).texts != first.texts
+
+
+@pytest.mark.vllm
+def test_a_response_does_not_depend_on_what_is_sampled_beside_it(sampler):
+    prompts = sampler.encode(observations(group_size=3))
+    whole = made(sampler.generate(prompts, (7,)))
+    assert made(sampler.generate(prompts[:6], (7,))) == whole[:6]
+    assert made(sampler.generate(prompts[:1], (7,))) == whole[:1]
+
+
+@pytest.mark.vllm
+def test_responses_of_a_group_differ_and_share_a_request(sampler, monkeypatch):
+    asked = []
+    add = sampler.llm.llm_engine.add_request
+    monkeypatch.setattr(
+        sampler.llm.llm_engine, "add_request", lambda *words: asked.append(words[0]) or add(*words)
+    )
+    responses = sampler.generate(sampler.encode(observations(group_size=8)), (8,))
+    assert len(asked) == 4
+    for start in range(0, 32, 8):
+        assert len(set(responses.texts[start : start + 8])) > 4
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("temperature", [1.0, 0.0])
+def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
+    sampler.sampling = replace(sampler.sampling, temperature=temperature)
+    told, waiting = [], []
+
+    def finished(index, text):
+        told.append((index, text))
+        waiting.append(sampler.llm.llm_engine.get_num_unfinished_requests())
+
+    responses = sampler.generate(sampler.encode(observations(group_size=16)), (9,), finished)
+    assert sorted(told) == list(enumerate(responses.texts))
+    if temperature:
+        lengths = [int(responses.lengths[index]) for index, _ in told]
+        assert lengths == sorted(lengths)
+        assert lengths[0] < LENGTH
+        assert waiting[0] > len(told) // 2
+        # Members of one group, each when it is done, not when all of them are.
+        assert [index // 16 for index, _ in told] != sorted(index // 16 for index, _ in told)
+
+
+@pytest.mark.vllm
+def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
+    sampler.max_response_length = 9
+    responses = sampler.generate(sampler.encode(observations(group_size=40)), (10,))
+    vllm_model.assert_ends(sampler.chat, responses, 9)
+
+
+@pytest.mark.vllm
+def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
+    # Longer than a block of the cache, so that the prompt is found there again.
+    prompts = sampler.encode(observations(("letters " * 150,)))
+    sampler.max_response_length = 8
+    sampler.generate(prompts, (0,))
+    engine = vllm_model.trainer(folder)
+    vllm_model.move(engine, 0.1)
+    sampler.load_weights(engine.weights())
+    assert differences(engine, sampler.generate(prompts, (0,))).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_a_prompt_that_is_too_long_is_refused_in_one_line(sampler):
+    prompts = sampler.encode(observations(("how " * 300,)))
+    with pytest.raises(
+        ValueError, match=r"^a prompt of \d+ tokens [^\n]*raise max_model_len[^\n]*$"
+    ):
+        sampler.generate(prompts, (0,))
+
+
+@pytest.mark.vllm
+def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
+    prompts = sampler.encode(observations(group_size=8))
+    expected = sampler.generate(prompts, (11,))
+
+    def stop(index, text):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sampler.generate(prompts, (11,), stop)
+    assert sampler.llm.llm_engine.get_num_unfinished_requests() == 0
+    assert torch.equal(sampler.generate(prompts, (11,)).tokens, expected.tokens)
+
+
+@pytest.mark.vllm
+def test_it_samples_again_after_it_was_told_to_rest(sampler):
+    prompts = sampler.encode(observations())
+    expected = sampler.generate(prompts, (12,))
+    sampler.release()
+    assert torch.equal(sampler.generate(prompts, (12,)).tokens, expected.tokens)
+
+
+@pytest.mark.vllm
+def test_a_temperature_that_vllm_does_not_have_is_told_before_it_starts(trainer, folder):
+    hot = replace(trainer.sampling, temperature=3.0)
+    with pytest.raises(ValueError, match=r"^vLLM cannot start [^\n]*temperature[^\n]*3.0[^\n]*$"):
+        VLLMSampler(folder, trainer.chat, hot, LENGTH)
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_lenght": 3}, "max_lenght"),
+        ({"dtype": "float3"}, "float3"),
+        ({"max_model_len": 10**7}, "max_model_len"),
+    ],
+)
+def test_an_option_that_vllm_refuses_is_told_in_one_line(trainer, folder, options, words):
+    with pytest.raises(ValueError, match=rf"^vLLM cannot start with [^\n]*{words}[^\n]*$"):
+        VLLMSampler(folder, trainer.chat, trainer.sampling, LENGTH, options=options)
+
+
+@pytest.mark.vllm
+def test_it_learns_in_an_environment_of_words(sampler, folder, tmp_path):
+    engine = vllm_model.trainer(folder)
+    rows = [{"question": f"What is {n} + 1?", "answer": f"It is.\n#### {n + 1}"} for n in range(8)]
+    data = lines(tmp_path, "train.jsonl", rows)
+    kept = []
+    envs = reasonenv.make("GSM8K-v0", num_envs=8, group_size=2, data=data, num_workers=1)
+    with closing(envs):
+        posed, _ = envs.reset(seed=0)
+        for step in range(2):
+            sampler.load_weights(engine.weights())
+            sampler.max_response_length = 12
+            generation = generate(envs, sampler, posed, (0, step), Clock())
+            responses, reward, _ = generation.groups(2)
+            assert differences(engine, responses).max() < BOUND
+            assert generation.infos["status"].shape == (8,)
+            learn(engine, responses)
+            kept.append(responses.texts)
+            posed = generation.upcoming
+    assert reward.shape == (4, 2)
+
+
+def test_a_picture_has_one_place_in_what_vllm_is_given(tiny_folder):
+    _, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    rows = tiny_engines.observations(num_images=(0, 1, 3))
+    words, one, three = chat.encode(rows)
+    assert chat.collapsed(words) == list(words.token_ids)
+    place = chat.tokenizer.convert_tokens_to_ids(chat.image_token)
+    for prompt, pictures in ((one, rows["images"][1]), (three, rows["images"][2])):
+        short = chat.collapsed(prompt)
+        assert short.count(place) == len(pictures) == len(prompt.images)
+        assert all(mine is given for mine, given in zip(prompt.images, pictures, strict=True))
+        counts = (prompt.image_grid_thw.prod(-1) // 4).tolist()
+        widened = [[place] * counts.pop(0) if token == place else [token] for token in short]
+        assert tuple(token for tokens in widened for token in tokens) == prompt.token_ids
+
+
+def test_memory_that_runs_out_is_told_in_one_line_with_what_to_lower():
+    line = r"^vLLM cannot x: [^\n]* lower max_num_seqs[^\n]*$"
+    with pytest.raises(ValueError, match=line), one_line("vLLM cannot x"):
+        raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate")
+
+
+def test_where_vllm_is_missing_the_line_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"^vLLM is not installed: pip install [^\n]*$"):
+        check_installed(sees=False)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("torchvision") is not None, reason="torchvision is installed"
+)
+@pytest.mark.vllm
+def test_images_without_torchvision_are_refused_in_one_line(tiny_folder):
+    _, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    with pytest.raises(ValueError, match=r"^vLLM reads images with torchvision[^\n]*matches torch"):
+        VLLMSampler(tiny_folder, chat, vllm_model.Sampling(), LENGTH)
+
+
+@pytest.mark.vllm
+def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
+    sampler, trainer
+):
+    told = r"^vLLM cannot take the weights over: [^\n]*$"
+    responses = vllm_model.after_refused_weights(sampler, trainer, told)
+    assert differences(trainer, responses).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_it_takes_weights_after_a_handover_that_was_broken_off(sampler, trainer):
+    responses = vllm_model.after_a_broken_handover(sampler, trainer)
+    assert differences(trainer, responses).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_two_ranks_sample_each_for_itself_and_both_as_one(folder, tmp_path):
+    torchrun.run("vllm_ranks.py", folder, tmp_path)
+    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
+    for one in found:
+        for size in ("1", "2"):
+            assert one[size]["likeliest"] == [True, True]
+            assert max(one[size]["differences"]) < BOUND
+        assert one["1"]["tokens"] == one["2"]["tokens"]
+    assert len(found[0]["1"]["tokens"]) == 2
+    assert len(found[1]["1"]["tokens"]) == 6

@@ -1,0 +1,212 @@
+"""A vLLM server in other processes: against transformers, the trainer, and how it fails."""
+
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers import torchrun, vllm_model
+from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, made, observations
+from helpers.vllm_served import end, served
+
+from agents.engines import RolloutEngine
+from agents.engines.vllm.remote_sampler import RemoteSampler
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return vllm_model.write(tmp_path_factory.mktemp("words"))
+
+
+@pytest.fixture(scope="module")
+def trainer(folder):
+    return vllm_model.trainer(folder)
+
+
+@pytest.fixture(scope="module")
+def url(folder, tmp_path_factory):
+    """One server for all tests, since it takes long to start."""
+    with served(folder, tmp_path_factory.mktemp("log") / "log") as (address, _):
+        yield address
+
+
+def asking(url, engine, **options) -> RemoteSampler:
+    return RemoteSampler(url, engine.chat, engine.sampling, LENGTH, **options)
+
+
+@pytest.fixture
+def sampler(url, trainer):
+    sampler = asking(url, trainer)
+    sampler.load_weights(trainer.weights())
+    yield sampler
+    sampler.close()
+
+
+@pytest.mark.vllm
+def test_likeliest_tokens_are_those_of_transformers_after_every_handover(url, folder):
+    engine = vllm_model.trainer(folder)
+    sampler = asking(url, engine)
+    assert isinstance(sampler, RolloutEngine)
+    prompts = sampler.encode(observations(group_size=2))
+    seen = []
+    for step in range(4):
+        sampler.load_weights(engine.weights())
+        sampler.sampling = replace(engine.sampling, temperature=0.0)
+        responses = sampler.generate(prompts, (step,))
+        assert made(responses) == [greedy(engine, prompt) for prompt in prompts]
+        assert (responses.sampler_log_prob == 0).all()
+        seen.append(responses.texts)
+        sampler.sampling = engine.sampling
+        responses = sampler.generate(prompts, (step,))
+        assert differences(engine, responses).max() < BOUND
+        sampler.release()
+        learn(engine, responses)
+    assert len(set(seen)) == 4
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("changes", [{"temperature": 0.6}, {"top_p": 0.7}, {"top_k": 5}])
+def test_log_probabilities_are_of_what_was_drawn_from(sampler, trainer, changes):
+    sampler.sampling = replace(trainer.sampling, **changes)
+    prompts = sampler.encode(observations(group_size=3))
+    responses = sampler.generate(prompts, (1,))
+    vllm_model.assert_drawn_from(sampler.sampling, trainer, responses)
+
+
+@pytest.mark.vllm
+def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler, url, trainer):
+    prompts = sampler.encode(observations(group_size=2))
+    expected = sampler.generate(prompts, (3,))
+    sampler.log_probs = False
+    responses = sampler.generate(prompts, (3,))
+    assert torch.equal(responses.tokens, expected.tokens)
+    assert responses.sampler_log_prob[responses.mask].isnan().all()
+    assert (responses.sampler_log_prob[~responses.mask] == 0).all()
+
+
+@pytest.mark.vllm
+def test_a_response_depends_on_the_seed_and_not_on_what_is_sampled_beside_it(sampler):
+    prompts = sampler.encode(observations(group_size=3))
+    whole = made(sampler.generate(prompts, (7,)))
+    assert len({tuple(tokens) for tokens in whole[:3]}) == 3
+    with ThreadPoolExecutor(2) as pool:
+        other = pool.submit(sampler.generate, prompts, (8,))
+        assert made(sampler.generate(prompts[:6], (7,))) == whole[:6]
+    assert made(other.result()) != whole
+
+
+@pytest.mark.vllm
+def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
+    engine = vllm_model.trainer(folder)
+    vllm_model.two_likeliest_are_banned(engine)
+    sampler.load_weights(engine.weights())
+    prompts = sampler.encode(observations(group_size=20))
+    for temperature in (1.0, 0.0):
+        sampler.sampling = replace(engine.sampling, temperature=temperature)
+        responses = sampler.generate(prompts, (4,))
+        assert not set(responses.tokens[responses.mask].tolist()) & set(engine.chat.banned)
+    sampler.sampling = engine.sampling
+    assert differences(engine, sampler.generate(prompts, (4,))).max() < BOUND
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("temperature", [1.0, 0.0])
+def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
+    sampler.sampling = replace(sampler.sampling, temperature=temperature)
+    sampler.max_response_length = 200
+    told = []
+    prompts = sampler.encode(observations(group_size=8))
+    responses = sampler.generate(prompts, (9,), lambda *words: told.append(words))
+    assert sorted(told) == list(enumerate(responses.texts))
+    if temperature:
+        # The requests of other prompts may have begun some tokens earlier or later.
+        for group in range(len(responses) // 8):
+            ended = [responses.lengths[i].item() for i, _ in told if i // 8 == group]
+            assert ended == sorted(ended)
+        # One prompt does not wait for another.
+        groups = [index // 8 for index, _ in told]
+        assert groups != sorted(groups, key=groups.index)
+
+
+@pytest.mark.vllm
+def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
+    sampler.max_response_length = 9
+    responses = sampler.generate(sampler.encode(observations(group_size=40)), (10,))
+    vllm_model.assert_ends(sampler.chat, responses, 9)
+
+
+@pytest.mark.vllm
+def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
+    # Longer than a block of the cache, so that the prompt is found there again.
+    prompts = sampler.encode(observations(("letters " * 150,)))
+    sampler.max_response_length = 8
+    sampler.generate(prompts, (0,))
+    engine = vllm_model.trainer(folder)
+    vllm_model.move(engine, 0.1)
+    sampler.load_weights(engine.weights())
+    assert differences(engine, sampler.generate(prompts, (0,))).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
+    sampler, trainer
+):
+    told = r"^the vLLM server at \S+ cannot load: [^\n]*$"
+    responses = vllm_model.after_refused_weights(sampler, trainer, told)
+    assert differences(trainer, responses).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_a_handover_that_the_trainer_breaks_off_leaves_the_server_well(sampler, trainer):
+    responses = vllm_model.after_a_broken_handover(sampler, trainer)
+    assert differences(trainer, responses).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
+    prompts = sampler.encode(observations(group_size=8))
+    expected = sampler.generate(prompts, (11,))
+
+    def stop(index, text):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sampler.generate(prompts, (11,), stop)
+    assert torch.equal(sampler.generate(prompts, (11,)).tokens, expected.tokens)
+
+
+@pytest.mark.vllm
+def test_what_vllm_refuses_is_one_line(sampler, trainer):
+    prompts = sampler.encode(observations())
+    sampler.sampling = replace(trainer.sampling, temperature=3.0)
+    with pytest.raises(ValueError, match=r"^the vLLM server at \S+ cannot generate: [^\n]*3.0"):
+        sampler.generate(prompts, (0,))
+    sampler.sampling, sampler.max_response_length = trainer.sampling, 1000
+    with pytest.raises(ValueError, match=r"^a prompt of \d+ tokens [^\n]*raise max_model_len"):
+        sampler.generate(prompts, (0,))
+
+
+@pytest.mark.vllm
+def test_two_ranks_share_a_server(url, folder, tmp_path):
+    torchrun.run("vllm_server_ranks.py", url, folder, tmp_path)
+    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
+    for one in found:
+        assert one["likeliest"] == one["gone_through"] == [True, True]
+        assert max(one["differences"]) < BOUND
+        assert re.match(r"the vLLM server at \S+ cannot load: ", one["faults"][0])
+    assert found[0]["faults"] == found[1]["faults"]
+
+
+@pytest.mark.vllm
+def test_a_server_that_dies_is_told_in_one_line(folder, trainer, tmp_path):
+    with served(folder, tmp_path / "log") as (url, processes):
+        sampler = asking(url, trainer)
+        sampler.load_weights(trainer.weights())
+        prompts = sampler.encode(observations(group_size=8))
+        sampler.max_response_length = 200
+        with pytest.raises(ValueError, match=r"^the vLLM server at \S+ was lost [^\n]*--resume$"):
+            sampler.generate(prompts, (0,), lambda *_: end(processes))
+        with pytest.raises(ValueError, match=r"^no vLLM server at [^\n]*agents.engines.vllm_serv"):
+            sampler.load_weights(trainer.weights())

@@ -1,0 +1,351 @@
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow
+import pytest
+from helpers import letters, vllm_model
+from helpers.tiny_runs import before_response, flags
+from PIL import Image
+from pyarrow import parquet
+
+from agents import evaluate as command
+from agents.engines.transformers import TransformersSampler
+from agents.evaluation.settings import default_evaluation
+from agents.monitoring.logs import line, read_lines
+
+SHORT = {"env": "Letters-v0", "num_problems": 5, "max_response_length": 6, "sampler_batch_size": 4}
+
+
+@pytest.fixture
+def evaluated(tiny_folder, tmp_path):
+    """Evaluates the tiny model by the command line and gives the folder."""
+
+    def start(name="out", **settings):
+        words = flags(**SHORT | {"model": tiny_folder, "output_dir": tmp_path / name} | settings)
+        # Two environments are two words of one flag.
+        command.main([part for word in words for part in word.split(",")])
+        return tmp_path / name
+
+    return start
+
+
+def results(folder):
+    return json.loads((folder / "results.json").read_text())["results"]
+
+
+def test_every_response_is_written_with_its_verdict(evaluated, capsys):
+    folder = evaluated(samples=2)
+    rows = read_lines(folder / "Letters-v0.jsonl")
+    assert [(row["id"], row["sample"]) for row in rows[:3]] == [
+        ("test/0", 0),
+        ("test/0", 1),
+        ("test/1", 0),
+    ]
+    assert len(rows) == 10
+    assert rows[0].keys() >= {"response", "answer", "reference", "correct", "status", "length"}
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].split()[:6] == ["environment", "split", "problems", "mean@2", "95%", "pass@2"]
+    assert " ".join(table[1].split()).startswith("Letters-v0 test 5 0.000 0.000 to 0.000 0.000")
+    assert f"responses and results: {folder}" in table
+
+
+def test_several_environments_are_evaluated_in_one_call(evaluated, capsys):
+    folder = evaluated(env="Letters-v0,Figures-v0", num_problems=3)
+    assert {path.name for path in folder.glob("*.jsonl")} == {
+        "Letters-v0.jsonl",
+        "Figures-v0.jsonl",
+    }
+    assert list(results(folder)) == ["Letters-v0", "Figures-v0"]
+    assert results(folder)["Figures-v0"]["num_problems"] == 3
+    shown = capsys.readouterr()
+    assert [line.split()[0] for line in shown.out.splitlines()[1:3]] == ["Letters-v0", "Figures-v0"]
+    assert "Letters-v0 response 3/3  accuracy 0.000" in shown.err
+    assert "Figures-v0 response 3/3" in shown.err
+
+
+def test_results_are_the_numbers_of_the_responses(evaluated, monkeypatch):
+    # Of five problems with four samples, the k-th has k right ones.
+    answers = iter("".join("C" * k + "A" * (4 - k) for k in range(5)))
+    monkeypatch.setattr(
+        TransformersSampler,
+        "generate",
+        scripted(TransformersSampler.generate, answers),
+    )
+    result = results(evaluated(samples=4))["Letters-v0"]
+    assert result["accuracy"] == pytest.approx((0 + 1 + 2 + 3 + 4) / 20)
+    assert result["pass@k"]["1"] == pytest.approx(result["accuracy"])
+    # Two of four, drawn without replacement, are both wrong with probability C(4-k, 2) / 6.
+    assert result["pass@k"]["2"] == pytest.approx(1 - (6 + 3 + 1) / 6 / 5)
+    assert result["pass@k"]["4"] == pytest.approx(4 / 5)
+    low, high = result["interval"]
+    assert 0 <= low < 0.3
+    assert 0.7 < high <= 1
+
+
+def scripted(generate, answers):
+    def scripted_generate(self, prompts, seed, finished=None):
+        responses = generate(self, prompts, seed)
+        return replace(responses, texts=tuple(f"\\boxed{{{next(answers)}}}" for _ in prompts))
+
+    return scripted_generate
+
+
+def test_ctrl_c_finishes_the_batch_and_the_same_command_goes_on(evaluated, monkeypatch, capfd):
+    whole = evaluated("whole", samples=2)
+    stop = before_response(5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setitem(letters.REWARDS, "letters", stop)
+    with pytest.raises(SystemExit) as ended:
+        evaluated("stopped", samples=2)
+    assert ended.value.code == 128 + signal.SIGINT
+    shown = capfd.readouterr()
+    assert "saving after this batch; Ctrl-C once more stops at once" in shown.err
+    assert "SIGINT: the responses are in" in shown.out
+    monkeypatch.undo()
+    stopped = whole.with_name("stopped")
+    assert len(read_lines(stopped / "Letters-v0.jsonl")) == 8
+    assert not (stopped / "results.json").exists()
+    evaluated("stopped", samples=2)
+    assert same(stopped, whole)
+
+
+# What a user types, in a process of its own that kills itself at a response.
+KILLED = """
+import os, signal, sys
+import letters
+from tiny_runs import before_response
+from agents import evaluate
+kill = before_response(int(sys.argv[1]), lambda: os.kill(os.getpid(), signal.SIGKILL))
+letters.REWARDS["letters"] = kill
+evaluate.main(sys.argv[2:])
+"""
+
+
+def test_a_kill_loses_at_most_a_batch(evaluated, tiny_folder, tmp_path):
+    whole = evaluated("whole")
+    words = flags(**SHORT | {"model": tiny_folder, "output_dir": tmp_path / "killed"})
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, "5", *words],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert len(read_lines(tmp_path / "killed" / "Letters-v0.jsonl")) == 4
+    evaluated("killed")
+    assert same(tmp_path / "killed", whole)
+
+
+def same(folder, other):
+    """Whether two evaluations have the same responses, and the same results but for their speed."""
+    first, second = (results(f)["Letters-v0"] for f in (folder, other))
+    for result in (first, second):
+        assert result.pop("throughput/responses_per_s") > 0
+    files = [(f / "Letters-v0.jsonl").read_bytes() for f in (folder, other)]
+    return first == second and files[0] == files[1]
+
+
+def test_a_finished_evaluation_only_shows_its_tables_again(evaluated, monkeypatch, capsys):
+    folder = evaluated()
+    before, table = results(folder), capsys.readouterr().out.splitlines()[:2]
+    monkeypatch.setattr(command, "sampler", None)  # no model could be made of this
+    evaluated()
+    assert results(folder) == before
+    assert capsys.readouterr().out.splitlines()[:2] == table
+
+
+def test_other_environments_are_added_to_what_is_there(evaluated):
+    evaluated()
+    folder = evaluated(env="Figures-v0")
+    assert list(results(folder)) == ["Letters-v0", "Figures-v0"]
+
+
+def test_other_settings_are_refused_and_nothing_is_lost(evaluated):
+    folder = evaluated()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(SystemExit) as refused:
+        evaluated(samples=2, temperature=0.5)
+    assert refused.value.code == (
+        f"error: {folder} cannot go on with other settings: --num-samples was 1 and is 2; "
+        "--temperature was 1.0 and is 0.5; give the old ones, or another --output-dir"
+    )
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_papers_rows_stand_beside(evaluated, tmp_path, capsys):
+    data = tmp_path / "data"
+    write_mmk12(data)
+    folder = evaluated(env="Letters-v0,MMK12-v0", num_problems=2, data=data, compare="cpgd")
+    lines = capsys.readouterr().out.splitlines()
+    own = next(k for k, line in enumerate(lines) if line.startswith("this model"))
+    assert lines[own - 2].startswith("Table 1 of arXiv:2505.12504")
+    assert lines[own - 1].split() == ["MMK12"]
+    assert lines[own].split() == ["this", "model", "0.0"]
+    assert lines[own + 1].split() == ["GPT-4o", "49.9"]
+    assert is_png(folder / "results.png")
+    assert results(folder)["Letters-v0"]["official"] is None
+    assert results(folder)["MMK12-v0"]["official"]["accuracy"] == 0
+
+
+def test_the_official_score_is_that_of_the_stored_responses(evaluated, tmp_path, capsys):
+    data = tmp_path / "data"
+    write_mmk12(data)
+    settings = {"env": "MMK12-v0", "num_problems": 3, "samples": 2, "data": data}
+    folder = evaluated(**settings)
+    rows = read_lines(folder / "MMK12-v0.jsonl")
+    stored = [{**row, "response": f"\\boxed{{{'AAAABB'[k]}}}"} for k, row in enumerate(rows)]
+    (folder / "MMK12-v0.jsonl").write_bytes(b"".join(line(row) for row in stored))
+    capsys.readouterr()
+    evaluated(**settings)
+    official = results(folder)["MMK12-v0"]["official"]
+    assert official["accuracy"] == pytest.approx(2 / 3)
+    assert official["num_samples"] == 2
+    head, row = capsys.readouterr().out.splitlines()[:2]
+    assert "official" in head
+    assert "0.667" in row
+
+
+def write_mmk12(folder):
+    """Three multiple-choice problems in the data set's own format."""
+    drawn = io.BytesIO()
+    Image.new("RGB", (56, 56), "white").save(drawn, format="png")
+    image = {"bytes": drawn.getvalue(), "path": None}
+    row = {"question": "Which?\nA. 1\nB. 2", "answer": "A", "subject": "math", "image": image}
+    folder.mkdir()
+    table = pyarrow.Table.from_pylist([{"id": str(k), **row} for k in range(3)])
+    parquet.write_table(table, folder / "test-0.parquet")
+
+
+def is_png(path):
+    with Image.open(path) as image:
+        return image.format == "PNG"
+
+
+def test_a_problem_without_an_answer_stops_no_other_and_is_said(evaluated, tmp_path, capsys):
+    data = tmp_path / "data"
+    write_mmk12(data)
+    file = data / "test-0.parquet"
+    rows = parquet.read_table(file).to_pylist()
+    rows[1]["answer"] = " "
+    parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    folder = evaluated(env="MMK12-v0", data=data)
+    result = results(folder)["MMK12-v0"]
+    assert (result["num_problems"], result["num_left_out"]) == (len(rows) - 1, 1)
+    assert rows[1]["id"] not in {row["id"] for row in read_lines(folder / "MMK12-v0.jsonl")}
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")]
+    assert said == [f"left out: mmk12 test, row 1 (id {rows[1]['id']!r}): column 'answer' is empty"]
+
+
+def test_a_problem_whose_image_is_broken_is_left_out_and_said(evaluated, tmp_path, capsys):
+    data = tmp_path / "data"
+    write_mmk12(data)
+    file = data / "test-0.parquet"
+    rows = parquet.read_table(file).to_pylist()
+    rows[1]["image"]["bytes"] = b"no image"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    result = results(evaluated(env="MMK12-v0", num_problems=3, data=data))["MMK12-v0"]
+    assert (result["num_problems"], result["num_left_out"]) == (2, 1)
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")]
+    assert len(said) == 1
+    assert "row 1" in said[0]
+
+
+def test_a_paper_without_these_environments_is_said(evaluated, capsys):
+    evaluated(compare="rpg")
+    assert "no table of rpg has these environments" in capsys.readouterr().out
+
+
+def test_without_matplotlib_a_line_says_what_to_install(evaluated, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    folder = evaluated()
+    assert "no picture without matplotlib: pip install matplotlib" in capsys.readouterr().out
+    assert not (folder / "results.png").exists()
+    monkeypatch.undo()
+    evaluated()
+    assert is_png(folder / "results.png")
+
+
+def test_temperature_zero_is_greedy(evaluated):
+    folders = [evaluated(f"{seed}", temperature=0, seed=seed) for seed in (0, 1)]
+    first, second = (read_lines(folder / "Letters-v0.jsonl") for folder in folders)
+    assert first == second
+
+
+def test_defaults_are_those_of_the_environments_and_the_model():
+    assert default_evaluation().model == "tiny"
+    paper = default_evaluation(["MMK12-v0"])
+    assert (paper.model, paper.max_response_length) == ("Qwen/Qwen2.5-VL-7B-Instruct", 4096)
+    assert default_evaluation(["MMK12-v0", "Figures-v0"], "tiny").max_response_length == 48
+    with pytest.raises(ValueError, match=r"models of their own \(.*\): give one by --model"):
+        default_evaluation(["MMK12-v0", "Figures-v0"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model": "/no/model"}, "'/no/model': there is no such folder"),
+        ({"env": "Letter-v0"}, "did you mean Letters-v0?"),
+        ({"env": "Letters-v0,Letter-v0"}, "did you mean Letters-v0?"),
+        ({"env": "Letters-v0,Letters-v0"}, "--env is Letters-v0 Letters-v0: give each"),
+        ({"split": "val"}, "has no split 'val': there are train, test"),
+        ({"env_options": "{"}, "--env-options '{' is no JSON"),
+        (
+            {"env": "Figures-v0", "env_options": "{", "model": "tiny"},
+            "--env-options '{' is no JSON",
+        ),
+        ({"num_problems": 0}, "--num-problems is 0: give at least 1"),
+        ({"samples": 0}, "--samples is 0: give at least 1"),
+        ({"temperature": -1}, "--temperature is -1.0"),
+        ({"top_p": 2}, "--top-p is 2.0: give one in (0, 1]"),
+        ({"top_k": -1}, "--top-k is -1: give at least 0"),
+        ({"seed": -1}, "--seed is -1: give at least 0"),
+        ({"sampler_batch_size": 0}, "--sampler-batch-size is 0: give at least 1"),
+        ({"vllm": "{"}, "--vllm '{' is no JSON"),
+        ({"vllm": "[]"}, "--vllm '[]' is no JSON object"),
+    ],
+)
+def test_what_does_not_fit_is_told_in_one_line(settings, words, evaluated, tmp_path):
+    with pytest.raises(SystemExit) as refused:
+        evaluated(**settings)
+    message = refused.value.code
+    assert isinstance(message, str)
+    assert message.startswith("error: ")
+    assert words in message
+    assert "\n" not in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(evaluated, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "Letters-v0.jsonl").write_text("precious")
+    with pytest.raises(SystemExit, match="holds something else: give another --output-dir"):
+        evaluated()
+    assert (tmp_path / "out" / "Letters-v0.jsonl").read_text() == "precious"
+
+
+@pytest.mark.vllm
+def test_vllm_samples_where_it_is_asked_for_and_goes_on_like_the_other(tmp_path):
+    problems = [{"id": n, "problem": "What is the sum?", "answer": n} for n in range(3)]
+    (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, problems)))
+    words = flags(
+        env="AIME24-v0",
+        data=tmp_path,
+        samples=2,
+        model=vllm_model.write(tmp_path / "model"),
+        max_response_length=6,
+        sampler="vllm",
+        vllm='{"max_model_len": 256}',
+        output_dir=tmp_path / "out",
+    )
+    command.main(words)
+    rows = read_lines(tmp_path / "out" / "AIME24-v0.jsonl")
+    assert [(row["id"], row["sample"]) for row in rows[:3]] == [("0", 0), ("0", 1), ("1", 0)]
+    assert len(rows) == 6
+    command.main(words)
+    assert read_lines(tmp_path / "out" / "AIME24-v0.jsonl") == rows

@@ -1,0 +1,181 @@
+import math
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from helpers import letters
+from helpers.hub_rows import cell, hub
+
+from agents.engines.load import load
+from agents.engines.model import Policy, Sampling
+from agents.engines.transformers import TransformersSampler
+from agents.evaluation.exam import Exam, Sitting, _say_once, evaluate
+from reasonenv.datasets.selection import held_out
+from reasonenv.entry_points import evaluation_split
+from reasonenv.problem import Problem
+
+SHORT = Exam(env="Letters-v0", num_problems=5)
+
+
+@pytest.fixture(scope="module")
+def sampler(tiny_folder):
+    model, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    return TransformersSampler(Policy(model), chat, Sampling(1.0, chat.banned), 6)
+
+
+class Scripted(TransformersSampler):
+    """A sampler that gives the answers it is told, in order."""
+
+    def __init__(self, sampler, answers):
+        super().__init__(sampler.policy, sampler.chat, sampler.sampling, 1)
+        self.answers = iter(answers)
+
+    def generate(self, prompts, seed, finished=None):
+        responses = super().generate(prompts, seed)
+        texts = tuple(f"\\boxed{{{next(self.answers)}}}" for _ in prompts)
+        return replace(responses, texts=texts)
+
+
+def test_the_first_problems_of_the_split_are_posed_in_order(sampler):
+    result = evaluate(sampler, SHORT)
+    assert [row["id"] for row in result.rows] == [f"test/{k}" for k in range(5)]
+    assert (result.split, result.num_problems, result.num_samples) == ("test", 5, 1)
+    train = evaluate(sampler, replace(SHORT, split="train", num_problems=2))
+    assert [row["id"] for row in train.rows] == ["train/0", "train/1"]
+
+
+@pytest.mark.parametrize("num_problems", [None, 99])
+def test_no_more_problems_are_posed_than_the_split_has(sampler, num_problems):
+    assert evaluate(sampler, replace(SHORT, num_problems=num_problems)).num_problems == 10
+
+
+def test_a_split_that_is_drawn_by_program_is_not_posed_to_its_end():
+    with closing(Sitting(Exam(env="Figures-v0"))) as sitting:
+        assert (sitting.split, sitting.num_responses) == ("test", 500)
+
+
+def test_the_split_of_an_environment_is_its_first_that_is_not_for_training(monkeypatch):
+    assert evaluation_split("Letters-v0") == "test"
+    monkeypatch.setattr(letters, "SPLITS", ("train", "testmini", "test"))
+    assert evaluation_split("Letters-v0") == "testmini"
+    monkeypatch.setattr(letters, "SPLITS", ("train",))
+    assert evaluation_split("Letters-v0") == "train"
+
+
+def test_accuracy_is_that_of_the_answers_with_its_standard_error(sampler):
+    result = evaluate(Scripted(sampler, "CACCB"), SHORT)
+    assert [row["correct"] for row in result.rows] == [True, False, True, True, False]
+    assert result.accuracy == pytest.approx(0.6)
+    spread = np.std([1, 0, 1, 1, 0], ddof=1)
+    assert result.standard_error == pytest.approx(spread / math.sqrt(5))
+    assert str(result) == "test accuracy 0.600 ± 0.245"
+
+
+def test_the_error_of_several_samples_is_that_of_their_means(sampler):
+    result = evaluate(Scripted(sampler, "CACC"), replace(SHORT, num_problems=2, num_samples=2))
+    rows = [(row["id"], row["sample"]) for row in result.rows]
+    assert rows == [("test/0", 0), ("test/0", 1), ("test/1", 0), ("test/1", 1)]
+    assert result.accuracy == pytest.approx(0.75)
+    assert result.standard_error == pytest.approx(0.25)
+
+
+def test_accuracy_is_told_by_kind(sampler, monkeypatch):
+    def two_kinds(split="test"):
+        return [
+            Problem(id=str(k), question="?", answer="C", metadata={"kind": "ab"[k % 2]})
+            for k in range(4)
+        ]
+
+    monkeypatch.setattr(letters, "problems", two_kinds)
+    result = evaluate(Scripted(sampler, "CCAC"), SHORT)
+    assert result.by == {"a": 0.5, "b": 1.0}
+
+
+# A prime number of samples, one that fills several batches, one that fills a part of a batch.
+@pytest.mark.parametrize(("num_samples", "batch_size"), [(7, 4), (8, 4), (3, 8), (2, 1)])
+def test_every_problem_has_its_samples_whatever_the_batches(sampler, num_samples, batch_size):
+    exam = replace(SHORT, num_samples=num_samples, batch_size=batch_size)
+    rows = evaluate(sampler, exam).rows
+    found = Counter((row["id"], row["sample"]) for row in rows)
+    assert found == Counter((f"test/{i}", j) for i in range(5) for j in range(num_samples))
+    assert len({row["response"] for row in rows}) > len(rows) // 2
+
+
+def test_a_sitting_that_begins_later_gives_the_same_responses(sampler):
+    exam = replace(SHORT, num_samples=4, batch_size=8)
+    with closing(Sitting(exam)) as sitting:
+        assert sitting.sizes() == [8, 8, 4]
+        whole = list(sitting.ask(sampler))
+    with closing(Sitting(exam)) as sitting:
+        assert list(sitting.ask(sampler, 1)) == whole[1:]
+
+
+def test_the_same_seed_gives_the_same_responses(sampler):
+    first, second = evaluate(sampler, SHORT), evaluate(sampler, SHORT)
+    assert first.rows == second.rows
+    assert first.rows != evaluate(sampler, replace(SHORT, seed=1)).rows
+
+
+class Broken(list):
+    """Problems of which one cannot be read, as where an image is damaged."""
+
+    def __getitem__(self, index):
+        if index == 2:
+            raise ValueError("letters test, row 2: the image cannot be read")
+        return super().__getitem__(index)
+
+
+# Ranks may have to sample together: a batch without a problem asks another one, whose answers (AA)
+# do not count.
+@pytest.mark.parametrize(("batch_size", "answers"), [(8, "CCACCCCC"), (2, "CCACAACCCC")])
+def test_a_problem_that_cannot_be_posed_stops_no_other(sampler, monkeypatch, batch_size, answers):
+    sound = letters.problems("test")
+    monkeypatch.setattr(letters, "problems", lambda split="test": Broken(sound))
+    exam = replace(SHORT, num_samples=2, batch_size=batch_size)
+    scripted = Scripted(sampler, answers)
+    result = evaluate(scripted, exam)
+    assert next(scripted.answers, None) is None
+    assert (result.num_problems, result.num_left_out) == (4, 1)
+    assert result.accuracy == pytest.approx(7 / 8)
+    assert [(row["id"], row["sample"]) for row in result.rows[2:7]] == [
+        ("test/1", 0),
+        ("test/1", 1),
+        ("row 2", 0),
+        ("row 2", 1),
+        ("test/3", 0),
+    ]
+    assert result.rows[4]["status"] == "left_out"
+    assert result.rows[4]["fault"] == "letters test, row 2: the image cannot be read"
+
+
+class AllBroken(list):
+    """Problems of which none can be read."""
+
+    def __getitem__(self, index):
+        raise ValueError(f"letters test, row {index}: the image is missing")
+
+
+def test_an_exam_without_a_problem_that_can_be_posed_is_an_error(sampler, monkeypatch):
+    sound = letters.problems("test")
+    monkeypatch.setattr(letters, "problems", lambda split="test": AllBroken(sound))
+    with pytest.raises(
+        ValueError, match="no problem can be posed: letters test, row 0: the image is missing"
+    ):
+        evaluate(sampler, replace(SHORT, num_problems=3))
+
+
+def test_problems_without_an_answer_are_counted_and_said_once(tmp_path, capsys):
+    _say_once.cache_clear()
+    told = {"question": "?", "subject": "math", "image": cell()}
+    rows = [{"id": str(k), "answer": "A" if k % 2 else " ", **told} for k in range(20)]
+    data, is_inside = hub(tmp_path / "mmk12", "train", rows), held_out(0.5, inside=True)
+    empty = sum(is_inside(row["id"]) for row in rows if row["answer"] == " ")
+    assert 0 < empty < 10
+    for split, expected in 2 * (("heldout", empty), ("train", 10 - empty)):
+        exam = Exam(env="MMK12-v0", split=split, data=data, env_options='{"holdout": 0.5}')
+        with closing(Sitting(exam)) as sitting:
+            assert sitting.num_left_out == expected
+    assert len([line for line in capsys.readouterr().err.splitlines() if "left out" in line]) == 10

@@ -1,0 +1,117 @@
+import json
+import os
+import resource
+
+import pytest
+
+from agents.evaluation.responses import ResponseFile, alone, check_settings, weights_of
+from agents.storage.provenance import write_run
+
+
+def rows(start, stop):
+    return [
+        {"id": str(k), "sample": 0, "response": "½\n", "correct": True}
+        | {"length": 3, "finished": True, "kind": "all"}
+        for k in range(start, stop)
+    ]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A file of two batches of three, of an exam that has a third of one."""
+    file = ResponseFile(tmp_path / "Letters-v0.jsonl", [3, 3, 1])
+    file.append(rows(0, 3))
+    file.append(rows(3, 6))
+    return file.path
+
+
+def read(path):
+    return ResponseFile(path, [3, 3, 1])
+
+
+def test_what_was_appended_is_read_again(path):
+    file = read(path)
+    assert (file.rows, file.num_batches, file.is_complete) == (rows(0, 6), 2, False)
+    file.append(rows(6, 7))
+    assert file.is_complete
+    assert read(path).rows == rows(0, 7)
+    assert read(path).is_complete
+
+
+@pytest.mark.parametrize("lost", [1, 30, 200])
+def test_a_batch_that_was_cut_anywhere_is_sampled_again(path, lost):
+    os.truncate(path, path.stat().st_size - lost)
+    file = read(path)
+    assert (file.rows, file.num_batches) == (rows(0, 3), 1)
+    file.append(rows(3, 6))
+    assert read(path).rows == rows(0, 6)
+
+
+def test_a_line_that_is_no_json_is_named(path):
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([lines[0], b"{", *lines[2:]]))
+    with pytest.raises(ValueError, match="line 2 is no JSON"):
+        read(path)
+
+
+def test_a_line_that_is_no_response_is_named(path):
+    with path.open("a") as file:
+        file.write('{"id": "7", "response": ""}\n')
+    with pytest.raises(ValueError, match="line 7 has no 'sample'"):
+        read(path)
+
+
+def test_more_responses_than_are_asked_for_are_refused(path):
+    with pytest.raises(ValueError, match="holds 6 responses, and 4 are asked for"):
+        ResponseFile(path, [3, 1])
+    assert len(path.read_text().splitlines()) == 6
+
+
+def test_a_full_disk_leaves_whole_batches(path):
+    before, file = path.read_bytes(), read(path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            file.append(rows(6, 7))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before
+    assert not read(path).is_complete
+
+
+def test_other_settings_are_refused_in_one_line(tmp_path):
+    write_run(tmp_path, {"num_samples": 8, "seed": 0, "weights": "a"})
+    check_settings(tmp_path, {"num_samples": 8, "seed": 0, "weights": "a"})
+    with pytest.raises(ValueError, match="--num-samples was 8 and is 4; --seed was 0 and is 1;"):
+        check_settings(tmp_path, {"num_samples": 4, "seed": 1, "weights": "a"})
+    with pytest.raises(ValueError, match="what is in --model was 'a' and is 'b'"):
+        check_settings(tmp_path, {"weights": "b"})
+
+
+def test_responses_without_a_record_are_left_alone(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text("precious")
+    with pytest.raises(ValueError, match="holds something else: give another --output-dir"):
+        check_settings(tmp_path, {})
+
+
+def test_two_evaluations_do_not_write_into_one_folder(tmp_path):
+    with (
+        alone(tmp_path / "out"),
+        pytest.raises(ValueError, match="being written by another"),
+        alone(tmp_path / "out"),
+    ):
+        pass
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_was_written_again_is_another(tmp_path):
+    assert weights_of("Qwen/Qwen3-4B") is None
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(b"a" * 9)
+    os.utime(file, ns=(1, 1))
+    before = weights_of(str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps({}))
+    assert weights_of(str(tmp_path)) == before
+    os.utime(file, ns=(2, 2))
+    assert weights_of(str(tmp_path)) != before

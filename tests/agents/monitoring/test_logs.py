@@ -1,0 +1,166 @@
+import json
+import resource
+import sys
+from collections import deque
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import reasonenv
+from agents.monitoring.logs import RunLog, plain, read_lines
+
+
+def raw_lines(path):
+    return path.read_bytes().splitlines()
+
+
+def test_a_line_is_whole_as_soon_as_write_returns(tmp_path):
+    log = RunLog(tmp_path, 3)
+    log.write(1, {"reward/mean": 0.5})
+    assert read_lines(tmp_path / "metrics.jsonl") == [{"step": 1, "reward/mean": 0.5}]
+    log.write(2, {"reward/mean": torch.tensor(0.25), "response/truncated": np.float32(0.5)})
+    assert read_lines(tmp_path / "metrics.jsonl")[1] == {
+        "step": 2,
+        "reward/mean": 0.25,
+        "response/truncated": 0.5,
+    }
+
+
+def test_numbers_that_are_not_finite_leave_the_json_valid(tmp_path):
+    with RunLog(tmp_path, 1) as log:
+        log.write(1, {"a": float("nan"), "b": -float("inf"), "c": np.nan, "d": torch.tensor(1e39)})
+    (line,) = raw_lines(tmp_path / "metrics.jsonl")
+    values = json.loads(line, parse_constant=pytest.fail)
+    assert values == {"step": 1, "a": None, "b": None, "c": None, "d": None}
+
+
+def test_a_resumed_log_forgets_what_came_after_the_checkpoint(tmp_path):
+    with RunLog(tmp_path, 12) as log:
+        for step in range(1, 13):
+            log.write(step, {"x": step / 10})
+            (tmp_path / "rollouts" / f"step-{step}.jsonl").touch()
+            (tmp_path / "rollouts" / f"step-{step}-0-0.png").touch()
+        for step in (0, 9, 12):
+            log.write_evaluation(step, {"accuracy": 0.5})
+    kept = raw_lines(tmp_path / "metrics.jsonl")[:9]
+    with RunLog(tmp_path, 12, start=9):
+        assert raw_lines(tmp_path / "metrics.jsonl") == kept
+        assert [row["step"] for row in read_lines(tmp_path / "evaluations.jsonl")] == [0, 9]
+        left = {path.name for path in (tmp_path / "rollouts").iterdir()}
+        assert left == {f"step-{n}{end}" for n in range(1, 10) for end in (".jsonl", "-0-0.png")}
+
+
+def test_a_line_that_a_kill_cut_is_passed_over_and_repaired(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"step": 1, "x": 1}\n{"step": 2, "x"')
+    assert read_lines(path) == [{"step": 1, "x": 1}]
+    with RunLog(tmp_path, 3, start=1) as log:
+        log.write(2, {"x": 2})
+    assert [row["x"] for row in read_lines(path)] == [1, 2]
+
+
+def test_a_damaged_line_before_the_last_is_named(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"step": 1}\n{"ste\n{"step": 3}\n')
+    with pytest.raises(ValueError, match=r"metrics\.jsonl, line 2 is no JSON"):
+        RunLog(tmp_path, 3, start=3)
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    log = RunLog(tmp_path, 100)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            deque((log.write(step, {"x": step}) for step in range(1, 100)), maxlen=0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    content = (tmp_path / "metrics.jsonl").read_bytes()
+    assert content.endswith(b"}\n")
+    steps = [json.loads(line)["step"] for line in content.splitlines()]
+    assert steps == list(range(1, len(steps) + 1))
+    log.write(len(steps) + 1, {"x": 0})
+    assert len(raw_lines(tmp_path / "metrics.jsonl")) == len(steps) + 1
+
+
+def test_other_ranks_write_nothing(tmp_path, capfd):
+    with RunLog(tmp_path / "run", 5, rank=1, tensorboard=True) as log:
+        log.write(1, {"x": 1})
+        log.write_evaluation(1, {"accuracy": 1})
+        log.write_rollout(1, {}, [], [], {})
+        log.say("hello")
+    assert not (tmp_path / "run").exists()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_rollout_shows_prompt_response_verdict_and_image(tmp_path):
+    envs = reasonenv.make("Figures-v0", num_envs=6, group_size=2, num_workers=1)
+    observations, _ = envs.reset(seed=0)
+    responses = ("The answer is 7.", "\ud800 π\u2028", "", "x", "y", "z")
+    _, rewards, _, _, infos = envs.step(responses)
+    envs.close()
+    with RunLog(tmp_path, 5) as log:
+        log.write_rollout(4, observations, responses, rewards, infos, count=3)
+    rows = read_lines(tmp_path / "rollouts" / "step-4.jsonl")
+    assert [row["index"] for row in rows] == [0, 2, 4]
+    for row in rows:
+        i = row["index"]
+        assert row["question"] == observations["question"][i]
+        assert row["response"] == responses[i]
+        assert row["reward"] == rewards[i]
+        assert row["reference"] == infos["reference"][i]
+        assert row["status"] == infos["status"][i]
+        (name,) = row["images"]
+        with Image.open(tmp_path / "rollouts" / name) as image:
+            np.testing.assert_array_equal(np.asarray(image), observations["images"][i][0])
+
+
+def test_any_text_becomes_a_line(tmp_path):
+    text = "half a pair \ud800, a separator \u2028, 数学"
+    observations = {"system": ("",), "question": (text,), "images": ((),)}
+    with RunLog(tmp_path, 1) as log:
+        log.write_rollout(1, observations, (text,), [1.0], {})
+    (row,) = read_lines(tmp_path / "rollouts" / "step-1.jsonl")
+    assert row["response"] == text.replace("\ud800", "?")
+
+
+def test_settings_become_plain_values():
+    value = {"path": sys.path.copy, "set": {1}, "many": (1, None, True, "x"), "array": np.eye(2)}
+    assert plain(value) == {
+        "path": "copy",
+        "set": [1],
+        "many": [1, None, True, "x"],
+        "array": [[1.0, 0.0], [0.0, 1.0]],
+    }
+
+
+def test_tensorboard_holds_the_metrics(tmp_path):
+    event_accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    )
+    with RunLog(tmp_path, 2, tensorboard=True) as log:
+        log.write(1, {"reward/mean": 0.5, "train/loss": float("nan")})
+        log.write(2, {"reward/mean": 0.75})
+    events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [(e.step, e.value) for e in events.Scalars("reward/mean")] == [(1, 0.5), (2, 0.75)]
+
+
+def test_tensorboard_forgets_what_a_run_has_gone_back_from(tmp_path):
+    event_accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    )
+    with RunLog(tmp_path, 3, tensorboard=True) as log:
+        for step, value in ((1, 0.5), (2, 0.75), (3, 0.0)):
+            log.write(step, {"reward/mean": value})
+        log.forget_after(1)
+        log.write(2, {"reward/mean": 0.25})
+    events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [(e.step, e.value) for e in events.Scalars("reward/mean")] == [(1, 0.5), (2, 0.25)]
+
+
+def test_a_missing_tensorboard_is_said_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install tensorboard, or leave"):
+        RunLog(tmp_path, 2, tensorboard=True)

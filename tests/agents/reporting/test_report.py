@@ -1,0 +1,139 @@
+import re
+import shutil
+
+import numpy as np
+import pytest
+from helpers.written_runs import group, metrics, record, write_run
+from PIL import Image
+
+from agents import report
+from agents.monitoring.logs import RunLog
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("runs") / "done")
+
+
+def test_the_command_line_writes_one_file_and_says_where(done, tmp_path, capsys):
+    report.main([str(done), "--output", str(tmp_path / "a.html")])
+    assert capsys.readouterr().out.startswith(f"report: {tmp_path / 'a.html'} (")
+    report.main([str(done)])
+    assert (done / "report.html").stat().st_size == (tmp_path / "a.html").stat().st_size
+
+
+def test_nothing_outside_the_file_is_named(done):
+    page = report.write([done])[0].read_text()
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
+    assert not re.search(r"@import|url\(", page)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(["nowhere"], "nowhere is no folder"), (["."], "holds no run"), ([], "no run is given")],
+)
+def test_what_is_no_run_is_said_in_one_line(words, expected, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        report.main(words)
+    assert expected in f"{ended.value.code} {capsys.readouterr().err}"
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_report_that_fails_is_one_line_and_ends_no_run(tmp_path):
+    said = report.after(tmp_path / "nowhere")
+    assert said.startswith("warning: no report: ")
+    assert "\n" not in said
+    assert report.after(write_run(tmp_path / "run", steps=1)).startswith("report: ")
+
+
+def damage(folder):
+    (folder / "run.json").write_text('{"settings": ')
+    with (folder / "metrics.jsonl").open("ab") as file:
+        file.write(b'{"step": 21, "reward')
+    lines = (folder / "metrics.jsonl").read_bytes().split(b"\n")
+    lines[3] = b"[1]"
+    (folder / "metrics.jsonl").write_bytes(b"\n".join(lines))
+    rollouts = folder / "rollouts"
+    (rollouts / "step-1-0-0.png").unlink()
+    (rollouts / "step-10-0-0.png").write_bytes(b"no picture")
+    (rollouts / "step-20.jsonl").write_bytes((rollouts / "step-20.jsonl").read_bytes()[:-9])
+
+
+def test_a_damaged_run_is_shown_as_far_as_it_goes(done, tmp_path):
+    folder = tmp_path / "damaged"
+    shutil.copytree(done, folder)
+    damage(folder)
+    path, faults = report.write([folder])
+    page = path.read_text()
+    wanted = (
+        "run.json cannot be read",
+        "metrics.jsonl: the last line is cut",
+        "metrics.jsonl: line 4 is left out (no object)",
+        "step-20.jsonl: the last line is cut",
+        "rollouts/step-1-0-0.png is missing",
+        "rollouts/step-10-0-0.png cannot be read",
+    )
+    assert len(faults) == 4
+    for fault in wanted:
+        assert fault in page
+    assert '"steps":[1,2,3,5,' in page
+
+
+def test_a_run_that_has_just_begun_has_a_report(tmp_path):
+    record(tmp_path / "run")
+    path, faults = report.write([tmp_path / "run"])
+    assert faults == [f"{tmp_path / 'run'}: metrics.jsonl holds no step: there are no curves"]
+    assert path.exists()
+
+
+def test_the_guard_says_nothing_before_it_has_looked(tmp_path):
+    pages = [
+        report.write([write_run(tmp_path / str(steps), steps=steps)])[0].read_text()
+        for steps in (4, 5)
+    ]
+    assert ["The guard found" in page for page in pages] == [False, True]
+
+
+def test_what_is_no_number_is_a_gap(tmp_path):
+    folder = write_run(tmp_path / "run", steps=2)
+    for name, before in (("metrics.jsonl", '"reward/mean": '), ("rollouts/step-1.jsonl", "[")):
+        text, count = re.subn(
+            rf"{re.escape(before)}0\.\d+", f"{before}NaN", (folder / name).read_text(), count=1
+        )
+        assert count == 1
+        (folder / name).write_text(text)
+    path, faults = report.write([folder])
+    assert faults == []
+    assert '"reward/mean":[null,0.29]' in path.read_text()
+
+
+def test_equal_figures_are_held_once_and_large_ones_shrunk(tmp_path):
+    folder = tmp_path / "run"
+    record(folder)
+    image = np.random.default_rng(0).integers(0, 256, (900, 1200, 3), dtype=np.uint8)
+    with RunLog(folder, 3) as log:
+        for step in (1, 2, 3):
+            told = group(step, "What?", ("a", "b"))
+            told["observations"]["images"] = ((image,),) * 2
+            log.write(step, metrics(step))
+            log.write_rollout(step, **told)
+    size = sum(path.stat().st_size for path in (folder / "rollouts").glob("*.png"))
+    page = report.write([folder])[0].read_text()
+    assert page.count("data:image/") == 1
+    assert len(page) < size / 20
+
+
+def test_rollouts_that_are_too_many_are_thinned_and_this_is_said(done):
+    found = [report.read(done)]
+    few = report.page(found, limit=500)
+    assert few.count('id="body-') < report.page(found).count('id="body-')
+    assert "of 3 groups of rollouts are left out" in few
+
+
+def test_a_picture_of_any_kind_is_a_figure(tmp_path):
+    folder = write_run(tmp_path / "run", steps=1)
+    for mode in ("L", "P", "RGBA", "LA"):
+        Image.new(mode, (30, 20)).save(folder / "rollouts" / "step-1-0-0.png")
+        path, _ = report.write([folder])
+        assert path.read_text().count("data:image/") == 1

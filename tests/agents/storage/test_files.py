@@ -1,0 +1,40 @@
+import os
+import resource
+
+import pytest
+
+from agents.storage.files import read_object, write_atomically
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "file"
+    write_atomically(path, b"before")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            write_atomically(path, b"after" * 10)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == b"before"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_reader_sees_the_old_file_or_the_new(tmp_path):
+    path = tmp_path / "file"
+    write_atomically(path, b"before")
+    with path.open("rb") as reader:
+        write_atomically(path, b"after")
+        assert reader.read() == b"before"
+    assert path.read_bytes() == b"after"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("[1]", "found list"), ("{", "line 1"), (None, "No such file")]
+)
+def test_what_is_no_object_is_refused_by_name(tmp_path, content, message):
+    path = tmp_path / "run.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ValueError, match=rf"cannot read .*run\.json: .*{message}"):
+        read_object(path)

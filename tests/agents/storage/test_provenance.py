@@ -1,0 +1,58 @@
+import json
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.advantages import clip_filter, standardized
+from agents.storage.provenance import origin, write_run
+
+
+@dataclass(frozen=True)
+class Settings:
+    folder: Path = Path("runs") / "one"
+    functions: tuple = (standardized, clip_filter(2.0))
+    limit: float = float("inf")
+
+
+def test_run_json_holds_settings_command_versions_and_machine(tmp_path):
+    write_run(tmp_path / "run", {"run": Settings()})
+    written = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert written["settings"]["run"] == {
+        "folder": "runs/one",
+        "functions": ["standardized", "clip_filter(cap=2.0, divide_by_std=False)"],
+        "limit": None,
+    }
+    assert written["command"] == shlex.join(sys.orig_argv)
+    assert {"python", "torch", "numpy"} <= written["versions"].keys()
+    assert written["machine"]["num_cores"] >= 1
+    assert "resumed" not in written
+
+
+def test_a_resumed_run_keeps_its_first_record_and_adds_to_it(tmp_path):
+    write_run(tmp_path, {"num_steps": 5})
+    first = json.loads((tmp_path / "run.json").read_text())
+    write_run(tmp_path, {"num_steps": 9}, step=5)
+    write_run(tmp_path, {"num_steps": 12}, step=9)
+    last = json.loads((tmp_path / "run.json").read_text())
+    assert last["settings"] == {"num_steps": 12}
+    assert [entry["step"] for entry in last["resumed"]] == [5, 9]
+    assert last["started"] == first["started"]
+
+
+def test_the_command_can_be_typed_again():
+    code = "from agents.storage.provenance import origin; print(origin()['command'])"
+    command = [sys.executable, "-c", code, "two words"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("'two words'")
+
+
+def test_the_revision_is_that_of_the_source():
+    source = Path(__file__).parents[3]
+    if not (source / ".git").exists():
+        assert origin()["git"] is None
+        return
+    command = ["git", "-C", str(source), "rev-parse", "HEAD"]
+    head = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert origin()["git"]["revision"] == head

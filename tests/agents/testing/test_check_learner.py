@@ -1,0 +1,344 @@
+"""The contract of learners: faults are found and told, the package's own learners have none."""
+
+import importlib
+import inspect
+import math
+import pkgutil
+import subprocess
+import sys
+from dataclasses import dataclass, field, fields
+
+import pytest
+import torch
+
+import agents
+from agents import references
+from agents.advantages import Advantage, batch_centered, centered, clip_filter, raw
+from agents.cpgd import CPGD
+from agents.dapo import DAPO
+from agents.divergences import (
+    forward_kl,
+    reverse_kl,
+    unnormalized_forward_kl,
+    unnormalized_reverse_kl,
+)
+from agents.gpg import GPG
+from agents.grpo import GRPO
+from agents.learner import Learner
+from agents.levels import per_response
+from agents.losses import differentiable, reinforce, truncated
+from agents.reductions import constant_length, sequence_mean, token_mean
+from agents.rloo import RLOO
+from agents.rollout import Batch, Group, PerToken
+from agents.rpg import RPG
+from agents.testing import check_learner
+from agents.testing.contract import PROPERTIES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plain(Learner):
+    """The policy gradient with importance weights: nothing is wrong with it."""
+
+    advantage_function: Advantage = centered
+
+    def advantage(self, reward: Group) -> Group:
+        return self.advantage_function(reward)
+
+    def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
+        return -(log_prob - batch.old_log_prob).exp() * batch.advantage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgetful(Plain):
+    calls: list = field(default_factory=list)
+
+    def loss(self, log_prob, batch):
+        self.calls.append(1)
+        return len(self.calls) * super().loss(log_prob, batch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unmasked(Plain):
+    def loss(self, log_prob, batch):
+        baseline = batch.old_log_prob.mean(-1, keepdim=True)
+        return -(log_prob - baseline) * batch.advantage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wide(Plain):
+    def loss(self, log_prob, batch):
+        return super().loss(log_prob, batch) / log_prob.shape[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Positional(Plain):
+    def loss(self, log_prob, batch):
+        return super().loss(log_prob, batch) * (1 + torch.arange(log_prob.shape[1]))
+
+
+def unguarded_mean(lengths, group_size):
+    return 1 / (len(lengths) * lengths.double())
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstIsBaseline(Plain):
+    def advantage(self, reward):
+        return reward - reward[:, :1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighborIsBaseline(Plain):
+    def advantage(self, reward):
+        return reward - reward.mean(-1, keepdim=True).roll(1, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoEpsilon(Plain):
+    def advantage(self, reward):
+        return (reward - reward.mean(-1, keepdim=True)) / reward.std(-1, keepdim=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallEpsilon(Plain):
+    def advantage(self, reward):
+        return (reward - reward.mean(-1, keepdim=True)) / (reward.std(-1, keepdim=True) + 1e-9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignOfAdvantage(Plain):
+    def loss(self, log_prob, batch):
+        return torch.where(batch.advantage > 0, -log_prob, log_prob)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaledByReward(Plain):
+    def advantage(self, reward):
+        return self.advantage_function(reward) * reward
+
+
+@dataclass(frozen=True, kw_only=True)
+class SquaredRatio(Plain):
+    def loss(self, log_prob, batch):
+        return super().loss(log_prob, batch) * (log_prob - batch.old_log_prob).exp()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfPrecision(Plain):
+    def loss(self, log_prob, batch):
+        ratio = (log_prob - batch.old_log_prob).exp()
+        overflows = log_prob.dtype == torch.bfloat16 and (ratio > 65504).any()
+        return -batch.advantage * (ratio * math.inf if overflows else ratio)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutWithoutDetach(Plain):
+    def loss(self, log_prob, batch):
+        u = log_prob - batch.old_log_prob
+        return -batch.advantage * torch.where(u < 2, u.exp(), (u * u).exp())
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostGradient(Plain):
+    """`.data` cuts the graph where it was not meant to."""
+
+    def loss(self, log_prob, batch):
+        return -(log_prob.data - batch.old_log_prob).exp() * batch.advantage * log_prob
+
+
+class Twice(torch.autograd.Function):
+    """The identity, with a gradient that is not."""
+
+    @staticmethod
+    def forward(ctx, values):
+        return values.clone()
+
+    @staticmethod
+    def backward(ctx, *gradient):
+        return 2 * gradient[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrongBackward(Plain):
+    def loss(self, log_prob, batch):
+        return super().loss(Twice.apply(log_prob), batch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoGradient(Plain):
+    def loss(self, log_prob, batch):
+        return super().loss(log_prob.detach(), batch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocallyScaled(Plain):
+    def loss(self, log_prob, batch):
+        return super().loss(log_prob, batch) / len(log_prob)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalReward(Plain):
+    def update(self, engine, responses, reward, passes, reference=None):
+        reward = reward / (1 + reward.abs().mean())
+        return super().update(engine, responses, reward, passes, reference)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnotherUpdate(Plain):
+    def update(self, engine, responses, reward, passes, reference=None):
+        return super().update(engine, responses, 2 * reward, passes, reference)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failing(Plain):
+    def loss(self, log_prob, batch):
+        if len(log_prob) > 4:
+            raise KeyError("more than four")
+        return super().loss(log_prob, batch)
+
+
+FAULTS = [
+    (Forgetful(), "equal arguments must give equal numbers"),
+    (Unmasked(), "what is outside the mask must not matter"),
+    (Wide(), "the amount of padding must not matter"),
+    (Positional(), "the side of the padding must not matter"),
+    (Plain(reduction=unguarded_mean), "responses without tokens must do no harm"),
+    (FirstIsBaseline(), "the order of responses in a group must not matter"),
+    (NeighborIsBaseline(), "the order of groups must not matter"),
+    (NoEpsilon(), "groups of equal rewards must give no signal"),
+    (SmallEpsilon(), "groups of equal rewards must give no signal"),
+    (SignOfAdvantage(), "an advantage of zero must give no signal"),
+    (ScaledByReward(), "a shift of the rewards must not matter"),
+    (SquaredRatio(), "log-ratios of 50 must give finite numbers"),
+    (HalfPrecision(), "log-ratios of 50 must give finite numbers"),
+    (CutWithoutDetach(), "log-ratios of 50 must give finite numbers"),
+    (LostGradient(), "the gradient must be that of the loss"),
+    (WrongBackward(), "the gradient must be that of the loss"),
+    (NoGradient(), "equal arguments must give equal numbers"),
+    (LocallyScaled(), "microbatches must not matter"),
+    (LocalReward(), "the number of ranks must not matter"),
+    (AnotherUpdate(), "update must train on compute_loss"),
+    (Failing(), "equal arguments must give equal numbers"),
+]
+
+
+def told(learner):
+    with pytest.raises(AssertionError) as caught:
+        check_learner(learner, max_examples=8)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("learner", "broken"), FAULTS, ids=[type(learner).__name__ for learner, _ in FAULTS]
+)
+def test_a_fault_is_told_by_the_property_that_it_breaks(learner, broken):
+    assert told(learner).split(":")[0] == broken
+
+
+def test_there_is_a_faulty_learner_for_every_property():
+    assert {message for _, message in FAULTS} == set(PROPERTIES)
+
+
+def package_learners():
+    """Every learner of the package."""
+    modules = (importlib.import_module(f"agents.{found.name}") for found in agents_modules())
+    classes = (value for module in modules for value in vars(module).values())
+    return sorted(
+        {c for c in classes if inspect.isclass(c) and issubclass(c, Learner) and c is not Learner},
+        key=lambda c: c.__name__,
+    )
+
+
+def agents_modules():
+    return [m for m in pkgutil.iter_modules(agents.__path__) if not m.ispkg]
+
+
+def named(learner):
+    given = (
+        f"{f.name}={getattr(getattr(learner, f.name), '__name__', getattr(learner, f.name))}"
+        for f in fields(learner)
+        if getattr(learner, f.name) != f.default
+    )
+    return f"{type(learner).__name__}({', '.join(given)})"
+
+
+UNCLIPPED = {"clip_low": None, "clip_high": None}
+LEARNERS = [learner() for learner in package_learners()]
+VARIANTS = [
+    CPGD(**UNCLIPPED, drift_coefficient=None, advantage_function=raw),
+    CPGD(clip_schedule=0.3, drift_coefficient=0.5, drift_cap=0.5, sampler_correction=2.0),
+    CPGD(beta=0.1, reduction=sequence_mean, advantage_function=clip_filter(cap=1.2)),
+    CPGD(level=per_response, reduction=sequence_mean, divergence=reverse_kl, drift_coefficient=1.0),
+    GRPO(beta=None, dual_clip=3.0, drift_coefficient=0.5, **UNCLIPPED),
+    GRPO(beta=0.5, divergence=unnormalized_reverse_kl, reduction=token_mean),
+    DAPO(dual_clip=10.0, reduction=constant_length(16)),
+    RLOO(level=per_response, **UNCLIPPED),
+    GPG(divide_by_std=True, sampler_correction=0.5),
+    *(
+        # An estimator knows nothing of the divergence: each of both, and not all pairs.
+        RPG(divergence=divergence, estimator=estimator, beta=0.5)
+        for divergence, estimator in (
+            (forward_kl, differentiable),
+            (reverse_kl, reinforce),
+            (unnormalized_forward_kl, reinforce),
+            (unnormalized_reverse_kl, differentiable),
+        )
+    ),
+    RPG(beta=0.5, reference=references.fixed, advantage_function=raw),
+    RPG(beta=0.5, reference=references.fixed, kl_in_clip=False, estimator=reinforce),
+    RPG(clip=truncated, beta=0.5, advantage_function=batch_centered),
+    RPG(level=per_response, reduction=sequence_mean, beta=0.5, dual_clip=None, **UNCLIPPED),
+]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=named)
+def test_the_learners_of_the_package_have_no_fault(learner):
+    check_learner(learner, max_examples=8)
+
+
+@pytest.mark.parametrize("learner", VARIANTS, ids=named)
+def test_their_variants_have_no_fault(learner):
+    check_learner(learner, max_examples=5)
+
+
+def test_a_learner_without_fault_is_left_as_it_was():
+    learner = Plain()
+    before = repr(learner)
+    check_learner(learner)
+    assert repr(learner) == before
+    assert type(learner) is Plain
+
+
+def test_the_smallest_failing_example_is_told_in_full():
+    assert told(Wide()) == (
+        "the amount of padding must not matter: the gradient of token [0, 0] is 0.25, and 0.125 "
+        "with 1 more columns of padding\n"
+        "  Wide(reduction=token_mean, sampler_correction=None, advantage_function=centered)\n"
+        "  group_size    2\n"
+        "  reward        [[0, 1]]\n"
+        "  log_prob      [[-4], [-4]]\n"
+        "  old_log_prob  [[-4], [-4]]"
+    )
+
+
+def test_an_error_of_the_learner_is_told_with_the_example_and_kept():
+    with pytest.raises(AssertionError, match="KeyError: 'more than four'") as caught:
+        check_learner(Failing())
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert "reward" in str(caught.value)
+
+
+def test_without_hypothesis_the_way_out_is_told_in_one_line():
+    program = """
+import sys
+sys.modules["hypothesis"] = None
+from agents.cpgd import CPGD
+from agents.testing import check_learner
+try:
+    check_learner(CPGD())
+except ImportError as error:
+    print(error)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "check_learner needs hypothesis: pip install hypothesis\n"

@@ -1,0 +1,41 @@
+"""A whole run on two ranks with dynamic sampling and a moving reference, stopped and resumed."""
+
+import json
+
+import pytest
+import torch
+from helpers import torchrun
+from helpers.tiny_runs import numbers, same
+
+from agents.monitoring.logs import read_lines
+from agents.references import STATE
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, tiny_folder):
+    """The run, and its copy that went on from its second step."""
+    folder = tmp_path_factory.mktemp("ranks_run")
+    torchrun.run("ranks_run.py", tiny_folder, folder)
+    return folder / "whole", folder / "again"
+
+
+def test_ranks_ask_for_more_until_all_together_have_enough(runs):
+    rows = read_lines(runs[0] / "metrics.jsonl")
+    assert len(rows) == 4
+    counts = [row["rollout/generations"] for row in rows]
+    assert max(counts) > 1
+    for row in rows:
+        enough = row["rollout/mixed"] * row["rollout/generations"] >= 1
+        assert enough or row["rollout/generations"] == 4
+    state = (runs[0] / "checkpoints" / "step-4" / "trainer_state.json").read_text()
+    assert json.loads(state)["position"] == sum(counts) * 6
+
+
+def test_a_resumed_run_of_two_ranks_is_that_which_was_not_stopped(runs):
+    whole, again = runs
+    assert numbers(again) == numbers(whole)
+    assert same(again, whole)
+    states = [torch.load(run / "checkpoints" / "step-4" / STATE, weights_only=True) for run in runs]
+    assert states[0]["token_kl"] == states[1]["token_kl"]
+    for name, weight in states[0]["model"].items():
+        assert torch.equal(weight, states[1]["model"][name])

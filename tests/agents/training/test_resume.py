@@ -1,0 +1,151 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import letters, tiny_runs
+from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
+
+from agents import tiny_model
+from agents.monitoring.logs import read_lines
+from agents.storage.checkpoints import latest
+
+PER_STEP = 16
+LONG = {"num_steps": 6, "save_every": 2, "keep_checkpoints": 9}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, tiny_folder):
+    """A run of six steps that nothing stops."""
+    folder = tmp_path_factory.mktemp("resume") / "whole"
+    train(tiny_folder, folder, **LONG, num_test_problems=2)
+    return folder
+
+
+def stop_in_step(step, act, monkeypatch, graded_before=0):
+    """Makes `act` be called while the responses of a step are graded."""
+    ringing = before_response(graded_before + (step - 1) * PER_STEP + 5, act)
+    monkeypatch.setitem(letters.REWARDS, "letters", ringing)
+
+
+def steps(folder):
+    return [row["step"] for row in read_lines(folder / "metrics.jsonl")]
+
+
+def test_a_killed_run_goes_on_with_the_numbers_of_one_that_was_not(whole, tiny_folder, tmp_path):
+    settings = SMALL | LONG | {"model": tiny_folder, "output_dir": tmp_path / "run"}
+    killed_in_step_4 = str(3 * PER_STEP + 5)
+    path = os.pathsep.join([str(Path(tiny_runs.__file__).parent), *sys.path])
+    child = subprocess.run(
+        [sys.executable, tiny_runs.__file__, killed_in_step_4, *flags(**settings)],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    folder = tmp_path / "run"
+    assert child.returncode == -signal.SIGKILL, child.stderr.decode()
+    assert steps(folder) == [1, 2, 3]
+    assert latest(folder) == folder / "checkpoints" / "step-2"
+    train(tiny_folder, folder, **LONG, resume=True)
+    assert numbers(folder) == numbers(whole)
+    assert same(folder, whole)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_told_to_stop_saves_and_goes_on(
+    number, whole, tiny_folder, tmp_path, monkeypatch, capsys
+):
+    with monkeypatch.context() as patch:
+        stop_in_step(3, lambda: signal.raise_signal(number), patch)
+        with pytest.raises(SystemExit) as stopped:
+            train(tiny_folder, tmp_path, **LONG)
+    assert stopped.value.code == 128 + number
+    last_line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last_line == f"{number.name}: saved step 3; go on with --resume"
+    assert latest(tmp_path) == tmp_path / "checkpoints" / "step-3"
+    train(tiny_folder, tmp_path, **LONG, resume=True)
+    assert numbers(tmp_path) == numbers(whole)
+    assert same(tmp_path, whole)
+
+
+def test_a_run_that_stops_before_its_first_checkpoint_begins_again(
+    whole, tiny_folder, tmp_path, monkeypatch, capsys
+):
+    settings = {**LONG, "num_test_problems": 2}
+    with monkeypatch.context() as patch:
+        stop_in_step(2, lambda: 1 / 0, patch, graded_before=settings["num_test_problems"])
+        with pytest.raises(ZeroDivisionError):
+            train(tiny_folder, tmp_path, **settings)
+    assert steps(tmp_path) == [1]
+    capsys.readouterr()
+    train(tiny_folder, tmp_path, **settings, resume=True)
+    assert "no checkpoint to resume: from the beginning" in capsys.readouterr().err
+    assert numbers(tmp_path) == numbers(whole)
+    name = "evaluations.jsonl"
+    assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_resuming_a_run_that_is_done_changes_nothing(tiny_folder, tmp_path, capsys):
+    rows = train(tiny_folder, tmp_path, num_steps=1)
+    assert train(tiny_folder, tmp_path, num_steps=1, resume=True) == rows
+    assert "done" in capsys.readouterr().err
+
+
+def test_a_run_can_be_made_longer_and_follows_the_longer_schedule(whole, tiny_folder, tmp_path):
+    train(tiny_folder, tmp_path, num_steps=2)
+    rows = train(tiny_folder, tmp_path, num_steps=6, resume=True)
+    assert [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    rates = [row["train/lr"] for row in numbers(whole)]
+    assert [row["train/lr"] for row in rows[2:]] == pytest.approx(rates[2:])
+
+
+def test_resuming_is_on_the_record(tiny_folder, tmp_path):
+    train(tiny_folder, tmp_path, num_steps=1)
+    train(tiny_folder, tmp_path, num_steps=2, resume=True)
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert [entry["step"] for entry in record["resumed"]] == [1]
+    assert record["settings"]["run"]["num_steps"] == 2
+
+
+def refusal(*arguments, **settings):
+    with pytest.raises(SystemExit) as refused:
+        train(*arguments, **settings)
+    message = refused.value.code
+    assert isinstance(message, str)
+    assert message.startswith("error: ")
+    assert "\n" not in message
+    return message
+
+
+def test_another_run_in_the_directory_is_left_alone(whole, tiny_folder):
+    before = numbers(whole)
+    assert "holds another run" in refusal(tiny_folder, whole)
+    assert numbers(whole) == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"group_size": 8}, "run.group_size was 4 and is 8"),
+        ({"seed": 5}, "run.seed was 0 and is 5"),
+        ({"clip_high": 0.5}, "learner.clip_high was"),
+    ],
+)
+def test_other_settings_are_refused_by_name(whole, tiny_folder, changed, named):
+    message = refusal(tiny_folder, whole, **{**LONG, **changed, "resume": True})
+    assert named in message
+
+
+def test_a_checkpoint_of_a_model_of_another_size_is_refused(tmp_path):
+    model, folder = tmp_path / "model", tmp_path / "run"
+    tiny_model.write(model, ["few words"], seed=0)
+    train(model, folder, num_steps=1)
+    tiny_model.write(
+        model, ["few words and some more of them, so that there are more tokens"], seed=0
+    )
+    message = refusal(model, folder, num_steps=2, resume=True)
+    assert "does not fit this run: model is" in message

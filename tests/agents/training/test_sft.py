@@ -1,0 +1,204 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import torch
+from filelock import FileLock
+from helpers import letters
+from helpers.tiny_runs import flags
+from transformers import AutoModelForImageTextToText
+
+import reasonenv
+from agents import sft
+from agents.engines.load import load
+from agents.engines.model import Policy, Sampling
+from agents.engines.optimizer import Optimization
+from agents.engines.torch import TorchEngine
+from agents.sft import Lessons, WarmStart, cached_tiny_model, corpus, learn, recipe, warm_start
+
+FEW = WarmStart(num_steps=2, batch_size=4, num_problems=4)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("REASONENV_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def lessons(tiny_folder):
+    model, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    envs = reasonenv.make("Figures-v0", num_envs=1)
+    yield model, Lessons(envs, chat)
+    envs.close()
+
+
+def weights(folder):
+    return AutoModelForImageTextToText.from_pretrained(folder).state_dict()
+
+
+def test_a_lesson_is_a_problem_with_its_solution_as_the_response(lessons):
+    _, lesson = lessons
+    responses = lesson.batch([3, 5])
+    for place, index in enumerate((3, 5)):
+        problem = lesson.envs.problems[index]
+        tokens = responses.tokens[place][responses.mask[place]].tolist()
+        assert tokens[-1] == lesson.chat.tokenizer.eos_token_id
+        assert lesson.chat.decode(tokens[:-1]) == problem.solution
+        prompt = responses.prompts[place]
+        assert problem.question in lesson.chat.decode(prompt.token_ids)
+        assert problem.solution not in lesson.chat.decode(prompt.token_ids)
+        assert prompt.pixel_values is not None
+
+
+def test_the_loss_is_that_of_solutions_by_transformers_and_falls(lessons):
+    model, lesson = lessons
+    settings = WarmStart(num_steps=12, batch_size=4, num_problems=4)
+    engine = TorchEngine(
+        Policy(model), lesson.chat, Sampling(), Optimization(1e-3, settings.num_steps)
+    )
+    expected = mean_loss(model, lesson.batch([0, 1, 2, 3]))
+    losses = list(learn(engine, lesson, settings))
+    assert len(losses) == 12
+    assert losses[0] == pytest.approx(expected, rel=1e-4)
+    assert losses[-1] < losses[0] - 0.3
+
+
+@torch.no_grad()
+def mean_loss(model, responses):
+    """Mean over the tokens of all solutions of their cross-entropy, one sequence at a time."""
+    total = torch.zeros(())
+    for prompt, tokens, mask in zip(
+        responses.prompts, responses.tokens, responses.mask, strict=True
+    ):
+        answer = tokens[mask]
+        whole = torch.cat([torch.tensor(prompt.token_ids), answer])[None]
+        logits = model(
+            whole,
+            pixel_values=prompt.pixel_values,
+            image_grid_thw=prompt.image_grid_thw,
+            mm_token_type_ids=(whole == model.config.image_token_id).int(),
+        ).logits[0, len(prompt.token_ids) - 1 : -1]
+        total += torch.nn.functional.cross_entropy(logits, answer, reduction="sum")
+    return (total / responses.mask.sum()).item()
+
+
+def test_the_same_seed_gives_the_same_warm_start(tmp_path):
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        warm_start(replace(FEW, output_dir=tmp_path / name, seed=seed))
+    a, b, c = (weights(tmp_path / name) for name in "abc")
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert not all(torch.equal(a[name], c[name]) for name in a)
+
+
+def test_a_model_that_is_given_learns_further(tiny_folder, tmp_path, capsys):
+    words = flags(model=tiny_folder, num_steps=2, batch_size=2, output_dir=tmp_path / "more")
+    sft.main(words)
+    assert f"wrote {tmp_path / 'more'}" in capsys.readouterr().out
+    before, after = weights(tiny_folder), weights(tmp_path / "more")
+    assert any(not torch.equal(before[name], after[name]) for name in before)
+
+
+def test_the_tiny_model_is_made_once_for_each_recipe_and_seed(cache):
+    first = cached_tiny_model(FEW)
+    made = (first / "model.safetensors").stat().st_mtime_ns
+    assert cached_tiny_model(FEW) == first
+    assert (first / "model.safetensors").stat().st_mtime_ns == made
+    assert cached_tiny_model(replace(FEW, seed=1)) != first
+    assert cached_tiny_model(replace(FEW, num_steps=1)) != first
+    models = {path.name for path in cache.iterdir() if path.is_dir()}
+    assert len(models) == 3
+    load(str(first), torch.device("cpu"), torch.float32)
+
+
+def test_who_waits_for_another_process_says_so(cache, capsys):
+    folder = cached_tiny_model(FEW)
+    capsys.readouterr()
+    with ThreadPoolExecutor() as pool:
+        with FileLock(folder.with_suffix(".lock")):
+            waiting = pool.submit(cached_tiny_model, FEW)
+            said, deadline = "", time.monotonic() + 60
+            while not said and time.monotonic() < deadline:
+                time.sleep(0.01)
+                said = capsys.readouterr().err
+        assert waiting.result(timeout=60) == folder
+    assert said == "another process makes the tiny model: waiting for it\n"
+
+
+def test_a_run_on_figures_warms_up_on_figures_of_its_level():
+    options = json.loads(recipe("Figures-v0", '{"level": 2}', seed=3).env_options)
+    assert options == json.loads(WarmStart().env_options) | {"level": 2}
+    assert recipe("Letters-v0", '{"size": 2}', seed=3) == WarmStart(seed=3)
+
+
+KILLED_AS_IT_SAVES = """
+import os, signal
+from pathlib import *
+from agents import sft
+from agents.sft import *
+
+def half(folder, model, chat):
+    model.save_pretrained(folder)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+sft.save = half
+"""
+
+
+def test_a_kill_in_the_middle_leaves_no_half_model_in_the_cache(cache):
+    code = f"{KILLED_AS_IT_SAVES}\ncached_tiny_model({FEW})"
+    child = subprocess.run([sys.executable, "-c", code], check=False, stderr=subprocess.DEVNULL)
+    assert child.returncode == -signal.SIGKILL
+    assert list(cache.glob(".*.tmp/model.safetensors"))
+    assert not list(cache.glob("tiny-*/"))
+    load(str(cached_tiny_model(FEW)), torch.device("cpu"), torch.float32)
+    assert not list(cache.glob(".*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"env": "Letters-v0", "env_options": "{}"}, "train/0 has no worked solution: choose an"),
+        ({"env": "Figure-v0"}, "did you mean Figures-v0?"),
+        ({"env_options": "[]"}, "--env-options '[]' is no JSON object"),
+        ({"num_steps": 0}, "--num-steps is 0: give at least 1"),
+        ({"seed": -1}, "--seed is -1"),
+        ({"model": "/no/model"}, "there is no such folder"),
+    ],
+)
+def test_what_does_not_fit_is_told_in_one_line(settings, words, tmp_path):
+    with pytest.raises(SystemExit) as refused:
+        sft.main(flags(output_dir=tmp_path / "warm", **settings))
+    message = refused.value.code
+    assert isinstance(message, str)
+    assert message.startswith("error: ")
+    assert words in message
+    assert "\n" not in message
+    assert not (tmp_path / "warm").exists()
+
+
+def test_a_corpus_is_no_longer_than_the_problems():
+    envs = reasonenv.make("Letters-v0", num_envs=1)
+    texts = corpus(envs)
+    envs.close()
+    assert sum("How many letters" in text for text in texts) == len(letters.problems())
+
+
+def test_ctrl_c_leaves_no_model_that_has_not_learned(tmp_path, monkeypatch, capsys):
+    step = TorchEngine.step
+
+    def ringing(engine):
+        signal.raise_signal(signal.SIGINT)
+        return step(engine)
+
+    monkeypatch.setattr(TorchEngine, "step", ringing)
+    with pytest.raises(SystemExit) as stopped:
+        sft.main(flags(num_steps=2, batch_size=4, num_problems=4, output_dir=tmp_path / "warm"))
+    assert stopped.value.code == 130
+    assert not (tmp_path / "warm").exists()
+    assert capsys.readouterr().err.splitlines()[-1] == "stopped; what was written is whole"

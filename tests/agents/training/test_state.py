@@ -1,0 +1,39 @@
+import json
+
+import pytest
+from helpers import letters
+
+from agents.cli.settings import Run
+from agents.training.setup import make_envs
+
+
+def splits(**options):
+    envs, found = make_envs(Run(env="Letters-v0", env_options=json.dumps(options)))
+    envs.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ("test",)),
+        ({"split": "test"}, ("train",)),
+        ({"holdout": 0.4}, ("test", "heldout")),
+        ({"split": "heldout", "holdout": 0.4}, ("train", "test")),
+    ],
+)
+def test_a_run_is_evaluated_on_all_splits_but_the_one_that_it_trains_on(options, expected):
+    assert splits(**options) == expected
+
+
+def test_of_a_benchmark_without_a_training_split_a_part_may_be_held_out(monkeypatch, capsys):
+    monkeypatch.setattr(letters, "SPLITS", ("test", "testmini"))
+    assert splits() == ()
+    assert "no evaluation: Letters-v0 has no training split" in capsys.readouterr().err
+    assert splits(holdout=0.4) == ("heldout",)
+
+
+def test_no_evaluation_is_asked_for_by_no_problems():
+    envs, found = make_envs(Run(env="Letters-v0", num_test_problems=0))
+    envs.close()
+    assert found == ()

@@ -1,0 +1,298 @@
+"""What two ranks do and one rank would: run by torchrun from test_ranks.py, writes its findings.
+
+Usage: torchrun --nproc-per-node 2 ranks.py MODEL_FOLDER EMPTY_FOLDER
+"""
+
+import copy
+import json
+import math
+import os
+import sys
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from helpers import tiny_engines
+from helpers.tiny_engines import STAGES, difference, vector
+from torch import distributed
+
+from agents.advantages import clip_filter
+from agents.cpgd import CPGD
+from agents.engines import lora
+from agents.engines.model import Policy
+from agents.learner import Passes
+from agents.reductions import prompt_mean, sequence_mean, token_mean
+from agents.references import ReferencePolicy, every
+from agents.reinforce_plus_plus import ReinforcePlusPlus
+from agents.rollout import Responses
+from agents.training.dynamic_sampling import pick
+
+GROUP_SIZE = 2
+LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)
+UNEQUAL = (1, 2, 60, 57, 2, 1, 3, 44)
+"""Tokens of responses; nearly all of them are on rank 1."""
+REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 0.0], [0.0, 2.0]])
+HELD = CPGD(beta=0.5, reference=every(1))
+LEARNERS = {
+    reduction.__name__: CPGD(reduction=reduction, advantage_function=clip_filter(cap=3.0))
+    for reduction in (prompt_mean, sequence_mean, token_mean)
+}
+HURT = (("deepspeed-0", True), ("deepspeed-2", False), ("deepspeed-2", True), ("deepspeed-3", True))
+"""Stages, and whether in bf16, that meet a gradient that is no number."""
+LEARNERS["whitened over all ranks"] = ReinforcePlusPlus(beta=None, reduction=sequence_mean)
+
+
+def whole_rollout(chat, num_images, lengths=LENGTHS) -> Responses:
+    """The responses to all prompts, as one rank would hold them."""
+    prompts = chat.encode(tiny_engines.observations(num_images, GROUP_SIZE))
+    return tiny_engines.respond(prompts, lengths, chat)
+
+
+def share(responses: Responses, rank: int, num_ranks: int) -> Responses:
+    """Prompt i goes to rank i % num_ranks."""
+    rows = torch.arange(len(responses)).reshape(-1, GROUP_SIZE)[rank::num_ranks].flatten()
+    return Responses(
+        tuple(responses.prompts[i] for i in rows.tolist()),
+        responses.tokens[rows],
+        responses.mask[rows],
+        tuple(responses.texts[i] for i in rows.tolist()),
+        responses.sampler_log_prob[rows],
+        responses.finished[rows],
+    )
+
+
+def update(engine, learner, num_images, minibatch_size, reference=None) -> tuple:
+    """Metrics of an update of all ranks, and how it moved the weights."""
+    before = vector(engine)
+    mine = share(whole_rollout(engine.chat, num_images), engine.rank, engine.num_ranks)
+    reward = REWARD[engine.rank :: engine.num_ranks]
+    passes = Passes(minibatch_size=minibatch_size, microbatch_size=3)
+    metrics = learner.update(engine, mine, reward, passes, reference)
+    return metrics, vector(engine) - before
+
+
+def hold(folder, stage) -> dict:
+    """Metrics of one rank and of two whose reference moves within the rollout, and what it is."""
+    found = {}
+    for name, kind in (("one", "torch"), ("two", stage)):
+        engine = tiny_engines.descent(kind, folder, 0.1)
+        policy = Policy(copy.deepcopy(tiny_engines.pristine(folder)[0]))
+        says = partial(log_prob_under, policy, engine.sampling)
+        reference = ReferencePolicy(policy.model, says, HELD.reference)
+        metrics, _ = update(engine, HELD, (0, 1, 3, 2), 4, reference)
+        newest = dict(engine.weights())
+        own = policy.model.state_dict()
+        equal = all(torch.equal(own[weight], newest[weight]) for weight in own)
+        found[name] = metrics | {"steps": len(reference.token_kl), "equal": equal}
+    return found
+
+
+def log_prob_under(policy, sampling, responses):
+    return policy(responses, sampling)[0]
+
+
+def lent(engine) -> bool:
+    """Whether rank 1, whose groups are all wrong, gets the second of rank 0, images included."""
+    whole = whole_rollout(engine.chat, (0, 1, 3, 2))
+    mine = share(whole, engine.rank, engine.num_ranks)
+    accuracy = torch.tensor([[1.0, 0.0]] * 2) * (engine.rank == 0)
+    responses, reward, _ = pick([(mine, accuracy + engine.rank, accuracy)], 2, engine)
+    place = 4 * engine.rank  # in `whole`, whose third group is the second of rank 0
+    wanted = whole.rows(place, place + 2)
+    pixels, others = (x.prompts[0].pixel_values for x in (responses, wanted))
+    same_image = torch.equal(pixels, others) if others is not None else pixels is None
+    same_tokens = torch.equal(responses.tokens, wanted.tokens)
+    return same_image and same_tokens and reward.tolist() == [[1.0, 0.0]]
+
+
+def compare(folder, stage, learner, num_images, minibatch_size=8, rate=tiny_engines.RATE) -> dict:
+    """Metrics with one rank and two, and the relative difference of the two steps."""
+    engines = (tiny_engines.descent(kind, folder, rate) for kind in ("torch", stage))
+    (one, expected), (two, step) = (
+        update(engine, learner, num_images, minibatch_size) for engine in engines
+    )
+    return {"one": one, "two": two, "difference": difference(step, expected)}
+
+
+def resume(folder, stage, checkpoint) -> bool:
+    """Whether training after loading equals training on, on this rank."""
+    kept, loaded = (tiny_engines.build(stage, folder) for _ in range(2))
+    learner = LEARNERS["prompt_mean"]
+    update(kept, learner, (0, 1, 3, 2), 4)
+    kept.save(checkpoint)
+    loaded.load(checkpoint)
+    ends = [update(engine, learner, (0, 1, 3, 2), 4) for engine in (kept, loaded)]
+    return ends[0][0] == ends[1][0] and torch.equal(vector(kept), vector(loaded))
+
+
+def attach(policy) -> None:
+    lora.attach(policy.model, '{"r": 4, "target_modules": "all-linear"}')
+
+
+def adapt(folder, stage) -> float:
+    """Relative difference of how adapters move the model, with one rank and two."""
+    steps = []
+    for kind in ("torch", stage):
+        engine = tiny_engines.build(kind, folder, prepare=attach)
+        steps.append(sum(update(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 4)[1] for _ in "ab"))
+    return difference(steps[1], steps[0])
+
+
+def skip(folder, stage, half) -> dict:
+    """What a step does to which one rank brings what is no number, and the steps after it."""
+    config = {"bf16": {"enabled": half}}
+    hit, spared = (tiny_engines.build(stage, folder, config=config) for _ in range(2))
+    mine = share(whole_rollout(hit.chat, (0, 1, 3, 2)), hit.rank, hit.num_ranks)
+
+    def step(engine, factor=1.0):
+        engine.backward(engine.forward(mine)[0].sum() / 10 * factor)
+        return engine.step()["train/grad_norm"]
+
+    for engine in (hit, spared):
+        step(engine)
+    before = vector(hit)
+    norm = step(hit, torch.nan if hit.rank == hit.num_ranks - 1 else 1.0)
+    return {
+        "finite": math.isfinite(norm),
+        "still": torch.equal(vector(hit), before),
+        "unharmed": step(hit) == step(spared) and torch.equal(vector(hit), vector(spared)),
+    }
+
+
+def train_and_sample(folder, stage) -> dict:
+    """One rank and two after updates, what they sample with these weights, and an update later.
+
+    Ranks sample different numbers of tokens, in different numbers of batches; then rank 0 alone.
+    """
+    sampled, ends = [], []
+    for kind in ("torch", stage):
+        engine = tiny_engines.build(kind, folder)
+        for _ in range(3):
+            update(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 8)
+        sampled.append(sample(engine, int(os.environ["RANK"])))
+        update(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 8)
+        ends.append(vector(engine))
+    pairs = list(zip(*sampled, strict=True))
+    return {
+        "same tokens": all(torch.equal(a.tokens, b.tokens) for a, b in pairs),
+        "lengths": [int(b.lengths.sum()) for _, b in pairs],
+        "log_prob": max(
+            (a.sampler_log_prob - b.sampler_log_prob).abs().max().item() for a, b in pairs
+        ),
+        "difference": difference(ends[1], ends[0]),
+    }
+
+
+def sample(engine, rank) -> list[Responses]:
+    """As rank `rank` of two: with the others, and where it is rank 0 alone too."""
+    prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), GROUP_SIZE))
+    sampler = tiny_engines.sampler(engine, max_response_length=12 - 7 * rank)
+    sampler.batch_size = 8 - 5 * rank
+    found = [sampler.generate(prompts, seed=(rank, 1))]
+    with engine.whole():
+        if rank == 0:
+            found += [sampler.generate(prompts[:2], seed=(2, k)) for k in range(2)]
+    found.append(sampler.generate(prompts, seed=(rank, 3)))
+    return found
+
+
+def cut_by_tokens(folder, stage) -> dict:
+    """Updates in microbatches of at most so many tokens, against one of one rank in a piece."""
+    found = {}
+    for budget in (None, 1, 150, 10_000):
+        engine = tiny_engines.descent("torch" if budget is None else stage, folder, 0.1)
+        before, calls = vector(engine), []
+        responses = whole_rollout(engine.chat, (0, 1, 3, 2), UNEQUAL)
+        mine = share(responses, engine.rank, engine.num_ranks)
+        reward = REWARD[engine.rank :: engine.num_ranks]
+        passes = Passes(minibatch_size=4, microbatch_size=8, tokens_per_microbatch=budget, epochs=2)
+        engine.policy.register_forward_hook(lambda *_, calls=calls: calls.append(1))
+        metrics = LEARNERS["prompt_mean"].update(engine, mine, reward, passes)
+        step = vector(engine) - before
+        if budget is None:
+            expected, one = step, metrics
+            continue
+        found[str(budget)] = {
+            "one": one,
+            "two": metrics,
+            "difference": difference(step, expected),
+            "calls": engine.gather(torch.tensor([len(calls)])).tolist(),
+        }
+    return found
+
+
+def spoiled(folder, stage) -> dict:
+    """What an update does whose rewards are no numbers on rank 1, and the updates after it."""
+    kept, other = (tiny_engines.build(stage, folder) for _ in range(2))
+    learner = CPGD()
+    for engine in (kept, other):
+        update(engine, learner, (0, 1, 3, 2), 8)
+    before = vector(other)
+    mine = share(whole_rollout(other.chat, (0, 1, 3, 2)), other.rank, other.num_ranks)
+    reward = REWARD[other.rank :: other.num_ranks] * (torch.nan if other.rank else 1)
+    passes = Passes(minibatch_size=4, microbatch_size=1)
+    skipped = learner.update(other, mine, reward, passes)["train/skipped"]
+    same = torch.equal(vector(other), before)
+    later = [update(engine, learner, (0, 1, 3, 2), 8)[0] for engine in (kept, other)]
+    return {
+        "skipped": skipped,
+        "same": same,
+        "as if never": later[0] == later[1] and torch.equal(vector(kept), vector(other)),
+    }
+
+
+def uneven(folder) -> dict:
+    """What comes of ranks with unequal tokens, and of one whose loss is no number."""
+    found = {}
+    for stage in ("deepspeed-1", "deepspeed-3"):
+        found[f"{stage} cut by tokens"] = cut_by_tokens(folder, stage)
+        found[f"{stage} spoiled"] = spoiled(folder, stage)
+    return found
+
+
+def whole_and_hurt(folder: Path, num_ranks: int) -> dict:
+    """Sampling, adapters, and gradients that are no numbers."""
+    found = {
+        f"{stage} in {'bf16' if half else 'fp32'} hurt": skip(folder, stage, half)
+        for stage, half in HURT
+    }
+    for stage in ("deepspeed-2", "deepspeed-3"):
+        every_rank = [None] * num_ranks
+        distributed.all_gather_object(every_rank, train_and_sample(folder, stage))
+        found[f"{stage} sampled"] = every_rank
+        if find_spec("peft"):
+            found[f"{stage} with adapters"] = adapt(folder, stage)
+    return found
+
+
+def findings(folder: Path, empty: Path) -> dict:
+    """All comparisons; the same on every rank, or the ranks have parted."""
+    images, mixed = (0, 1, 3, 2), (0, 2, 0, 1)  # rank 0 of `mixed` sees no image at all
+    found = {
+        f"{stage} with mixed ranks": compare(folder, stage, LEARNERS["prompt_mean"], mixed)
+        for stage in STAGES
+    }
+    for name, learner in LEARNERS.items():
+        found[f"{name}"] = compare(folder, "deepspeed-1", learner, images)
+    found["two minibatches"] = compare(
+        folder, "deepspeed-0", LEARNERS["prompt_mean"], images, minibatch_size=4, rate=0.1
+    )
+    for stage in ("deepspeed-1", "deepspeed-3"):
+        found[f"{stage} held to a reference"] = hold(folder, stage)
+    engine = tiny_engines.build("deepspeed-0", folder)
+    found |= whole_and_hurt(folder, engine.num_ranks)
+    found |= uneven(folder)
+    found["lent"] = engine.gather(torch.tensor([lent(engine)])).tolist()
+    found["gathered"] = engine.gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
+    for stage in ("deepspeed-1", "deepspeed-3"):
+        same = torch.tensor([resume(folder, stage, empty / stage)])
+        found[f"{stage} resumed"] = engine.gather(same).tolist()
+    return found
+
+
+if __name__ == "__main__":
+    model, empty = Path(sys.argv[1]), Path(sys.argv[2])
+    found = findings(model, empty)
+    (empty / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(found))
+    distributed.destroy_process_group()

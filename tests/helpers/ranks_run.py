@@ -1,0 +1,49 @@
+"""A whole run on two ranks, and the same one stopped and resumed: run by test_ranks_run.py.
+
+Usage: torchrun --nproc-per-node 2 ranks_run.py MODEL_FOLDER EMPTY_FOLDER
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from helpers.tiny_runs import SMALL, flags
+from torch import distributed
+
+from agents import run
+from agents.cpgd import CPGD
+from agents.monitoring.logs import read_lines
+
+SETTINGS = SMALL | {
+    "env": "Vowels-v0",
+    "engine": "deepspeed",
+    "num_prompts": 6,
+    "minibatch_size": 8,
+    "num_steps": 4,
+    "save_every": 2,
+    "max_generations": 4,
+    "overlong_buffer": 6,
+    "top_p": 0.95,
+    "sampler_correction": 2.0,
+    "beta": 0.1,
+    "reference": "when_moved(0.0001)",
+}
+
+
+def train(model: Path, folder: Path, **settings) -> list[dict]:
+    run.main(CPGD, flags(**SETTINGS | {"model": model, "output_dir": folder} | settings))
+    return read_lines(folder / "metrics.jsonl")
+
+
+if __name__ == "__main__":
+    from helpers import vowels  # noqa: F401 - registers the environment
+
+    model, empty = Path(sys.argv[1]), Path(sys.argv[2])
+    train(model, empty / "whole")
+    if os.environ["RANK"] == "0":
+        shutil.copytree(empty / "whole", empty / "again")
+        shutil.rmtree(empty / "again" / "checkpoints" / "step-4")
+    distributed.barrier()
+    train(model, empty / "again", resume=True)
+    distributed.destroy_process_group()

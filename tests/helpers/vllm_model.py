@@ -1,0 +1,164 @@
+"""A tiny model of words that vLLM reads too, made by program, and engines that hold it."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
+
+from agents import tiny_model
+from agents.cpgd import CPGD
+from agents.engines.load import load
+from agents.engines.model import Policy, Sampling
+from agents.engines.optimizer import Optimization
+from agents.engines.torch import TorchEngine
+from agents.engines.vllm.sampler import VLLMSampler
+from agents.learner import Passes
+
+LENGTH = 24
+BOUND = 1e-4
+"""Between log-probabilities of two implementations in float32."""
+QUESTIONS = ("What is the sum?", "How many letters?", "Are there numbers?", "What letters are in?")
+OPTIONS = {"load_format": "dummy", "max_model_len": 256}
+
+
+def write(folder: Path) -> Path:
+    """Two layers, and a vocabulary with rows for which there is no token."""
+    tokens = tiny_model.tokenizer(["What is the sum of the numbers? How many letters are there?"])
+    end, pad = tokens.convert_tokens_to_ids([tokens.eos_token, tokens.pad_token])
+    config = Qwen2Config(
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        vocab_size=len(tokens) + 6,
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=end,
+        pad_token_id=pad,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Qwen2ForCausalLM(config)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.add_(0.1 * torch.randn(weight.shape))
+    model.generation_config = GenerationConfig(eos_token_id=end, pad_token_id=pad)
+    model.save_pretrained(folder)
+    tokens.save_pretrained(folder)
+    return folder
+
+
+def trainer(folder: Path, temperature: float = 1.0) -> TorchEngine:
+    model, chat = load(str(folder), torch.device("cpu"), torch.float32)
+    sampling = Sampling(temperature, chat.banned)
+    return TorchEngine(Policy(copy.deepcopy(model)), chat, sampling, Optimization(3e-3, 10))
+
+
+def sampler(folder: Path, engine: TorchEngine, **options) -> VLLMSampler:
+    """With random weights until the trainer's are loaded."""
+    return VLLMSampler(folder, engine.chat, engine.sampling, LENGTH, options=OPTIONS | options)
+
+
+def observations(questions=QUESTIONS, group_size=1) -> dict[str, tuple]:
+    texts = tuple(question for question in questions for _ in range(group_size))
+    return {"system": ("",) * len(texts), "question": texts, "images": ((),) * len(texts)}
+
+
+def greedy(engine: TorchEngine, prompt) -> list[int]:
+    """The likeliest response, by transformers' own `generate`."""
+    tokens = torch.tensor([prompt.token_ids])
+    with torch.no_grad():
+        made = engine.policy.model.generate(
+            tokens,
+            attention_mask=torch.ones_like(tokens),
+            do_sample=False,
+            max_new_tokens=LENGTH,
+            suppress_tokens=list(engine.chat.banned),
+        )
+    return made[0, tokens.shape[1] :].tolist()
+
+
+def made(responses) -> list[list[int]]:
+    """The tokens of each response."""
+    rows = zip(responses.tokens.tolist(), responses.lengths.tolist(), strict=True)
+    return [row[:length] for row, length in rows]
+
+
+def learn(engine: TorchEngine, responses) -> None:
+    """A step after which the likeliest responses are others."""
+    reward = torch.arange(len(responses)).remainder(2).float().view(-1, 2)
+    passes = Passes(minibatch_size=len(responses), microbatch_size=len(responses))
+    assert CPGD().update(engine, responses, reward, passes)["train/grad_norm"] > 0
+
+
+def differences(engine: TorchEngine, responses) -> torch.Tensor:
+    """How far trainer and sampler are apart, token by token."""
+    with torch.no_grad():
+        log_prob, _ = engine.forward(responses)
+    return (log_prob - responses.sampler_log_prob)[responses.mask].abs()
+
+
+def assert_drawn_from(sampling: Sampling, engine: TorchEngine, responses) -> None:
+    """That log-probabilities are those of the distribution that the sampler drew from."""
+    for row, (prompt, tokens) in enumerate(zip(responses.prompts, made(responses), strict=True)):
+        with torch.no_grad():
+            logits = engine.policy.model(torch.tensor([[*prompt.token_ids, *tokens]])).logits[0]
+        expected = sampling.behaviour(logits[len(prompt.token_ids) - 1 : -1])
+        expected = expected.gather(-1, torch.tensor(tokens)[:, None])[:, 0]
+        told = responses.sampler_log_prob[row, : len(tokens)]
+        torch.testing.assert_close(told, expected, atol=BOUND, rtol=0)
+
+
+def assert_ends(chat, responses, limit: int) -> None:
+    """That each response ends by its last token or at the limit, some so and some so."""
+    last = responses.tokens[torch.arange(len(responses)), responses.lengths - 1]
+    ends = torch.isin(last, torch.tensor(chat.eos))
+    assert torch.equal(responses.finished, ends)
+    assert 0 < ends.sum() < len(ends)
+    assert (responses.lengths[~ends] == limit).all()
+    assert responses.texts == tuple(map(chat.decode, made(responses)))
+
+
+def two_likeliest_are_banned(engine: TorchEngine) -> None:
+    """Whatever the state, one of two banned tokens is by far the likeliest."""
+    rows = engine.chat.banned[-2:]
+    assert rows[0] >= len(engine.chat.tokenizer)
+    with torch.no_grad():
+        embedding = engine.policy.model.get_input_embeddings().weight
+        embedding[rows[0]] = 50.0
+        embedding[rows[1]] = -50.0
+
+
+def move(engine: TorchEngine, by: float) -> None:
+    """Adds a number to every weight."""
+    with torch.no_grad():
+        for weight in engine.policy.parameters():
+            weight.add_(by)
+
+
+def after_refused_weights(sampler, trainer: TorchEngine, told: str):
+    """Responses after weights of other shapes, refused in these words, and then the right ones."""
+    prompts = sampler.encode(observations())
+    with pytest.raises(ValueError, match=told):
+        sampler.load_weights([(name, weight[..., :-1]) for name, weight in trainer.weights()])
+    with pytest.raises(ValueError, match="call load_weights first"):
+        sampler.generate(prompts, (0,))
+    sampler.load_weights(trainer.weights())
+    return sampler.generate(prompts, (0,))
+
+
+def after_a_broken_handover(sampler, trainer: TorchEngine):
+    """Responses after a handover that Ctrl-C broke off, and then a whole one."""
+
+    def broken():
+        yield next(iter(trainer.weights()))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sampler.load_weights(broken())
+    sampler.load_weights(trainer.weights())
+    return sampler.generate(sampler.encode(observations()), (0,))

@@ -1,0 +1,48 @@
+"""Two ranks that sample with vLLM, each for itself and both as one: run by test_vllm.py.
+
+Usage: torchrun --nproc-per-node 2 vllm_ranks.py MODEL_FOLDER EMPTY_FOLDER
+"""
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from helpers import vllm_model
+from helpers.vllm_model import LENGTH, OPTIONS, QUESTIONS, greedy, made, observations
+from torch import distributed
+
+from agents.engines.vllm.sampler import VLLMSampler
+
+
+def check(folder: Path, rank: int, size: int) -> dict:
+    """What one rank finds where `size` ranks share each vLLM."""
+    engine = vllm_model.trainer(folder)
+    options = OPTIONS | {"tensor_parallel_size": size}
+    sampler = VLLMSampler(folder, engine.chat, engine.sampling, LENGTH, options=options)
+    # Neither the prompts nor their number are those of the other rank.
+    prompts = sampler.encode(observations(QUESTIONS[rank : 2 * rank + 1], group_size=2 + rank))
+    likeliest, differences, told = [], [], []
+    for step in range(2):
+        vllm_model.move(engine, 0.1 * step)
+        sampler.load_weights(engine.weights())
+        sampler.sampling = replace(engine.sampling, temperature=0.0)
+        responses = sampler.generate(prompts, (rank, step))
+        likeliest.append(made(responses) == [greedy(engine, prompt) for prompt in prompts])
+        sampler.sampling = engine.sampling
+        told.clear()
+        responses = sampler.generate(prompts, (rank, step), lambda *words: told.append(words))
+        assert sorted(told) == list(enumerate(responses.texts))
+        differences.append(vllm_model.differences(engine, responses).max().item())
+    sampler.close()
+    assert distributed.is_initialized()
+    return {"likeliest": likeliest, "differences": differences, "tokens": made(responses)}
+
+
+if __name__ == "__main__":
+    distributed.init_process_group("gloo")
+    model, empty, rank = Path(sys.argv[1]), Path(sys.argv[2]), int(os.environ["RANK"])
+    found = {size: check(model, rank, size) for size in (1, 2)}
+    (empty / f"{rank}.json").write_text(json.dumps(found))
+    distributed.destroy_process_group()

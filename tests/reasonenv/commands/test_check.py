@@ -1,0 +1,285 @@
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from helpers import toy
+from helpers.hub_rows import hub, mathvision
+
+from reasonenv.check import check, main, shuffled
+from reasonenv.datasets import answer_keys
+from reasonenv.datasets.answer_keys import Reference
+from reasonenv.progress import shown
+from reasonenv.workers import Grader
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "reasonenv.check", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+def written_rows(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def of(*answers: str) -> list[Reference]:
+    return [Reference(str(index), answer) for index, answer in enumerate(answers)]
+
+
+@pytest.mark.parametrize("flags", [["Figures-v0"], ["--env", "Figures-v0"]])
+def test_the_command_prints_a_short_table(flags):
+    done = run(*flags, "--num-problems", "50")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "of 50" in done.stdout
+    assert done.stdout.count("100.00%") == 2
+
+
+def test_an_unknown_environment_is_one_line():
+    done = run("--env", "Figure-v0")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        "error: no environment is called 'Figure-v0': did you mean Figures-v0?"
+    ]
+
+
+def test_every_reference_of_the_real_rows_is_right_against_itself_alone(shared, capsys):
+    assert main(["MMK12-v0", "--data", str(shared / "data")]) == 0
+    assert capsys.readouterr().out.count("100.00%") == 2
+
+
+FILES = {
+    "math500/test.jsonl": 500,
+    "aime24/test.jsonl": 30,
+    "aime25/test.jsonl": 30,
+    "gsm8k/test_subset.jsonl": 80,
+    "gsm8k/train_subset.jsonl": 80,
+    "mmk12": 32,
+    "mathvista/testmini_full_noimages.json": 1000,
+    "mathvision/test_labels_all.jsonl": 3040,
+    "olympiadbench/OE_TO_maths_en_COMP_subset.json": 75,
+    "olympiadbench/OE_MM_maths_en_COMP_rows_noimage.json": 2,
+    "dapo_math_17k/aime-2024.parquet": 960,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_published_references_are_right_against_themselves_and_wrong_against_others(shared, name):
+    checked = answer_keys.read(shared / "data" / name)
+    assert len(checked) == FILES[name]
+    with Grader() as grader:
+        failing, paying = check(checked, grader)
+    assert failing == []
+    assert len(paying) <= 0.002 * len(checked), paying
+
+
+def test_a_reference_that_cannot_be_graded_is_listed():
+    answers = [problem.answer for problem in toy.problems(size=3)]
+    with Grader(num_workers=1) as grader:
+        failing, paying = check(of(*answers, ""), grader)
+    assert [finding.row for finding in failing] == [3]
+    assert paying == []
+
+
+def test_two_references_that_equal_each_other_are_listed():
+    with Grader(num_workers=1) as grader:
+        failing, paying = check(of("1/2", "0.5"), grader)
+    assert failing == []
+    assert [(finding.reference, finding.answer) for finding in paying] == [
+        ("1/2", "0.5"),
+        ("0.5", "1/2"),
+    ]
+
+
+def test_a_choice_is_tried_as_its_letter_and_as_its_text():
+    assert Reference("1", "B", ("$3$", " 4 cm")).forms() == ("B", "4 cm")
+    assert Reference("1", "C", ("$3$", "4 cm")).forms() == ("C",)
+    assert Reference("1", "B", ("", "A")).forms() == ("B",)
+    assert Reference("1", "7", ("7", "8")).forms() == ("7",)
+    assert Reference("1", "").forms() == ("",)
+
+
+def test_every_other_answer_reads_differently_and_is_the_same_in_every_run():
+    checked = [*of("1", "1", "$1$", "2", "1 ", ""), Reference("c", "A", ("2", "3"))]
+    others = shuffled(checked, seed=3)
+    assert others == shuffled(checked, seed=3)
+    assert others[:3] in [[a, b, c] for a in "2A" for b in "2A" for c in "2A"]
+    assert str(others[6]).strip() in ("1", "$1$")
+    assert all(others)
+
+
+def test_one_answer_alone_has_no_other():
+    assert shuffled(of("5", " 5", "$5$", ""), seed=0)[:3] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("row", "answer", "options"),
+    [
+        ({"answer": 12}, "12", ()),
+        ({"answer": "We add.\n#### 1,250 "}, "1,250", ()),
+        ({"solution": "So it is $\\boxed{\\frac{1}{2}}$."}, "\\frac{1}{2}", ()),
+        ({"final_answer": ["$x=1$", "$x=2$"], "solution": ["long"]}, "$x=1$, $x=2$", ()),
+        ({"reward_model": {"ground_truth": "34"}}, "34", ()),
+        ({"answer": "145°", "choices": ["135°", "145°"]}, "B", ("135°", "145°")),
+        ({"answer": "B", "options": ["4", "5"]}, "B", ("4", "5")),
+        ({"answer": "7", "choices": None}, "7", ()),
+        ({"answer": None}, "", ()),
+    ],
+)
+def test_the_answer_is_found_as_each_data_set_writes_it(tmp_path, row, answer, options):
+    (reference,) = answer_keys.read(written_rows(tmp_path / "rows.jsonl", [row]))
+    assert (reference.answer, reference.options) == (answer, options)
+
+
+def test_rows_by_id_and_lists_of_answers_are_read_too(tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps({"7": {"answer": "1", "pid": "7"}, "8": {"answer": "2"}}))
+    assert answer_keys.read(path) == [Reference("7", "1"), Reference("8", "2")]
+    path.write_text(json.dumps({"easy": ["1"], "hard": ["2", "3"]}))
+    assert [reference.id for reference in answer_keys.read(path)] == ["easy/0", "hard/0", "hard/1"]
+
+
+def test_a_folder_is_all_its_files_that_hold_answers(tmp_path):
+    written_rows(tmp_path / "a.jsonl", [{"answer": "1"}, {"answer": "2"}])
+    written_rows(tmp_path / "outputs.jsonl", [{"response": "3"}])
+    assert [reference.answer for reference in answer_keys.read(tmp_path)] == ["1", "2"]
+
+
+def test_a_broken_file_of_a_folder_is_not_passed_over(tmp_path):
+    written_rows(tmp_path / "a.jsonl", [{"answer": "1"}])
+    (tmp_path / "b.jsonl").write_text("{")
+    with pytest.raises(ValueError, match=r"b\.jsonl cannot be read"):
+        answer_keys.read(tmp_path)
+
+
+def test_a_report_that_cannot_be_saved_is_told_before_the_work(tmp_path, capsys):
+    target = tmp_path / "nowhere" / "found.json"
+    assert main(["Figures-v0", "--output", str(target)]) == 2
+    assert capsys.readouterr().err == f"error: --output={target}: there is no such folder\n"
+    assert main(["Figures-v0", "--output", str(tmp_path)]) == 2
+    told = f"error: --output={tmp_path}: a file was expected, not a folder\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_column_can_be_named(tmp_path):
+    path = written_rows(tmp_path / "rows.jsonl", [{"answer": "no", "label": {"target": "5"}}])
+    assert answer_keys.read(path, answer_column="label.target") == [Reference("0", "5")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("rows.jsonl", '{"response": "1"}\n', "has no column of answers: it has response"),
+        ("rows.jsonl", "", "has no rows"),
+        ("rows.jsonl", '{"answer": ', "cannot be read: "),
+        ("rows.json", '"text"', "a list or an object of rows was expected"),
+        ("rows.jsonl", '{"answer": {"a": 1}}\n', "column 'answer' holds a dict, not an answer"),
+        ("rows.parquet", "PAR", "cannot be read: "),
+        ("rows.jsonl", "[1]\n", "holds lists where rows were expected"),
+        ("elsewhere", "", "no file "),
+    ],
+)
+def test_an_unsuitable_file_is_one_line(tmp_path, capsys, name, content, line):
+    (tmp_path / name).write_text(content)
+    target = tmp_path / ("rows.jsonl" if name == "elsewhere" else name)
+    assert main([str(target)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert len(shown.err.splitlines()) == 1
+    assert line in shown.err
+
+
+def test_long_work_says_how_far_it_is(capsys):
+    assert list(shown("abcd", "reading", unit=64, every=0.0)) == list("abcd")
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition("  ETA ")[0] for line in lines] == [
+        f"reading {done}/256" for done in (0, 64, 128, 192)
+    ]
+
+
+def test_short_work_is_silent_away_from_a_terminal(capsys):
+    assert list(shown([1, 2], "reading")) == [1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+def on_a_terminal(code: str) -> str:
+    """What a program shows on a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True, timeout=120)
+    os.close(theirs)
+    assert done.stdout == b"a b\n"
+    text = b""
+    # Linux ends a terminal that nobody holds any more with an error.
+    with open(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
+        while part := terminal.read(1024):
+            text += part
+    return text.decode()
+
+
+WORK = "from reasonenv.progress import shown; print(*shown('ab', 'title', every=0.0))"
+
+
+def test_a_terminal_shows_a_bar():
+    pytest.importorskip("tqdm")
+    assert "title" in on_a_terminal(WORK)
+
+
+def test_a_terminal_shows_lines_where_there_is_no_tqdm():
+    assert "title 1/2  ETA" in on_a_terminal(f"import sys; sys.modules['tqdm'] = None; {WORK}")
+
+
+def test_every_exception_is_saved(tmp_path, capsys):
+    path = written_rows(tmp_path / "rows.jsonl", [{"answer": a} for a in ("1/2", "0.5", "")])
+    output = tmp_path / "found.json"
+    assert main([str(path), "--output", str(output)]) == 1
+    report = json.loads(output.read_text())
+    assert report["references"] == 3
+    assert [finding["row"] for finding in report["wrong_against_itself"]] == [2]
+    assert {finding["row"] for finding in report["right_against_another"]} >= {0, 1}
+    assert "is no fault" in capsys.readouterr().out
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["found.json", "rows.jsonl"]
+
+
+ENVIRONMENTS = [
+    ("MathVista-v0", 1000),
+    ("MathVerse-v0", 132),
+    ("MathVision-v0", 64),
+    ("OlympiadBench-v0", 77),
+    ("WeMath-v0", 74),
+    ("AIME24-v0", 30),
+    ("AIME25-v0", 30),
+    ("MATH500-v0", 500),
+    ("GSM8K-v0", 80),
+    ("DAPOMath17k-v0", 14),
+]
+
+
+@pytest.mark.parametrize(("name", "number"), ENVIRONMENTS)
+def test_the_references_of_every_environment_pass(shared, capsys, name, number):
+    assert main([name, "--data", str(shared / "data")]) == 0
+    printed = capsys.readouterr().out
+    assert f"of {number}\n" in printed
+    assert printed.count("100.00%") == 2
+
+
+def test_rows_that_cannot_be_read_are_listed_and_the_rest_is_checked(tmp_path, capsys):
+    broken = {"decoded_image": {"bytes": b"x", "path": "1.png"}}
+    rows = [mathvision(id="0"), mathvision(id="1", **broken), mathvision(id="2", answer="")]
+    folder = hub(tmp_path, "test", [*rows, mathvision(id="3")])
+    report = tmp_path / "report.json"
+    assert main(["MathVision-v0", "--data", folder, "--output", str(report)]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if line.startswith("unreadable")] == [
+        "unreadable: mathvision test, row 1 (id '1'): the image cannot be read: it is of "
+        "no known format",
+        "unreadable: mathvision test, row 2 (id '2'): the answer is empty",
+    ]
+    assert any("references  of 2" in line for line in printed)
+    assert len(json.loads(report.read_text())["unreadable"]) == 2

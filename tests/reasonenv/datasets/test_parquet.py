@@ -1,0 +1,123 @@
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from datasets import Dataset
+from pyarrow import parquet as pq
+
+from reasonenv.datasets import parquet
+from reasonenv.datasets.hub import Hub
+from reasonenv.datasets.parquet import Parquet
+from reasonenv.envs import dapo_math, mmk12
+
+
+def row(number, image=None):
+    texts = {"id": f"k{number}", "question": f"{number}?", "answer": "7", "subject": "math"}
+    cell = {"bytes": image or b"%d" % number * 50, "path": f"{number}.png"}
+    return {**texts, "image": cell}
+
+
+@pytest.fixture
+def written(tmp_path):
+    path = tmp_path / "train-0.parquet"
+    pq.write_table(pa.Table.from_pylist([row(n) for n in range(230)]), path, row_group_size=100)
+    return path
+
+
+ORDER = [0, 229, 100, 99, 101, 5, 200, 199, 0]
+
+
+def check(table):
+    for number in ORDER:
+        assert table.words(number)["id"] == f"k{number}"
+        assert "image" not in table.words(number)
+        assert table.images(number) == (row(number)["image"],)
+
+
+@pytest.mark.parametrize("largest", [0, 10**9])
+def test_rows_of_any_group_are_read_in_any_order(written, largest, monkeypatch):
+    monkeypatch.setattr(parquet, "GROUP_BYTES", largest)
+    table = Parquet(written, mmk12.SOURCE)
+    assert len(table) == 230
+    check(table)
+
+
+def test_a_table_travels_to_another_process(written):
+    check(pickle.loads(pickle.dumps(Parquet(written, mmk12.SOURCE))))
+
+
+def test_the_hubs_rows_are_those_of_the_file(written):
+    table = Hub(Dataset.from_parquet(str(written)), mmk12.SOURCE)
+    check(table)
+    assert list(table.column("id")) == list(Parquet(written, mmk12.SOURCE).column("id"))
+    assert list(table.column("nothing")) == [None] * 230
+
+
+def test_a_column_may_be_called_otherwise(tmp_path):
+    rows = [{**row(1), "problem": "Which?"}]
+    del rows[0]["question"]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    source = replace(mmk12.SOURCE, aliases={"question": ("Problem", "problem")})
+    assert Parquet(tmp_path / "a.parquet", source).words(0)["question"] == "Which?"
+    with pytest.raises(ValueError, match="has no column 'question'"):
+        Parquet(tmp_path / "a.parquet", mmk12.SOURCE)
+
+
+def dapo(question, index):
+    return {
+        "prompt": [{"content": question, "role": "user"}],
+        "reward_model": {"ground_truth": str(index)},
+        "extra_info": {"index": f"i{index}"},
+    }
+
+
+@pytest.mark.parametrize("kind", ["parquet", "hub"])
+def test_of_equal_prompts_the_first_row_is_kept_whatever_the_batch(tmp_path, kind):
+    # More rows than a batch has, each prompt again and again, the last ones only late.
+    questions = [f"{number % 700} of {min(number // 9000, 12)}" for number in range(140_000)]
+    path = tmp_path / "train.parquet"
+    table = pa.Table.from_pylist([dapo(q, index) for index, q in enumerate(questions)])
+    pq.write_table(table, path, row_group_size=50_000)
+    source = dapo_math.SOURCE
+    kept = Parquet(path, source) if kind == "parquet" else Hub(Dataset(table), source)
+    firsts = {question: index for index, question in reversed(list(enumerate(questions)))}
+    assert len(kept) == len(firsts) == 700 * 13
+    told = [kept.words(number) for number in range(0, len(kept), 97)]
+    for each in told:
+        index = firsts[each["prompt"][0]["content"]]
+        assert each["extra_info"]["index"] == f"i{index}"
+
+
+MEASURED = """
+import sys
+from pathlib import Path
+from reasonenv.envs import mmk12
+from reasonenv.datasets.parquet import Parquet
+
+def anonymous():
+    (line,) = [line for line in open("/proc/self/status") if line.startswith("RssAnon")]
+    return int(line.split()[1]) / 1024
+
+table = Parquet(Path(sys.argv[1]), mmk12.SOURCE)
+table.images(len(table) - 1)
+print(anonymous())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_group_larger_than_is_held_is_not_in_memory(tmp_path):
+    memory = []
+    for group in (50, 5000):
+        path = tmp_path / f"{group}.parquet"
+        schema = pa.Table.from_pylist([row(0)]).schema
+        rows = [row(number, b"%08d" % number * 3_750) for number in range(5000)]
+        pq.write_table(pa.Table.from_pylist(rows, schema), path, group, compression="none")
+        assert path.stat().st_size > 140_000_000
+        command = [sys.executable, "-c", MEASURED, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        memory.append(float(done.stdout))
+    # A page of a column, here of 1,024 rows, is what is read at a time.
+    assert memory[1] - memory[0] < 60

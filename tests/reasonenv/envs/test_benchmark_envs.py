@@ -1,0 +1,391 @@
+import importlib
+import json
+import logging
+from collections import Counter
+
+import numpy as np
+import pytest
+from helpers.hub_rows import cell, hub, lines, mathvision
+from PIL import Image
+
+import reasonenv
+from reasonenv import entry_points
+from reasonenv.datasets.hub import main as print_revisions
+from reasonenv.envs.choices import plain_number, unlettered
+from reasonenv.grading.extraction import final_answer
+from reasonenv.testing import check_env
+
+NAMES = [name for name in reasonenv.registry if name not in ("Figures-v0", "Toy-v0")]
+VISION = "Qwen/Qwen2.5-VL-7B-Instruct"
+
+
+@pytest.fixture(autouse=True)
+def _no_variable(monkeypatch):
+    monkeypatch.delenv("REASONENV_DATA", raising=False)
+
+
+# Every file of real rows: environment, split, how many problems, how many with an image.
+REAL = [
+    ("MMK12-v0", "train", 32, 32),
+    ("MathVista-v0", "testmini", 1000, 5),
+    ("MathVerse-v0", "testmini", 132, 110),
+    ("MathVerse-v0", "testmini_text_only", 66, 0),
+    ("MathVision-v0", "test", 64, 64),
+    ("OlympiadBench-v0", "test", 77, 0),
+    ("OlympiadBench-v0", "OE_MM_maths_en_COMP", 2, 0),
+    ("WeMath-v0", "testmini", 74, 74),
+    ("AIME24-v0", "test", 30, 0),
+    ("AIME25-v0", "test", 30, 0),
+    ("MATH500-v0", "test", 500, 0),
+    ("GSM8K-v0", "train", 80, 0),
+    ("GSM8K-v0", "test", 80, 0),
+    ("DAPOMath17k-v0", "train", 14, 0),
+    ("DAPOMath17k-v0", "test", 30, 0),
+]
+
+
+@pytest.mark.parametrize(("name", "split", "num_problems", "num_images"), REAL)
+def test_every_real_row_is_a_problem_with_its_images(shared, name, split, num_problems, num_images):
+    problems = entry_points.all_problems(name, split, str(shared / "data"))
+    assert len(problems) == num_problems
+    assert len({problem.id for problem in problems}) == num_problems
+    assert sum(bool(problem.images) for problem in problems) == num_images
+    for problem in problems:
+        assert problem.question.strip()
+        assert problem.answer.strip()
+        assert all(image.dtype == np.uint8 and image.ndim == 3 for image in problem.images)
+        assert problem.query is None or problem.query.strip()
+        # An option is named by its letter.
+        if problem.options:
+            letters = "ABCDEFGHIJ"[: len(problem.options)]
+            assert set(problem.answer.split(", ")) <= set(letters)
+
+
+@pytest.mark.parametrize(("name", "split"), [row[:2] for row in REAL])
+def test_the_real_rows_make_an_environment_that_keeps_the_contract(shared, name, split):
+    def make(**kwargs):
+        data = str(shared / "data")
+        return reasonenv.make(name, split=split, data=data, num_workers=1, **kwargs)
+
+    check_env(make)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_model_to_begin_with_sees_where_there_is_something_to_see(name):
+    has_images = bool(getattr(_module(name), "SOURCE", None) and _has_images(_module(name).SOURCE))
+    if name != "Mixture-v0":
+        assert (reasonenv.registry[name].model == VISION) == has_images
+
+
+def _module(name):
+    return importlib.import_module(reasonenv.registry[name].module)
+
+
+def _has_images(source):
+    return bool(source.images or source.more_images)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "Mixture-v0"])
+def test_the_page_of_an_environment_names_its_source_its_licence_and_its_revision(name):
+    module = _module(name)
+    page = " ".join(module.__doc__.split())
+    assert f"https://huggingface.co/datasets/{module.SOURCE.hub}" in page
+    revision = module.SOURCE.revision
+    pinned = f"at revision {revision[:7]}" if revision else "The revision is not pinned"
+    assert pinned in page
+    assert revision or f"python -m reasonenv.datasets.hub {module.SOURCE.hub}" in page
+    for split in module.SPLITS:
+        assert f" {split} " in page
+    assert "Version History: v0: Initial version." in page
+
+
+def test_only_mmk12_is_pinned_for_only_its_revision_is_known():
+    names = [name for name in NAMES if name != "Mixture-v0"]
+    assert [name for name in names if _module(name).SOURCE.revision] == ["MMK12-v0"]
+
+
+def test_the_split_to_report_is_the_one_that_papers_report():
+    reported = {name: entry_points.evaluation_split(name) for name in NAMES}
+    assert Counter(reported.values()) == {"test": 11, "testmini": 3}
+    assert reported["MathVision-v0"] == "test"
+    assert entry_points.evaluation_split("Figures-v0") == "test"
+
+
+def test_a_revision_that_the_hub_does_not_tell_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert print_revisions(["FanqingM/MMK12"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: the hub does not tell of FanqingM/MMK12: ")
+
+
+def mathvista(**changes):
+    row = {
+        "pid": "7",
+        "question": "How far?",
+        "image": "images/7.jpg",
+        "decoded_image": cell(7),
+        "choices": None,
+        "unit": "m",
+        "precision": 1.0,
+        "answer": "1.5",
+        "question_type": "free_form",
+        "answer_type": "float",
+        "metadata": {"task": "FQA", "skills": ["arithmetic", "logic"], "source": "X"},
+        "query": "Hint: Please answer.\nQuestion: How far? (Unit: m)",
+    }
+    return {**row, **changes}
+
+
+def test_mathvista_of_the_hub_has_choices_units_and_its_query(tmp_path):
+    choice = mathvista(
+        pid="8",
+        unit=None,
+        choices=["12", "18", "18"],
+        answer="18",
+        question_type="multi_choice",
+        answer_type="text",
+        precision=None,
+        query=None,
+    )
+    data = hub(tmp_path, "testmini", [mathvista(), choice])
+    one, two = entry_points.all_problems("MathVista-v0", data=data)
+    assert one.question == "How far? (Unit: m)"
+    assert one.query.startswith("Hint: Please answer.")
+    assert one.metadata["skills"] == ["arithmetic", "logic"]
+    assert one.images[0][0, 0].tolist() == [7, 0, 0]
+    assert two.question == "How far?\nChoices:\n(A) 12\n(B) 18\n(C) 18"
+    assert two.answer == "B"
+    assert two.options == ("12", "18", "18")
+
+
+def test_mathvista_words_its_queries_as_the_benchmark_does(shared):
+    from reasonenv.envs.mathvista import _problem
+
+    rows = json.loads((shared / "data/mathvista/testmini_full_noimages.json").read_text())
+    for row in rows.values():
+        made = _problem({**row, "query": None})
+        assert made.query.split() == row["query"].split()
+
+
+def test_mathverse_words_its_queries_as_the_benchmark_does(shared):
+    from reasonenv.envs.mathverse import _problem
+
+    file = shared / "data/mathverse/testmini_text_only_subset.jsonl"
+    for line in file.read_text().splitlines():
+        row = json.loads(line)
+        assert _problem({**row, "query_cot": None}).query.split() == row["query_cot"].split()
+
+
+def test_an_answer_that_is_none_of_the_choices_is_told(tmp_path):
+    data = hub(tmp_path, "testmini", [mathvista(choices=["1", "2"], answer="3")])
+    problems = entry_points.all_problems("MathVista-v0", data=data)
+    with pytest.raises(ValueError, match=r"row 0 \(id '7'\): the answer '3' is none of the cho"):
+        problems[0]
+
+
+def test_mathverse_vision_only_refers_to_its_image(shared):
+    data = str(shared / "data")
+    chosen = {"filter": {"problem_version": "Vision Only"}, "num_workers": 1}
+    envs = reasonenv.make("MathVerse-v0", num_envs=22, data=data, **chosen)
+    observations, _ = envs.reset(seed=0)
+    envs.close()
+    assert set(observations["question"]) == {"Answer the question that is shown in the image."}
+    assert all(len(images) == 1 for images in observations["images"])
+
+
+def test_mathvision_has_its_image_at_its_mark_and_its_options_below(tmp_path):
+    rows = [
+        mathvision(),
+        mathvision(id="10", options=["1", "2", "3", "4", "$\\pi$"]),
+        mathvision(id="11", question="From <image1>\n<image2>?", options=[], answer="5"),
+    ]
+    parts, texts, several = entry_points.all_problems(
+        "MathVision-v0", data=hub(tmp_path, "test", rows)
+    )
+    assert parts.question == "Which part\n<image 1>\nis it?"
+    assert parts.options == ()
+    assert parts.metadata == {"subject": "topology", "level": 3}
+    assert texts.question.endswith("is it?\n(A) 1\n(B) 2\n(C) 3\n(D) 4\n(E) $\\pi$")
+    assert texts.options[4] == "$\\pi$"
+    assert "only one letter" in texts.query
+    # The image shows both parts below their names, so the names stay.
+    assert several.question == "From <image 1>\n<image1>\n<image2>?"
+
+
+def test_the_files_of_testmini_are_not_those_of_test(tmp_path):
+    hub(tmp_path, "testmini", [mathvision(id="1")])
+    data = hub(tmp_path / "data", "test", [mathvision(id="2")])
+    assert data.startswith(str(tmp_path))
+    folder = str(tmp_path)
+    assert [p.id for p in entry_points.all_problems("MathVision-v0", "testmini", folder)] == ["1"]
+    assert [p.id for p in entry_points.all_problems("MathVision-v0", "test", folder)] == ["2"]
+
+
+def test_labels_alone_are_no_problems_but_stand_aside_of_rows(tmp_path):
+    labels = [{"id": "9", "answer": "C", "options": [], "level": 1, "subject": "x"}]
+    data = lines(tmp_path, "test_labels.jsonl", labels)
+    with pytest.raises(ValueError, match=r"test_labels\.jsonl, row 0 has no column 'question'"):
+        entry_points.all_problems("MathVision-v0", data=data)
+    row = {key: value for key, value in mathvision().items() if key != "decoded_image"}
+    lines(tmp_path, "test_rows.jsonl", [row])
+    assert [p.id for p in entry_points.all_problems("MathVision-v0", data=data)] == ["9"]
+
+
+def olympiad(**changes):
+    row = {
+        "id": 1,
+        "subfield": "Geometry",
+        "context": None,
+        "question": "Given <image_1> and <image_2>, find $x$.",
+        "solution": ["First.", "Second."],
+        "final_answer": ["$2$", "3"],
+        "is_multiple_answer": True,
+        "unit": "cm",
+        "answer_type": "Numerical",
+        "error": "1e-2",
+    }
+    return {**row, **changes}
+
+
+def test_olympiadbench_pools_its_parts_with_images_where_they_are_marked(tmp_path, caplog):
+    images = {f"image_{k}": cell(k) if k < 3 else None for k in range(1, 10)}
+    for part, row in {
+        "OE_TO_maths_en_COMP": olympiad(),
+        "OE_MM_maths_en_COMP": olympiad(**images),
+        "OE_TO_physics_en_COMP": olympiad(id=2, context="A ball."),
+        "OE_MM_physics_en_COMP": olympiad(id=3, **images, question="<image_2> then <image_1>"),
+    }.items():
+        hub(tmp_path / part, part, [row])
+    problems = entry_points.all_problems("OlympiadBench-v0", data=str(tmp_path))
+    assert [p.id for p in problems] == ["1", "OE_MM_maths_en_COMP/1", "2", "3"]
+    assert [len(p.images) for p in problems] == [0, 2, 0, 2]
+    assert problems[1].question == "Given <image 1> and <image 2>, find $x$."
+    assert [image[0, 0, 0] for image in problems[1].images] == [1, 2]
+    assert problems[3].question == "<image 2> then <image 1>"
+    assert [image[0, 0, 0] for image in problems[3].images] == [1, 2]
+    assert problems[0].answer == "$2$, 3"
+    assert problems[0].solution == "First."
+    assert problems[2].question.startswith("A ball.\nGiven")
+    assert problems[2].metadata["subject"] == "Physics"
+    assert [p.id for p in problems[1:3]] == ["OE_MM_maths_en_COMP/1", "2"]
+    assert problems[-1].id == "3"
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "The problem has multiple answers, each of them should be a numerical value. "),
+        ({}, r"\boxed{multiple answers connected with commas}(unit)." + '" and give'),
+        ({"is_multiple_answer": False}, "The answer of The problem should be a numerical value. "),
+        ({"answer_type": "Interval,Equation"}, "in order being an interval, an equation. "),
+        ({"answer_type": "Tuple"}, "competition. Please calculate"),
+        ({"unit": None}, 'connected with commas}." and give the result explicitly.\nGiven'),
+    ],
+)
+def test_olympiadbench_is_asked_in_its_own_words(tmp_path, changes, words):
+    name = "OE_TO_maths_en_COMP"
+    data = hub(tmp_path, name, [olympiad(**changes)])
+    (problem,) = entry_points.all_problems("OlympiadBench-v0", name, data)
+    assert words in problem.query
+
+
+def test_olympiadbench_of_the_archive_has_its_figures_in_files(tmp_path, caplog):
+    row = olympiad(question="<img_71> or <img_5>", solution=json.dumps(["Only."]))
+    folder = tmp_path / "olympiadbench"
+    (folder / "data").mkdir(parents=True)
+    (folder / "images").mkdir()
+    for number in (71, 5):
+        image = Image.new("RGB", (number, 2))
+        image.save(folder / "images" / f"img_{number}.jpg")
+    (folder / "data" / "OE_MM_maths_en_COMP.json").write_text(json.dumps([row]))
+    with caplog.at_level(logging.WARNING):
+        (problem,) = entry_points.all_problems("OlympiadBench-v0", data=str(tmp_path))
+    assert problem.question == "<image 1> or <image 2>"
+    assert [image.shape[1] for image in problem.images] == [71, 5]
+    assert problem.solution == "Only."
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "no files of OE_TO_maths_en_COMP, OE_TO_physics_en_COMP" in told
+
+
+def test_wemath_reads_options_that_have_semicolons(shared):
+    from reasonenv.envs.wemath import _options
+
+    assert _options("A. Yes, right;  ; B. No.  ; C. No correct answer")[0] == "Yes, right"
+    assert _options("A. ①; ③; B. ②; ③; C. No correct answer")[:2] == ("①; ③", "②; ③")
+    assert _options("A. 1; C. 2") == ()
+    problems = entry_points.all_problems("WeMath-v0", data=str(shared / "data"))
+    assert all(problem.options[-1] == "No correct answer" for problem in problems)
+    assert {p.metadata["key"] for p in problems} >= {"2steps_1", "3steps_multi"}
+    assert "<Answer>: <<your option>>" in problems[0].query
+    assert final_answer(problems[0].query) is not None
+
+
+def test_gsm8k_has_worked_solutions_without_marks(shared):
+    problem = entry_points.all_problems("GSM8K-v0", "train", str(shared / "data"))[0]
+    assert problem.id == "0"
+    assert problem.answer == "72"
+    assert "<<" not in problem.solution
+    assert final_answer(problem.solution) == "72"
+
+
+def test_a_gsm8k_row_without_its_last_line_is_told(tmp_path):
+    rows = [{"question": "1+1?", "answer": "#### 1,200"}, {"question": "2+2?", "answer": "4"}]
+    problems = entry_points.all_problems("GSM8K-v0", "test", lines(tmp_path, "test.jsonl", rows))
+    assert problems[0].answer == "1200"
+    with pytest.raises(ValueError, match=r"gsm8k test, row 1 .* has no line '#### number'"):
+        problems[1]
+
+
+def test_dapo_has_the_question_without_its_wrapper_and_says_its_language(shared, tmp_path):
+    problem = entry_points.all_problems("DAPOMath17k-v0", data=str(shared / "data"))[0]
+    assert problem.question.startswith("In triangle $ABC$")
+    assert problem.question.endswith("find $a + b + c$.")
+    file = shared / "data/dapo_math_17k/dapo_math_17k_sample.jsonl"
+    row = json.loads(file.read_text().splitlines()[0])
+    assert problem.query == row["prompt"][0]["content"]
+    row["prompt"][0]["content"] = row["prompt"][0]["content"].replace("In triangle", "在三角形")
+    data = lines(tmp_path, "dapo_math_17k.jsonl", [row])
+    assert entry_points.all_problems("DAPOMath17k-v0", data=data)[0].metadata["language"] == "cn"
+
+
+def test_dapo_keeps_each_prompt_once_in_lines_as_well(shared, tmp_path):
+    file = shared / "data/dapo_math_17k/dapo_math_17k_sample.jsonl"
+    (tmp_path / "dapo-math-17k.jsonl").write_text(file.read_text() * 5)
+    assert len(entry_points.all_problems("DAPOMath17k-v0", data=str(tmp_path))) == 14
+
+
+@pytest.mark.parametrize("answer", [27.0, "27", "27.0", 27])
+@pytest.mark.parametrize("column", ["question", "problem"])
+@pytest.mark.parametrize("kind", [hub, lines])
+def test_amc23_takes_rows_as_they_were_looked_up(tmp_path, answer, column, kind):
+    rows = [{"id": 3, column: "How many?", "answer": answer, "url": "x"}]
+    name = "test" if kind is hub else "test.jsonl"
+    (problem,) = entry_points.all_problems("AMC23-v0", data=kind(tmp_path, name, rows))
+    assert problem.id == "3"
+    assert float(problem.answer) == 27
+
+
+def test_minerva_takes_an_answer_or_the_box_of_a_solution(tmp_path):
+    rows = [{"question": "Mass?", "answer": "$3 \\times 10^{5}$"}]
+    (problem,) = entry_points.all_problems("MinervaMath-v0", data=hub(tmp_path / "a", "test", rows))
+    assert problem.answer == "$3 \\times 10^{5}$"
+    rows = [{"problem": "Mass?", "solution": "So $m = \\boxed{4e33}$ grams.", "type": "x"}]
+    data = lines(tmp_path / "b", "test.jsonl", rows)
+    (problem,) = entry_points.all_problems("MinervaMath-v0", data=data)
+    assert (problem.id, problem.answer) == ("0", "4e33")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(27.0, "27"), ("027", "27"), (2.5, "2.5"), (" x ", "x"), (0, "0")]
+)
+def test_a_number_is_written_plainly(value, text):
+    assert plain_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [(["A:3", "B. 4"], ("3", "4")), (["A:3", "C:4"], ()), (["A:3"], ()), (["x", "y"], ())],
+)
+def test_letters_are_taken_off_only_in_their_order(options, texts):
+    assert unlettered(options) == texts

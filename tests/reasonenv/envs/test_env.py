@@ -1,0 +1,176 @@
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from helpers import toy
+
+import reasonenv
+from reasonenv.env import ReasonEnv
+from reasonenv.problem import Problem
+from reasonenv.rewards import accuracy
+
+LOCAL = ["Figures-v0"]
+
+
+@pytest.fixture
+def env():
+    env = ReasonEnv(toy.problems(), toy.REWARDS, render_mode="ansi")
+    yield env
+    env.close()
+
+
+@pytest.mark.parametrize("name", LOCAL)
+@pytest.mark.parametrize("render_mode", ["rgb_array", "ansi", None])
+def test_every_environment_that_needs_no_download_passes_gymnasiums_checker(name, render_mode):
+    env = gymnasium.make(f"reasonenv/{name}", render_mode=render_mode)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Without a render mode the checker warns that there is nothing to render.
+        check_env(env.unwrapped, skip_render_check=render_mode is None)
+    env.close()
+
+
+def test_the_toy_passes_gymnasiums_checker(env):
+    check_env(env, skip_render_check=True)
+
+
+def test_an_episode_is_one_response(env):
+    observation, infos = env.reset(seed=0)
+    assert set(infos) == {"problem_id"}
+    number = int(observation["question"].partition("+")[0])
+    result = env.step(f"\\boxed{{{2 * number}}}")
+    assert result[1:4] == (1.0, True, False)
+    told = result[4]
+    assert told["reference"] == told["answer"] == str(2 * number)
+    assert told["problem_id"] == infos["problem_id"] == f"train/{number}"
+    assert (told["accuracy"], told["format"], told["status"]) == (1.0, 0.0, "ok")
+    assert told["metadata"] == {"k": number}
+
+
+def test_rewards_are_chosen_by_name_and_weight():
+    rewards = {"accuracy": 2, "overlong": {"weight": 4, "max_length": 10, "buffer": 10}}
+    env = reasonenv.make("Figures-v0", rewards=rewards)
+    env.reset(seed=0)
+    _, reward, _, _, infos = env.step("wrong")
+    assert infos["overlong"] == -0.5
+    assert reward == -2.0
+    env.close()
+
+
+def test_a_problem_is_asked_once(env):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="call reset before step"):
+        env.step("1")
+    env.reset(seed=0)
+    env.step("1")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step("1")
+
+
+@pytest.mark.parametrize("action", [3, None, b"3", ["3"], np.float64(3)])
+def test_an_action_that_is_no_text_is_told_in_one_line(env, action):
+    env.reset(seed=0)
+    with pytest.raises(TypeError, match=r"an action is a text \(str\), not \w+: [^\n]*$"):
+        env.step(action)
+
+
+def test_resets_walk_through_every_problem_once_a_pass(env):
+    ids = [env.reset(seed=1)[1]["problem_id"]]
+    ids += [env.reset()[1]["problem_id"] for _ in range(13)]
+    everyone = {problem.id for problem in env.problems}
+    assert set(ids[:7]) == set(ids[7:]) == everyone
+    assert ids[:7] != ids[7:]
+
+
+def test_indices_pose_exactly_these_problems(env):
+    first = env.reset(options={"indices": [4, 2]})[1]["problem_id"]
+    assert [first, env.reset()[1]["problem_id"]] == ["train/14", "train/12"]
+
+
+def test_start_resumes_the_walk(env):
+    env.reset(seed=5)
+    env.reset()
+    third = env.reset()[1]["problem_id"]
+    assert env.reset(seed=5, options={"start": 2})[1]["problem_id"] == third
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"index": [1]}, "unknown option 'index' of reset: it takes indices and start"),
+        ({"indices": []}, "at least one problem is needed"),
+        ({"indices": [7]}, r"index 7 in indices is not in \[0, 7\)"),
+        ({"indices": 3}, "a list of problem numbers is needed"),
+        ({"start": -1}, "start=-1: a position of the walk is needed"),
+    ],
+)
+def test_options_that_do_not_fit_are_told(env, options, message):
+    with pytest.raises(ValueError, match=message):
+        env.reset(seed=0, options=options)
+
+
+def test_the_text_rendering_has_question_response_and_verdict(env):
+    env.reset(options={"indices": [0]})
+    assert env.render() == "10+10?"
+    env.step("It is \\boxed{21}")
+    assert env.render().splitlines()[-1] == "wrong: answer '21', reference '20'"
+    assert "It is \\boxed{21}" in env.render()
+
+
+@pytest.mark.parametrize("response", ["\\boxed{20}", "", "\ud800 🙂\t\x00\n\n中", "word " * 5000])
+def test_the_image_grows_by_the_response_and_the_verdict(response):
+    figure = np.zeros((20, 30, 3), np.uint8)
+    problem = Problem(id="a", question="What?\nNow.", answer="20", images=(figure,))
+    env = ReasonEnv([problem], {"accuracy": (1.0, accuracy)}, render_mode="rgb_array")
+    env.reset(seed=0)
+    before = env.render()
+    env.step(response)
+    after = env.render()
+    env.close()
+    assert before.dtype == after.dtype == np.uint8
+    assert after.shape[0] > before.shape[0]
+    assert after.shape[1:] == before.shape[1:]
+    # The figure stands on top, unchanged by what is written below it.
+    np.testing.assert_array_equal(after[:80], before[:80])
+    assert (before == 0).all(axis=2).sum() > 20 * 30
+
+
+def test_drawing_on_an_observation_spoils_no_problem():
+    figure = np.zeros((2, 2, 3), np.uint8)
+    env = ReasonEnv([Problem(id="a", question="?", answer="1", images=(figure,))], toy.REWARDS)
+    env.reset(seed=0)[0]["images"][0][:] = 255
+    assert (env.reset()[0]["images"][0] == 0).all()
+
+
+def test_the_solution_and_the_reference_are_in_no_observation():
+    problem = Problem(id="a", question="Q?", answer="xyzzy", solution="plugh")
+    env = ReasonEnv([problem], toy.REWARDS)
+    observation, infos = env.reset(seed=0)
+    after = env.step("1")[0]
+    for shown in (observation, after, infos):
+        assert "xyzzy" not in repr(shown)
+        assert "plugh" not in repr(shown)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"problems": []}, "there are no problems"),
+        ({"prompt": "poem"}, "no prompt is called 'poem'"),
+        ({"render_mode": "human"}, "unknown render_mode='human'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told_at_once(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        ReasonEnv(**{"problems": toy.problems(), "rewards": toy.REWARDS, **kwargs})
+
+
+def test_make_and_gymnasiums_make_give_the_same_environment():
+    one, two = reasonenv.make("Figures-v0"), gymnasium.make("reasonenv/Figures-v0")
+    assert one.spec is not None
+    assert one.spec.id == two.spec.id == "reasonenv/Figures-v0"
+    ours, theirs = one.reset(seed=3), two.reset(seed=3)
+    np.testing.assert_equal(ours, theirs)
+    one.close()
+    two.close()

@@ -1,0 +1,366 @@
+import functools
+import json
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from helpers import toy
+
+import reasonenv
+from reasonenv.ordering import Walk
+from reasonenv.rewards import unjudged
+from reasonenv.testing import check_env
+from reasonenv.vector import ReasonVectorEnv
+
+make_toy = functools.partial(ReasonVectorEnv, toy.problems(), toy.REWARDS)
+
+
+def ids(infos) -> list[str]:
+    return list(infos["problem_id"])
+
+
+@pytest.fixture
+def envs():
+    envs = make_toy(num_envs=6, group_size=3, render_mode="ansi")
+    yield envs
+    envs.close()
+
+
+def test_the_toy_keeps_the_contract():
+    check_env(make_toy)
+
+
+@pytest.mark.parametrize("name", ["Figures-v0"])
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_every_environment_that_needs_no_download_keeps_the_contract(name, split):
+    check_env(functools.partial(reasonenv.make, name, split=split))
+
+
+def test_mmk12_keeps_the_contract_on_real_rows(shared):
+    check_env(functools.partial(reasonenv.make, "MMK12-v0", data=shared / "data"))
+
+
+class Broken(ReasonVectorEnv):
+    """Rewards of everyone go to the neighbour."""
+
+    def step(self, actions):
+        observations, rewards, *rest = super().step(actions)
+        return observations, np.roll(rewards, 1) * np.arange(self.num_envs), *rest
+
+
+class Telling(ReasonVectorEnv):
+    """Tells the reference to who asks."""
+
+    def reset(self, **kwargs):
+        observations, infos = super().reset(**kwargs)
+        return observations, {**infos, "reference": [p.answer for p in self._posed]}
+
+
+class Hinting(ReasonVectorEnv):
+    """Ends a question with its answer."""
+
+    def _observations(self):
+        shown = super()._observations()
+        hints = [
+            f"{q} (The answer is {p.answer}.)"
+            for q, p in zip(shown["question"], self._posed, strict=True)
+        ]
+        return {**shown, "question": tuple(hints)}
+
+
+class Forgetful(ReasonVectorEnv):
+    """Heeds no seed."""
+
+    def reset(self, *, seed=None, options=None):
+        return super().reset(options=options)
+
+
+class Alone(ReasonVectorEnv):
+    """Takes the whole batch whatever its rank."""
+
+    def __init__(self, *args, rank=0, num_ranks=1, **kwargs):
+        super().__init__(*args, **kwargs)
+
+
+@pytest.mark.parametrize("kind", [Broken, Telling, Hinting, Forgetful, Alone])
+def test_the_contract_finds_an_environment_that_breaks_it(kind):
+    with pytest.raises(AssertionError):
+        check_env(functools.partial(kind, toy.problems(size=50), toy.REWARDS))
+
+
+def test_a_batch_of_responses_gets_its_rewards_in_order(envs):
+    observations, _ = envs.reset(seed=0)
+    answers = [str(2 * int(question[:2])) for question in observations["question"]]
+    responses = [answer if index % 2 else "0" for index, answer in enumerate(answers)]
+    _, rewards, terminations, truncations, infos = envs.step(responses)
+    assert rewards.tolist() == [0.0, 1.0, 0.0, 1.0, 0.0, 1.0]
+    assert infos["accuracy"].tolist() == rewards.tolist()
+    assert list(infos["reference"]) == answers
+    assert list(infos["answer"]) == responses
+    assert terminations.all()
+    assert not truncations.any()
+
+
+def test_infos_tell_the_outcome_of_each_grading_and_its_counts(envs):
+    envs.reset(options={"indices": [0]})
+    tower = "\\boxed{9^{9^{9^{9^{9}}}}}"
+    responses = ["20", "21", "", "\\boxed{x+20-x}", tower, "20"]
+    infos = envs.step(responses)[4]
+    grade = infos["grade"]
+    assert list(grade) == ["ok", "no_answer", "unparseable", "timeout", "memory", "error"]
+    assert all(told.dtype == bool and told.shape == (6,) for told in grade.values())
+    for status, told in grade.items():
+        assert told.tolist() == [each == status for each in infos["status"]]
+    assert grade["ok"].tolist() == [True, True, False, True, False, True]
+    assert grade["no_answer"].sum() == 1
+    assert sum(told.sum() for told in grade.values()) == 6
+    np.testing.assert_equal(infos["final_info"]["grade"], grade)
+
+
+def test_gymnasium_makes_a_list_of_infos_with_their_outcomes():
+    envs = gymnasium.wrappers.vector.DictInfoToList(make_toy(num_envs=2))
+    envs.reset(options={"indices": [0]})
+    right, silent = envs.step(["20", ""])[4]
+    assert right["grade"]["ok"]
+    assert not right["grade"]["no_answer"]
+    assert silent["grade"]["no_answer"]
+    assert silent["final_info"]["grade"]["no_answer"]
+    envs.close()
+
+
+def test_rewards_are_chosen_by_name_and_weight():
+    rewards = {"accuracy": 2, "format": 0.5, "repetition": {"weight": 0.1, "n": 1}}
+    envs = reasonenv.make("Figures-v0", num_envs=3, group_size=3, rewards=rewards, unjudged=-0.4)
+    envs.reset(seed=0)
+    reference = envs.step([""] * 3)[4]["reference"][0]
+    envs.reset(seed=0)
+    right = f"<think>so</think><answer>{reference}</answer>"
+    tower = "\\boxed{9^{9^{9^{9^{9}}}}}"
+    _, paid, _, _, infos = envs.step([right, "so so so so", tower])
+    assert paid.tolist() == pytest.approx([2.5, -0.075, -0.4])
+    assert infos["repetition"].tolist() == [0.0, -0.75, 0.0]
+    assert infos["unjudged"].tolist() == [0.0, 0.0, 1.0]
+    assert envs.spec.kwargs["rewards"] == rewards
+    assert json.loads(envs.spec.to_json())["kwargs"]["unjudged"] == -0.4
+    envs.close()
+
+
+def test_what_no_verdict_is_paid_comes_on_top_of_an_environments_own_rewards():
+    own = reasonenv.make("Figures-v0", num_envs=1)
+    envs = reasonenv.make("Figures-v0", num_envs=1, unjudged=0.25)
+    assert {**envs.rewards} == {**own.rewards, "unjudged": (0.25, unjudged)}
+    assert "unjudged" not in own.rewards
+    own.close()
+    envs.close()
+
+
+def test_an_environment_with_chosen_rewards_keeps_the_contract():
+    rewards = {"accuracy": 1, "think_answer_format": 0.5, "repetition": 0.1}
+    check_env(functools.partial(reasonenv.make, "Figures-v0", rewards=rewards, unjudged=0.5))
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"rewards": {"accurate": 1}}, "no reward is called 'accurate': did you mean 'accuracy'"),
+        ({"rewards": "accuracy"}, "rewards='accuracy': give names and weights"),
+        ({"unjudged": "much"}, "reward 'unjudged' has weight 'much': a finite number is needed"),
+        ({"reward": {"accuracy": 1}}, "takes no argument 'reward': did you mean 'rewards'"),
+    ],
+)
+@pytest.mark.parametrize("num_envs", [None, 2])
+def test_rewards_that_do_not_fit_are_told_when_the_environment_is_made(kwargs, message, num_envs):
+    with pytest.raises(ValueError, match=message):
+        reasonenv.make("Figures-v0", num_envs=num_envs, **kwargs)
+
+
+def test_consecutive_sub_environments_share_the_very_same_problem(envs):
+    observations, infos = envs.reset(seed=0)
+    first, second = np.array(infos["problem_id"]).reshape(2, 3)
+    assert len(set(first)) == len(set(second)) == 1
+    assert first[0] != second[0]
+    assert observations["images"][0] is observations["images"][2]
+
+
+def test_a_step_poses_the_next_problems_and_tells_about_the_last(envs):
+    posed, before = envs.reset(seed=0)
+    after, _, _, _, infos = envs.step(["1"] * 6)
+    assert ids(infos) == ids(infos["final_info"]) == ids(before)
+    assert tuple(each["question"] for each in infos["final_obs"]) == posed["question"]
+    assert after["question"] != posed["question"]
+    assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+
+
+def test_a_walk_visits_every_problem_once_a_pass_and_each_pass_is_shuffled():
+    walk = Walk(10, seed=0)
+    passes = [[walk[position] for position in range(k * 10, k * 10 + 10)] for k in range(3)]
+    assert all(sorted(indices) == list(range(10)) for indices in passes)
+    assert len({tuple(indices) for indices in passes}) == 3
+
+
+def test_a_walk_is_a_function_of_seed_and_position():
+    forwards = [Walk(10, seed=4)[position] for position in range(35)]
+    walk = Walk(10, seed=4)
+    assert [walk[position] for position in reversed(range(35))] == forwards[::-1]
+    assert [Walk(10, seed=5)[position] for position in range(35)] != forwards
+
+
+def test_a_data_set_smaller_than_a_batch_is_passed_through_again():
+    envs = make_toy(num_envs=20)
+    counts = np.unique(ids(envs.reset(seed=0)[1]), return_counts=True)[1]
+    assert sorted(counts) == [2, 3, 3, 3, 3, 3, 3]
+
+
+def test_indices_are_posed_in_order_and_from_the_first_again():
+    envs = make_toy(num_envs=2)
+    posed = [ids(envs.reset(options={"indices": [2, 0, 1]})[1])]
+    envs.step(["", ""])
+    posed.append(ids(envs.step(["", ""])[4]))
+    assert posed == [["train/12", "train/10"], ["train/11", "train/12"]]
+
+
+def test_ranks_take_strided_slices_of_one_batch_of_groups():
+    whole = make_toy(num_envs=8, group_size=2)
+    ranks = [make_toy(num_envs=4, group_size=2, rank=rank, num_ranks=2) for rank in range(2)]
+    batch = ids(whole.reset(seed=9)[1])[::2]
+    assert [ids(env.reset(seed=9)[1])[::2] for env in ranks] == [batch[0::2], batch[1::2]]
+
+
+def test_a_reset_without_a_seed_goes_on_with_the_walk():
+    one, two = make_toy(num_envs=2), make_toy(num_envs=2)
+    one.reset(seed=0)
+    one.step(["", ""])
+    after_a_step = ids(one.step(["", ""])[4])
+    two.reset(seed=0)
+    assert ids(two.reset()[1]) == after_a_step
+
+
+def test_position_tells_where_to_resume():
+    one, two = make_toy(num_envs=4, group_size=2), make_toy(num_envs=4, group_size=2)
+    one.reset(seed=2)
+    one.step([""] * 4)
+    assert one.position == 2
+    resumed = ids(two.reset(seed=2, options={"start": one.position})[1])
+    assert ids(one.step([""] * 4)[4]) == resumed
+
+
+def test_submitted_responses_are_graded_while_others_are_written():
+    envs = ReasonVectorEnv(toy.problems(), toy.REWARDS, num_envs=2, num_workers=1)
+    envs.reset(options={"indices": [0, 1]})
+    envs.submit(1, "\\boxed{x+22-x}")
+    _, rewards, _, _, infos = envs.step(["20", "\\boxed{x+22-x}"])
+    assert rewards.tolist() == [1.0, 1.0]
+    assert list(infos["status"]) == ["ok", "ok"]
+    envs.close()
+
+
+def test_a_response_that_changed_since_it_was_submitted_is_graded_afresh(envs):
+    envs.reset(options={"indices": [0]})
+    envs.submit(0, "20")
+    assert envs.step(["21"] + ["20"] * 5)[1].tolist() == [0.0] + [1.0] * 5
+
+
+def test_what_was_submitted_for_one_problem_is_not_for_the_next(envs):
+    envs.reset(options={"indices": [0, 1, 2, 3]})
+    envs.submit(0, "20")
+    assert envs.step(["20"] * 6)[1].tolist() == [1.0] * 3 + [0.0] * 3
+    assert envs.step(["20"] * 6)[1].tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize("index", [-1, 6])
+def test_submitting_for_nobody_is_an_error(envs, index):
+    envs.reset(seed=0)
+    with pytest.raises(ValueError, match=r"is not in \[0, 6\)"):
+        envs.submit(index, "1")
+
+
+@pytest.mark.parametrize(
+    ("actions", "kind", "message"),
+    [
+        (["1"] * 5, ValueError, "5 actions for num_envs=6 problems"),
+        ("111111", TypeError, "actions are a list of texts, not str"),
+        (None, TypeError, "actions are a list of texts, not NoneType"),
+        (["1"] * 5 + [6], TypeError, r"an action is a text \(str\), not int at index 5: 6"),
+    ],
+)
+def test_actions_that_do_not_fit_are_told_in_one_line(envs, actions, kind, message):
+    envs.reset(seed=0)
+    with pytest.raises(kind, match=f"^{message}$"):
+        envs.step(actions)
+
+
+@pytest.mark.parametrize("call", ["step", "submit", "render"])
+def test_everything_needs_a_reset_first(envs, call):
+    arguments = {"step": (["1"] * 6,), "submit": (0, "1"), "render": ()}[call]
+    with pytest.raises(gymnasium.error.ResetNeeded, match=f"call reset before {call}"):
+        getattr(envs, call)(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"num_envs": 0}, "num_envs=0: at least 1 is needed"),
+        ({"num_envs": 6, "group_size": 4}, "group_size=4 does not divide num_envs=6"),
+        ({"num_envs": 6, "group_size": 0}, "group_size=0 does not divide num_envs=6"),
+        ({"rank": 2, "num_ranks": 2}, r"rank=2 is not in \[0, num_ranks=2\)"),
+        ({"prompt": "poem"}, "no prompt is called 'poem'"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_told_at_once(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        make_toy(**kwargs)
+
+
+def test_one_seed_is_for_all(envs):
+    with pytest.raises(ValueError, match="give one seed, not a list"):
+        envs.reset(seed=[1, 2, 3, 4, 5, 6])
+
+
+def test_a_frame_of_each_sub_environment_is_rendered(envs):
+    envs.reset(options={"indices": [0]})
+    assert envs.render() == ("10+10?",) * 6
+    envs.step(["20"] + ["21"] * 5)
+    first, second = envs.render()[:2]
+    assert first.endswith("right: answer '20', reference '20'")
+    assert second.endswith("wrong: answer '21', reference '20'")
+
+
+def test_a_step_of_plain_numbers_takes_milliseconds():
+    envs = make_toy(num_envs=256, group_size=8)
+    envs.reset(seed=0)
+    seconds = []
+    for _ in range(5):
+        start = time.process_time()
+        envs.step(["<think>a</think><answer>The answer is $\\boxed{17}$</answer>"] * 256)
+        seconds.append(time.process_time() - start)
+    envs.close()
+    assert min(seconds) < 0.02
+
+
+def test_make_and_gymnasiums_make_vec_give_the_same_environment():
+    name = "reasonenv/Figures-v0"
+    one = reasonenv.make("Figures-v0", num_envs=4, group_size=2, prompt="cpgd")
+    two = gymnasium.make_vec(name, num_envs=4, group_size=2, prompt="cpgd")
+    assert one.spec.id == two.spec.id == name
+    assert one.spec.kwargs["group_size"] == 2
+    np.testing.assert_equal(one.reset(seed=1), two.reset(seed=1))
+    one.close()
+    two.close()
+
+
+def test_gymnasiums_own_vectorisation_takes_the_single_environment():
+    envs = gymnasium.make_vec("reasonenv/Figures-v0", num_envs=2, vectorization_mode="sync")
+    observations, _ = envs.reset(seed=0)
+    assert observations in envs.observation_space
+    assert envs.step(("1", "2"))[2].all()
+    envs.close()
+
+
+def test_gymnasiums_episode_statistics_wrap_it():
+    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make_toy(num_envs=2))
+    observations, _ = envs.reset(seed=0)
+    answers = [str(2 * int(question[:2])) for question in observations["question"]]
+    infos = envs.step([answers[0], "0"])[4]
+    assert infos["episode"]["r"].tolist() == [1.0, 0.0]

@@ -1,0 +1,189 @@
+import pytest
+from helpers.verdicts import boxed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reasonenv.grading import grade
+from reasonenv.grading.multiple_choice import asked, chosen, right_text
+
+OPTIONS = ("10 cm", "11 cm", "12 cm", "13 cm")
+
+
+@pytest.mark.parametrize(
+    ("reference", "letters"),
+    [
+        ("C", "C"),
+        ("(C)", "C"),
+        ("C.", "C"),
+        ("$C$", "C"),
+        (r"\text{C}", "C"),
+        ("BD", "BD"),
+        ("ABCD", "ABCD"),
+    ],
+)
+def test_a_reference_of_capitals_asks_for_options(reference, letters):
+    assert asked(reference) == frozenset(letters)
+
+
+@pytest.mark.parametrize("reference", ["c", "K", "DB", "AA", "12", "", "AX", "A+B", "A, 12", "Abe"])
+def test_another_reference_asks_for_none(reference):
+    assert asked(reference) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "letters"),
+    [
+        ("C", "C"),
+        ("c", "C"),
+        ("(C)", "C"),
+        ("(c)", "C"),
+        ("C)", "C"),
+        ("C.", "C"),
+        ("C:", "C"),
+        ("**C**", "C"),
+        ("$C$", "C"),
+        (r"\text{C}", "C"),
+        (r"\mathbf{(C)}", "C"),
+        (r"\textbf{(C)}\ 12", "C"),
+        ("C. 12 cm", "C"),
+        ("{C}", "C"),
+        ("Both A and C", "AC"),
+        ("(C) 12 cm", "C"),
+        ("C、12 cm", "C"),
+        ("Option C", "C"),
+        ("option (C)", "C"),
+        ("choice C is right", "C"),
+        ("选C", "C"),
+        ("选项C", "C"),
+        ("C选项", "C"),
+        ("C项", "C"),
+        ("The answer is C", "C"),
+        ("C, since 12 is right", "C"),
+        ("C, it cannot be A or B", "C"),
+        ("not A but C", "C"),
+        ("Ｃ", "C"),
+        ("[C]", "C"),
+        ('"C"', "C"),
+        ("故选：C", "C"),
+        ("正确答案是C", "C"),
+        ("The correct answer is (C) 12", "C"),
+        ("A triangle, so C", "C"),
+        ("A, C", "AC"),
+        ("A and C", "AC"),
+        ("AC", "AC"),
+        ("A、C", "AC"),
+        ("A or C", "AC"),
+        ("B or maybe C", "BC"),
+        ("A, B, C, D", "ABCD"),
+    ],
+)
+def test_letters_are_chosen_in_every_dress(answer, letters):
+    assert chosen(answer) == frozenset(letters)
+
+
+@pytest.mark.parametrize(
+    "answer", ["12 cm", "", "x", "a triangle", "A triangle", "I think so", "K"]
+)
+def test_what_names_no_letter_chooses_none(answer):
+    assert chosen(answer) is None
+
+
+@pytest.mark.parametrize(
+    "dress", ["{}", "({})", "{}.", "**{}**", "option {}", "{}. it", r"\text{{{}}}"]
+)
+@pytest.mark.parametrize("letter", "ABCDEFGHIJ")
+def test_every_letter_has_every_dress(letter, dress):
+    assert chosen(dress.format(letter)) == {letter}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "C",
+        "(C)",
+        "c",
+        "C.",
+        r"\text{C}",
+        "**C**",
+        "C. 12 cm",
+        "option C",
+        "(C) 12 cm",
+        "12 cm",
+        "12",
+    ],
+)
+def test_the_letter_and_the_text_of_the_right_option_are_both_right(answer):
+    assert grade(f"<answer>{answer}</answer>", "C", OPTIONS).correct
+    assert grade(boxed(answer), "C", OPTIONS).correct
+    assert not grade(f"<answer>{answer}</answer>", "D", OPTIONS).correct
+
+
+@pytest.mark.parametrize(
+    "answer", ["11 cm", "B", "12 kg", "C. 12 cm or D. 13 cm", "12, 13", "not C"]
+)
+def test_another_option_is_wrong_by_letter_and_by_text(answer):
+    assert not grade(f"<answer>{answer}</answer>", "C", OPTIONS).correct
+
+
+def test_the_text_of_an_option_is_compared_as_an_answer_is():
+    options = (r"\frac{1}{2}", "x+1", r"\{1, 2\}")
+    assert grade(boxed("0.5"), "A", options).correct
+    assert grade(boxed("1+x"), "B", options).correct
+    assert grade(boxed("2, 1"), "C", options).correct
+    assert not grade(boxed("x"), "B", options).correct
+
+
+def test_without_options_a_text_is_not_the_letter():
+    assert not grade(boxed("12 cm"), "C").correct
+
+
+@pytest.mark.parametrize("answer", ["A or B or C or D", "A, B, C, D", "A, B", "ABCD", "BC", "A/B"])
+def test_whoever_chooses_everything_is_wrong(answer):
+    assert not grade(f"<answer>{answer}</answer>", "A", ("1", "2", "3", "4")).correct
+    assert not grade(f"<answer>{answer}</answer>", "A").correct
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"), [("ABD", 1), ("A, B, D", 1), ("D, B and A", 1), ("AB", 0)]
+)
+def test_of_several_right_options_all_are_asked_for(answer, right):
+    assert grade(boxed(answer), "ABD").correct == bool(right)
+
+
+def test_a_lower_case_reference_is_a_quantity_and_no_choice():
+    assert not grade("<answer>H</answer>", "h").correct
+    assert grade("<answer>h</answer>", "h").correct
+
+
+def test_a_reference_may_name_its_option():
+    assert grade(boxed("B"), "B. a rhombus").correct
+    assert not grade(boxed("C"), "B. a rhombus").correct
+    assert grade(boxed("B"), "(B) rhombus").correct
+
+
+@pytest.mark.parametrize("reference", ["A triangle", "I think", "A"])
+def test_an_article_names_no_option(reference):
+    assert grade(boxed("A"), reference).correct == (reference == "A")
+
+
+def test_right_text_is_that_of_one_option_that_there_is():
+    assert right_text(frozenset("B"), OPTIONS) == "11 cm"
+    assert right_text(frozenset("F"), OPTIONS) is None
+    assert right_text(frozenset("AB"), OPTIONS) is None
+    assert right_text(frozenset("A"), ()) is None
+
+
+@given(st.sets(st.sampled_from("ABCDEFGHIJ"), min_size=1), st.randoms(use_true_random=False))
+def test_the_order_of_letters_never_matters(letters, rng):
+    ordered = "".join(sorted(letters))
+    shuffled = rng.sample(ordered, len(ordered))
+    assert asked(ordered) == letters
+    for joint in (", ", " and ", "、", " "):
+        assert chosen(joint.join(shuffled)) == letters
+
+
+@given(st.text())
+def test_no_text_makes_choosing_fail(text):
+    letters = chosen(text)
+    assert letters is None or letters <= set("ABCDEFGHIJ")
+    asked(text)

@@ -1,0 +1,275 @@
+import time
+
+import pytest
+from helpers.verdicts import accepted, correct, rows
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reasonenv.grading.text import (
+    alike,
+    clock,
+    is_date,
+    is_prose,
+    is_text,
+    last_clause,
+    same_time,
+    squeezed,
+    words,
+)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("$ 9 $", "9"),
+        ("( 2 , 3 )", "(2,3)"),
+        (r"\left( 2, 3 \right)", "(2,3)"),
+        ("x +  1", "x+1"),
+        ("x\n+ 1", "x+1"),
+        (r"\dfrac{2}{7}", r"\frac{2}{7}"),
+        ("９", "9"),
+        ("9.", "9"),
+    ],
+)
+def test_looks_alone_do_not_tell_texts_apart(left, right):
+    assert squeezed(left) == squeezed(right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("2 1/2", "21/2"), ("1 2", "12"), ("5", "-5"), ("ab", "AB"), ("2.5", "25")]
+)
+def test_what_matters_stays(left, right):
+    assert squeezed(left) != squeezed(right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("The Parallelogram.", "parallelogram"),
+        (r"\text{no solution}", "No solution"),
+        ("“true”", "true"),
+        ("right-angled triangle", "Right angled  triangle"),
+        ("an ellipse", "ellipse"),
+        ("**Tuesday**", "tuesday"),
+    ],
+)
+def test_words_have_no_case_article_or_punctuation(left, right):
+    assert words(left) == words(right)
+
+
+@pytest.mark.parametrize(("left", "right"), [("dog", "god"), ("x", "X"), ("not true", "true")])
+def test_words_keep_their_letters_and_their_order(left, right):
+    assert words(left) != words(right)
+
+
+@pytest.mark.parametrize(
+    "text", ["no", "Yes", "decreasing", "no solution", "平行四边形", r"\text{odd}"]
+)
+def test_words_alone_are_text(text):
+    assert is_text(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "ab", "x+1", "12", "ABC", "f(x)", r"\frac{a}{b}", "", "x_1", "a=b"]
+)
+def test_formulas_are_no_text(text):
+    assert not is_text(text)
+
+
+@pytest.mark.parametrize("text", ["the area is 7", r"x > 0 \text{ always}", "面积是 7"])
+def test_words_beside_a_formula_make_prose(text):
+    assert is_prose(text)
+
+
+@pytest.mark.parametrize("text", ["x+1", r"\frac{1}{2}", r"\sin x", "ab", "12 cm", r"\alpha"])
+def test_a_formula_is_no_prose(text):
+    assert not is_prose(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        ("The figure is a rhombus", " a rhombus"),
+        ("It was said that the colours are red", " red"),
+        ("Answer: red", " red"),
+        ("图形是菱形", "菱形"),
+        ("red", "red"),
+    ],
+)
+def test_the_last_clause_is_what_a_sentence_says(text, clause):
+    head, said = last_clause(text)
+    assert said == clause
+    assert head + said == text
+
+
+@pytest.mark.parametrize(
+    ("text", "time_of_day"),
+    [
+        ("8:05", (485, "")),
+        ("08:05", (485, "")),
+        ("8:05 am", (485, "am")),
+        ("8:05 P.M.", (1205, "pm")),
+        ("20:05", (1205, "")),
+        ("12:05 am", (5, "am")),
+        ("12:05 pm", (725, "pm")),
+        (r"8:05\text{ p.m.}", (1205, "pm")),
+        ("8：05", (485, "")),
+        ("25:05", None),
+        ("8:65", None),
+        ("8:5", None),
+        ("3:4:5", None),
+        ("8", None),
+    ],
+)
+def test_a_clock_shows_minutes_and_half_of_the_day(text, time_of_day):
+    assert clock(text) == time_of_day
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("8:05", "08:05", True),
+        ("8:05", "8:05 am", True),
+        ("8:05", "8:05 pm", True),
+        ("20:05", "8:05 pm", True),
+        ("12:30", "12:30 pm", True),
+        ("20:05", "8:05 am", False),
+        ("8:05 am", "8:05 pm", False),
+        ("8:05", "20:05", False),
+        ("8:05", "8:06", False),
+    ],
+)
+def test_a_missing_half_of_the_day_is_no_difference(left, right, same):
+    times = clock(left), clock(right)
+    assert same_time(*times) is same
+    assert same_time(*times[::-1]) is same
+    assert correct(left, right) is same
+
+
+def test_a_date_is_no_difference_and_no_quotient():
+    assert is_date("2024-05-17")
+    assert is_date("5/17/2024")
+    assert not is_date("24-5")
+    assert not is_date("5/17")
+    assert accepted("2024-05-17", "2024-05-17")
+    assert not accepted("2002", "2024-05-17")
+
+
+EQUAL = {
+    "text": [
+        ("Yes", "yes"),
+        ("yes.", "Yes"),
+        (r"\text{Yes}", "yes"),
+        ("a rhombus", "Rhombus"),
+        ("A rhombus", "rhombus"),
+        ("The figure is a rhombus.", "rhombus"),
+        ("the quadrilateral ABCD is a rhombus", "rhombus"),
+        ("Wednesday", r"\text{Wednesday}"),
+        ("no solution", r"\text{No solution}"),
+        ("菱形", "菱形"),
+        ("图形是菱形。", "菱形"),
+        ("**decreasing**", "decreasing"),
+        ("right-angled", "right angled"),
+    ],
+    "prose around a value": [
+        ("It takes 45 minutes", "45 minutes"),
+        ("The area is 12 cm^2.", r"12\text{ cm}^2"),
+        ("She has 15 apples left", "15"),
+        (r"The value is $\frac{1}{2}$.", "0.5"),
+        ("15 apples", "15"),
+        ("15", "15 apples"),
+        ("The total = 15 apples", "15"),
+        ("45 minutes are needed", "45 minutes"),
+    ],
+}
+DIFFERENT = {
+    "text": [
+        ("yes", "no"),
+        ("not a rhombus", "rhombus"),
+        ("rhombus or rectangle", "rhombus"),
+        ("the figure is no rhombus", "rhombus"),
+        ("it is not decreasing", "decreasing"),
+        ("increasing", "decreasing"),
+        ("yes or no", "yes"),
+        ("yes, no", "yes"),
+        ("dog", "god"),
+        ("菱形", "矩形"),
+        ("不是菱形", "菱形"),
+        ("这不可能是菱形", "菱形"),
+        ("It cannot be a rhombus", "rhombus"),
+        ("It isn't a rhombus", "rhombus"),
+        ("None of them is a rhombus", "rhombus"),
+        ("It is false that it is a rhombus", "rhombus"),
+        ("if it is a rhombus", "rhombus"),
+        ("Is it a rhombus? No, it is a kite", "rhombus"),
+        ("rhombus", "12"),
+        ("12", "rhombus"),
+        ("five", "5"),
+        ("Wednesday", "W"),
+    ],
+    "prose around a value": [
+        ("It does not take 45 minutes", "45 minutes"),
+        ("at least 45 minutes", "45 minutes"),
+        ("45 or 50 minutes", "45 minutes"),
+        ("15 apples", "15 pears"),
+        ("between 10 and 15", "15"),
+        ("either 15 or 16", "15"),
+        ("15 apples and 3 pears", "15"),
+        ("half of 15", "15"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("answer", "reference"), rows(EQUAL))
+def test_equal_texts_are_correct(answer, reference):
+    assert accepted(answer, reference)
+    assert correct(answer, reference)
+
+
+@pytest.mark.parametrize(("answer", "reference"), rows(DIFFERENT))
+def test_different_texts_are_wrong(answer, reference):
+    assert not accepted(answer, reference)
+    assert not correct(answer, reference)
+
+
+@given(st.text())
+def test_no_text_makes_these_fail(text):
+    assert squeezed(squeezed(text)) is not None
+    assert isinstance(words(text), str)
+    assert is_text(text) in (True, False)
+    assert is_prose(text) in (True, False)
+    last_clause(text)
+    clock(text)
+    is_date(text)
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "a", "1", "is", "{", r"\text{", "1-1-", "1/", ":", "\\", "是"]
+)
+def test_these_take_time_in_proportion_to_the_length(piece):
+    text = piece * (10**6 // len(piece))
+    start = time.process_time()
+    for function in (squeezed, words, is_text, is_prose, last_clause, clock, is_date):
+        function(text)
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("circles", "circle"),
+        ("No solutions", "no solution"),
+        ("North-East", "northeast"),
+        ("Tom and Jerry", "Jerry and Tom"),
+    ],
+)
+def test_words_are_alike_joined_or_not_and_in_any_number(text, other):
+    assert alike(text, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [("Tom", "Tom and Jerry"), ("Tom, Jerry", "Jerry, Tom"), ("pas", "pass"), ("odd", "not odd")],
+)
+def test_other_words_are_not_alike(text, other):
+    assert not alike(text, other)

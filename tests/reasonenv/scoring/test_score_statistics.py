@@ -1,0 +1,152 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from reasonenv.scoring.benchmarks.overall import BASELINE, overall
+from reasonenv.scoring.intervals import over_problems, over_samples
+from reasonenv.scoring.paired import compared
+from reasonenv.scoring.samples import majority, majority_at_k, pass_at_k, sizes
+
+
+@pytest.mark.parametrize(("correct", "total"), [(0, 5), (1, 5), (3, 6), (6, 6)])
+def test_pass_at_k_is_the_share_of_subsets_with_a_right_sample(correct, total):
+    verdicts = [True] * correct + [False] * (total - correct)
+    for k in range(1, total + 1):
+        subsets = list(itertools.combinations(verdicts, k))
+        assert pass_at_k(correct, total, k) == pytest.approx(np.mean([any(s) for s in subsets]))
+
+
+def test_pass_at_k_of_many_samples_neither_overflows_nor_leaves_the_unit_interval():
+    assert pass_at_k(1, 10_000, 5_000) == pytest.approx(0.5)
+    assert 0 < pass_at_k(1, 10**6, 1) < 1e-5
+
+
+@pytest.mark.parametrize(("correct", "total", "k"), [(1, 4, 5), (1, 4, 0), (5, 4, 1), (-1, 4, 1)])
+def test_pass_at_k_refuses_numbers_that_do_not_fit(correct, total, k):
+    with pytest.raises(ValueError, match="1 <= k <= total"):
+        pass_at_k(correct, total, k)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [("aab", 1), ("abb", 0), ("ab", 1 / 2), ("abc", 1 / 3), ("bbc", 0), ([None, "a"], 1), ([], 0)],
+)
+def test_the_majority_is_right_as_often_as_the_lot_falls_on_it(answers, expected):
+    assert majority(list(answers), "a") == pytest.approx(expected)
+    assert majority([None, None], "a") == 0
+
+
+@pytest.mark.parametrize("answers", ["aabbc", "abbbb", "aaabc", ["a", "a", None, None, "b", "c"]])
+def test_maj_at_k_is_the_mean_of_the_majority_over_subsets(answers):
+    answers = list(answers)
+    for k in range(1, len(answers) + 1):
+        subsets = list(itertools.combinations(answers, k))
+        expected = np.mean([majority(subset, "a") for subset in subsets])
+        # Two thousand draws have a standard error of at most 0.011.
+        assert majority_at_k(answers, "a", k) == pytest.approx(expected, abs=0.05)
+    assert majority_at_k(answers, "z", 2) == 0
+
+
+def test_sizes_are_the_powers_of_two_and_all_samples():
+    assert [sizes(n) for n in (1, 4, 6, 32)] == [
+        [1],
+        [1, 2, 4],
+        [1, 2, 4, 6],
+        [1, 2, 4, 8, 16, 32],
+    ]
+
+
+def test_an_interval_over_problems_is_that_of_resampling_them_one_by_one():
+    values = np.random.default_rng(1).choice([0, 0.25, 0.5, 1], size=60)
+    draws = np.random.default_rng(2).choice(values, size=(10_000, 60)).mean(axis=1)
+    expected = np.quantile(draws, [0.025, 0.975])
+    # The ends of two sets of draws differ by their own error, about a fiftieth of the width.
+    width = expected[1] - expected[0]
+    assert over_problems(values) == pytest.approx(expected, abs=0.1 * width)
+    assert over_problems(values, seed=3) == over_problems(values, seed=3)
+    assert over_problems([]) == []
+
+
+def test_an_interval_over_problems_holds_the_truth_in_about_95_of_100_cases():
+    random = np.random.default_rng(0)
+    ends = [over_problems(random.random(200) < 0.3) for _ in range(200)]
+    covered = np.mean([low <= 0.3 <= high for low, high in ends])
+    assert 0.9 <= covered <= 0.99
+
+
+def test_an_interval_over_samples_has_the_variance_of_sampling_alone():
+    correct, total = np.array([0, 8, 32, 16]), np.array([32, 32, 32, 32])
+    low, high = over_samples(correct, total)
+    rates = correct / total
+    deviation = math.sqrt((rates * (1 - rates) / total).sum()) / 4
+    assert high - low == pytest.approx(2 * 1.96 * deviation, rel=0.1)
+    # Many problems with the same counts are still many problems.
+    low, high = over_samples(np.full(50, 8), np.full(50, 32))
+    assert high - low == pytest.approx(2 * 1.96 * math.sqrt(0.25 * 0.75 / 32 / 50), rel=0.1)
+    # Problems that are always or never solved add nothing to it.
+    assert over_samples(np.array([0, 4]), np.array([4, 4])) == [0.5, 0.5]
+
+
+def test_the_paired_test_of_verdicts_is_the_exact_one_of_mcnemar():
+    first = [1] * 9 + [0] * 1 + [1] * 5 + [0] * 5
+    second = [0] * 9 + [1] * 1 + [1] * 5 + [0] * 5
+    result = compared(first, second)
+    # Two-sided: at most one of ten coins on the rarer side, 2 (1 + 10) / 2^10.
+    assert result["p_value"] == pytest.approx(22 / 1024)
+    assert (result["wins"], result["losses"], result["ties"]) == (9, 1, 10)
+    assert result["difference"] == pytest.approx(8 / 20)
+    low, high = result["interval"]
+    assert 0 < low < 8 / 20 < high
+
+
+def test_the_paired_test_of_means_is_that_of_all_signs():
+    differences = np.array([0.5, 0.25, 0.25, -0.125, -0.5, 0.0])
+    second = np.full(6, 0.2)
+    sums = [np.dot(signs, differences) for signs in itertools.product([-1, 1], repeat=6)]
+    exact = np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-12)
+    # A hundred thousand flips: the standard error is below 0.0016.
+    assert compared(second + differences, second)["p_value"] == pytest.approx(exact, abs=0.01)
+
+
+def test_equal_responses_do_not_differ():
+    result = compared([1, 0, 0.5], [1, 0, 0.5])
+    assert (result["difference"], result["p_value"], result["ties"]) == (0, 1, 3)
+    assert compared([], [])["difference"] is None
+
+
+# CPGD (arXiv:2505.12504), Tables 1 and 2: six accuracies in per cent and Overall as printed.
+PUBLISHED = {
+    "GPT-4o": (63.8, 50.2, 30.4, 35.0, 68.8, 49.9, 1.16),
+    "OpenAI-o1": (73.9, 57.0, 60.3, 68.0, 98.7, 73.9, 1.83),
+    "InternVL2.5-8B": (64.4, 39.5, 19.7, 12.3, 53.5, 45.6, 0.81),
+    "QwenVL2.5-7B": (68.2, 47.9, 25.4, 20.2, 62.1, 53.6, 1.00),
+    "InternVL2.5-MPO-8B": (68.9, 35.5, 21.5, 7.8, 53.5, 34.5, 0.75),
+    "R1-Onevision": (64.1, 47.1, 23.5, 17.3, 61.8, 39.8, 0.91),
+    "OpenVLThinker": (70.2, 47.9, 25.3, 20.1, 64.3, 60.6, 1.03),
+    "MM-Eureka-7B": (73.0, 50.3, 26.9, 20.1, 66.1, 64.5, 1.07),
+    "RLOO": (68.6, 48.3, 23.0, 19.5, 65.8, 61.3, 1.01),
+    "REINFORCE++": (63.9, 45.5, 18.2, 17.8, 66.7, 64.3, 0.96),
+    "GRPO": (70.3, 51.4, 25.9, 18.5, 67.4, 65.1, 1.06),
+    "CPGD (clip-filter-like weight)": (73.4, 51.4, 25.9, 21.5, 70.2, 67.3, 1.10),
+    "CPGD (STD weight)": (74.0, 50.6, 28.3, 21.4, 68.3, 65.3, 1.11),
+    "PG": (67.8, 42.0, 22.5, 8.0, 58.6, 65.9, 0.89),
+    "PGD": (64.2, 41.1, 20.8, 7.5, 58.3, 67.3, 0.86),
+    "CPG": (72.7, 52.3, 27.6, 20.8, 70.7, 66.2, 1.11),
+    "unprocessed rewards": (69.1, 40.2, 21.8, 3.5, 59.7, 67.2, 0.85),
+    "equal weight": (73.1, 51.1, 27.2, 20.8, 67.9, 65.8, 1.09),
+    "with reference KL": (71.8, 50.0, 21.0, 21.2, 69.8, 65.8, 1.05),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_overall_is_the_one_that_the_paper_prints(name):
+    *accuracies, printed = PUBLISHED[name]
+    value = overall(dict(zip(BASELINE, accuracies, strict=True)))
+    assert abs(value - printed) <= 0.005 + 1e-9
+
+
+def test_overall_needs_every_benchmark():
+    with pytest.raises(ValueError, match="MMK12 missing or unknown"):
+        overall({name: 50.0 for name in BASELINE if name != "MMK12"})

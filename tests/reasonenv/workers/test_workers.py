@@ -1,0 +1,252 @@
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from helpers.faults import descendants, obedient_workers, wait_until
+
+from reasonenv.workers import Grader
+
+
+def boxed(answer: str) -> str:
+    return f"<think>It is known.</think><answer>\\boxed{{{answer}}}</answer>"
+
+
+@pytest.fixture(scope="module")
+def grader():
+    with Grader(num_workers=2) as grader:
+        yield grader
+
+
+@pytest.fixture
+def obedient(tmp_path):
+    with obedient_workers(tmp_path):
+        yield
+
+
+def resident() -> int:
+    """Bytes of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def ask(grader: Grader, *answers: str) -> list[str]:
+    """The status of each answer, and "right" where it is the reference "x"."""
+    grades = grader.grade([boxed(answer) for answer in answers], ["x"] * len(answers))
+    return ["right" if grade.correct else grade.status for grade in grades]
+
+
+def test_results_come_in_the_order_of_the_responses(grader):
+    answers = ["x+1", "3", "x+2", "", "1+x", r"\frac{x^2+x}{x}"]
+    grades = grader.grade([boxed(answer) for answer in answers], ["1+x"] * len(answers))
+    assert [grade.correct for grade in grades] == [True, False, False, False, True, True]
+    assert grades[3].status == "no_answer"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "1E1000000",
+        "9^{9^{9^9}}",
+        r"[2^{\frac{1}{2^{999}}}, \infty)",
+        "a" * 10**6,
+        "{" * 10**5,
+        "\ud800",
+        "\x00",
+        r"\operatorname{zeros}(20000)",
+        r"\begin{vmatrix}" + "a & b & c & d & e & f & g & h \\\\ " * 8 + r"\end{vmatrix}",
+        "x^{99}" * 50,
+        "x_1+" * 200 + "x",
+    ],
+    ids=lambda text: ascii(text[:20]),
+)
+def test_hostile_answers_are_wrong_within_the_deadline(grader, answer):
+    start = time.monotonic()
+    (grade,) = grader.grade([boxed(answer)], ["[3, \\infty)"])
+    assert grade.correct is False
+    assert time.monotonic() - start < 8
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        ("spin", "timeout"),
+        ("sleep", "timeout"),
+        ("exit", "error"),
+        ("raise", "error"),
+        ("segfault", "error"),
+        ("allocate", "memory"),
+        ("print", "ok"),
+    ],
+)
+def test_a_fault_costs_its_own_answer_and_no_other(obedient, fault, status):
+    with Grader(num_workers=1, timeout=0.1) as grader:
+        assert ask(grader, "x", fault, "x ", "y", f"{fault} again", "x") == [
+            *("right", status, "right"),
+            *("ok", status, "right"),
+        ]
+
+
+def test_a_worker_that_is_killed_is_replaced_by_the_server_that_is_there(obedient):
+    before = descendants()
+    with Grader(num_workers=1, timeout=0.2) as grader:
+        ask(grader, "x")
+        server, worker = sorted(descendants() - before)
+        os.kill(worker, signal.SIGKILL)
+        assert ask(grader, "y") == ["error"]
+        assert ask(grader, "spin") == ["timeout"]
+        # An error is no property of the pair, and is not remembered.
+        assert ask(grader, "y") == ["ok"]
+        now = descendants() - before
+        assert len(now) == 2
+        assert server in now
+        assert worker not in now
+
+
+def test_a_server_that_is_killed_is_replaced_with_its_workers(obedient):
+    before = descendants()
+    with Grader(num_workers=1) as grader:
+        ask(grader, "x")
+        server, worker = sorted(descendants() - before)
+        os.kill(server, signal.SIGKILL)
+        assert wait_until(lambda: worker not in descendants())
+        assert ask(grader, "y") == ["error"]
+        assert ask(grader, "y", "x") == ["ok", "right"]
+
+
+def test_a_worker_that_is_stopped_is_killed_by_the_wall_clock(obedient):
+    before = descendants()
+    with Grader(num_workers=1, timeout=0.1) as grader:
+        ask(grader, "x")
+        os.kill(max(descendants() - before), signal.SIGSTOP)
+        assert ask(grader, "y", "z") == ["timeout", "ok"]
+
+
+def test_what_an_answer_weighs_is_not_kept():
+    with Grader() as grader:
+        before = resident()
+        for number in range(5000):
+            # Four bytes a letter, together a hundred megabytes.
+            (grade,) = grader.grade([f"\\boxed{{{number}{'𝟙' * 4_900}}}"], ["x"])
+            assert not grade.correct
+            assert grade.answer is not None
+        assert resident() - before < 50 << 20
+
+
+def test_no_process_is_left_after_closing(obedient):
+    before = descendants()
+    with Grader(num_workers=2) as grader:
+        ask(grader, "x", "y", "z")
+        assert descendants() - before
+        server = grader._pool._server._process
+    assert not descendants() - before
+    # It was asked to end, and had the time to reap its workers.
+    assert server is not None
+    assert server.returncode == 0
+
+
+def test_a_grader_that_is_dropped_takes_its_workers_along(obedient):
+    before = descendants()
+    grader = Grader(num_workers=1)
+    ask(grader, "x")
+    del grader
+    assert not descendants() - before
+
+
+def test_plain_answers_need_no_process():
+    before = descendants()
+    with Grader() as grader:
+        grades = grader.grade([boxed("3"), boxed("C"), boxed("7")], ["3", "C", "8"])
+        assert [grade.correct for grade in grades] == [True, True, False]
+        assert descendants() == before
+
+
+def test_grading_works_from_many_threads(grader):
+    results = {}
+
+    def work(number: int) -> None:
+        grades = grader.grade([boxed(f"{number}+x"), boxed("x")], [f"x+{number}", f"x+{number}"])
+        results[number] = [grade.correct for grade in grades]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert results == {number: [True, False] for number in range(1, 9)}
+
+
+def test_workers_outlive_the_thread_that_first_needed_them(obedient):
+    before = descendants()
+    with Grader(num_workers=1) as grader:
+        thread = threading.Thread(target=ask, args=(grader, "x"))
+        thread.start()
+        thread.join(30)
+        there = descendants() - before
+        assert ask(grader, "y") == ["ok"]
+        assert descendants() - before == there
+        assert len(there) == 2
+
+
+def test_a_thread_that_blocks_signals_blocks_no_deadline(obedient):
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
+    try:
+        with Grader(num_workers=1, timeout=1) as grader:
+            start = time.monotonic()
+            assert ask(grader, "spin") == ["timeout"]
+            # The wall clock would have come after thirty seconds.
+            assert time.monotonic() - start < 25
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def test_submit_returns_before_the_grade_is_there(obedient):
+    with Grader(num_workers=2, timeout=1) as grader:
+        slow = grader.submit(boxed("spin"), "x")
+        quick = grader.submit(boxed("x"), "x")
+        assert quick.result(timeout=30).correct
+        assert not slow.done()
+        assert slow.result(timeout=30).status == "timeout"
+
+
+def test_a_pair_is_judged_once_while_its_options_are_the_same(obedient):
+    before = descendants()
+    with Grader(num_workers=1, timeout=0.2) as grader:
+        ask(grader, *["spin"] * 8, "x")
+        workers = descendants() - before
+        assert ask(grader, *["spin"] * 8) == ["timeout"] * 8
+        # Each judgement would have cost a worker its life.
+        assert descendants() - before == workers
+        options = [["x", "y"], ["y", "x"]]
+        grades = grader.grade([boxed("x")] * 2, ["B"] * 2, options)
+        assert [grade.correct for grade in grades] == [False, True]
+
+
+def test_closing_answers_whoever_still_waits(obedient):
+    grader = Grader(num_workers=1, timeout=30)
+    futures = [grader.submit(boxed(f"spin {number}"), "x") for number in range(3)]
+    time.sleep(0.5)
+    grader.close()
+    for future in futures:
+        with pytest.raises(RuntimeError, match="the Grader was closed"):
+            future.result(timeout=10)
+
+
+def test_a_closed_grader_says_so_and_may_be_closed_again():
+    grader = Grader()
+    grader.close()
+    grader.close()
+    with pytest.raises(ValueError, match="this Grader is closed"):
+        grader.submit(boxed("3"), "3")
+
+
+@pytest.mark.parametrize("kwargs", [{"num_workers": 0}, {"timeout": 0.0}, {"timeout": -1}])
+def test_a_number_that_makes_no_sense_is_refused(kwargs):
+    with pytest.raises(ValueError, match="needed"):
+        Grader(**kwargs)
+
+
+def test_lists_of_different_lengths_are_refused(grader):
+    with pytest.raises(ValueError, match="shorter"):
+        grader.grade(["1", "2"], ["1"])
