@@ -1,8 +1,9 @@
 """Are two answers equal? Pure functions over exact arithmetic and math-verify.
 
 Three steps, each for what the one before leaves open: letters, equal texts and whatever the
-grammar of `parsing` can read are settled by `quick`; what is too large to evaluate is `turned_down`; the rest goes to math-verify in `evaluate`, which only
-`reasonenv.workers` may call on text that nobody has read: there a process that hangs is killed.
+grammar of `parsing` can read are settled by `quick`; what is too large to evaluate is turned down
+by `turned_down`; the rest goes to math-verify in `evaluate`, which only `reasonenv.workers` may
+call on text that nobody has read: there a process that hangs is killed.
 
 The policies behind a verdict:
 

@@ -13,8 +13,9 @@ import pytest
 import agents
 from agents.learner import Learner
 
-TESTS = Path(__file__).parent
-TEXT = (TESTS.parent / "docs/papers.md").read_text()
+ROOT = Path(__file__).parents[2]
+FILES = {path.stem: path for path in (ROOT / "tests").rglob("test_*.py")}
+TEXT = (ROOT / "docs/papers.md").read_text()
 ROWS = [line for line in TEXT.splitlines() if line.startswith("| ") and "`" in line]
 FUNCTIONS = sorted({name for row in ROWS for name in re.findall(r"`(\w+\.\w+)`", row)})
 PROOFS = sorted({name for row in ROWS for name in re.findall(r"`(\w+::\w+)`", row)})
@@ -23,7 +24,7 @@ MATHEMATICS = ("advantages", "credits", "divergences", "levels", "losses", "redu
 
 @cache
 def functions_of(file):
-    tree = ast.parse((TESTS / f"{file}.py").read_text())
+    tree = ast.parse(FILES[file].read_text())
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

@@ -10,13 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from agents import run
+from agents.cpgd import CPGD
 from helpers import letters
 from helpers.tiny_runs import SMALL, before_response, flags
 
-from agents import run
-from agents.cpgd import CPGD
-
-TESTS = Path(__file__).parent
+HELPERS = Path(__file__).parent
 MEBIBYTE = 2**20
 
 
@@ -50,13 +49,13 @@ WHAT = {
 
 def command(what: str, number: int, **settings: Any) -> list[str]:
     """Of a small run with these settings."""
-    script = [str(TESTS / "happenings.py"), what, str(number)]
+    script = [str(HELPERS / "happenings.py"), what, str(number)]
     return [sys.executable, *script, *flags(**SMALL | settings)]
 
 
 def start(words: list[str]) -> subprocess.Popen[str]:
     """The process, whose standard error is read as text."""
-    paths = os.pathsep.join([str(TESTS.parent), str(TESTS)])
+    paths = os.pathsep.join([str(HELPERS.parents[1]), str(HELPERS.parent)])
     environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
 

@@ -34,4 +34,4 @@ def problems(split: str = "train", size: int = 10) -> list[Problem]:
     ]
 
 
-register("Letters-v0", "letters")
+register("Letters-v0", "helpers.letters")

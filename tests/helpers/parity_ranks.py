@@ -1,5 +1,5 @@
 """Sampler and trainer compared on two ranks, of which one may disagree: run by
-test_agreement_at_start.py.
+test_parity.py.
 
 Usage: torchrun --nproc-per-node 2 agreement_ranks.py MODEL_FOLDER EMPTY_FOLDER
 """
@@ -10,11 +10,11 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from helpers import tiny_engines
 from torch import distributed
 
 from agents.engines.transformers import TransformersSampler
 from agents.training import parity
+from helpers import tiny_engines
 
 
 class Rereading(TransformersSampler):

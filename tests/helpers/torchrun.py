@@ -5,14 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).parent
-ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)])}
+HELPERS = Path(__file__).parent
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": os.pathsep.join([str(HELPERS.parents[1]), str(HELPERS.parent)])
+}
 
 
 def command(script: str, *words: object) -> list[str]:
     """That starts the script with these words on two ranks of this machine."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    return [*torchrun, "--nproc-per-node", "2", str(TESTS / script), *map(str, words)]
+    return [*torchrun, "--nproc-per-node", "2", str(HELPERS / script), *map(str, words)]
 
 
 def run(script: str, *words: object) -> None:

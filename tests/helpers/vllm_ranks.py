@@ -1,4 +1,4 @@
-"""Two ranks that sample with vLLM, each for itself and both as one: run by test_vllm.py.
+"""Two ranks that sample with vLLM, each for itself and both as one: run by test_vllm_sampler.py.
 
 Usage: torchrun --nproc-per-node 2 vllm_ranks.py MODEL_FOLDER EMPTY_FOLDER
 """
@@ -9,11 +9,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from helpers import vllm_model
-from helpers.vllm_model import LENGTH, OPTIONS, QUESTIONS, greedy, made, observations
 from torch import distributed
 
 from agents.engines.vllm.sampler import VLLMSampler
+from helpers import vllm_model
+from helpers.vllm_model import LENGTH, OPTIONS, QUESTIONS, greedy, made, observations
 
 
 def check(folder: Path, rank: int, size: int) -> dict:

@@ -1,7 +1,6 @@
 """An environment that an untrained model answers now right, now wrong, for the tests of runs."""
 
 from helpers import letters
-
 from reasonenv import register
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
@@ -31,4 +30,4 @@ def problems(split: str = "train", size: int = 24) -> list[Problem]:
     ]
 
 
-register("Vowels-v0", "vowels")
+register("Vowels-v0", "helpers.vowels")

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow
 import pytest
@@ -117,8 +116,8 @@ def test_ctrl_c_finishes_the_batch_and_the_same_command_goes_on(evaluated, monke
 # What a user types, in a process of its own that kills itself at a response.
 KILLED = """
 import os, signal, sys
-import letters
-from tiny_runs import before_response
+from helpers import letters
+from helpers.tiny_runs import before_response
 from agents import evaluate
 kill = before_response(int(sys.argv[1]), lambda: os.kill(os.getpid(), signal.SIGKILL))
 letters.REWARDS["letters"] = kill
@@ -131,7 +130,7 @@ def test_a_kill_loses_at_most_a_batch(evaluated, tiny_folder, tmp_path):
     words = flags(**SHORT | {"model": tiny_folder, "output_dir": tmp_path / "killed"})
     done = subprocess.run(
         [sys.executable, "-c", KILLED, "5", *words],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         check=False,
         timeout=300,

@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from helpers import letters, tiny_runs
@@ -38,10 +37,9 @@ def steps(folder):
 def test_a_killed_run_goes_on_with_the_numbers_of_one_that_was_not(whole, tiny_folder, tmp_path):
     settings = SMALL | LONG | {"model": tiny_folder, "output_dir": tmp_path / "run"}
     killed_in_step_4 = str(3 * PER_STEP + 5)
-    path = os.pathsep.join([str(Path(tiny_runs.__file__).parent), *sys.path])
     child = subprocess.run(
         [sys.executable, tiny_runs.__file__, killed_in_step_4, *flags(**settings)],
-        env=os.environ | {"PYTHONPATH": path},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         check=False,
         timeout=120,

@@ -39,7 +39,7 @@ def test_a_pass_holds_every_problem_and_the_parts_by_weight(sizes, weights):
 @pytest.fixture
 def figures():
     """A second environment beside Figures, with rewards and a prompt of its own."""
-    reasonenv.register("Toy-v0", "toy")
+    reasonenv.register("Toy-v0", "helpers.toy")
     yield ["Figures-v0", "Toy-v0"]
     del reasonenv.registry["Toy-v0"]
     del gymnasium.registry["reasonenv/Toy-v0"]

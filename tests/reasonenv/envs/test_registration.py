@@ -16,7 +16,7 @@ SECTIONS = ["Description:", "Action Space:", "Observation Space:", "Rewards:", "
 
 @pytest.fixture
 def _toy():
-    reasonenv.register("Toy-v0", "toy")
+    reasonenv.register("Toy-v0", "helpers.toy")
     yield
     del reasonenv.registry["Toy-v0"]
     del gymnasium.registry["reasonenv/Toy-v0"]

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers import hostile
 from helpers.hostile import Attack, attacks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -131,7 +132,7 @@ def run(tmp_path_factory):
     (folder / "sitecustomize.py").write_text(watch)
     path = os.pathsep.join([str(folder), *sys.path])
     done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("hostile.py")), str(folder / "canary")],
+        [sys.executable, hostile.__file__, str(folder / "canary")],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": path},

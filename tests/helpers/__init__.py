@@ -1,0 +1,1 @@
+"""What tests share: engines, runs, environments and scripts that tests start."""
