@@ -18,9 +18,9 @@ from helpers import tiny_engines, torchrun
 
 from agents.engines.load import load
 from agents.engines.model import Sampling
+from agents.engines.vllm import routes, weight_transfer
 from agents.engines.vllm.client import Server
 from agents.engines.vllm.remote_sampler import RemoteSampler
-from agents.engines.vllm.sampler import routes, weight_transfer
 from agents.engines.vllm.server import command
 
 
