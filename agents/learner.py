@@ -146,7 +146,7 @@ class Learner(ABC):
         """
         if self.uses_reference and reference is None:
             raise ValueError(f"{type(self).__name__} with a reference constraint needs a reference")
-        self._check(responses.sampler_log_prob, responses.mask, engine.gather)
+        self._check(responses.sampler_log_prob, responses.mask, engine.all_gather)
         return Update(self, engine, responses, reward, passes, reference, trace).run()
 
     def weighted(self, log_prob: PerToken, batch: Batch, weight: PerResponse) -> Scalar:

@@ -46,19 +46,19 @@ class TrainEngine(Protocol):
         """
         ...
 
-    def gather(self, values: Tensor) -> Tensor:
-        """The `values` of all ranks, concatenated along the first axis in the order of ranks."""
+    def all_gather(self, values: Tensor) -> Tensor:
+        """All-gather: the ranks' `values`, concatenated along the first axis in order of rank."""
         ...
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """Names and full tensors of the weights, as the model's own `state_dict` names them."""
         ...
 
-    def whole(self) -> AbstractContextManager[Any]:
-        """The policy with all its weights on this rank, to be read until the context ends.
+    def unsharded(self) -> AbstractContextManager[Any]:
+        """Context that gives the policy with full, read-only weights on this rank.
 
-        Every rank enters, and may leave when it likes; within, entering again costs nothing and
-        may be done by one rank alone.
+        Every rank must enter it; each leaves on its own. Entering it again from within is free and
+        needs no other rank.
         """
         ...
 

@@ -26,7 +26,7 @@ class Meeting:
         self._values: list[Tensor | None] = [None] * num_ranks
         self._barrier = threading.Barrier(num_ranks)
 
-    def gather(self, rank: int, values: Tensor) -> Tensor:
+    def all_gather(self, rank: int, values: Tensor) -> Tensor:
         """The `values` of all ranks in their order; returns when every rank has come.
 
         Raises:
@@ -116,22 +116,22 @@ class BanditEngine:
     def step(self) -> dict[str, float]:
         """See `TrainEngine`."""
         mine = torch.zeros_like(self.logits) if self.logits.grad is None else self.logits.grad
-        gradient = self.gather(mine[None]).sum(0)
+        gradient = self.all_gather(mine[None]).sum(0)
         norm = gradient.norm()
         if torch.isfinite(norm):
             self.logits -= self.learning_rate * gradient
         self.logits.grad = None
         return {"train/grad_norm": norm.item(), "train/lr": self.learning_rate}
 
-    def gather(self, values: Tensor) -> Tensor:
+    def all_gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""
-        return values if self.meeting is None else self.meeting.gather(self.rank, values)
+        return values if self.meeting is None else self.meeting.all_gather(self.rank, values)
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """See `TrainEngine`."""
         return [("logits", self.logits.detach())]
 
-    def whole(self) -> AbstractContextManager[Tensor]:
+    def unsharded(self) -> AbstractContextManager[Tensor]:
         """See `TrainEngine`."""
         return nullcontext(self.logits)
 
@@ -139,7 +139,7 @@ class BanditEngine:
         """Writes the table; there is no model in Hugging Face format."""
         if self.rank == 0:
             torch.save(self.logits.detach(), folder / TABLE)
-        self.gather(torch.zeros(1))
+        self.all_gather(torch.zeros(1))
 
     def load(self, folder: Path) -> None:
         """See `TrainEngine`."""

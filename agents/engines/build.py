@@ -110,7 +110,7 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
         )
     _check_cache(run.model, engine.policy.model)
     parts = engine.policy, engine.chat, engine.sampling, length
-    return TransformersSampler(*parts, run.sampler_batch_size, engine.whole)
+    return TransformersSampler(*parts, run.sampler_batch_size, engine.unsharded)
 
 
 def _check_cache(name: str, model: Any) -> None:

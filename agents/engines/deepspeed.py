@@ -38,7 +38,7 @@ class DeepSpeedEngine:
 
     It trains on the kind of device that the policy lies on: GPUs with NCCL, CPUs with gloo.
     With ZeRO stage 3 a rank holds only a part of each weight: what reads weights otherwise than by
-    `forward` does so within `whole`.
+    `forward` does so within `unsharded`.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class DeepSpeedEngine:
         norm = self.grad_norm if self.plain else self.engine.get_global_grad_norm()
         return {"train/grad_norm": float(norm), "train/lr": rate}
 
-    def gather(self, values: Tensor) -> Tensor:
+    def all_gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""
         mine = values.detach().to(self.engine.device).contiguous()
         every = [torch.empty_like(mine) for _ in range(self.num_ranks)]
@@ -114,7 +114,7 @@ class DeepSpeedEngine:
         return lora.merged(self.policy.model, deepspeed.zero.GatheredParameters)
 
     @contextmanager
-    def whole(self) -> Iterator[Policy]:
+    def unsharded(self) -> Iterator[Policy]:
         """See `TrainEngine`."""
         if self._shell is None:
             yield self.policy

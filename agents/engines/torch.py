@@ -54,7 +54,7 @@ class TorchEngine:
         self.optimizer.zero_grad()
         return {"train/grad_norm": norm.item(), "train/lr": float(rate)}
 
-    def gather(self, values: Tensor) -> Tensor:
+    def all_gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""
         return values
 
@@ -62,7 +62,7 @@ class TorchEngine:
         """See `TrainEngine`."""
         return lora.merged(self.policy.model)
 
-    def whole(self) -> AbstractContextManager[Policy]:
+    def unsharded(self) -> AbstractContextManager[Policy]:
         """See `TrainEngine`."""
         return nullcontext(self.policy)
 

@@ -26,7 +26,7 @@ class TransformersSampler:
         sampling: Sampling,
         max_response_length: int,
         batch_size: int = 512,
-        whole: Callable[[], AbstractContextManager[Policy]] | None = None,
+        unsharded: Callable[[], AbstractContextManager[Policy]] | None = None,
     ) -> None:
         """Gives responses by a policy.
 
@@ -36,15 +36,15 @@ class TransformersSampler:
             sampling: How tokens are drawn.
             max_response_length: Tokens after which a response is cut.
             batch_size: Responses sampled at a time.
-            whole: Where ranks share the policy's weights out: it with all of them, see
-                `TrainEngine.whole`. None where the policy has them.
+            unsharded: Context with the full weights of a sharded policy, see
+                `TrainEngine.unsharded`; None for a policy that is not sharded.
         """
         self.policy = policy
         self.chat = chat
         self.sampling = sampling
         self.max_response_length = max_response_length
         self.batch_size = batch_size
-        self.whole = whole or (lambda: nullcontext(policy))
+        self.unsharded = unsharded or (lambda: nullcontext(policy))
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """See `RolloutEngine`."""
@@ -70,7 +70,7 @@ class TransformersSampler:
         entropy = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
         generator = torch.Generator(self.policy.device).manual_seed(entropy)
         rows: list[Row] = []
-        with self.whole() as policy:
+        with self.unsharded() as policy:
             was_training = policy.training
             policy.eval()
             for start in range(0, len(prompts), self.batch_size):

@@ -16,7 +16,7 @@ from agents.cli.settings import environment_options
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.build import ranks
 from agents.evaluation.summary import LEFT_OUT, Evaluation, Row, summarise
-from agents.training.distributed import exchange
+from agents.training.distributed import all_gather_object
 from reasonenv.datasets.selection import held_out
 from reasonenv.entry_points import HELD_OUT, all_problems, evaluation_split
 from reasonenv.registration import find
@@ -202,7 +202,9 @@ def _shared(sitting: Sitting, sampler: RolloutEngine, engine: TrainEngine) -> li
     mine = list(sitting.ask(sampler, rank, num_ranks))
     if len(mine) < math.ceil(count / num_ranks):
         next(sitting.ask(sampler, count - 1))
-    numbered = exchange(list(zip(range(rank, count, num_ranks), mine, strict=True)), engine)
+    numbered = all_gather_object(
+        list(zip(range(rank, count, num_ranks), mine, strict=True)), engine
+    )
     return [row for _, rows in sorted(numbered, key=itemgetter(0)) for row in rows]
 
 

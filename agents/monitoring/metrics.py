@@ -70,8 +70,8 @@ class Statistics:
 
     def metrics(self, engine: TrainEngine) -> dict[str, float]:
         """Means over the tokens of all ranks, and the most extreme ratios."""
-        tokens, drift, entropy, clipped = engine.gather(self.sums[None]).sum(0).tolist()
-        highest, lowest = engine.gather(self.extremes[None]).amax(0).tolist()
+        tokens, drift, entropy, clipped = engine.all_gather(self.sums[None]).sum(0).tolist()
+        highest, lowest = engine.all_gather(self.extremes[None]).amax(0).tolist()
         return {
             "policy/ratio_max": math.exp(min(highest, 700.0)),
             "policy/ratio_min": math.exp(min(-lowest, 700.0)),
@@ -95,9 +95,9 @@ def rollout_metrics(
     cut, count = (~responses.finished).double(), float(len(responses))
     mine = [difference.sum(), told.sum(), lengths.sum(), cut.sum(), torch.tensor(count)]
     sums = torch.stack([value.double() for value in mine])
-    total, compared, tokens, truncated, count = engine.gather(sums[None]).sum(0).tolist()
+    total, compared, tokens, truncated, count = engine.all_gather(sums[None]).sum(0).tolist()
     # A rank without a single token gathers too, or the others would wait for ever.
-    widest = engine.gather(torch.cat([difference, difference.new_zeros(1)]).amax()[None]).max()
+    widest = engine.all_gather(torch.cat([difference, difference.new_zeros(1)]).amax()[None]).max()
     metrics = {"response/length_mean": tokens / count, "response/truncated": truncated / count}
     if compared or not tokens:
         metrics["sampler/log_prob_diff_mean"] = total / max(1.0, compared)

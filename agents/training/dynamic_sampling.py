@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 from agents.engines import TrainEngine
 from agents.rollout import Group, Responses
 from agents.training import microbatches
-from agents.training.distributed import exchange
+from agents.training.distributed import all_gather_object
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def pick(
         for group, useful in zip(groups, mixed(accuracy).tolist(), strict=True):
             (kept if useful else others).append(group)
         generations, sampled = generations + 1, sampled + len(groups)
-        total = int(engine.gather(torch.tensor([len(kept)])).sum())
+        total = int(engine.all_gather(torch.tensor([len(kept)])).sum())
         if total >= num_groups:
             break
     kept = _balanced(kept, share, engine)
@@ -104,7 +104,7 @@ def evened(
         return responses, reward
     groups = answered(0, responses, reward)
     mine = torch.tensor([[_tokens(group.responses) for group in groups]])
-    tokens = engine.gather(mine).tolist()
+    tokens = engine.all_gather(mine).tolist()
     held: list[list[int]] = [[] for _ in tokens]
     for start in range(0, num, size):
         for whole, numbers in zip(held, _dealt(tokens, start, size), strict=True):
@@ -155,7 +155,7 @@ def _rewards(groups: Sequence[Answered]) -> Group:
 
 def _balanced(groups: list[Answered], share: int, engine: TrainEngine) -> list[Answered]:
     """At most `share` groups on each rank; those of a rank that has more go where some lack."""
-    counts = engine.gather(torch.tensor([len(groups)])).tolist()
+    counts = engine.all_gather(torch.tensor([len(groups)])).tolist()
     lacking = [max(0, share - count) for count in counts]
     given = _at_most([max(0, count - share) for count in counts], sum(lacking))
     taken = _at_most(lacking, sum(given))
@@ -178,7 +178,7 @@ def _at_most(amounts: Sequence[int], total: int) -> list[int]:
 
 def _exchange(groups: Sequence[Answered], engine: TrainEngine) -> list[Answered]:
     """The groups of all ranks, in the order of ranks."""
-    return exchange([_compact(group) for group in groups], engine)
+    return all_gather_object([_compact(group) for group in groups], engine)
 
 
 def _compact(group: Answered) -> Answered:

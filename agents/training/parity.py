@@ -102,7 +102,7 @@ def measure(
             responses = _respond(sampler, chat, _few(observations), engine.rank)
         except ValueError as error:
             fault = str(error)
-    faulty = engine.gather(torch.tensor([bool(fault)]))
+    faulty = engine.all_gather(torch.tensor([bool(fault)]))
     if responses is None or faulty.any():
         ranks = ", ".join(str(rank) for rank in faulty.nonzero()[:, 0].tolist())
         raise ValueError(fault or f"sampler and trainer do not agree on rank {ranks}: see there")
@@ -125,9 +125,9 @@ def _respond(
 
 def _summary(engine: TrainEngine, num_prompts: int, difference: Tensor) -> Agreement:
     mine = [float(num_prompts), float(len(difference)), difference.sum().item()]
-    sums = engine.gather(torch.tensor([mine], dtype=torch.float64)).sum(0).tolist()
+    sums = engine.all_gather(torch.tensor([mine], dtype=torch.float64)).sum(0).tolist()
     # A rank without a token gathers too, or the others would wait for ever.
-    widest = engine.gather(torch.cat([difference, difference.new_zeros(1)]).max()[None]).max()
+    widest = engine.all_gather(torch.cat([difference, difference.new_zeros(1)]).max()[None]).max()
     return Agreement(int(sums[0]), int(sums[1]), sums[2] / max(1.0, sums[1]), widest.item())
 
 

@@ -78,7 +78,7 @@ def reward_metrics(
     """
     rows = [_row(generation, names) for generation in generations]
     values = torch.tensor([list(row.values()) for row in rows], dtype=torch.float64)
-    means = engine.gather(values).mean(0).tolist()
+    means = engine.all_gather(values).mean(0).tolist()
     return dict(zip(rows[0], means, strict=True))
 
 
@@ -93,4 +93,4 @@ def _row(generation: Generation, names: Sequence[str]) -> dict[str, float]:
 def num_tokens(generations: Sequence[Generation], engine: TrainEngine) -> int:
     """Response tokens of all ranks."""
     mine = sum(int(generation.responses.lengths.sum()) for generation in generations)
-    return int(engine.gather(torch.tensor([mine])).sum())
+    return int(engine.all_gather(torch.tensor([mine])).sum())

@@ -98,11 +98,11 @@ class Job:
 
     def first(self, value: int) -> int:
         """What rank 0 gives; every rank calls this."""
-        return int(self.engines.train.gather(torch.tensor([value]))[0])
+        return int(self.engines.train.all_gather(torch.tensor([value]))[0])
 
     def any(self, condition: bool) -> bool:
         """Whether it holds on any rank; every rank calls this."""
-        return bool(self.engines.train.gather(torch.tensor([condition])).any())
+        return bool(self.engines.train.all_gather(torch.tensor([condition])).any())
 
     def barrier(self) -> None:
         """Returns when every rank is here."""

@@ -67,7 +67,7 @@ class Passes:
         else:
             loads = [Load.of(responses.rows(start, start + size)) for start in starts]
             mine = torch.tensor([[len(microbatches.fitting(load, budget)) for load in loads]])
-            counts = engine.gather(mine).amax(0).tolist()
+            counts = engine.all_gather(mine).amax(0).tolist()
             cuts = [
                 microbatches.cut(load, budget, count)
                 for load, count in zip(loads, counts, strict=True)
@@ -102,7 +102,7 @@ class Update:
             self.reference = None
         self.group_size = self.reward.shape[1]
         self.minibatches = self.passes.cut(self.responses, self.group_size, self.engine)
-        self.lengths = self.engine.gather(self.responses.lengths[None])
+        self.lengths = self.engine.all_gather(self.responses.lengths[None])
         self.statistics = Statistics()
         self.batch = self._batch()
 
@@ -131,7 +131,7 @@ class Update:
         """Advantages from the rewards of all ranks, and what the old and reference policies say."""
         learner, engine, mask = self.learner, self.engine, self.responses.mask
         mine = slice(engine.rank * len(self.reward), (engine.rank + 1) * len(self.reward))
-        credit = learner.advantage(engine.gather(self.reward))[mine].flatten().double().cpu()
+        credit = learner.advantage(engine.all_gather(self.reward))[mine].flatten().double().cpu()
         whole = learner.credit_uses_old_policy
         old = self._log_prob(self._policy, self.minibatches[0 if whole else 1 :])
         ref = self.reference and self._log_prob(self.reference, self.minibatches)
@@ -148,7 +148,7 @@ class Update:
         totals = torch.zeros(1, 2, dtype=torch.float64)
         for part in parts:
             totals += self._backward(part, weight[part.start - first : part.stop - first])
-        loss, kl = self.engine.gather(totals).sum(0).tolist()
+        loss, kl = self.engine.all_gather(totals).sum(0).tolist()
         metrics = {"train/loss": loss}
         if self.reference is not None:
             metrics["policy/kl_ref"] = kl / max(1, int(lengths.sum()))
@@ -186,7 +186,7 @@ class Update:
         return self.engine.forward(responses)[0]
 
     def _total(self, part: Tensor) -> Tensor:
-        return self.engine.gather(part[None]).sum(0)
+        return self.engine.all_gather(part[None]).sum(0)
 
     def _moves(self, step: dict[str, float]) -> bool:
         """Whether the reference is another one after an optimizer step; one skipped is none."""

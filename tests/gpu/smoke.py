@@ -88,7 +88,7 @@ def sample(engine) -> float:
     """
     prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), group_size=2))
     sampler = tiny_engines.sampler(engine, max_response_length=16 - 8 * (engine.rank % 2))
-    with engine.whole():
+    with engine.unsharded():
         if engine.rank == 0:
             sampler.generate(prompts[:2], seed=(0,))
     responses = sampler.generate(prompts, seed=(engine.rank,))

@@ -190,7 +190,7 @@ def sample(engine, rank) -> list[Responses]:
     sampler = tiny_engines.sampler(engine, max_response_length=12 - 7 * rank)
     sampler.batch_size = 8 - 5 * rank
     found = [sampler.generate(prompts, seed=(rank, 1))]
-    with engine.whole():
+    with engine.unsharded():
         if rank == 0:
             found += [sampler.generate(prompts[:2], seed=(2, k)) for k in range(2)]
     found.append(sampler.generate(prompts, seed=(rank, 3)))
@@ -217,7 +217,7 @@ def cut_by_tokens(folder, stage) -> dict:
             "one": one,
             "two": metrics,
             "difference": difference(step, expected),
-            "calls": engine.gather(torch.tensor([len(calls)])).tolist(),
+            "calls": engine.all_gather(torch.tensor([len(calls)])).tolist(),
         }
     return found
 
@@ -283,11 +283,11 @@ def findings(folder: Path, empty: Path) -> dict:
     engine = tiny_engines.build("deepspeed-0", folder)
     found |= whole_and_hurt(folder, engine.num_ranks)
     found |= uneven(folder)
-    found["lent"] = engine.gather(torch.tensor([lent(engine)])).tolist()
-    found["gathered"] = engine.gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
+    found["lent"] = engine.all_gather(torch.tensor([lent(engine)])).tolist()
+    found["gathered"] = engine.all_gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
     for stage in ("deepspeed-1", "deepspeed-3"):
         same = torch.tensor([resume(folder, stage, empty / stage)])
-        found[f"{stage} resumed"] = engine.gather(same).tolist()
+        found[f"{stage} resumed"] = engine.all_gather(same).tolist()
     return found
 
 

@@ -74,7 +74,7 @@ def descent(kind: str, folder: Path, rate=RATE, max_grad_norm=1e9) -> Any:
 
 def sampler(engine, max_response_length=12) -> TransformersSampler:
     parts = engine.policy, engine.chat, engine.sampling, max_response_length
-    return TransformersSampler(*parts, whole=engine.whole)
+    return TransformersSampler(*parts, unsharded=engine.unsharded)
 
 
 def vector(engine) -> torch.Tensor:

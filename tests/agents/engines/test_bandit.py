@@ -80,7 +80,7 @@ def test_ranks_gather_in_their_order_and_step_together():
         engine = BanditEngine(LOGITS, rank=rank, meeting=meeting)
         engine.backward((rank + 1) * engine.logits.sum())
         engine.step()
-        return engine.gather(torch.tensor([rank, 10 * rank])).tolist(), engine.logits.detach()
+        return engine.all_gather(torch.tensor([rank, 10 * rank])).tolist(), engine.logits.detach()
 
     for gathered, logits in meeting.run(work):
         assert gathered == [0, 0, 1, 10, 2, 20]
@@ -93,7 +93,7 @@ def test_a_rank_that_fails_does_not_leave_the_others_waiting():
     def work(rank):
         if rank:
             raise KeyError("here")
-        meeting.gather(rank, torch.zeros(1))
+        meeting.all_gather(rank, torch.zeros(1))
 
     with pytest.raises(KeyError, match="here"):
         meeting.run(work)
@@ -104,7 +104,7 @@ def test_a_rank_that_gathers_alone_is_told():
 
     def work(rank):
         if not rank:
-            meeting.gather(rank, torch.zeros(1))
+            meeting.all_gather(rank, torch.zeros(1))
 
     with pytest.raises(RuntimeError, match="rank 0 gathers what another rank does not"):
         meeting.run(work)
@@ -113,8 +113,8 @@ def test_a_rank_that_gathers_alone_is_told():
 def test_ranks_that_failed_can_meet_again():
     meeting = Meeting(2)
     with pytest.raises(ZeroDivisionError):
-        meeting.run(lambda rank: 1 // rank and meeting.gather(rank, torch.zeros(1)))
-    assert meeting.run(lambda rank: meeting.gather(rank, torch.tensor([rank])).tolist()) == [
+        meeting.run(lambda rank: 1 // rank and meeting.all_gather(rank, torch.zeros(1)))
+    assert meeting.run(lambda rank: meeting.all_gather(rank, torch.tensor([rank])).tolist()) == [
         [0, 1],
         [0, 1],
     ]

@@ -96,7 +96,7 @@ def test_every_kind_of_lora_is_merged(folder, options):
 def test_only_adapters_move_and_eyes_have_none(engine, folder):
     base = tiny_engines.pristine(folder)[0].state_dict()
     train(engine, responses_of(engine))
-    with engine.whole() as policy:
+    with engine.unsharded() as policy:
         weights = {n: w.clone() for n, w in policy.model.state_dict().items()}
     moved = {name for name, weight in engine.weights() if not torch.equal(weight, base[name])}
     assert moved
