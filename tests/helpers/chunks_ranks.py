@@ -7,10 +7,9 @@ import json
 import sys
 from pathlib import Path
 
+from agents.engines import token_log_probs
 from helpers import tiny_engines
 from helpers.tiny_engines import STAGES, difference, vector
-
-from agents.engines import token_log_probs
 
 LENGTHS = ((40, 33, 7, 9), (2, 1, 3, 0))
 """Of the responses on each rank: six chunks here, one there."""

@@ -1,11 +1,11 @@
 """Losses of single samples, and their gradients, to be compared with exact ones."""
 
 import torch
-from helpers.golden_cases import DIVERGENCES, WITHOUT_CLIP
 
 from agents.losses import differentiable
 from agents.rollout import Batch
 from agents.rpg import RPG
+from helpers.golden_cases import DIVERGENCES, WITHOUT_CLIP
 
 
 def normal(*shape, seed, scale=1.0):

@@ -13,8 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from helpers import tiny_engines
-from helpers.tiny_engines import STAGES, difference, vector
 from torch import distributed
 
 from agents.advantages import clip_filter
@@ -27,6 +25,8 @@ from agents.references import ReferencePolicy, every
 from agents.reinforce_plus_plus import ReinforcePlusPlus
 from agents.rollout import Responses
 from agents.training.dynamic_sampling import pick
+from helpers import tiny_engines
+from helpers.tiny_engines import STAGES, difference, vector
 
 GROUP_SIZE = 2
 LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)

@@ -7,12 +7,11 @@ import os
 import sys
 from pathlib import Path
 
-from helpers.tiny_runs import SMALL, flags
-
 from agents import run
 from agents.cpgd import CPGD
 from agents.engines import failures
 from agents.storage import checkpoints
+from helpers.tiny_runs import SMALL, flags
 
 SETTINGS = SMALL | {
     "env": "Vowels-v0",

@@ -8,12 +8,12 @@ import shutil
 import sys
 from pathlib import Path
 
-from helpers.tiny_runs import SMALL, flags
 from torch import distributed
 
 from agents import run
 from agents.cpgd import CPGD
 from agents.monitoring.logs import read_lines
+from helpers.tiny_runs import SMALL, flags
 
 SETTINGS = SMALL | {
     "env": "Vowels-v0",

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from helpers import letters
 from safetensors.torch import load_file
 
 from agents import run
 from agents.cpgd import CPGD
 from agents.monitoring.logs import read_lines
 from agents.storage.checkpoints import latest
+from helpers import letters
 
 SMALL = {
     "env": "Letters-v0",

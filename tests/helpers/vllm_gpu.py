@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from helpers.tiny_engines import observations
 from transformers import GenerationConfig, Qwen2_5_VLForConditionalGeneration
 
 from agents import tiny_model
@@ -21,6 +20,7 @@ from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.engines.vllm.sampler import VLLMSampler
 from agents.training import parity
+from helpers.tiny_engines import observations
 
 LENGTH = 64
 SHAPES = {

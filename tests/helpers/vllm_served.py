@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+
 from helpers import torchrun
 
 START = 240.0

@@ -9,11 +9,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from helpers import vllm_model
-from helpers.vllm_model import LENGTH, QUESTIONS, greedy, made, observations
 from torch import distributed
 
 from agents.engines.vllm.remote_sampler import RemoteSampler
+from helpers import vllm_model
+from helpers.vllm_model import LENGTH, QUESTIONS, greedy, made, observations
 
 
 def check(url: str, folder: Path, rank: int) -> dict:
