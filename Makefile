@@ -1,12 +1,21 @@
-# `make reproduce` runs what benchmarks/raw lacks of every study, with GRID="--output FOLDER" all of it
-# anew; `make reproduce-smoke` a few runs of seconds of each.
-# More of its options: make reproduce GRID="--jobs 2 --seeds 0 1 2"
 PYTHON ?= python
 
-.PHONY: reproduce reproduce-smoke tables
-reproduce:
+.PHONY: help lint test docs reproduce reproduce-smoke tables
+help:
+	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/: *#/:/'
+lint: # style, types and spelling, as CI checks them
+	ruff check .
+	ruff format --check .
+	pyright
+	codespell
+test: # the command of the README; needs the extra `test`
+	$(PYTHON) -m pytest -n auto
+docs: # the site, in build/site; needs the extra `docs`
+	$(PYTHON) -m mkdocs build --strict
+# More options: make reproduce GRID="--jobs 2 --seeds 0 1 2"
+reproduce: # runs missing from benchmarks/raw; all of them with GRID="--output FOLDER"
 	$(PYTHON) -m benchmarks.grid all $(GRID)
-reproduce-smoke:
+reproduce-smoke: # a few runs of seconds of each study
 	$(PYTHON) -m benchmarks.grid all --smoke $(GRID)
-tables: # from the records in benchmarks/raw alone
+tables: # tables and pictures from the records in benchmarks/raw alone
 	$(PYTHON) -m benchmarks.grid all --draw $(GRID)

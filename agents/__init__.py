@@ -9,3 +9,12 @@ import os
 # Threads that wait for each other shall soon sleep, not spin: on a laptop that does something else
 # beside, spinning made a step eight times as slow. Read once, when torch is loaded.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+
+def __getattr__(name: str) -> str:
+    """The lazy attribute `__version__`, from the metadata of the installed distribution."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version
+
+    return version("reasonenv")

@@ -12,3 +12,12 @@ from reasonenv.problem import Problem, Problems
 from reasonenv.registration import Registration, make, register, registry
 
 __all__ = ["Grade", "Problem", "Problems", "Registration", "make", "register", "registry"]
+
+
+def __getattr__(name: str) -> str:
+    """The lazy attribute `__version__`, from the metadata of the installed distribution."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import version
+
+    return version("reasonenv")

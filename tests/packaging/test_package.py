@@ -65,7 +65,7 @@ def test_reasonenv_works_where_torch_and_agents_are_not():
 
 
 def test_importing_agents_imports_nothing_that_is_heavy():
-    assert imports(Path("agents/__init__.py")) == {"os"}
+    assert imports(Path("agents/__init__.py")) == {"os", "importlib"}
 
 
 @pytest.mark.parametrize("package", ["reasonenv", "agents"])
@@ -79,6 +79,21 @@ def test_the_changelog_begins_with_the_version_of_the_package():
     changelog = (ROOT / "CHANGELOG.md").read_text()
     versions = re.findall(r"^## \[(\d[^\]]*)\]", changelog, re.M)
     assert versions[0] == PROJECT["version"]
+
+
+def test_the_citation_names_the_version_and_the_date_of_the_changelog():
+    citation = (ROOT / "CITATION.cff").read_text()
+    version, date = re.findall(
+        r"^## \[(\d[^\]]*)\] - (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M
+    )[0]
+    assert f"\nversion: {version}\ndate-released: {date}\n" in citation
+
+
+@pytest.mark.parametrize("command", PROJECT["scripts"].values())
+def test_a_console_script_is_the_main_function_of_a_module(command):
+    module, function = command.split(":")
+    tree = ast.parse((ROOT / module.replace(".", "/")).with_suffix(".py").read_text())
+    assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def test_no_requirement_brings_torchvision_and_the_base_install_has_no_torch():

@@ -1,0 +1,60 @@
+import importlib.metadata
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import agents
+from agents import __main__ as command
+from agents.learner import Learner
+
+
+def trains(path):
+    """True if a module of the package runs a learner."""
+    return "\n    main(" in path.read_text() and "(Learner)" in path.read_text()
+
+
+def test_the_algorithms_are_all_modules_that_run_a_learner():
+    assert inspect.isclass(Learner)
+    folder = Path(agents.__path__[0])
+    assert {path.stem for path in folder.glob("*.py") if trains(path)} == set(command.ALGORITHMS)
+
+
+def test_help_lists_every_algorithm(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        command.main(["--help"])
+    text = capsys.readouterr().out
+    assert all(f"    {name}" in text for name in command.ALGORITHMS)
+
+
+def test_the_version_is_that_of_the_installed_distribution(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        command.main(["--version"])
+    version = importlib.metadata.version("reasonenv")
+    assert agents.__version__ == version
+    assert capsys.readouterr().out == f"reasonenv {version}\n"
+
+
+def test_an_unknown_algorithm_is_an_error_of_use(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["ppo"])
+    assert "invalid choice: 'ppo' (choose from" in capsys.readouterr().err
+
+
+def test_without_the_extra_the_command_to_install_it_is_named(monkeypatch):
+    monkeypatch.setattr(command, "REQUIRED", ("torch", "no_such_package"))
+    with pytest.raises(SystemExit, match=r'not installed: no_such_package.*"reasonenv\[train\]"'):
+        command.main(["cpgd"])
+
+
+def test_the_words_after_the_algorithm_are_its_command_line():
+    words = [sys.executable, "-m", "agents", "grpo", "--env", "MMK12-v0", "--clip-low", "0.125"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
+    text = subprocess.run(
+        [*words, "--help"], env=env, check=True, capture_output=True, text=True
+    ).stdout
+    assert text.startswith("usage: python -m agents.grpo")
+    assert "Qwen2.5-VL-7B-Instruct" in text

@@ -1,0 +1,52 @@
+import importlib
+import importlib.metadata
+import json
+
+import pytest
+
+import reasonenv
+from reasonenv.__main__ import COMMANDS, main
+
+
+def output(capsys, *words):
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    return end.value.code, capsys.readouterr()
+
+
+def test_the_version_is_that_of_the_installed_distribution(capsys):
+    version = importlib.metadata.version("reasonenv")
+    assert reasonenv.__version__ == version
+    assert output(capsys, "--version")[1].out == f"reasonenv {version}\n"
+    with pytest.raises(AttributeError, match="no attribute '__author__'"):
+        _ = reasonenv.__author__
+
+
+def test_help_lists_every_command(capsys):
+    status, text = output(capsys, "--help")
+    assert status == 0
+    assert all(f"    {name} " in text.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_shows_its_own_help(name, capsys):
+    status, text = output(capsys, name, "--help")
+    assert status == 0
+    assert importlib.import_module(f"reasonenv.{name}").__doc__.splitlines()[0] in text.out
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"), [([], "required: COMMAND"), (["mend"], "invalid choice: 'mend'")]
+)
+def test_a_missing_or_unknown_command_is_an_error_of_use(words, fault, capsys):
+    status, text = output(capsys, *words)
+    assert status == 2
+    assert fault in text.err
+
+
+def test_arguments_and_status_are_those_of_the_command(tmp_path, capsys):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"id": i, "answer": str(i)}) + "\n" for i in range(1, 4)))
+    assert main(["check", str(rows), "--num-problems", "2"]) == 0
+    assert "of 2" in capsys.readouterr().out
+    assert main(["check", str(tmp_path / "missing.jsonl")]) == 2
