@@ -10,11 +10,10 @@ from agents import report
 from agents.cli.flags import errors_in_one_line, parse_run
 from agents.engines.failures import in_one_line
 from agents.learner import Learner
-from agents.monitoring.collapse import Finding, checkpoint_before
+from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
 from agents.monitoring.logs import RunLog, read_lines
 from agents.monitoring.timing import Clock
 from agents.monitoring.traces import Trace
-from agents.monitoring.watch import Watch
 from agents.rollout import Group, Responses
 from agents.storage import checkpoints
 from agents.storage.provenance import write_run
@@ -41,21 +40,22 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> str:
         Why the run stopped of itself before its last step; "" if it did not.
     """
     run = job.run
-    watch = Watch(run.on_collapse, run.max_skipped, read_lines(job.folder / "metrics.jsonl"))
+    rows = read_lines(job.folder / "metrics.jsonl")
+    monitor = CollapseMonitor(run.on_collapse, run.max_skipped, rows)
     posed, _ = job.envs.reset(seed=run.seed, options={"start": job.position})
     while job.step < run.num_steps and not job.any(bool(interrupt)):
         job.step += 1
         posed, metrics = advance(job, posed, log)
         log.write(job.step, metrics)
-        judgement = watch.see(job.step, metrics)
-        for finding in map(str, judgement.found):
-            if judgement.action != "stop" or finding != judgement.reason:
-                log.say(f"warning: {finding}")
-        act = ACTIONS[job.first(ACTIONS.index(judgement.action))]
+        decision = monitor.update(job.step, metrics)
+        for warning in map(str, decision.warnings):
+            if decision.action != "stop" or warning != decision.reason:
+                log.say(f"warning: {warning}")
+        act = ACTIONS[job.first(ACTIONS.index(decision.action))]
         if act == "continue":
             keep(job, log)
-        elif act == "stop" or not go_back(job, log, watch, judgement.found):
-            return judgement.reason or "see rank 0"
+        elif act == "stop" or not go_back(job, log, monitor, decision.warnings):
+            return decision.reason or "see rank 0"
     return ""
 
 
@@ -133,10 +133,12 @@ def keep(job: Job, log: RunLog) -> None:
         job.save()
 
 
-def go_back(job: Job, log: RunLog, watch: Watch, found: Sequence[Finding]) -> bool:
+def go_back(
+    job: Job, log: RunLog, monitor: CollapseMonitor, warnings: Sequence[CollapseWarning]
+) -> bool:
     """Goes on from the last checkpoint before a collapse, with problems that have not been posed.
 
-    Every rank calls it, with the findings of rank 0 on that rank.
+    Every rank calls it, with the warnings of rank 0 on that rank.
 
     Returns:
         Whether there is such a checkpoint, and the run has not gone back too often.
@@ -144,7 +146,7 @@ def go_back(job: Job, log: RunLog, watch: Watch, found: Sequence[Finding]) -> bo
     if job.num_rollbacks == ROLLBACKS:
         log.say(f"gone back {ROLLBACKS} times already, and not once more")
         return False
-    before = job.first(checkpoint_before(found, checkpoints.steps(job.folder)) or 0)
+    before = job.first(checkpoint_before(warnings, checkpoints.steps(job.folder)) or 0)
     if not before:
         log.say("there is no checkpoint from before it to go back to: lower --save-every")
         return False
@@ -153,7 +155,7 @@ def go_back(job: Job, log: RunLog, watch: Watch, found: Sequence[Finding]) -> bo
     job.restore(job.folder / "checkpoints" / f"step-{before}")
     job.position, job.num_rollbacks = position, num_rollbacks
     log.forget_after(before)
-    watch.back_to(before)
+    monitor.rewind(before)
     log.say(f"gone back to step {before}, {num_rollbacks} of {ROLLBACKS} times")
     return True
 

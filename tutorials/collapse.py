@@ -20,7 +20,7 @@ from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, respond
 from agents.grpo import GRPO
 from agents.learner import Learner, Passes
-from agents.monitoring.collapse import history
+from agents.monitoring.collapse import all_warnings
 
 LENGTH, CHOICES, GROUP = 4, 6, 8
 PROBLEMS = [problem for _ in range(3) for problem in range(4) for _ in range(GROUP)]
@@ -90,8 +90,8 @@ for name, rows in runs.items():
 # %%
 for name, rows in runs.items():
     print(name)
-    for finding in history(rows[0]):
-        print("   ", finding)
+    for warning in all_warnings(rows[0]):
+        print("   ", warning)
 
 # %% [markdown]
 # ## Without errors of the grader

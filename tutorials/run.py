@@ -83,10 +83,10 @@ figure.tight_layout()
 # disagree. `time/` and `memory/` say where a step goes. The guard reads the same:
 
 # %%
-from agents.monitoring.collapse import findings
+from agents.monitoring.collapse import current_warnings
 
-for finding in findings(rows) or ["nothing found"]:
-    print(finding)
+for warning in current_warnings(rows) or ["no warnings"]:
+    print(warning)
 
 # %% [markdown]
 # ## What the model wrote

@@ -1,86 +1,147 @@
-"""The guard of a run: which signs of collapse its steps have shown, and what is done about them.
+"""Collapse detection: warnings from a run's metrics, and the decision to continue or stop.
 
-Pure functions of the rows of `metrics.jsonl`; the signs and their sources are in
-`agents.monitoring.collapse_rules`.
+The rules, their thresholds and sources are in `agents.monitoring.collapse_rules`.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any, Literal
 
-from agents.monitoring.collapse_rules import RULES, WINDOW, Past, Row, seen
+from agents.monitoring.collapse_rules import RULES, WINDOW, MetricHistory, Row
+from agents.monitoring.logs import plain
 
 Mode = Literal["warn", "stop", "rollback"]
 Action = Literal["continue", "stop", "rollback"]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A sign of trouble in a run."""
+class CollapseWarning:
+    """A collapse, or a waste of compute, that a rule has detected."""
 
     kind: str
     """Name of the rule, such as 'ratio'."""
     step: int
-    """In which it was found."""
+    """Step of the detection."""
     onset: int
-    """The first of the steps that show it."""
+    """First step of the window that shows it."""
     collapse: bool
-    """Whether the run is lost if it goes on so, or only wastes time."""
+    """True if the run is lost unless it changes, False if it only wastes compute."""
     evidence: str
-    """Metrics, their values and what they are held against."""
+    """Metrics, their values and thresholds."""
     advice: str
-    """The likely cause, and what to do."""
+    """Likely cause and remedy."""
 
     def __str__(self) -> str:
         """One line."""
         return f"{self.kind}, steps {self.onset} to {self.step}: {self.evidence}. {self.advice}"
 
 
-def findings(rows: Sequence[Row]) -> list[Finding]:
-    """What the last steps of a run show; nothing before `WINDOW` steps are done.
+def current_warnings(rows: Sequence[Row]) -> list[CollapseWarning]:
+    """Warnings of the last `WINDOW` steps; none before that many steps.
 
     Args:
         rows: Metrics of all steps so far, in order, each with its `step`.
     """
-    return _found(rows, seen(rows))
+    return _warnings(rows, MetricHistory.from_rows(rows))
 
 
-def unknown(rows: Sequence[Row], told: Collection[str]) -> list[Finding]:
-    """Those of `findings` whose kinds have not been told: each is told once in a run."""
-    return [finding for finding in findings(rows) if finding.kind not in told]
+def new_warnings(rows: Sequence[Row], reported_kinds: Collection[str]) -> list[CollapseWarning]:
+    """The current warnings of kinds that have not been reported: a run reports each kind once."""
+    return [warning for warning in current_warnings(rows) if warning.kind not in reported_kinds]
 
 
-def history(rows: Sequence[Row]) -> Iterator[Finding]:
-    """The findings of a run as it went, each kind when it was first found."""
-    told: set[str] = set()
-    whole = seen(rows)
-    for end in range(WINDOW, len(rows) + 1):
-        for finding in _found(rows, replace(whole, end=end)):
-            if finding.kind not in told:
-                told.add(finding.kind)
-                yield finding
+def all_warnings(rows: Sequence[Row]) -> Iterator[CollapseWarning]:
+    """Warnings of a whole run, each kind at its first detection."""
+    kinds: set[str] = set()
+    history = MetricHistory.from_rows(rows)
+    for num_steps in range(WINDOW, len(rows) + 1):
+        for warning in _warnings(rows, replace(history, num_steps=num_steps)):
+            if warning.kind not in kinds:
+                kinds.add(warning.kind)
+                yield warning
 
 
-def _found(rows: Sequence[Row], past: Past) -> list[Finding]:
-    if past.end < WINDOW:
+def _warnings(rows: Sequence[Row], history: MetricHistory) -> list[CollapseWarning]:
+    end = history.num_steps
+    if end < WINDOW:
         return []
-    step, onset = int(rows[past.end - 1]["step"]), int(rows[past.end - WINDOW]["step"])
+    step, onset = int(rows[end - 1]["step"]), int(rows[end - WINDOW]["step"])
     return [
-        Finding(rule.__name__, step, onset, collapse, evidence, advice)
-        for rule, (collapse, advice) in RULES.items()
-        if (evidence := rule(past))
+        CollapseWarning(rule.kind, step, onset, rule.collapse, evidence, rule.advice)
+        for rule in RULES
+        if (evidence := rule.evidence(history))
     ]
 
 
-def action(found: Sequence[Finding], mode: Mode) -> Action:
-    """What a run does about its new findings: only a collapse stops it or takes it back."""
-    if mode == "warn" or not any(finding.collapse for finding in found):
+def action(warnings: Sequence[CollapseWarning], mode: Mode) -> Action:
+    """Response of a run to new warnings: only a collapse stops it or rolls it back."""
+    if mode == "warn" or not any(warning.collapse for warning in warnings):
         return "continue"
     return mode
 
 
-def checkpoint_before(found: Sequence[Finding], checkpoints: Collection[int]) -> int | None:
-    """The last checkpoint, by its step, that no collapse has touched; None where there is none."""
-    onset = min((finding.onset for finding in found if finding.collapse), default=math.inf)
+def checkpoint_before(
+    warnings: Sequence[CollapseWarning], checkpoints: Collection[int]
+) -> int | None:
+    """Step of the last checkpoint before the onset of any collapse; None if there is none."""
+    onset = min((warning.onset for warning in warnings if warning.collapse), default=math.inf)
     return max((step for step in checkpoints if step < onset), default=None)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Decision after a step."""
+
+    action: Action = "continue"
+    warnings: Sequence[CollapseWarning] = ()
+    """New ones."""
+    reason: str = ""
+    """Cause of a stop or rollback, in one line."""
+
+
+@dataclass
+class CollapseMonitor:
+    """Checks the metrics of a run after each step, and reports each kind of warning once."""
+
+    mode: Mode
+    max_skipped: int
+    """Consecutive optimizer steps without a finite gradient after which the run stops."""
+    rows: list[Any] = field(default_factory=list)
+    """Metrics of each step, with its number."""
+    reported_kinds: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Counts the warnings of a resumed run's earlier steps as reported."""
+        self.reported_kinds |= {warning.kind for warning in all_warnings(self.rows)}
+
+    def update(self, step: int, metrics: Mapping[str, Any]) -> Decision:
+        """Adds the metrics of one step and decides on the run."""
+        self.rows.append({"step": step, **plain(metrics)})
+        if self._num_skipped() >= self.max_skipped:
+            return Decision("stop", reason=self._skip_reason())
+        warnings = new_warnings(self.rows, self.reported_kinds)
+        self.reported_kinds |= {warning.kind for warning in warnings}
+        reason = next((str(warning) for warning in warnings if warning.collapse), "")
+        return Decision(action(warnings, self.mode), warnings, reason)
+
+    def rewind(self, step: int) -> None:
+        """Drops the metrics and warnings of all steps after a rollback's checkpoint."""
+        self.rows = [row for row in self.rows if row["step"] <= step]
+        self.reported_kinds = {warning.kind for warning in all_warnings(self.rows)}
+
+    def _num_skipped(self) -> int:
+        """Consecutive optimizer steps without a finite gradient, up to now."""
+        # The norm of a step is the mean of those that are finite, and None where there is none.
+        skipped_rows = takewhile(
+            lambda row: row.get("train/skipped") and row.get("train/grad_norm") is None,
+            reversed(self.rows),
+        )
+        return sum(int(row["train/skipped"]) for row in skipped_rows)
+
+    def _skip_reason(self) -> str:
+        return (
+            f"the gradients of {self.max_skipped} optimizer steps in a row were not finite, and "
+            "they were skipped: lower --learning-rate, or look for a loss that overflows"
+        )

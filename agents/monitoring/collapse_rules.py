@@ -1,4 +1,4 @@
-"""Signs that a run is collapsing, in the metrics of its last steps.
+"""Rules that detect the collapse of a training run in the metrics of its last steps.
 
 Training of language models by reward fails in ways that the metrics show. The rules follow the
 failure signatures of
@@ -10,7 +10,7 @@ failure signatures of
 - Yu et al., DAPO (arXiv:2503.14476), section 3: entropy falls, groups become all right or all
   wrong, responses run into the length limit.
 
-The thresholds lie well outside what runs that learned have shown: 39 of 30 steps with thirteen
+The thresholds lie well outside the range of successful runs: 39 of 30 steps with thirteen
 algorithms and 6 of 150 steps with CPGD on Figures-v0, under `benchmarks/`. There `policy/kl_old`
 was 0.017 at most, entropy fell to 8.6 % of its start as accuracy rose to 0.98 and never doubled,
 mean length stayed within a third of its start, and accuracy never fell by a half.
@@ -20,231 +20,274 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 WINDOW = 5
-"""Steps that a sign must last, about; medians over them pass over a single odd step."""
+"""Steps in the moving median of a metric, so that a single odd step triggers no rule."""
 Row = Mapping[str, Any]
-"""Metrics of a step; what is missing or None says nothing."""
-LOST = "train/lost"
+"""Metrics of a step; one that is missing or None triggers no rule."""
+SKIPPED_UPDATE = "update skipped"
+"""Derived column: 1 for an update that skipped an optimizer step, else 0."""
 
 
 @dataclass(frozen=True)
-class Past:
-    """The first steps of a run; a metric that is not there is NaN, of which no rule is true."""
+class MetricHistory:
+    """Metrics of the first steps of a run. A missing value is NaN, and comparisons with it fail."""
 
     columns: Mapping[str, Sequence[float]]
-    """Each metric of all steps."""
-    end: int
-    """Number of steps that are past."""
+    """Values of each metric at all steps."""
+    num_steps: int
+    """Steps to consider."""
 
-    def start(self, name: str) -> float:
-        """Median over the first steps; NaN until they are over."""
-        return self._median(name, 0) if self.end >= 2 * WINDOW else math.nan
+    @classmethod
+    def from_rows(cls, rows: Sequence[Row]) -> "MetricHistory":
+        """Metrics of all steps of a run, with the derived column `SKIPPED_UPDATE`."""
+        names = {name for row in rows for name in row}
+        columns = {name: [_number(row.get(name)) for row in rows] for name in names}
+        # Logs from before train/skipped existed have null for a gradient that was not finite.
+        columns[SKIPPED_UPDATE] = [
+            float(bool(row.get("train/skipped")) or row.get("train/grad_norm", 0.0) is None)
+            for row in rows
+        ]
+        return cls(columns, len(rows))
 
-    def now(self, name: str) -> float:
-        """Median over the last steps."""
-        return self._median(name, self.end - WINDOW)
+    def initial(self, name: str) -> float:
+        """Median over the first `WINDOW` steps; NaN before step 2 `WINDOW`."""
+        return self._median(name, 0) if self.num_steps >= 2 * WINDOW else math.nan
+
+    def recent(self, name: str) -> float:
+        """Median over the last `WINDOW` steps."""
+        return self._median(name, self.num_steps - WINDOW)
 
     def best(self, name: str) -> float:
-        """The highest mean over `WINDOW` steps, one stretch after another, before the last."""
+        """Highest mean over consecutive blocks of `WINDOW` steps, except the last `WINDOW`."""
         values = self.columns.get(name, ())
-        starts = range(0, self.end - 2 * WINDOW + 1, WINDOW)
+        starts = range(0, self.num_steps - 2 * WINDOW + 1, WINDOW)
         sums = (sum(values[i : i + WINDOW]) for i in starts) if values else ()
         return max((s for s in sums if not math.isnan(s)), default=math.nan) / WINDOW
 
     def _median(self, name: str, first: int) -> float:
         values = self.columns.get(name, ())[max(0, first) : first + WINDOW]
-        known = [value for value in values if not math.isnan(value)]
-        return median(known) if len(known) > WINDOW // 2 else math.nan
-
-
-def seen(rows: Sequence[Row]) -> Past:
-    """All steps of a run; `LOST` tells the updates that skipped an optimizer step."""
-    names = {name for row in rows for name in row}
-    columns = {name: [_number(row.get(name)) for row in rows] for name in names}
-    # Before there was train/skipped, a gradient that was not finite stood in the log as null.
-    columns[LOST] = [
-        float(bool(row.get("train/skipped")) or row.get("train/grad_norm", 0.0) is None)
-        for row in rows
-    ]
-    return Past(columns, len(rows))
+        numbers = [value for value in values if not math.isnan(value)]
+        return median(numbers) if len(numbers) > WINDOW // 2 else math.nan
 
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def ratio(past: Past) -> str:
+def ratio_explosion(history: MetricHistory) -> str:
     """Importance ratios beyond every cap in use: 3 in CPGD's drift and dual clip, 10 in RPG's.
 
-    A loss that is linear in the ratio then has the variance of its largest; a small ratio is
-    harmless to it and only tells how far the policy has moved, hence the wider bound.
+    A loss that is linear in the ratio has the variance of the largest ratio. A small ratio is
+    harmless to the loss and only measures policy drift, hence the wider bound.
     """
-    high, low = past.now("policy/ratio_max"), past.now("policy/ratio_min")
+    high, low = history.recent("policy/ratio_max"), history.recent("policy/ratio_min")
     if high > 10:
         return f"policy/ratio_max is {high:.3g}, above 10"
     return f"policy/ratio_min is {low:.2g}, below 0.01" if low < 0.01 else ""
 
 
-def kl(past: Past) -> str:
-    """A policy that moves by a tenth of a nat a token in one update, or by one from its reference.
+def kl_explosion(history: MetricHistory) -> str:
+    """KL above 0.1 nats per token in one update, or above 1 from the reference policy.
 
-    Runs that learned moved by less than a hundredth nearly always.
+    Successful runs nearly always stay below 0.01 per update.
     """
-    old, ref = past.now("policy/kl_old"), past.now("policy/kl_ref")
+    old, ref = history.recent("policy/kl_old"), history.recent("policy/kl_ref")
     if old > 0.1:
         return f"policy/kl_old is {old:.3g} nats a token, above 0.1"
     return f"policy/kl_ref is {ref:.3g} nats a token, above 1" if ref > 1 else ""
 
 
-def entropy_rise(past: Past) -> str:
-    """Responses turn to noise: entropy three times that of the start, and 0.2 nats above it."""
-    start, now = past.start("policy/entropy"), past.now("policy/entropy")
-    if now > 3 * start and now > start + 0.2:
-        return f"policy/entropy is {now:.3g} nats, {now / start:.1f} times that of the start"
+def entropy_explosion(history: MetricHistory) -> str:
+    """Entropy above three times its initial value, and at least 0.2 nats above it."""
+    initial, recent = history.initial("policy/entropy"), history.recent("policy/entropy")
+    if recent > 3 * initial and recent > initial + 0.2:
+        return (
+            f"policy/entropy is {recent:.3g} nats, {recent / initial:.1f} times that of the start"
+        )
     return ""
 
 
-def entropy_fall(past: Past) -> str:
-    """Nothing is tried any more though much is wrong: a twentieth of the entropy of the start.
+def entropy_collapse(history: MetricHistory) -> str:
+    """Entropy below a twentieth of its initial value at an accuracy below 0.9.
 
-    Where nearly all is right it is what learning looks like.
+    At a higher accuracy, low entropy is the normal end of learning.
     """
-    start, now = past.start("policy/entropy"), past.now("policy/entropy")
-    accuracy = past.now("reward/accuracy")
-    if now < start / 20 and accuracy < 0.9:
-        return f"policy/entropy fell from {start:.3g} to {now:.2g} nats at accuracy {accuracy:.2f}"
+    initial, recent = history.initial("policy/entropy"), history.recent("policy/entropy")
+    accuracy = history.recent("reward/accuracy")
+    if recent < initial / 20 and accuracy < 0.9:
+        return (
+            f"policy/entropy fell from {initial:.3g} to {recent:.2g} nats "
+            f"at accuracy {accuracy:.2f}"
+        )
     return ""
 
 
-def accuracy(past: Past) -> str:
-    """Half of the best accuracy is lost; a best below a tenth may be luck."""
-    best, now = past.best("reward/accuracy"), past.now("reward/accuracy")
-    if best > 0.1 and now < best / 2:
-        return f"reward/accuracy fell from {best:.2f} to {now:.2f}"
+def accuracy_drop(history: MetricHistory) -> str:
+    """Accuracy below half of its best, where the best is above 0.1: a lower one may be luck."""
+    best, recent = history.best("reward/accuracy"), history.recent("reward/accuracy")
+    if best > 0.1 and recent < best / 2:
+        return f"reward/accuracy fell from {best:.2f} to {recent:.2f}"
     return ""
 
 
-def hacking(past: Past) -> str:
-    """Format rises and a fifth of accuracy goes, or format stays and a half goes."""
-    form, now = past.start("reward/format"), past.now("reward/format")
-    if not now > max(0.5, form - 0.05):
+def reward_hacking(history: MetricHistory) -> str:
+    """Accuracy down by a fifth while the format reward rises, or by half while it stays high."""
+    initial, recent = history.initial("reward/format"), history.recent("reward/format")
+    if not recent > max(0.5, initial - 0.05):
         return ""
-    best, right = past.best("reward/accuracy"), past.now("reward/accuracy")
-    lost = max(0.05, best / 5) if now > form + 0.1 else max(0.1, best / 2)
-    if not right < best - lost:
+    best, accuracy = history.best("reward/accuracy"), history.recent("reward/accuracy")
+    drop = max(0.05, best / 5) if recent > initial + 0.1 else max(0.1, best / 2)
+    if not accuracy < best - drop:
         return ""
     return (
-        f"reward/format went from {form:.2f} to {now:.2f} while reward/accuracy fell from "
-        f"{best:.2f} to {right:.2f}"
+        f"reward/format went from {initial:.2f} to {recent:.2f} while reward/accuracy fell from "
+        f"{best:.2f} to {accuracy:.2f}"
     )
 
 
-def shrinking(past: Past) -> str:
-    """Responses have a third of their first length, and accuracy has gained nothing by it."""
-    start, now = past.start("response/length_mean"), past.now("response/length_mean")
-    if now < start / 3 and not _gained(past):
-        return f"response/length_mean fell from {start:.4g} to {now:.4g} tokens"
+def length_collapse(history: MetricHistory) -> str:
+    """Responses below a third of their initial length without a gain in accuracy."""
+    name = "response/length_mean"
+    initial, recent = history.initial(name), history.recent(name)
+    if recent < initial / 3 and not _accuracy_gain(history):
+        return f"{name} fell from {initial:.4g} to {recent:.4g} tokens"
     return ""
 
 
-def growing(past: Past) -> str:
-    """Responses have three times their first length, and accuracy has gained nothing by it."""
-    start, now = past.start("response/length_mean"), past.now("response/length_mean")
-    if now > 3 * start and not _gained(past):
-        return f"response/length_mean rose from {start:.4g} to {now:.4g} tokens"
+def length_explosion(history: MetricHistory) -> str:
+    """Responses above three times their initial length without a gain in accuracy."""
+    name = "response/length_mean"
+    initial, recent = history.initial(name), history.recent(name)
+    if recent > 3 * initial and not _accuracy_gain(history):
+        return f"{name} rose from {initial:.4g} to {recent:.4g} tokens"
     return ""
 
 
-def truncated(past: Past) -> str:
-    """At least half of the responses end at the length limit, where no answer stands."""
-    now = past.now("response/truncated")
-    return f"response/truncated is {now:.2f}, at least 0.5" if now >= 0.5 else ""
+def truncation(history: MetricHistory) -> str:
+    """At least half of the responses cut off at the length limit, before their answer."""
+    recent = history.recent("response/truncated")
+    return f"response/truncated is {recent:.2f}, at least 0.5" if recent >= 0.5 else ""
 
 
-def equal_groups(past: Past) -> str:
-    """Nearly all groups are all right or all wrong, and have no advantage, before all is solved."""
-    mixed, right = past.now("rollout/mixed"), past.now("reward/accuracy")
-    if mixed < 0.1 and right < 0.9:
-        return f"rollout/mixed is {mixed:.2f}, below 0.1, at accuracy {right:.2f}"
+def uniform_groups(history: MetricHistory) -> str:
+    """Under 10 % of groups with both right and wrong responses, at an accuracy below 0.9."""
+    mixed, accuracy = history.recent("rollout/mixed"), history.recent("reward/accuracy")
+    if mixed < 0.1 and accuracy < 0.9:
+        return f"rollout/mixed is {mixed:.2f}, below 0.1, at accuracy {accuracy:.2f}"
     return ""
 
 
-def sampler(past: Past) -> str:
-    """Sampler and trainer differ by a twentieth of a nat a token; in float32 it is a millionth."""
-    now = past.now("sampler/log_prob_diff_mean")
-    return f"sampler/log_prob_diff_mean is {now:.3g} nats, above 0.05" if now > 0.05 else ""
+def sampler_mismatch(history: MetricHistory) -> str:
+    """Sampler and trainer more than 0.05 nats per token apart; in float32 it is about 1e-6."""
+    recent = history.recent("sampler/log_prob_diff_mean")
+    return f"sampler/log_prob_diff_mean is {recent:.3g} nats, above 0.05" if recent > 0.05 else ""
 
 
-def skipped(past: Past) -> str:
-    """Most of the last updates had an optimizer step whose gradient was no number."""
-    lost = int(sum(past.columns[LOST][past.end - WINDOW : past.end]))
-    return f"{lost} of the last {WINDOW} updates skipped a step" if lost > WINDOW // 2 else ""
+def skipped_updates(history: MetricHistory) -> str:
+    """Non-finite gradients in most of the last updates."""
+    end = history.num_steps
+    count = int(sum(history.columns[SKIPPED_UPDATE][end - WINDOW : end]))
+    return f"{count} of the last {WINDOW} updates skipped a step" if count > WINDOW // 2 else ""
 
 
-def _gained(past: Past) -> bool:
-    return past.now("reward/accuracy") > past.start("reward/accuracy") + 0.05
+def _accuracy_gain(history: MetricHistory) -> bool:
+    return history.recent("reward/accuracy") > history.initial("reward/accuracy") + 0.05
 
 
-Rule = Callable[[Past], str]
-"""Evidence, or nothing."""
-RULES: dict[Rule, tuple[bool, str]] = {
-    ratio: (
+class Rule(NamedTuple):
+    """A check of the metrics and the advice that it gives."""
+
+    kind: str
+    evidence: Callable[[MetricHistory], str]
+    """Metrics, their values and thresholds in words; empty if the rule does not fire."""
+    collapse: bool
+    """True if the run is lost unless it changes, False if it only wastes compute."""
+    advice: str
+    """Likely cause and remedy."""
+
+
+RULES = (
+    Rule(
+        "ratio",
+        ratio_explosion,
         True,
         "The policy moves too far within an update: lower --learning-rate, use a clip that bounds "
         "the ratio (CPGD, or a dual clip), or larger minibatches",
     ),
-    kl: (
+    Rule(
+        "kl",
+        kl_explosion,
         True,
         "The updates are too large for the KL term or the clip to hold: lower --learning-rate, "
         "clip, or raise beta or the drift coefficient",
     ),
-    entropy_rise: (
+    Rule(
+        "entropy_rise",
+        entropy_explosion,
         True,
-        "The policy unlearns its language: lower --learning-rate, subtract the group's mean",
+        "Responses turn into noise: lower --learning-rate, or subtract the group's mean reward",
     ),
-    entropy_fall: (
+    Rule(
+        "entropy_fall",
+        entropy_collapse,
         False,
         "Sampling has become greedy: raise --clip-high above --clip-low (DAPO), lower "
         "--learning-rate, check --temperature, or give more varied problems",
     ),
-    accuracy: (
+    Rule(
+        "accuracy",
+        accuracy_drop,
         True,
-        "The policy has collapsed: look at the other findings and at the responses, go back to a "
+        "The policy has collapsed: look at the other warnings and at the responses, go back to a "
         "checkpoint, and lower --learning-rate or add a clip",
     ),
-    hacking: (
+    Rule(
+        "hacking",
+        reward_hacking,
         True,
-        "The reward pays for form without substance: lower the weight of format, or require a "
-        "right answer for it; see what the responses have become",
+        "The format reward is earned without right answers: lower its weight, or pay it only "
+        "with a right answer; look at the responses",
     ),
-    shrinking: (
+    Rule(
+        "shrinking",
+        length_collapse,
         True,
-        "Short responses earn as much, as with rewards for format alone or without a clip: look at "
-        "the responses, clip (--clip-low, --clip-high), weigh format less",
+        "Short responses earn as much, as with a format reward alone or without a clip: look at "
+        "the responses, clip (--clip-low, --clip-high), lower the weight of format",
     ),
-    growing: (
+    Rule(
+        "growing",
+        length_explosion,
         False,
         "Length is rewarded or no longer bounded: look for repetition, use --overlong-buffer, or a "
         "reduction that does not favour long responses",
     ),
-    truncated: (
+    Rule(
+        "truncated",
+        truncation,
         False,
-        "Cut responses earn nothing: raise --max-response-length, or shape by --overlong-buffer",
+        "Truncated responses earn no reward: raise --max-response-length, or use --overlong-buffer",
     ),
-    equal_groups: (
+    Rule(
+        "equal_groups",
+        uniform_groups,
         False,
-        "Equal groups teach nothing: choose problems of middling difficulty, raise --group-size, "
-        "or sample more by --max-generations (dynamic sampling)",
+        "Groups of equal rewards have no advantage: choose problems of middling difficulty, raise "
+        "--group-size, or sample more with --max-generations (dynamic sampling)",
     ),
-    sampler: (
+    Rule(
+        "sampler",
+        sampler_mismatch,
         False,
-        "The sampler is not the policy: check precision, weights, and --top-p and --top-k, or "
-        "correct by --sampler-correction",
+        "Sampler and trainer have different policies: check precision, weights, --top-p and "
+        "--top-k, or use --sampler-correction",
     ),
-    skipped: (
+    Rule(
+        "skipped",
+        skipped_updates,
         True,
-        "Gradients overflow: look at the loss and the ratios before it, lower --learning-rate",
+        "Gradients overflow: look at the loss and the ratios before, lower --learning-rate",
     ),
-}
+)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from agents.monitoring.collapse import history
+from agents.monitoring.collapse import all_warnings
 from agents.monitoring.collapse_rules import WINDOW
 from agents.reporting.runs import RunFolder
 
@@ -82,13 +82,13 @@ def _evaluations(run: RunFolder) -> str:
 def _guard(run: RunFolder) -> str:
     if len(run.rows) < WINDOW:
         return ""
-    found = list(history(run.rows))
-    if not found:
+    warnings = list(all_warnings(run.rows))
+    if not warnings:
         return "<p class='calm'>The guard found no sign of collapse.</p>"
     items = "".join(
-        f'<li class="{"collapse" if f.collapse else "waste"}"><b>{escape(f.kind)}</b>, steps '
-        f"{f.onset} to {f.step}: {escape(f.evidence)}. {escape(f.advice)}.</li>"
-        for f in found
+        f'<li class="{"collapse" if w.collapse else "waste"}"><b>{escape(w.kind)}</b>, steps '
+        f"{w.onset} to {w.step}: {escape(w.evidence)}. {escape(w.advice)}.</li>"
+        for w in warnings
     )
     return f'<h4>What the guard found</h4><ul class="findings">{items}</ul>'
 

@@ -1,16 +1,18 @@
 import json
+import math
 from pathlib import Path
 
 import pytest
 from helpers.tiny_runs import train
 
 from agents.monitoring.collapse import (
-    Finding,
+    CollapseMonitor,
+    CollapseWarning,
     action,
+    all_warnings,
     checkpoint_before,
-    findings,
-    history,
-    unknown,
+    current_warnings,
+    new_warnings,
 )
 from agents.monitoring.collapse_rules import RULES
 
@@ -51,7 +53,7 @@ def recorded():
                 yield pytest.param(rows, id=f"{path.stem}: {result['command']}")
 
 
-SIGNS = {
+CASES = {
     "ratio": [{"policy__ratio_max": 30.0}, {"policy__ratio_min": 1e-3}],
     "kl": [{"policy__kl_old": 0.3}, {"policy__kl_ref": 2.0}],
     "entropy_rise": [{"policy__entropy": 1.0}],
@@ -68,82 +70,82 @@ SIGNS = {
 
 
 @pytest.mark.parametrize("rows", list(recorded()))
-def test_recorded_runs_that_learned_show_nothing(rows):
-    assert [str(finding) for finding in history(rows)] == []
+def test_recorded_successful_runs_have_no_warnings(rows):
+    assert [str(warning) for warning in all_warnings(rows)] == []
 
 
-def test_a_calm_run_shows_nothing():
-    assert list(history(run())) == []
-    assert list(history([])) == []
+def test_a_calm_run_has_no_warnings():
+    assert list(all_warnings(run())) == []
+    assert list(all_warnings([])) == []
 
 
-def test_every_sign_is_tried():
-    assert set(SIGNS) == {rule.__name__ for rule in RULES}
+def test_every_rule_has_a_case():
+    assert set(CASES) == {rule.kind for rule in RULES}
 
 
 @pytest.mark.parametrize(
-    ("kind", "changed"), [(kind, changed) for kind, cases in SIGNS.items() for changed in cases]
+    ("kind", "changed"), [(kind, changed) for kind, cases in CASES.items() for changed in cases]
 )
-def test_a_sign_is_told_once_with_its_steps_cause_and_remedy(kind, changed):
+def test_a_rule_warns_once_with_its_steps_cause_and_remedy(kind, changed):
     rows = run(**changed)
     if kind == "hacking":
         for row in rows[:14]:
             row["reward/format"] = 0.6
-    (finding,) = history(rows)
-    assert finding.kind == kind
-    assert 15 <= finding.step <= 20
-    assert finding.onset <= 15 < finding.step + 1
-    assert "\n" not in str(finding)
-    assert finding.advice.count(":") >= 1
+    (warning,) = all_warnings(rows)
+    assert warning.kind == kind
+    assert 15 <= warning.step <= 20
+    assert warning.onset <= 15 < warning.step + 1
+    assert "\n" not in str(warning)
+    assert warning.advice.count(":") >= 1
     metric = next(iter(changed)).replace("__", "/")
-    assert metric in finding.evidence or kind == "skipped"
+    assert metric in warning.evidence or kind == "skipped"
 
 
-@pytest.mark.parametrize("changed", [case for cases in SIGNS.values() for case in cases])
-def test_a_single_odd_step_is_passed_over(changed):
+@pytest.mark.parametrize("changed", [case for cases in CASES.values() for case in cases])
+def test_a_single_odd_step_is_ignored(changed):
     rows = run(**changed)
     odd = [rows[i] if i == 20 else run()[i] for i in range(30)]
-    assert list(history(odd)) == []
+    assert list(all_warnings(odd)) == []
 
 
 @pytest.mark.parametrize("kind", ["ratio", "kl", "skipped"])
-def test_a_collapse_in_the_first_steps_is_found(kind):
-    found = list(history(run(num_steps=6, change_at=2, **SIGNS[kind][0])))
-    assert [finding.kind for finding in found] == [kind]
+def test_a_collapse_in_the_first_steps_is_detected(kind):
+    warnings = list(all_warnings(run(num_steps=6, change_at=2, **CASES[kind][0])))
+    assert [warning.kind for warning in warnings] == [kind]
 
 
 def test_format_that_was_perfect_and_stays_so_while_accuracy_goes_is_hacking():
-    found = history(run(reward__accuracy=0.1, reward__format=1.0))
-    assert {finding.kind for finding in found} == {"accuracy", "hacking"}
+    warnings = all_warnings(run(reward__accuracy=0.1, reward__format=1.0))
+    assert {warning.kind for warning in warnings} == {"accuracy", "hacking"}
 
 
 def test_entropy_may_vanish_and_groups_be_equal_where_all_is_solved():
     solved = {"reward__accuracy": 0.98, "policy__entropy": 0.001, "rollout__mixed": 0.02}
-    assert list(history(run(**solved))) == []
+    assert list(all_warnings(run(**solved))) == []
 
 
 def test_responses_may_change_their_length_where_they_gain_by_it():
     for length in (5.0, 200.0):
-        assert list(history(run(reward__accuracy=0.6, response__length_mean=length))) == []
+        assert list(all_warnings(run(reward__accuracy=0.6, response__length_mean=length))) == []
 
 
-def test_missing_metrics_and_values_that_were_not_finite_say_nothing():
+def test_missing_and_non_finite_metrics_cause_no_warning():
     rows = [{"step": step, "policy/ratio_max": None} for step in range(1, 30)]
-    assert list(history(rows)) == []
+    assert list(all_warnings(rows)) == []
 
 
-def test_a_run_that_asks_after_each_step_is_told_what_its_history_tells():
+def test_warnings_step_by_step_are_those_of_the_whole_run():
     rows = run(policy__ratio_max=30.0, rollout__mixed=0.0)
-    told: dict[str, Finding] = {}
+    warnings: dict[str, CollapseWarning] = {}
     for end in range(len(rows) + 1):
-        told |= {finding.kind: finding for finding in unknown(rows[:end], told)}
-    assert list(told.values()) == list(history(rows))
-    assert set(told) == {"ratio", "equal_groups"}
+        warnings |= {warning.kind: warning for warning in new_warnings(rows[:end], warnings)}
+    assert list(warnings.values()) == list(all_warnings(rows))
+    assert set(warnings) == {"ratio", "equal_groups"}
 
 
-def test_only_a_collapse_stops_a_run_or_takes_it_back():
-    collapse = findings(run(num_steps=20, policy__ratio_max=50.0))
-    waste = findings(run(num_steps=20, rollout__mixed=0.0))
+def test_only_a_collapse_stops_a_run_or_rolls_it_back():
+    collapse = current_warnings(run(num_steps=20, policy__ratio_max=50.0))
+    waste = current_warnings(run(num_steps=20, rollout__mixed=0.0))
     assert collapse
     assert waste
     for mode in ("stop", "rollback"):
@@ -153,31 +155,104 @@ def test_only_a_collapse_stops_a_run_or_takes_it_back():
     assert action(collapse, "warn") == "continue"
 
 
-def test_a_run_goes_back_to_the_last_checkpoint_before_the_first_sign():
-    def finding(onset, collapse):
-        return Finding("ratio", onset + 4, onset, collapse, "", "")
+def test_a_rollback_goes_to_the_last_checkpoint_before_the_first_collapse():
+    def warning(onset, collapse):
+        return CollapseWarning("ratio", onset + 4, onset, collapse, "", "")
 
-    found = [finding(31, True), finding(27, True), finding(3, False)]
-    assert checkpoint_before(found, {10, 20, 27, 30}) == 20
-    assert checkpoint_before(found, {30}) is None
-    assert checkpoint_before([finding(2, False)], ()) is None
+    warnings = [warning(31, True), warning(27, True), warning(3, False)]
+    assert checkpoint_before(warnings, {10, 20, 27, 30}) == 20
+    assert checkpoint_before(warnings, {30}) is None
+    assert checkpoint_before([warning(2, False)], ()) is None
 
 
-def test_the_steps_of_a_long_run_are_read_once_and_not_for_each_of_them():
-    class Read(dict):
+def test_the_metrics_of_a_long_run_are_read_once():
+    class CountedRow(dict):
         def get(self, *key):
             reads.append(key)
             return super().get(*key)
 
     reads = []
-    rows = [Read(row) for row in run(num_steps=500)]
-    assert list(history(rows)) == []
+    rows = [CountedRow(row) for row in run(num_steps=500)]
+    assert list(all_warnings(rows)) == []
     assert len(rows) <= len(reads) < 2 * len(rows) * len(rows[0])
 
 
-def test_a_real_run_at_a_hundred_times_its_learning_rate_is_told_to_collapse(tiny_folder, tmp_path):
+def test_a_real_run_at_a_hundred_times_its_learning_rate_collapses(tiny_folder, tmp_path):
     free = {"clip_low": "None", "clip_high": "None", "drift_coefficient": "None"}
     rows = train(tiny_folder, tmp_path / "hot", num_steps=6, learning_rate=0.03, **free)
-    assert {"ratio", "kl"} & {finding.kind for finding in history(rows) if finding.collapse}
+    assert {"ratio", "kl"} & {warning.kind for warning in all_warnings(rows) if warning.collapse}
     rows = train(tiny_folder, tmp_path / "calm", num_steps=6, learning_rate=3e-4)
-    assert not any(finding.collapse for finding in history(rows))
+    assert not any(warning.collapse for warning in all_warnings(rows))
+
+
+STEADY = {"policy/ratio_max": 1.2, "policy/ratio_min": 0.8, "policy/kl_old": 1e-3}
+STEADY |= {"policy/entropy": 0.5, "reward/accuracy": 0.4, "train/skipped": 0.0}
+WILD = STEADY | {"policy/ratio_max": 1e6, "policy/kl_old": 50.0}
+
+
+def monitored(mode="warn", max_skipped=3, rows=()):
+    return CollapseMonitor(mode, max_skipped, list(rows))
+
+
+def decide(monitor, metrics, steps):
+    return [monitor.update(len(monitor.rows) + 1, metrics) for _ in range(steps)]
+
+
+def test_a_calm_run_continues_without_a_warning():
+    for decision in decide(monitored("stop"), STEADY, 40):
+        assert (decision.action, decision.warnings) == ("continue", [])
+
+
+@pytest.mark.parametrize("mode", ["warn", "stop", "rollback"])
+def test_a_collapse_is_reported_once_with_the_action_of_the_mode(mode):
+    monitor = monitored(mode)
+    decide(monitor, STEADY, 10)
+    decisions = decide(monitor, WILD, 10)
+    first = next(decision for decision in decisions if decision.warnings)
+    assert first.action == ("continue" if mode == "warn" else mode)
+    assert "ratio" in first.reason
+    kinds = [warning.kind for decision in decisions for warning in decision.warnings]
+    assert len(kinds) == len(set(kinds))
+
+
+def test_a_resumed_run_does_not_repeat_its_warnings():
+    monitor = monitored()
+    decide(monitor, STEADY, 10)
+    decide(monitor, WILD, 10)
+    resumed = monitored(rows=monitor.rows)
+    assert not any(decision.warnings for decision in decide(resumed, WILD, 5))
+
+
+def test_a_run_stops_after_so_many_steps_without_a_finite_gradient():
+    monitor = monitored(max_skipped=3)
+    decide(monitor, STEADY, 2)
+    bad = STEADY | {"train/skipped": 1.0, "train/grad_norm": math.inf}
+    first, second, third = decide(monitor, bad, 3)
+    assert (first.action, second.action, third.action) == ("continue", "continue", "stop")
+    assert "--learning-rate" in third.reason
+
+
+def test_a_finite_gradient_in_between_counts_anew():
+    monitor = monitored(max_skipped=2)
+    bad = STEADY | {"train/skipped": 1.0}
+    for metrics in (bad, STEADY, bad, STEADY):
+        assert monitor.update(len(monitor.rows) + 1, metrics).action == "continue"
+
+
+def test_a_second_collapse_after_a_rollback_is_reported_again():
+    monitor = monitored("rollback")
+    decide(monitor, STEADY, 10)
+    for _ in range(2):
+        decision = next(decision for decision in decide(monitor, WILD, 10) if decision.warnings)
+        assert decision.action == "rollback"
+        monitor.rewind(10)
+        assert [row["step"] for row in monitor.rows] == list(range(1, 11))
+
+
+def test_an_update_counts_as_many_steps_as_it_skipped_where_it_made_none():
+    lost = STEADY | {"train/skipped": 2.0, "train/grad_norm": math.nan}
+    half = lost | {"train/grad_norm": 0.3}
+    monitor = monitored(max_skipped=4)
+    for metrics in (lost, half, half, half, lost):
+        assert monitor.update(len(monitor.rows) + 1, metrics).action == "continue"
+    assert monitor.update(len(monitor.rows) + 1, lost).action == "stop"
