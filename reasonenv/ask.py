@@ -33,6 +33,7 @@ import reasonenv
 from reasonenv.cli import check_output, new_parser, status
 from reasonenv.datasets.selection import outline
 from reasonenv.entry_points import evaluation_split
+from reasonenv.errors import EndpointError, UsageError
 from reasonenv.messages import messages
 from reasonenv.progress import shown
 
@@ -60,7 +61,7 @@ class Api:
     """Of a request, waiting twice as long from one to the next."""
 
     def __call__(self, asked: list[dict[str, Any]], seed: int) -> str:
-        """The text of a response. Raises RuntimeError, in one line, when all tries fail."""
+        """The text of a response. Raises EndpointError, in one line, when all tries fail."""
         fault = ""
         for number in range(self.tries):
             if number:
@@ -77,7 +78,7 @@ class Api:
             except (ValueError, LookupError, TypeError) as error:
                 fault = f"the answer is none of a chat API ({error})"
                 break
-        raise RuntimeError(" ".join(fault.split()))
+        raise EndpointError(" ".join(fault.split()))
 
     def _post(self, body: dict[str, Any]) -> dict[str, Any]:
         url = self.url.rstrip("/") + "/chat/completions"
@@ -146,7 +147,7 @@ def _run(options: argparse.Namespace) -> int:
         for _, response in zip(shown(wanted, options.env), asked, strict=True):
             try:
                 row = response.result()
-            except RuntimeError as error:
+            except EndpointError as error:
                 failed += 1
                 print(f"a request failed: {error}", file=sys.stderr)
                 continue
@@ -161,13 +162,13 @@ def _env(options: argparse.Namespace) -> gymnasium.Env:
     try:
         given = json.loads(options.env_options)
     except json.JSONDecodeError as error:
-        raise ValueError(f"--env-options {options.env_options!r} is no JSON: {error}") from error
+        raise UsageError(f"--env-options {options.env_options!r} is no JSON: {error}") from error
     if not isinstance(given, dict):
-        raise ValueError(f"--env-options {options.env_options!r} is no JSON object")
+        raise UsageError(f"--env-options {options.env_options!r} is no JSON object")
     for name in ("num_problems", "samples", "concurrency", "max_tokens", "timeout"):
         if getattr(options, name) < 1:
             flag = name.replace("_", "-")
-            raise ValueError(f"--{flag} is {getattr(options, name)}: give at least 1")
+            raise UsageError(f"--{flag} is {getattr(options, name)}: give at least 1")
     split = options.split or evaluation_split(options.env)
     return reasonenv.make(options.env, **{"split": split, "data": options.data, **given})
 
@@ -185,7 +186,7 @@ def _there(path: Path) -> set[Key]:
     """The responses that a file holds; a last line that was cut off is removed.
 
     Raises:
-        ValueError: When it is a file of something else, which stays as it is.
+        UsageError: When it is a file of something else, which stays as it is.
     """
     content = path.read_bytes() if path.exists() else b""
     *lines, last = content.split(b"\n")
@@ -195,7 +196,7 @@ def _there(path: Path) -> set[Key]:
         if not _is_ours(last):
             raise ValueError(f"it ends with {last[-20:]!r}")
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"--output {path} holds something else: give another file") from error
+        raise UsageError(f"--output {path} holds something else: give another file") from error
     if last:
         os.truncate(path, len(content) - len(last))
     return there
@@ -211,7 +212,7 @@ def _is_ours(cut: bytes) -> bool:
 
 def _client(options: argparse.Namespace) -> Api:
     if not options.url.startswith(("http://", "https://")):
-        raise ValueError(f"--url {options.url}: give one such as http://localhost:8000/v1")
+        raise UsageError(f"--url {options.url}: give one such as http://localhost:8000/v1")
     sent = {
         "model": options.model,
         "max_tokens": options.max_tokens,

@@ -25,6 +25,7 @@ from reasonenv.cli import check_output, new_parser, status
 from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.datasets.files import replaced
+from reasonenv.errors import DataError, UsageError
 from reasonenv.progress import shown
 from reasonenv.registration import registry
 from reasonenv.workers import Grader
@@ -128,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     checked, broken = _read(options)
     if not checked:
-        raise ValueError(f"no row can be read; the first: {broken[0]}")
+        raise DataError(f"no row can be read; the first: {broken[0]}")
     with Grader(num_workers=options.num_workers) as grader:
         failing, paying = check(checked, grader, options.seed)
     if options.output:
@@ -168,9 +169,9 @@ def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
     """The references that the command line names, and a line for each that cannot be read."""
     name = options.dataset or options.env
     if not name or (options.dataset and options.env):
-        raise ValueError("name one data set: an environment, a file or a folder; see --help")
+        raise UsageError("name one data set: an environment, a file or a folder; see --help")
     if options.num_problems is not None and options.num_problems < 1:
-        raise ValueError(f"--num-problems={options.num_problems}: at least one is needed")
+        raise UsageError(f"--num-problems={options.num_problems}: at least one is needed")
     check_output("output", options.output)
     path = Path(name)
     if options.env or name in registry or not _is_path(name):
@@ -192,7 +193,7 @@ def _of_environment(name: str, options: argparse.Namespace) -> tuple[list[Refere
     for index in shown(range(most), "reading"):
         try:
             problem = problems[index]
-        except ValueError as error:
+        except DataError as error:
             broken.append(str(error))
         else:
             found.append(Reference(problem.id, problem.answer, problem.options))

@@ -1,11 +1,12 @@
 """What the commands of this package have in common: their help, their statuses, their files."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import gymnasium
+from reasonenv.errors import ReasonEnvError, UsageError, is_explained
 
 
 def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
@@ -26,7 +27,9 @@ def status(work: Callable[[], int], interrupted: str = "nothing was saved") -> i
     """
     try:
         return work()
-    except (ValueError, OSError, RuntimeError, gymnasium.error.Error) as error:
+    except (ReasonEnvError, OSError) as error:
+        if os.environ.get("REASONENV_TRACEBACK") or not is_explained(error):
+            raise
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -38,9 +41,9 @@ def check_output(flag: str, path: str | None) -> None:
     """Looks, before any work is done, whether a file can stand there.
 
     Raises:
-        ValueError: When its folder is missing, or it is one itself.
+        UsageError: When its folder is missing, or it is one itself.
     """
     if path and not Path(path).absolute().parent.is_dir():
-        raise ValueError(f"--{flag}={path}: there is no such folder")
+        raise UsageError(f"--{flag}={path}: there is no such folder")
     if path and Path(path).is_dir():
-        raise ValueError(f"--{flag}={path}: a file was expected, not a folder")
+        raise UsageError(f"--{flag}={path}: a file was expected, not a folder")

@@ -21,6 +21,7 @@ from typing import Any
 
 from reasonenv.datasets.selection import held_out, select
 from reasonenv.env import ReasonEnv
+from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
 from reasonenv.prompts import Asking
 from reasonenv.registration import find
@@ -70,7 +71,8 @@ def content(module: str, kwargs: dict[str, Any]) -> Content:
             `filter`, `without`, `holdout`, `rewards`, `unjudged`, `prompt`.
 
     Raises:
-        ValueError: In one line, when an argument does not fit.
+        UsageError: An argument does not fit.
+        DataError: The data cannot be read.
     """
     source = importlib.import_module(module)
     if not takes(source, "data"):
@@ -93,7 +95,8 @@ def all_problems(id: str, split: str | None = None, data: str | None = None) -> 
     """The problems of an environment as they are, whether or not each can be read.
 
     Raises:
-        ValueError: In one line, when the split or the data do not fit.
+        UsageError: There is no such split, or the environment takes no data.
+        DataError: The data cannot be read.
     """
     source = importlib.import_module(find(id).module)
     given = _given(split_of(source, split))
@@ -110,7 +113,7 @@ def _given(split: str | None) -> dict[str, str]:
 
 def _check_no_data(source: ModuleType, data: object) -> None:
     if data is not None:
-        raise ValueError(f"{source.__name__} makes its own problems and takes no data")
+        raise UsageError(f"{source.__name__} makes its own problems and takes no data")
 
 
 def takes(source: ModuleType, name: str) -> bool:
@@ -122,7 +125,7 @@ def split_of(source: ModuleType, split: str | None, holdout: object = None) -> s
     """The split itself; without one "train" where it is, else the first of `SPLITS`, if any.
 
     Raises:
-        ValueError: When there is no such split.
+        UsageError: When there is no such split.
     """
     splits: Sequence[str] = getattr(source, "SPLITS", ())
     if split is None:
@@ -130,8 +133,8 @@ def split_of(source: ModuleType, split: str | None, holdout: object = None) -> s
     if splits and split not in splits and (holdout is None or split != HELD_OUT):
         name = source.__name__
         if split == HELD_OUT:
-            raise ValueError(f"{name} holds nothing out unless holdout says how much, say 0.05")
-        raise ValueError(f"{name} has no split {split!r}: there are {', '.join(splits)}")
+            raise UsageError(f"{name} holds nothing out unless holdout says how much, say 0.05")
+        raise UsageError(f"{name} has no split {split!r}: there are {', '.join(splits)}")
     return split
 
 
@@ -156,7 +159,7 @@ def _prompt(source: ModuleType, problems: Any, choice: Any) -> str | Asking:
     if choice != "official":
         return choice
     if not hasattr(source, "OFFICIAL"):
-        raise ValueError(f"{source.__name__} has no official prompt: take cpgd, plain, ...")
+        raise UsageError(f"{source.__name__} has no official prompt: take cpgd, plain, ...")
     return source.OFFICIAL
 
 
@@ -168,4 +171,4 @@ def _check_names(source: ModuleType, kwargs: dict[str, Any], theirs: set[str]) -
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
             hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(known))}"
             # Not a TypeError, to which Gymnasium adds its own words.
-            raise ValueError(f"{source.__name__} takes no argument {name!r}: {hint}")
+            raise UsageError(f"{source.__name__} takes no argument {name!r}: {hint}")

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.spaces import Dict
 
 from reasonenv import render
+from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.ordering import Walk, parse_options
 from reasonenv.problem import Problem
@@ -154,11 +155,11 @@ def check_text(action: object, index: int | None = None) -> str:
 def check_problems(problems: Sequence[Problem]) -> None:
     """An error of one line when there is nothing to pose."""
     if len(problems) == 0:
-        raise ValueError("there are no problems: an environment needs at least one")
+        raise UsageError("there are no problems: an environment needs at least one")
 
 
 def check_render_mode(mode: str | None) -> str | None:
     """The render mode itself, or an error that names them all."""
     if mode is not None and mode not in ReasonEnv.metadata["render_modes"]:
-        raise ValueError(f"unknown render_mode={mode!r}: take 'rgb_array', 'ansi' or None")
+        raise UsageError(f"unknown render_mode={mode!r}: take 'rgb_array', 'ansi' or None")
     return mode

@@ -5,6 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from reasonenv.errors import UsageError
+
 
 class Walk:
     """Positions 0, 1, 2, ... of an endless walk through a split, as indices of its problems.
@@ -38,10 +40,10 @@ def _permutation(seed: int, pass_number: int, num_problems: int) -> np.ndarray:
 def _checked(indices: Sequence[int], num_problems: int) -> list[int]:
     checked = [int(index) for index in indices]
     if not checked:
-        raise ValueError("indices=[]: at least one problem is needed")
+        raise UsageError("indices=[]: at least one problem is needed")
     outside = [index for index in checked if not 0 <= index < num_problems]
     if outside:
-        raise ValueError(f"index {outside[0]} in indices is not in [0, {num_problems})")
+        raise UsageError(f"index {outside[0]} in indices is not in [0, {num_problems})")
     return checked
 
 
@@ -49,15 +51,15 @@ def parse_options(options: Mapping[str, object] | None) -> tuple[list[int] | Non
     """The `indices` and `start` of a reset's options, either None when it is not given.
 
     Raises:
-        ValueError: For any other option, and for a start below 0.
+        UsageError: For any other option, and for a start below 0.
     """
     options = options or {}
     unknown = sorted(set(options) - {"indices", "start"})
     if unknown:
-        raise ValueError(f"unknown option {unknown[0]!r} of reset: it takes indices and start")
+        raise UsageError(f"unknown option {unknown[0]!r} of reset: it takes indices and start")
     indices, start = options.get("indices"), options.get("start")
     if start is not None and (not isinstance(start, int | np.integer) or start < 0):
-        raise ValueError(f"start={start!r}: a position of the walk is needed, 0 or above")
+        raise UsageError(f"start={start!r}: a position of the walk is needed, 0 or above")
     if indices is not None and not isinstance(indices, Sequence | np.ndarray):
-        raise ValueError(f"indices={indices!r}: a list of problem numbers is needed")
+        raise UsageError(f"indices={indices!r}: a list of problem numbers is needed")
     return (None if indices is None else list(indices)), (None if start is None else int(start))

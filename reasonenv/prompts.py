@@ -12,6 +12,7 @@ where there is no mark.
 from dataclasses import dataclass
 from typing import Protocol
 
+from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
 
 
@@ -95,5 +96,5 @@ def instruction(name: str | Asking) -> Asking:
     if not isinstance(name, str):
         return name
     if name not in PROMPTS:
-        raise ValueError(f"no prompt is called {name!r}: there are {', '.join(PROMPTS)}")
+        raise UsageError(f"no prompt is called {name!r}: there are {', '.join(PROMPTS)}")
     return PROMPTS[name]

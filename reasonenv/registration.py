@@ -9,6 +9,8 @@ from typing import Any
 
 import gymnasium
 
+from reasonenv.errors import UsageError
+
 NAMESPACE = "reasonenv"
 
 
@@ -26,6 +28,10 @@ class Registration:
     id: str
     module: str
     model: str = "tiny"
+
+
+class UnknownEnvironmentError(UsageError, gymnasium.error.NameNotFound):
+    """Raised when no environment has the requested name."""
 
 
 registry: dict[str, Registration] = {}
@@ -79,7 +85,7 @@ def make(
 
     Raises:
         gymnasium.error.NameNotFound: When no environment has this name.
-        ValueError: When an argument does not fit; the line says which.
+        UsageError: When an argument does not fit; the line says which.
     """
     if not isinstance(id, str):
         id, kwargs = "Mixture-v0", {**kwargs, "envs": list(id)}
@@ -90,7 +96,7 @@ def make(
     if num_envs is not None:
         return gymnasium.make_vec(name, num_envs=num_envs, group_size=group_size, **options)
     if group_size != 1:
-        raise ValueError(f"group_size={group_size} needs num_envs, a multiple of it")
+        raise UsageError(f"group_size={group_size} needs num_envs, a multiple of it")
     return gymnasium.make(name, **options)
 
 
@@ -98,6 +104,9 @@ def find(id: str) -> Registration:
     """The registration called `id`, or an error that names the nearest ones.
 
     As for Gymnasium, of "module:Mine-v0" the module is imported first, which registers it.
+
+    Raises:
+        UnknownEnvironmentError: No environment has this name, or its module is not found.
     """
     module, _, name = id.rpartition(":")
     if module:
@@ -111,7 +120,7 @@ def find(id: str) -> Registration:
     found = found or difflib.get_close_matches(name.lower(), known, cutoff=0.5)
     near = [known[match] for match in found]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(registry)}"
-    raise gymnasium.error.NameNotFound(f"no environment is called {id!r}: {hint}")
+    raise UnknownEnvironmentError(f"no environment is called {id!r}: {hint}")
 
 
 def _import(module: str, id: str) -> None:
@@ -120,7 +129,7 @@ def _import(module: str, id: str) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
-        raise gymnasium.error.NameNotFound(
+        raise UnknownEnvironmentError(
             f"no module is called {module!r}, which was to register {id!r}: "
             "run where its file lies, or name its folder in PYTHONPATH"
         ) from None

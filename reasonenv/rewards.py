@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.mm_eureka import mm_eureka
 from reasonenv.problem import Problem
@@ -96,10 +97,10 @@ def overlong_penalty(length: float, max_length: float, buffer: float) -> float:
         buffer: Length of the line, in (0, max_length].
 
     Raises:
-        ValueError: When the buffer is not within the length.
+        UsageError: When the buffer is not within the length.
     """
     if not 0 < buffer <= max_length:
-        raise ValueError(f"buffer={buffer} is not in (0, max_length={max_length}]")
+        raise UsageError(f"buffer={buffer} is not in (0, max_length={max_length}]")
     return -min(1.0, max(0.0, (length - (max_length - buffer)) / buffer))
 
 
@@ -133,10 +134,10 @@ def repetition_penalty(text: str, n: int = 3, max_penalty: float = -1.0) -> floa
         max_penalty: At most 0.
 
     Raises:
-        ValueError: When n or max_penalty is out of range.
+        UsageError: When n or max_penalty is out of range.
     """
     if n < 1 or max_penalty > 0:
-        raise ValueError(f"n={n}, max_penalty={max_penalty}: at least 1 and at most 0 are needed")
+        raise UsageError(f"n={n}, max_penalty={max_penalty}: at least 1 and at most 0 are needed")
     words = _WORD.findall(text)
     total = len(words) - n + 1
     if total < 1:
@@ -199,10 +200,10 @@ def by_name(choice: Mapping[str, Any], own: Rewards | None = None) -> Rewards:
         own: Those of an environment, whose names go before the ones known here.
 
     Raises:
-        ValueError: In one line, for a name, a weight or an argument that does not fit.
+        UsageError: In one line, for a name, a weight or an argument that does not fit.
     """
     if not isinstance(choice, Mapping) or not choice:
-        raise ValueError(f"rewards={choice!r}: give names and weights, such as {{'accuracy': 1.0}}")
+        raise UsageError(f"rewards={choice!r}: give names and weights, such as {{'accuracy': 1.0}}")
     return {name: _chosen(name, value, own or {}) for name, value in choice.items()}
 
 
@@ -215,13 +216,13 @@ def _chosen(name: str, value: Any, own: Rewards) -> tuple[float, Reward]:
         reward = _made(name, arguments, own)
     weight = _weight(name, weight)
     if weight < 0 and isinstance(reward, Penalty):
-        raise ValueError(f"reward {name!r} is 0 or less: weight {weight} would pay for it")
+        raise UsageError(f"reward {name!r} is 0 or less: weight {weight} would pay for it")
     return weight, reward
 
 
 def _weight(name: str, weight: object) -> float:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-        raise ValueError(f"reward {name!r} has weight {weight!r}: a finite number is needed")
+        raise UsageError(f"reward {name!r} has weight {weight!r}: a finite number is needed")
     return float(weight)
 
 
@@ -229,15 +230,15 @@ def _made(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
     functions = {**FUNCTIONS, **{key: function for key, (_, function) in own.items()}}
     if name in functions:
         if arguments:
-            raise ValueError(f"reward {name!r} takes no argument {next(iter(arguments))!r}")
+            raise UsageError(f"reward {name!r} takes no argument {next(iter(arguments))!r}")
         return functions[name]
     if name not in FACTORIES:
         known = {*functions, *FACTORIES}
         near = difflib.get_close_matches(str(name), known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
-        raise ValueError(f"no reward is called {name!r}: {hint}")
+        raise UsageError(f"no reward is called {name!r}: {hint}")
     try:
         inspect.signature(FACTORIES[name]).bind(**arguments)
     except TypeError as error:
-        raise ValueError(f"reward {name!r}: {error}") from error
+        raise UsageError(f"reward {name!r}: {error}") from error
     return FACTORIES[name](**arguments)

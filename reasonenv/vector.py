@@ -20,6 +20,7 @@ from reasonenv.env import (
     observe,
     outcomes,
 )
+from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.ordering import Walk, parse_options
 from reasonenv.problem import Problem
@@ -234,11 +235,11 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
 
 def _check_numbers(num_envs: int, group_size: int, rank: int, num_ranks: int) -> None:
     if num_envs < 1:
-        raise ValueError(f"num_envs={num_envs}: at least 1 is needed")
+        raise UsageError(f"num_envs={num_envs}: at least 1 is needed")
     if group_size < 1 or num_envs % group_size:
-        raise ValueError(f"group_size={group_size} does not divide num_envs={num_envs}")
+        raise UsageError(f"group_size={group_size} does not divide num_envs={num_envs}")
     if not 0 <= rank < num_ranks:
-        raise ValueError(f"rank={rank} is not in [0, num_ranks={num_ranks})")
+        raise UsageError(f"rank={rank} is not in [0, num_ranks={num_ranks})")
 
 
 def _objects(values: Sequence[object]) -> np.ndarray:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from reasonenv.adapters import shared_grader
 from reasonenv.adapters.asked import Asked, Said
 from reasonenv.env import STATUSES
+from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.rewards import in_think_answer_format, judged
 from reasonenv.workers import Grader
@@ -107,7 +108,7 @@ def dataset(
         **options: Further arguments of `reasonenv.make`, such as `prompt` and `filter`.
 
     Raises:
-        ValueError: When an argument does not fit; the line says which.
+        UsageError: When an argument does not fit; the line says which.
     """
     from datasets import Dataset
 
@@ -162,9 +163,9 @@ def text(completion: Completion) -> str:
 def _column(columns: Mapping[str, Any], name: str, length: int) -> Sequence[Any]:
     if name not in columns:
         there = ", ".join(sorted(columns)) or "none"
-        raise ValueError(f"no column {name!r} came with the completions: there are {there}")
+        raise UsageError(f"no column {name!r} came with the completions: there are {there}")
     if len(columns[name]) != length:
-        raise ValueError(f"{length} completions, but {len(columns[name])} values of {name!r}")
+        raise UsageError(f"{length} completions, but {len(columns[name])} values of {name!r}")
     return columns[name]
 
 

@@ -26,6 +26,7 @@ from reasonenv.adapters import shared_grader
 from reasonenv.adapters.asked import Asked, Said
 from reasonenv.datasets.files import replaced
 from reasonenv.datasets.images import png
+from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.rewards import by_name, total
 from reasonenv.workers import Grader
@@ -149,7 +150,7 @@ def _tables(asked: Asked, count: int) -> Iterator[Any]:
 def _row(source: str, index: int, said: Said) -> dict[str, Any]:
     problem = said.problem
     if any(MARK in words for words in (said.system, *said.texts)):
-        raise ValueError(f"problem {problem.id!r} says {MARK!r}, which is verl's mark of an image")
+        raise DataError(f"problem {problem.id!r} says {MARK!r}, which is verl's mark of an image")
     user = {"role": "user", "content": MARK.join(said.texts)}
     system = [{"role": "system", "content": said.system}] if said.system else []
     return {
@@ -181,7 +182,7 @@ def _schema() -> Any:
 
 def _problem(source: str, truth: Any, extra: Mapping[str, Any]) -> Problem:
     if not isinstance(truth, str | int | float | np.number):
-        raise ValueError(f"a row of {source!r} has ground_truth {truth!r}: give a text or a number")
+        raise DataError(f"a row of {source!r} has ground_truth {truth!r}: give a text or a number")
     options = extra.get("options")
     # Of a column of lists verl makes arrays, whose truth is no one's to ask.
     return Problem(

@@ -15,6 +15,7 @@ from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode
 from reasonenv.datasets.schema import Fault, Row, Source, Split
 from reasonenv.datasets.tables import Table
+from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 
 VARIABLE = "REASONENV_DATA"
@@ -85,14 +86,14 @@ class Rows(Sequence[Problem]):
             row = {"row": index, **self._table.words(index)}
             problem = self._convert(row)
             if not problem.answer.strip():
-                raise ValueError("the answer is empty")
+                raise DataError("the answer is empty")
             if not with_images:
                 return problem
             images = tuple(decode(cell) for cell in self._table.images(index))
             return replace(problem, images=images)
         except (ValueError, OSError) as error:
             name, reason = row.get(self._source.key), str(error).partition("\n")[0]
-            raise ValueError(f"{self._name}, row {index} (id {name!r}): {reason}") from None
+            raise DataError(f"{self._name}, row {index} (id {name!r}): {reason}") from error
 
 
 class Pool(Sequence[Problem]):
@@ -156,9 +157,9 @@ def load(
         convert: One row to its problem without images.
 
     Raises:
-        FileNotFoundError: When the folder does not have the split.
-        ValueError: When a file or a column is not what it should be.
-        ConnectionError: When the hub cannot be reached.
+        MissingDataError: When the folder does not have the split.
+        DataError: When a file or a column is not what it should be.
+        DownloadError: When the hub cannot be reached.
     """
     data = data or os.environ.get(VARIABLE)
     table = hub.table(source, split) if data is None else local.table(source, split, Path(data))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reasonenv.errors import DataError, MissingDataError
 from reasonenv.grading.extraction import final_answer
 
 ANSWER_COLUMNS = (
@@ -54,8 +55,8 @@ class Reference:
         return (self.answer,) if is_letter or not text else (self.answer, text)
 
 
-class NoAnswersError(ValueError):
-    """A file of rows without answers: outputs, scores, questions."""
+class NoAnswersError(DataError):
+    """Raised when a file of rows has no answers, but outputs, scores or questions."""
 
 
 def read(
@@ -71,17 +72,17 @@ def read(
         options_column: Where the texts of multiple choices are; None for `OPTION_COLUMNS`.
 
     Raises:
-        FileNotFoundError: When there is no such file.
+        MissingDataError: When there is no such file.
         NoAnswersError: When there is no column of answers.
-        ValueError: When a file cannot be read as rows.
+        DataError: When a file cannot be read as rows.
     """
     if path.is_dir():
         return _read_folder(path, answer_column, options_column)
     if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
+        raise MissingDataError(f"there is no file {path}")
     rows = list(_rows(path))
     if not rows:
-        raise ValueError(f"{path} has no rows")
+        raise DataError(f"{path} has no rows")
     columns = list(rows[0][1])
     column = answer_column or _first(rows[0][1], ANSWER_COLUMNS)
     if column is None or not any(_has(row, column) for _, row in rows):
@@ -95,7 +96,7 @@ def read(
 def _read_folder(folder: Path, answer: str | None, options: str | None) -> list[Reference]:
     files = sorted(file for file in folder.rglob("*") if file.suffix in _SUFFIXES)
     if not files:
-        raise ValueError(f"{folder} has no file of rows: {', '.join(_SUFFIXES)} are read")
+        raise DataError(f"{folder} has no file of rows: {', '.join(_SUFFIXES)} are read")
     found: list[Reference] = []
     reasons = []
     for file in files:
@@ -113,7 +114,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         content = _content(path)
     except (ValueError, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
+        raise DataError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
     pairs = content.items() if isinstance(content, dict) else enumerate(content)
     for key, row in pairs:
         if isinstance(row, list) and row and isinstance(content, dict):
@@ -136,7 +137,7 @@ def _content(path: Path) -> Any:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     content = json.loads(text)
     if not isinstance(content, list | dict):
-        raise ValueError(f"a list or an object of rows was expected, not {content!r:.40}")
+        raise DataError(f"a list or an object of rows was expected, not {content!r:.40}")
     return content
 
 
@@ -144,7 +145,7 @@ def _as_row(path: Path, row: Any) -> Mapping[str, Any]:
     if isinstance(row, str | int | float):
         return {"answer": row}
     if not isinstance(row, dict):
-        raise ValueError(f"{path} holds {type(row).__name__}s where rows were expected")
+        raise DataError(f"{path} holds {type(row).__name__}s where rows were expected")
     return row
 
 
@@ -187,7 +188,7 @@ def _text(value: Any, where: str, column: str) -> str:
         return ", ".join(_text(item, where, column) for item in value)
     if isinstance(value, str | int | float):
         return str(value).strip()
-    raise ValueError(f"{where}: column {column!r} holds a {type(value).__name__}, not an answer")
+    raise DataError(f"{where}: column {column!r} holds a {type(value).__name__}, not an answer")
 
 
 def _options(row: Mapping[str, Any], where: str, column: str | None) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from reasonenv.errors import DataError, MissingDataError
+
 ELSEWHERE = "give local files in the same format with data=DIR, --data DIR or REASONENV_DATA"
 
 Row = Mapping[str, Any]
@@ -18,10 +20,10 @@ def folder(name: str, data: Path) -> Path:
     """The folder of the data set called `name`: `data` itself, or its subfolder of that name.
 
     Raises:
-        FileNotFoundError: When there is no such folder.
+        MissingDataError: When there is no such folder.
     """
     if not data.is_dir():
-        raise FileNotFoundError(f"there is no folder {data}: {ELSEWHERE}")
+        raise MissingDataError(f"there is no folder {data}: {ELSEWHERE}")
     return data / name if (data / name).is_dir() else data
 
 
@@ -32,7 +34,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         path: JSON lines; JSON, a list of rows or an object of rows by id; or Parquet.
 
     Raises:
-        ValueError: In one line, when the file does not hold rows.
+        DataError: In one line, when the file does not hold rows.
     """
     return list(rows(path))
 
@@ -47,7 +49,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
         else:
             yield from _of_json(path)
     except (UnicodeDecodeError, RecursionError, json.JSONDecodeError, OSError) as error:
-        raise ValueError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
+        raise DataError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
 
 
 def _of_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -62,7 +64,7 @@ def _of_json(path: Path) -> Iterator[dict[str, Any]]:
     if isinstance(content, dict):
         content = list(content.values())
     if not isinstance(content, list):
-        raise ValueError(f"{path} holds no list of rows")
+        raise DataError(f"{path} holds no list of rows")
     for number, row in enumerate(content):
         yield _row(row, f"{path}, row {number}")
 
@@ -78,12 +80,12 @@ def _of_parquet(path: Path) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
     except ArrowException as error:
         reason = str(error).partition("\n")[0]
-        raise ValueError(f"{path} is not a readable parquet file: {reason}") from None
+        raise DataError(f"{path} is not a readable parquet file: {reason}") from None
 
 
 def _row(row: Any, where: str) -> dict[str, Any]:
     if not isinstance(row, dict):
-        raise ValueError(f"{where}: a row was expected, not {row!r:.40}")
+        raise DataError(f"{where}: a row was expected, not {row!r:.40}")
     return row
 
 
@@ -106,19 +108,19 @@ def of_split(
         below: Subfolders in which files may lie too.
 
     Raises:
-        FileNotFoundError: When there is none.
+        MissingDataError: When there is none.
     """
     places = [where, *(where / folder for folder in below)]
     files = [file for place in places if place.is_dir() for file in sorted(place.iterdir())]
     files = [file for file in files if file.suffix in _SUFFIXES]
     expected = " or ".join(f"{begin}-*.parquet" for begin in begins[split])
     if not files:
-        raise FileNotFoundError(
+        raise MissingDataError(
             f"{where} has no file of {name}: {expected} was expected there, or .jsonl or .json"
         )
     chosen = [file for file in files if _split_of(file, begins) == split]
     if not chosen:
-        raise FileNotFoundError(
+        raise MissingDataError(
             f"{where} has no split {split!r} of {name}: {expected} was expected, or .jsonl or "
             f".json; {', '.join(file.name for file in files[:3])} found"
         )

@@ -10,14 +10,15 @@ from typing import Any
 from reasonenv.datasets.files import ELSEWHERE
 from reasonenv.datasets.schema import Source, check_columns
 from reasonenv.datasets.tables import Cell, first_rows
+from reasonenv.errors import DownloadError
 
 
 def table(source: Source, split: str) -> "Hub":
     """The rows of a split, downloaded once.
 
     Raises:
-        ConnectionError: When the hub cannot be reached or does not have them.
-        ValueError: When a column is not what it should be.
+        DownloadError: When the hub cannot be reached or does not have them.
+        DataError: When a column is not what it should be.
     """
     from datasets import load_dataset
 
@@ -29,7 +30,7 @@ def table(source: Source, split: str) -> "Hub":
     except Exception as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         message = f"{name} cannot be read from the hub ({reason}): {ELSEWHERE}"
-        raise ConnectionError(message) from None
+        raise DownloadError(message) from None
     dataset = dataset.rename_columns(source.renamed(dataset.column_names))
     check_columns(source, name, {name: str(kind) for name, kind in dataset.features.items()})
     return Hub(dataset, source)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from reasonenv.errors import DataError
+
 MAX_PIXELS = 50_000_000
 """Pixels of the largest image that is read: a small file may claim far more than memory holds."""
 
@@ -20,11 +22,11 @@ def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
         cell: A file, or {bytes, path} as data sets have it.
 
     Raises:
-        ValueError: When there is no image, one that is too large, or none that can be read.
+        DataError: When there is no image, one that is too large, or none that can be read.
     """
     data = cell.read_bytes() if isinstance(cell, Path) else (cell or {}).get("bytes")
     if not data:
-        raise ValueError("the image is missing")
+        raise DataError("the image is missing")
     try:
         with warnings.catch_warnings():
             # Pillow warns of large images; the size is looked at below, before any pixel.
@@ -33,13 +35,13 @@ def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
             _check_size(image.width, image.height)
             image.load()
     except (_TooLargeError, Image.DecompressionBombError) as error:
-        raise ValueError(f"the image is too large: {error}") from None
+        raise DataError(f"the image is too large: {error}") from None
     except UnidentifiedImageError:
-        raise ValueError("the image cannot be read: it is of no known format") from None
+        raise DataError("the image cannot be read: it is of no known format") from None
     # Pillow raises a dozen types, SyntaxError and struct.error among them, on broken files.
     except Exception as error:
         reason = str(error).partition("\n")[0]
-        raise ValueError(f"the image cannot be read: {reason}") from None
+        raise DataError(f"the image cannot be read: {reason}") from None
     return rgb(image)
 
 

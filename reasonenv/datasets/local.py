@@ -10,6 +10,7 @@ from reasonenv.datasets.images import ImageFiles
 from reasonenv.datasets.parquet import Parquet
 from reasonenv.datasets.schema import Row, Source, check_columns
 from reasonenv.datasets.tables import Joined, Listed, Table
+from reasonenv.errors import DataError
 
 _LOG = logging.getLogger("reasonenv")
 
@@ -23,8 +24,8 @@ def table(source: Source, split: str, data: Path) -> Table:
         data: The folder of this data set, or a folder with a subfolder called `source.name`.
 
     Raises:
-        FileNotFoundError: When there is no such file.
-        ValueError: In one line, when a file, a column or a row is not what it should be.
+        MissingDataError: When there is no such file.
+        DataError: In one line, when a file, a column or a row is not what it should be.
     """
     folder = files.folder(source.name, data)
     found = files.of_split(folder, split, source.files(), source.name, source.folders())
@@ -34,7 +35,7 @@ def table(source: Source, split: str, data: Path) -> Table:
     else:
         made = _listed(source, split, folder, found)
     if not len(made):
-        raise ValueError(f"the split {split!r} of {source.name} in {data} has no rows")
+        raise DataError(f"the split {split!r} of {source.name} in {data} has no rows")
     return made
 
 
@@ -94,7 +95,7 @@ def _key(source: Source, row: Row, otherwise: str) -> str:
     for name in source.unique[1:]:
         value = value[0] if isinstance(value, list) and len(value) == 1 else value
         if not isinstance(value, dict):
-            raise ValueError(f"column {source.unique[0]!r} of row {otherwise} has no {name!r}")
+            raise DataError(f"column {source.unique[0]!r} of row {otherwise} has no {name!r}")
         value = value.get(name)
     return str(value)
 
@@ -102,4 +103,4 @@ def _key(source: Source, row: Row, otherwise: str) -> str:
 def _check_same(source: Source, one: Row, other: Row, where: str) -> None:
     question = source.question
     if not source.unique and one[question] != other[question]:
-        raise ValueError(f"{where}: another row with this id has another question")
+        raise DataError(f"{where}: another row with this id has another question")

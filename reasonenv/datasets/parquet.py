@@ -11,6 +11,7 @@ from typing import Any
 
 from reasonenv.datasets.schema import Source, check_columns
 from reasonenv.datasets.tables import Cell, first_rows
+from reasonenv.errors import DataError
 
 GROUP_BYTES = 64 * 2**20
 """Row groups whose images are larger than this are laid out on disk, not held in memory."""
@@ -31,7 +32,7 @@ class Parquet:
             in memory.
 
     Raises:
-        ValueError: When it is no such file, or a column is not what it should be.
+        DataError: When it is no such file, or a column is not what it should be.
     """
 
     def __init__(self, path: Path, source: Source) -> None:
@@ -43,7 +44,7 @@ class Parquet:
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
         except (ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
-            raise ValueError(f"{path} is not a readable parquet file: {reason}") from None
+            raise DataError(f"{path} is not a readable parquet file: {reason}") from None
         schema = self._file.schema_arrow
         renamed = source.renamed(schema.names)
         kinds: dict[str, str] = {
@@ -58,7 +59,7 @@ class Parquet:
             words, self._origin = _words(self._file, texts, source.unique)
         except (ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
-            raise ValueError(f"{path} cannot be read: {reason}") from None
+            raise DataError(f"{path} cannot be read: {reason}") from None
         self._words = words.rename_columns([renamed.get(name, name) for name in texts])
         metadata = self._file.metadata
         sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]

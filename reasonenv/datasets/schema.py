@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reasonenv.errors import DataError
+
 Row = Mapping[str, Any]
 
 
@@ -113,9 +115,9 @@ def check_columns(source: Source, where: str, kinds: Mapping[str, str]) -> None:
         expected = _expected(source, name)
         if name not in kinds:
             there = ", ".join(kinds)
-            raise ValueError(f"{where} has no column {name!r} ({expected}): it has {there}")
+            raise DataError(f"{where} has no column {name!r} ({expected}): it has {there}")
         if not _fits(source, name, kinds[name].lower()):
-            raise ValueError(
+            raise DataError(
                 f"{where}: column {name!r} holds {kinds[name]}, {expected} were expected"
             )
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, overload
 
 from reasonenv.datasets.schema import Fault
+from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import Problem
 
 Filter = Mapping[str, Any]
@@ -62,14 +63,14 @@ def select(
         keep: Whether a problem with this id is wanted.
 
     Raises:
-        ValueError: In one line, for metadata or an id that no problem has, or when none is left.
+        UsageError: In one line, for metadata or an id that no problem has, or when none is left.
     """
     faults: Mapping[int, Fault] = problems.faults() if hasattr(problems, "faults") else {}  # pyright: ignore[reportAttributeAccessIssue]
     if not (filter or without or keep):
         _check_faults(faults.values())
         return problems
     if len(problems) > _MOST:
-        raise ValueError(
+        raise UsageError(
             f"there are {len(problems)} problems, too many to look at each: choose with the "
             "environment's own arguments"
         )
@@ -90,7 +91,7 @@ def select(
         and all(_texts(problem.metadata.get(name)) & texts for name, texts in wanted.items())
     ]
     if not indices:
-        raise ValueError(f"no problem is left: filter={filter!r}, without={list(without)!r}")
+        raise UsageError(f"no problem is left: filter={filter!r}, without={list(without)!r}")
     return Selected(problems, indices)
 
 
@@ -102,21 +103,21 @@ def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
         inside: True for that part, False for the rest.
 
     Raises:
-        ValueError: For a fraction out of range.
+        UsageError: For a fraction out of range.
     """
     if not isinstance(fraction, int | float) or not 0 < fraction < 1:
-        raise ValueError(f"holdout={fraction!r}: a fraction between 0 and 1 is needed")
+        raise UsageError(f"holdout={fraction!r}: a fraction between 0 and 1 is needed")
     return lambda id: (zlib.crc32(id.encode()) < fraction * 2**32) == inside
 
 
 def _wanted(filter: Filter, outlines: Collection[Problem]) -> dict[str, set[str]]:
     if not isinstance(filter, Mapping):
-        raise ValueError(f"filter={filter!r}: give names and values, such as {{'level': [1, 2]}}")
+        raise UsageError(f"filter={filter!r}: give names and values, such as {{'level': [1, 2]}}")
     there = {name for problem in outlines for name in problem.metadata}
     for name in filter:
         if name not in there:
             known = ", ".join(sorted(there)) or "nothing"
-            raise ValueError(f"filter: no problem has {name!r}: there is {known}")
+            raise UsageError(f"filter: no problem has {name!r}: there is {known}")
     return {name: _texts(value) for name, value in filter.items()}
 
 
@@ -129,13 +130,13 @@ def _texts(value: object) -> set[str]:
 
 def _check_ids(without: Collection[str], known: Collection[str]) -> None:
     if isinstance(without, str):
-        raise ValueError(f"without={without!r}: give a list of ids")
+        raise UsageError(f"without={without!r}: give a list of ids")
     for id in without:
         if id not in known:
-            raise ValueError(f"without: no problem is called {id!r}")
+            raise UsageError(f"without: no problem is called {id!r}")
 
 
 def _check_faults(faults: Iterable[Fault]) -> None:
     """An error about the first row that is not whole and not left out."""
     for fault in faults:
-        raise ValueError(f"{fault.line}; without=[{fault.id!r}] leaves it out")
+        raise DataError(f"{fault.line}; without=[{fault.id!r}] leaves it out")

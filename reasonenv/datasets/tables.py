@@ -6,6 +6,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
+from reasonenv.errors import DataError
+
 Row = Mapping[str, Any]
 Cell = Mapping[str, Any] | Path | None
 """An image, not decoded: {bytes, path}, a file, or None where it should be and is not."""
@@ -97,7 +99,7 @@ def first_rows(batch: Any, path: Sequence[str], seen: set[str]) -> list[int]:
     for name in path[1:]:
         if types.is_list(values.type) or types.is_large_list(values.type):
             if set(values.value_lengths().to_numpy(zero_copy_only=False)) - {1}:
-                raise ValueError(f"column {path[0]!r} has a row of more or less than one element")
+                raise DataError(f"column {path[0]!r} has a row of more or less than one element")
             values = values.flatten()
         values = values.field(name)
     encoded = values.dictionary_encode()

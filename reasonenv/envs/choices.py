@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from reasonenv.errors import DataError
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MARKED = re.compile(r"([A-Z])\s*[.:．、]\s*(.*)", re.DOTALL)
 
@@ -24,10 +26,10 @@ def letter(answer: str, options: Sequence[str]) -> str:
     """The letter of the option that is the answer.
 
     Raises:
-        ValueError: When none is.
+        DataError: When none is.
     """
     if answer not in options:
-        raise ValueError(f"the answer {answer!r} is none of the choices {list(options)}")
+        raise DataError(f"the answer {answer!r} is none of the choices {list(options)}")
     return LETTERS[list(options).index(answer)]
 
 

@@ -46,6 +46,7 @@ import re
 from collections.abc import Sequence
 
 from reasonenv import datasets
+from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
@@ -73,7 +74,7 @@ def problems(split: str = "train", data: str | None = None) -> Sequence[Problem]
 def _problem(row: datasets.Row) -> Problem:
     found = _ANSWER.search(row["answer"])
     if found is None:
-        raise ValueError("the answer has no line '#### number'")
+        raise DataError("the answer has no line '#### number'")
     answer = found[1].replace(",", "")
     steps = _MARKS.sub("", row["answer"][: found.start()]).strip()
     return Problem(

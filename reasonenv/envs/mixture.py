@@ -42,6 +42,7 @@ from itertools import accumulate
 from typing import Any, overload
 
 from reasonenv import entry_points
+from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
 from reasonenv.prompts import Asking, instruction
@@ -78,7 +79,7 @@ class Mixture(Sequence[Problem]):
         parts: Of weights above 0.
 
     Raises:
-        ValueError: When a pass would be too long to hold every problem once.
+        UsageError: When a pass would be too long to hold every problem once.
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:
@@ -86,7 +87,7 @@ class Mixture(Sequence[Problem]):
         whole = sum(part.weight for part in parts)
         length = max(len(part.problems) * whole / part.weight for part in parts)
         if length > _LONGEST_PASS:
-            raise ValueError(f"weights so unequal need a pass of {length:.0f} problems")
+            raise UsageError(f"weights so unequal need a pass of {length:.0f} problems")
         shares = (max(len(p.problems), round(length * p.weight / whole)) for p in parts)
         self._starts = [0, *accumulate(shares)]
 
@@ -122,7 +123,7 @@ def problems(
     """The problems of a mixture; see the module.
 
     Raises:
-        ValueError: In one line, for weights or options that do not fit the environments.
+        UsageError: In one line, for weights or options that do not fit the environments.
     """
     ids = _ids(envs)
     weights = [1.0] * len(ids) if weights is None else list(weights)
@@ -130,7 +131,7 @@ def problems(
     options = dict(options or {})
     for id in options:
         if id not in ids:
-            raise ValueError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
+            raise UsageError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
     return Mixture(
         [
             _part(id, weight, split, data, dict(options.get(id, {})))
@@ -141,19 +142,19 @@ def problems(
 
 def _ids(envs: Sequence[str]) -> list[str]:
     if isinstance(envs, str) or not envs:
-        raise ValueError(f"envs={envs!r}: give a list of environments to mix")
+        raise UsageError(f"envs={envs!r}: give a list of environments to mix")
     ids = [find(name).id for name in envs]
     if len(set(ids)) < len(ids) or "Mixture-v0" in ids:
-        raise ValueError(f"envs={ids}: each environment once, and no mixture among them")
+        raise UsageError(f"envs={ids}: each environment once, and no mixture among them")
     return ids
 
 
 def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
     if len(weights) != len(ids):
-        raise ValueError(f"{len(weights)} weights for {len(ids)} environments")
+        raise UsageError(f"{len(weights)} weights for {len(ids)} environments")
     for id, weight in zip(ids, weights, strict=True):
         if not isinstance(weight, int | float) or not math.isfinite(weight) or weight <= 0:
-            raise ValueError(f"weight {weight!r} of {id}: a number above 0 is needed")
+            raise UsageError(f"weight {weight!r} of {id}: a number above 0 is needed")
 
 
 def _part(
@@ -166,7 +167,7 @@ def _part(
     named = {"split": entry_points.split_of(source, split), **options}
     content = entry_points.content(module, named)
     if named:
-        raise ValueError(f"options: {id} takes no argument {next(iter(named))!r} in a mixture")
+        raise UsageError(f"options: {id} takes no argument {next(iter(named))!r} in a mixture")
     return Part(id, content.problems, content.rewards, instruction(content.prompt), weight)
 
 

@@ -34,7 +34,7 @@ def score(
 
     Raises:
         ValueError: When no row can be scored, or an argument does not fit.
-        FileNotFoundError: When there are no labels.
+        MissingDataError: When there are no labels.
     """
     # Lightly imported: the workers that judge import this package too.
     from reasonenv.scoring.board import graded, summary

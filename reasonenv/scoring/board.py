@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.registration import find
 from reasonenv.scoring.cases import Case, Sheet
@@ -67,14 +68,14 @@ def graded(
             standard error.
 
     Raises:
-        FileNotFoundError: When there are no labels.
-        ValueError: When no row can be scored.
+        MissingDataError: When there are no labels.
+        DataError: When no row can be scored.
     """
     module = rules(env_id)
     skipped = skipped or Skipped(to_stderr)
     found = responses(rows, skipped)
     if not found:
-        raise ValueError(f"there is no response to score: {dict(skipped.counts) or 'no rows'}")
+        raise DataError(f"there is no response to score: {dict(skipped.counts) or 'no rows'}")
     ids = dict.fromkeys(response.id for response in found)
     pooled = getattr(module, "POOLED", False)
     known = labels(env_id, ids, data, split, module.NEEDED, pooled)
@@ -112,7 +113,7 @@ def _cases(
         else:
             cases.append(Case(response.id, label, response.text, response.extraction))
     if not cases:
-        raise ValueError(
+        raise DataError(
             f"none of the {len(found)} responses is to a known problem of {env_id}: there is "
             f"{found[0].id!r}, known ids are such as {known.example!r}"
         )
@@ -208,10 +209,10 @@ def comparison(sheet: Sheet, other: Sheet, seed: int = 0) -> dict[str, Any]:
     """Whether the responses of a sheet are better than another's, over the problems of both.
 
     Raises:
-        ValueError: When they have no problem in common.
+        DataError: When they have no problem in common.
     """
     common = [name for name in sheet.means if name in other.means]
     if not common:
-        raise ValueError("the two files have no problem in common: there is nothing to compare")
+        raise DataError("the two files have no problem in common: there is nothing to compare")
     ours, theirs = ([each.means[name] for name in common] for each in (sheet, other))
     return compared(ours, theirs, seed)

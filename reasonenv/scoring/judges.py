@@ -11,6 +11,7 @@ from dataclasses import replace
 from pkgutil import resolve_name
 from typing import Any
 
+from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.scoring.cases import Case, Row
 from reasonenv.scoring.responses import Skipped
@@ -25,14 +26,14 @@ def load(name: str) -> Any:
     """The judge called "module:function".
 
     Raises:
-        ValueError: When there is none.
+        UsageError: When there is none.
     """
     try:
         judge = resolve_name(name) if ":" in name else None
     except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"no judge {name!r}: {error}") from None
+        raise UsageError(f"no judge {name!r}: {error}") from None
     if not callable(judge):
-        raise ValueError(f"no judge {name!r}: give module:function")
+        raise UsageError(f"no judge {name!r}: give module:function")
     return judge
 
 

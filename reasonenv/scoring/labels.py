@@ -14,6 +14,7 @@ from typing import Any
 
 from reasonenv.datasets import VARIABLE, files
 from reasonenv.datasets.schema import Source
+from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.registration import find
 from reasonenv.scoring.cases import Row
 
@@ -59,8 +60,8 @@ def labels(
         pooled: Whether the parts of the benchmark are scored as one.
 
     Raises:
-        FileNotFoundError: When there is no file of labels.
-        ValueError: When a file cannot be read, or no id is known.
+        MissingDataError: When there is no file of labels.
+        UsageError: When a file cannot be read, or no id is known.
     """
     module = importlib.import_module(find(env_id).module)
     source: Source | None = getattr(module, "SOURCE", None)
@@ -73,9 +74,9 @@ def labels(
     if split in parts and not pooled:
         parts = {split: parts[split]}
     elif split is not None and not pooled and not source.splits.keys().isdisjoint(parts):
-        raise ValueError(f"{folder} has no split {split!r} of {source.name}: {', '.join(parts)}")
+        raise UsageError(f"{folder} has no split {split!r} of {source.name}: {', '.join(parts)}")
     if not parts:
-        raise FileNotFoundError(
+        raise MissingDataError(
             f"{folder} has no labels of {source.name}: JSON or Parquet with the columns "
             f"{', '.join(needed)} was expected"
         )
@@ -136,7 +137,7 @@ def _rows(found: Sequence[Path]) -> Iterator[Row]:
 def _has_labels(file: Path, source: Source, needed: Sequence[str]) -> bool:
     try:
         row = next(files.rows(file), {})
-    except ValueError:
+    except DataError:
         # What is no file of rows holds no labels: scores, trees of concepts.
         return False
     names = set(row) | set(source.renamed(row).values())

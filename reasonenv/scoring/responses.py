@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from reasonenv.errors import MissingDataError, UsageError
 from reasonenv.scoring import Complain
 
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -56,13 +57,13 @@ def read(path: Path, skipped: Skipped) -> Iterator[Mapping[str, Any]]:
         skipped: Told of what is no row.
 
     Raises:
-        OSError: When there is no such file.
-        ValueError: When it is a folder.
+        MissingDataError: When there is no such file.
+        UsageError: When it is a folder.
     """
     if path.is_dir():
-        raise ValueError(f"{path} is a folder: a file of responses was expected, JSON lines")
+        raise UsageError(f"{path} is a folder: a file of responses was expected, JSON lines")
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
+        raise MissingDataError(f"there is no file {path}")
     content = _document(path) if ".json" in path.suffixes else None
     if content is None:
         yield from _lines(path, skipped)

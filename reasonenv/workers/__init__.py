@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
+from reasonenv.errors import UsageError
 from reasonenv.grading import Grade, settle
 from reasonenv.grading.extraction import final_answer
 from reasonenv.workers.process import ForkServer, GradingProcess
@@ -50,9 +51,9 @@ class Grader:
 
     def __init__(self, num_workers: int | None = None, timeout: float = 1.0) -> None:
         if num_workers is not None and num_workers < 1:
-            raise ValueError(f"num_workers={num_workers}: at least one process is needed")
+            raise UsageError(f"num_workers={num_workers}: at least one process is needed")
         if not timeout > 0:
-            raise ValueError(f"timeout={timeout}: more than 0 seconds are needed")
+            raise UsageError(f"timeout={timeout}: more than 0 seconds are needed")
         self.num_workers = num_workers or min(8, _num_cores())
         self.timeout = timeout
         self._memo: _Memo = {}

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from reasonenv.errors import GraderError
+
 # The wall clock stands behind the worker's CPU clock, for a worker that sleeps or is stopped.
 # Nothing that an answer says makes a worker sleep; a crowded machine must not reach it.
 _PATIENCE = 30.0
@@ -54,7 +56,7 @@ class ForkServer:
         """A new worker: its process id, and the caller's end of its pipe.
 
         Raises:
-            RuntimeError: When there can be none, or after `stop`.
+            GraderError: When there can be none, or after `stop`.
         """
         ours, theirs = socket.socketpair()
         with self._talk, theirs:
@@ -64,7 +66,7 @@ class ForkServer:
         if reply is None:
             ours.close()
             reason = f"{sys.executable} ended before it could grade: what it says stands above"
-            raise RuntimeError(_CLOSED if self.stopped else reason)
+            raise GraderError(_CLOSED if self.stopped else reason)
         return reply, ours
 
     def reap(self, worker: int) -> int | None:
@@ -149,7 +151,7 @@ class GradingProcess:
         """The verdict and its status.
 
         Raises:
-            RuntimeError: When no process can start, or after the server was stopped.
+            GraderError: When no process can start, or after the server was stopped.
         """
         if self._pipe is None:
             self._worker, self._pipe = self._server.fork()
@@ -164,7 +166,7 @@ class GradingProcess:
         except (OSError, ValueError):
             code = self.end()
             if self._server.stopped:
-                raise RuntimeError(_CLOSED) from None
+                raise GraderError(_CLOSED) from None
             return False, "timeout" if code == -signal.SIGPROF else "error"
         if status == "memory":
             # What it still holds would count against the answers after this one.

@@ -10,6 +10,7 @@ from reasonenv.envs.figures import arithmetic, charts, clocks, counting, geometr
 from reasonenv.envs.figures.choices import sample_options, with_options, written
 from reasonenv.envs.figures.family import SPLITS, Family, draw_operands, draw_style
 from reasonenv.envs.figures.steps import Steps
+from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
 
 LEVELS = (1, 2, 3)
@@ -122,31 +123,31 @@ def problems(
         families: Names of the families to draw from; None for all of the level.
 
     Raises:
-        ValueError: For an unknown split, level or family, or a slip or scale out of range.
+        UsageError: For an unknown split, level or family, or a slip or scale out of range.
     """
     if split not in SPLITS:
-        raise ValueError(
+        raise UsageError(
             f"split {split!r} of Figures-v0 is unknown: take one of {', '.join(SPLITS)}"
         )
     if level not in LEVELS:
-        raise ValueError(f"level {level!r} of Figures-v0 is unknown: take 1, 2 or 3")
+        raise UsageError(f"level {level!r} of Figures-v0 is unknown: take 1, 2 or 3")
     if not 0 <= slip <= 1:
-        raise ValueError(f"slip is {slip}: give a probability in [0, 1]")
+        raise UsageError(f"slip is {slip}: give a probability in [0, 1]")
     if not isinstance(scale, int) or scale < 1:
-        raise ValueError(f"scale is {scale!r}: give a whole number >= 1")
+        raise UsageError(f"scale is {scale!r}: give a whole number >= 1")
     return Figures(split, level, problem_seed, slip, scale, _of_level(level, families))
 
 
 def _of_level(level: int, names: Sequence[str] | None) -> tuple[Family, ...]:
     if isinstance(names, str):
-        raise ValueError(f"families is {names!r}: give a list of names")
+        raise UsageError(f"families is {names!r}: give a list of names")
     known = {name: family for name, family in FAMILIES.items() if family.level <= level}
     names = tuple(known) if names is None else names
     for name in names:
         if name not in known:
-            raise ValueError(
+            raise UsageError(
                 f"family {name!r} is not in level {level} of Figures-v0: take of {', '.join(known)}"
             )
     if not names:
-        raise ValueError("families is empty: name at least one, or leave it out for all")
+        raise UsageError("families is empty: name at least one, or leave it out for all")
     return tuple(known[name] for name in names)

@@ -7,6 +7,7 @@ AIME and AMC, whose answers are integers, `accuracy` of k samples is mean@k.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.scoring.cases import Case, Row
 from reasonenv.workers import Grader
@@ -54,7 +55,7 @@ def reference(label: Row) -> str:
     """The right answer of a row; whole numbers that are kept as 33.0 or "033" are 33.
 
     Raises:
-        ValueError: When the row has none.
+        DataError: When the row has none.
     """
     for path in _ANSWERS:
         found: Any = label
@@ -64,4 +65,4 @@ def reference(label: Row) -> str:
             is_whole = isinstance(found, float) and found.is_integer()
             text = str(int(found) if is_whole else found).strip()
             return str(int(text)) if text.isascii() and text.isdigit() else text
-    raise ValueError(f"no answer in any of {', '.join(_ANSWERS)}")
+    raise DataError(f"no answer in any of {', '.join(_ANSWERS)}")

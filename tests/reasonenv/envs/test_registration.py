@@ -78,7 +78,7 @@ def test_anyones_module_is_an_environment():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"split": "validation"}, "toy has no split 'validation': there are train, test"),
+        ({"split": "validation"}, "helpers.toy has no split 'validation': there are train, test"),
         ({"prompt": "poem"}, "no prompt is called 'poem': there are cpgd, dapo, plain"),
         ({"siz": 3}, "toy takes no argument 'siz': did you mean 'size'?"),
         ({"colour": 3}, "toy takes no argument 'colour': it takes"),
