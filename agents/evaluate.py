@@ -1,27 +1,24 @@
-"""How many problems of some environments a model solves: python -m agents.evaluate --help."""
+"""Accuracy of a model on the problems of some environments: python -m agents.evaluate --help."""
 
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
 
 from agents.cli.flags import errors_in_one_line, parse
-from agents.evaluation.pictures import draw
+from agents.cli.settings import Run, json_object
+from agents.engines import RolloutEngine
+from agents.engines.build import uses_vllm
+from agents.engines.load import check_size, load, place
+from agents.engines.model import Policy, Sampling
+from agents.engines.transformers import TransformersSampler
+from agents.evaluation.arguments import EvaluationArguments, default_arguments, envs_and_model
+from agents.evaluation.presentation import draw_results, report_lines
 from agents.evaluation.published import published
-from agents.evaluation.samplers import sampler
-from agents.evaluation.session import Stopped, run
-from agents.evaluation.settings import Evaluate, default_evaluation, envs_and_model
-from agents.evaluation.tables import Result, kind_table, rate, result_table
-
-
-def report(results: Mapping[str, Result], compare: str | None) -> Iterator[str]:
-    """The tables that a terminal shows, line by line."""
-    yield from result_table(results)
-    for env, result in results.items():
-        kinds = kind_table(result)
-        yield from ("", f"{env} by kind", *kinds) if kinds else ()
-    if compare:
-        beside = published()[compare].beside({env: rate(r) for env, r in results.items()})
-        yield from beside or ("", f"no table of {compare} has these environments")
+from agents.evaluation.session import Stopped, run_evaluation
+from agents.sft import cached_tiny_model, recipe
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -30,23 +27,76 @@ def main(arguments: Sequence[str] | None = None) -> None:
     An evaluation that SIGINT or SIGTERM ends exits with 128 plus the signal's number.
     """
     with errors_in_one_line():
-        default = default_evaluation(*envs_and_model(arguments))
-    settings = parse(Evaluate, "agents.evaluate", arguments, default)
-    folder = settings.folder()
+        default = default_arguments(*envs_and_model(arguments))
+    options = parse(EvaluationArguments, "agents.evaluate", arguments, default)
+    folder = options.folder()
     try:
         with errors_in_one_line():
-            results = run(settings, lambda: sampler(settings))
+            results = run_evaluation(options, lambda: loaded_sampler(options))
     except Stopped as stopped:
-        print(f"{stopped}: the responses are in {folder}; the same command goes on")
+        print(f"{stopped}: the responses are in {folder}; repeat the command to resume")
         sys.exit(128 + signal.Signals[str(stopped)])
-    print(*report(results, settings.compare), sep="\n")
+    print(*report_lines(results, options.compare), sep="\n")
     print(f"\nresponses and results: {folder}")
     try:
-        tables = published()[settings.compare].tables if settings.compare else ()
-        draw(folder / "results.png", results, tables)
+        tables = published()[options.compare].tables if options.compare else ()
+        draw_results(folder / "results.png", results, tables)
         print(f"picture: {folder / 'results.png'}")
     except ImportError as error:
         print(error)
+
+
+@contextmanager
+def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
+    """The sampler of an evaluation with the model loaded, closed at the end.
+
+    Raises:
+        ValueError: In one line, when the model or the engine cannot be loaded.
+    """
+    folder = options.model
+    if folder == "tiny":
+        env = Run.env if Run.env in options.env else options.env[0]
+        folder = str(cached_tiny_model(recipe(env, options.env_options, options.seed)))
+    if uses_vllm(options.sampler):
+        yield from _vllm(options, folder)
+    else:
+        yield _transformers(options, folder)
+
+
+def _transformers(options: EvaluationArguments, folder: str) -> RolloutEngine:
+    device = place()
+    check_size(folder, device, trains=False)
+    model, chat = load(folder, device, _dtype(device), options.max_pixels)
+    length, batch_size = options.max_response_length, options.sampler_batch_size
+    sampling = _sampling(options, chat.banned)
+    return TransformersSampler(Policy(model), chat, sampling, length, batch_size)
+
+
+def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
+    from agents.engines.vllm.sampler import VLLMSampler
+
+    # Only the chat of this copy is used: vLLM reads the weights itself.
+    _, chat = load(folder, torch.device("meta"), _dtype(place()), options.max_pixels)
+    sampler = VLLMSampler(
+        folder,
+        chat,
+        _sampling(options, chat.banned),
+        options.max_response_length,
+        log_probs=False,
+        options=json_object("vllm", options.vllm),
+    )
+    try:
+        yield sampler
+    finally:
+        sampler.close()
+
+
+def _sampling(options: EvaluationArguments, banned: tuple[int, ...]) -> Sampling:
+    return Sampling(options.temperature, banned, options.top_p, options.top_k)
+
+
+def _dtype(device: torch.device) -> torch.dtype:
+    return torch.bfloat16 if device.type == "cuda" else torch.float32
 
 
 if __name__ == "__main__":

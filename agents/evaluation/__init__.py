@@ -1,1 +1,1 @@
-"""What `python -m agents.evaluate` is made of: exams, their responses on disk, tables, pictures."""
+"""Implementation of `python -m agents.evaluate`: sampling, resumption, statistics, presentation."""

@@ -1,4 +1,4 @@
-"""The tables of the papers, from `published.json`, and a result put beside them."""
+"""Published tables of the papers, from `published.json`, and comparisons of a result with them."""
 
 import json
 from collections.abc import Mapping
@@ -18,60 +18,57 @@ class PublishedTable:
     """One table of a paper."""
 
     paper: str
-    """Where it stands, such as arXiv:2505.12504."""
+    """Identifier, such as arXiv:2505.12504."""
     name: str
     about: str
     unit: float
-    """What the paper writes for a rate of 1: 100 for percent."""
+    """The paper's value of a rate of 1: 100 for percent."""
     columns: tuple[str, ...]
     envs: tuple[str | None, ...]
     """The environment of each column; None where there is none."""
     rows: Mapping[str, tuple[float, ...]]
     """As printed."""
     misprints: Mapping[tuple[str | None, str], str]
-    """Row and column, or None and column for its head -> what is wrong."""
+    """Row and column, or None and column for its head -> the error."""
 
-    def beside(self, rates: Mapping[str, float]) -> list[str]:
-        """The table in lines, the columns that `rates` knows alone, and `rates` as its first row.
+    def comparison(self, rates: Mapping[str, float]) -> list[str]:
+        """Lines of the table with `rates` as its first row, restricted to their columns.
 
         Args:
             rates: Accuracy in [0, 1] by environment.
 
         Returns:
-            Nothing when no column is known. A misprint is marked by a star and said at the end.
+            Empty when no column matches. Misprints are marked by a star and explained at the end.
         """
         own = {k: rates[str(env)] * self.unit for k, env in enumerate(self.envs) if env in rates}
         if not own:
             return []
-        total = overall(rates)
-        if total is not None and OVERALL in self.columns:
-            own[self.columns.index(OVERALL)] = total
-        shown = list(own)
-        cells = [["", *(self.columns[k] for k in shown)]]
-        cells += [[OWN, *(self.written(k, value) for k, value in own.items())]]
-        stars = []
-        for row in self.rows:
-            cells += [[row, *(self.cell(row, k) for k in shown)]]
-            stars += [said for k in shown if (said := self._misprint(row, k))]
-        title = f"{self.name} of {self.paper}: {self.about}"
-        return [title, *aligned(cells), *(f"  * {said}" for said in stars)]
+        overall = overall_score(rates)
+        if overall is not None and OVERALL in self.columns:
+            own[self.columns.index(OVERALL)] = overall
+        cells = [
+            ["", *(self.columns[k] for k in own)],
+            [OWN, *(self.format(k, value) for k, value in own.items())],
+            *([row, *(self.cell(row, k) for k in own)] for row in self.rows),
+        ]
+        notes = [
+            f"  * {row}, {self.columns[k]}: {self.misprints[row, self.columns[k]]}"
+            for row in self.rows
+            for k in own
+            if self.is_misprint(row, k)
+        ]
+        return [f"{self.name} of {self.paper}: {self.about}", *align(cells), *notes]
 
     def is_misprint(self, row: str, column: int) -> bool:
-        """Whether a value cannot be right."""
+        """True if a value cannot be right."""
         return (row, self.columns[column]) in self.misprints
 
     def cell(self, row: str, column: int) -> str:
         """A value as printed, with a star where it is a misprint."""
-        return self.written(column, self.rows[row][column]) + (
-            "*" if self.is_misprint(row, column) else ""
-        )
+        return self.format(column, self.rows[row][column]) + "*" * self.is_misprint(row, column)
 
-    def _misprint(self, row: str, column: int) -> str:
-        said = self.misprints.get((row, self.columns[column]), "")
-        return said and f"{row}, {self.columns[column]}: {said}"
-
-    def written(self, column: int, value: float) -> str:
-        """As precisely as the paper writes."""
+    def format(self, column: int, value: float) -> str:
+        """A value with as many digits as the paper prints."""
         if self.columns[column] == OVERALL:
             return f"{value:.2f}"
         return f"{value:.1f}" if self.unit == 100 else f"{value:.4f}"
@@ -79,15 +76,15 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's tables, and how its numbers came about."""
+    """A paper's tables, and notes on its evaluation protocol."""
 
     tables: tuple[PublishedTable, ...]
     notes: tuple[str, ...]
 
-    def beside(self, rates: Mapping[str, float]) -> list[str]:
-        """Every table that has a column for `rates`, and the notes; nothing when none has."""
-        found = [lines for table in self.tables if (lines := table.beside(rates))]
-        parts = [*found, [f"  {note}" for note in self.notes]] if found else []
+    def comparison(self, rates: Mapping[str, float]) -> list[str]:
+        """Every table that has a column for `rates`, and the notes; empty when none has."""
+        parts = [lines for table in self.tables if (lines := table.comparison(rates))]
+        parts += [[f"  {note}" for note in self.notes]] if parts else []
         return [line for part in parts for line in ("", *part)]
 
 
@@ -103,18 +100,18 @@ def published() -> dict[str, Paper]:
     }
 
 
-def overall(rates: Mapping[str, float]) -> float | None:
-    """The papers' Overall of six environments; None unless all six are there.
+def overall_score(rates: Mapping[str, float]) -> float | None:
+    """CPGD's Overall score of six environments; None unless all six are there.
 
     Args:
-        rates: Accuracy in [0, 1] by environment; others than the six are passed over.
+        rates: Accuracy in [0, 1] by environment; others than the six are ignored.
     """
     percent = {name: 100 * rates[f"{name}-v0"] for name in BASELINE if f"{name}-v0" in rates}
     return over_baseline(percent) if percent.keys() == BASELINE.keys() else None
 
 
-def aligned(rows: list[list[str]]) -> list[str]:
-    """Lines of a table of words: the first column to the left, the others to the right."""
+def align(rows: list[list[str]]) -> list[str]:
+    """Lines of a table of texts: the first column left-aligned, the others right-aligned."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

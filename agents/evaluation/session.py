@@ -1,130 +1,246 @@
-"""An evaluation from its first batch to its results, whatever stops it in between."""
+"""An evaluation in a folder: responses written batch by batch, results, and resumption."""
 
 import json
+import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from agents.engines import RolloutEngine
-from agents.evaluation.exam import Sitting
-from agents.evaluation.published import overall
-from agents.evaluation.responses import RECORD, ResponseFile, alone, check_settings
-from agents.evaluation.scores import official, rates
-from agents.evaluation.settings import Evaluate, check
-from agents.evaluation.summary import LEFT_OUT, Row, posed, summarise
-from agents.evaluation.tables import Result, rate
-from agents.monitoring.logs import plain
+from agents.evaluation.arguments import EvaluationArguments, check_arguments
+from agents.evaluation.evaluator import Evaluator
+from agents.evaluation.presentation import Result, rate
+from agents.evaluation.published import overall_score
+from agents.evaluation.statistics import (
+    LEFT_OUT,
+    Row,
+    confidence,
+    official_score,
+    scored_rows,
+    summarise,
+)
+from agents.monitoring.logs import line, plain, read_lines
 from agents.monitoring.progress import Progress
-from agents.storage.files import read_object, write_atomically
+from agents.storage.files import append, read_object, write_atomically
 from agents.storage.provenance import write_run
 from agents.training.interrupt import Interrupt
 
-RESULTS = "results.json"
+RECORD, RESULTS, LOCK = "run.json", "results.json", ".lock"
+COLUMNS = ("id", "sample", "response", "correct", "length", "finished", "kind")
 
 
-class Stopped(Exception):  # noqa: N818 - no error: what was asked for is on the disk
+class Stopped(Exception):  # noqa: N818 - no error: the responses are on the disk
     """A signal ended the evaluation between two batches; its argument is the signal's name."""
 
 
-def run(
-    settings: Evaluate, make_sampler: Callable[[], AbstractContextManager[RolloutEngine]]
+class ResponseFile:
+    """The responses to one evaluation task in a file, a line each, in whole batches."""
+
+    def __init__(self, path: Path, sizes: Sequence[int]) -> None:
+        """Reads the responses of an earlier run, and removes those of an incomplete batch.
+
+        Args:
+            path: A `.jsonl`, which need not exist.
+            sizes: Responses of each batch.
+
+        Raises:
+            ValueError: The file is damaged, or holds too many responses.
+        """
+        self.path = path
+        self.rows: list[Row] = read_lines(path)
+        for number, row in enumerate(self.rows, 1):
+            missing = [name for name in COLUMNS if name not in row]
+            if missing:
+                raise ValueError(f"{path}, line {number} has no {missing[0]!r}: remove the file")
+        if len(self.rows) > sum(sizes):
+            raise ValueError(
+                f"{path} holds {len(self.rows)} responses, more than the {sum(sizes)} of this "
+                "evaluation: its problems differ; give another --output-dir"
+            )
+        self.num_batches = _num_complete(sizes, len(self.rows))
+        """Batches that are complete."""
+        self._sizes = sizes
+        count = sum(sizes[: self.num_batches])
+        content = b"".join(line(row) for row in self.rows[:count])
+        if path.exists() and path.stat().st_size != len(content):
+            write_atomically(path, content)
+        del self.rows[count:]
+
+    @property
+    def is_complete(self) -> bool:
+        """True if no batch is missing."""
+        return self.num_batches == len(self._sizes)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Adds a batch, durably on return, and either whole or not at all."""
+        append(self.path, b"".join(line(row) for row in rows))
+        self.rows += rows
+        self.num_batches += 1
+
+
+def run_evaluation(
+    arguments: EvaluationArguments,
+    make_sampler: Callable[[], AbstractContextManager[RolloutEngine]],
 ) -> dict[str, Result]:
-    """Evaluates, or goes on, and gives the results by environment, also written to a file.
+    """Evaluates or resumes; writes the results and returns them by environment.
 
     Args:
-        settings: What is asked, of which model, and the folder.
-        make_sampler: Loads the model, until it has sampled; called only when a response is missing.
+        arguments: Model, environments, sampling and folder.
+        make_sampler: Loads the model; called only when a response is missing.
 
     Raises:
-        ValueError: In one line, when a setting does not fit or differs from what is in the folder.
+        ValueError: In one line, when a setting does not fit or differs from those of the folder.
         Stopped: After SIGINT or SIGTERM, when the responses of the last batch are written.
     """
-    check(settings)
-    folder, deciding = settings.folder(), settings.deciding()
+    check_arguments(arguments)
+    folder, settings = arguments.folder(), arguments.response_settings()
     with ExitStack() as stack:
-        exams = settings.exams()
-        sittings = [stack.enter_context(closing(Sitting(exam))) for exam in exams]
-        stack.enter_context(alone(folder))
-        check_settings(folder, deciding)
-        paths = [folder / f"{exam.env}.jsonl" for exam in exams]
-        sizes = [sitting.sizes() for sitting in sittings]
-        files = [ResponseFile(*both) for both in zip(paths, sizes, strict=True)]
-        with ExitStack() as samplers:  # ended before official scores are computed
-            loaded = cache(lambda: samplers.enter_context(make_sampler()))
+        evaluators = [stack.enter_context(closing(Evaluator(t))) for t in arguments.tasks()]
+        stack.enter_context(locked(folder))
+        check_settings(folder, settings)
+        files = [ResponseFile(folder / f"{e.task.env}.jsonl", e.batch_sizes()) for e in evaluators]
+        with ExitStack() as samplers:  # closed before official scores are computed
+            load_sampler = cache(lambda: samplers.enter_context(make_sampler()))
             if not all(file.is_complete for file in files):
-                loaded()  # a model that cannot be had is told before anything is written
-                write_run(folder, deciding, sum(len(file.rows) for file in files))
+                load_sampler()  # a model that cannot be loaded fails before anything is written
+                write_run(folder, settings, sum(len(file.rows) for file in files))
             with Interrupt(what="batch") as interrupt:
                 speeds = [
-                    _answer(*both, loaded, interrupt) for both in zip(sittings, files, strict=True)
+                    _sample(*both, load_sampler, interrupt)
+                    for both in zip(evaluators, files, strict=True)
                 ]
         results = {
-            sitting.exam.env: _result(sitting, file.rows, speed)
-            for sitting, file, speed in zip(sittings, files, speeds, strict=True)
+            evaluator.task.env: _result(evaluator, file.rows, speed)
+            for evaluator, file, speed in zip(evaluators, files, speeds, strict=True)
         }
         return _write(folder, results)
 
 
-def _answer(
-    sitting: Sitting,
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Exclusive use of a folder, which is created if missing and removed if left empty.
+
+    Raises:
+        ValueError: Another process evaluates into it.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: give another --output-dir")
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise ValueError(
+            f"{folder} is in use by another evaluation: wait, or give another --output-dir"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+        if [path.name for path in folder.iterdir()] == [LOCK]:
+            shutil.rmtree(folder)
+
+
+def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Compares settings with those of the responses in a folder.
+
+    Args:
+        folder: Of an evaluation, new or not.
+        settings: Those that determine the responses, by the name of the flag.
+
+    Raises:
+        ValueError: In one line, with every setting that differs.
+    """
+    record = folder / RECORD
+    if not record.exists():
+        if any(folder.glob("*.jsonl")):
+            raise ValueError(f"{folder} is no folder of an evaluation: give another --output-dir")
+        return
+    before = read_object(record).get("settings", {})
+    changes = [
+        f"{_flag(name)} was {before.get(name)!r} and is {value!r}"
+        for name, value in settings.items()
+        if before.get(name) != value
+    ]
+    if changes:
+        raise ValueError(
+            f"{folder} cannot be resumed with other settings: {'; '.join(changes)}; give the "
+            "former values, or another --output-dir"
+        )
+
+
+def _flag(name: str) -> str:
+    return "the content of --model" if name == "weights" else f"--{name.replace('_', '-')}"
+
+
+def _num_complete(sizes: Sequence[int], count: int) -> int:
+    """Number of batches that the first `count` responses fill."""
+    return int(np.searchsorted(np.cumsum(sizes), count, side="right"))
+
+
+def _sample(
+    evaluator: Evaluator,
     file: ResponseFile,
-    make_sampler: Callable[[], RolloutEngine],
+    load_sampler: Callable[[], RolloutEngine],
     interrupt: Interrupt,
 ) -> float | None:
-    """Adds what is missing in the file; gives responses per second, None when nothing was."""
+    """Samples the missing batches; returns responses per second, None if none was missing."""
     if file.is_complete:
         return None
-    before, began = len(file.rows), time.monotonic()
-    batches = sitting.ask(make_sampler(), file.num_batches)
-    progress = Progress(sitting.num_responses, before, unit="response", of=sitting.exam.env)
+    start_count, start_time = len(file.rows), time.monotonic()
+    batches = evaluator.rows(load_sampler(), file.num_batches)
+    progress = Progress(
+        evaluator.num_responses, start_count, unit="response", of=evaluator.task.env
+    )
     with closing(progress):
         for rows in batches:
             file.append(rows)
-            progress.show(len(file.rows), _so_far(file.rows))
+            progress.show(len(file.rows), _running_means(file.rows))
             if interrupt:
                 raise Stopped(interrupt.name)
-    return (len(file.rows) - before) / (time.monotonic() - began)
+    return (len(file.rows) - start_count) / (time.monotonic() - start_time)
 
 
-def _so_far(rows: Sequence[Row]) -> dict[str, float]:
+def _running_means(rows: Sequence[Row]) -> dict[str, float]:
     return {
         "reward/accuracy": float(np.mean([row["correct"] for row in rows])),
         "response/length_mean": float(np.mean([row["length"] for row in rows])),
     }
 
 
-def _result(sitting: Sitting, rows: Sequence[Row], speed: float | None) -> Result:
-    """Everything that is known about one environment's responses."""
+def _result(evaluator: Evaluator, rows: Sequence[Row], speed: float | None) -> Result:
+    """Statistics, official score and speed of one environment's responses."""
     for fault in dict.fromkeys(row["fault"] for row in rows if row["status"] == LEFT_OUT):
         print(f"left out: {fault}", file=sys.stderr)
-    answered = posed(rows)
-    found = summarise(sitting.exam.env, sitting.split, rows, sitting.num_left_out)
+    task, split, scored = evaluator.task, evaluator.split, scored_rows(rows)
     return {
-        **found.summary(),
-        **rates(answered),
-        "official": official(sitting, answered),
+        **summarise(task.env, split, rows, evaluator.num_left_out).summary(),
+        **confidence(scored),
+        "official": official_score(task.env, split, task.data, scored),
         "throughput/responses_per_s": speed,
     }
 
 
 def _write(folder: Path, results: dict[str, Result]) -> dict[str, Result]:
-    """Adds results to those of other environments that were evaluated into the folder.
+    """Adds results to those of other environments in the folder.
 
-    How fast responses came is only known to the run that sampled them.
+    A speed that was not measured now is taken from the run that sampled the responses.
     """
     path, speed = folder / RESULTS, "throughput/responses_per_s"
     before = read_object(path)["results"] if path.exists() else {}
     for env, result in results.items():
         if result[speed] is None and env in before:
             results[env] = {**result, speed: before[env][speed]}
-    together = before | results
-    over_all = overall({env: rate(result) for env, result in together.items()})
-    origin = read_object(folder / RECORD)
-    content = plain({**origin, "results": together, "overall": over_all})
+    merged = before | results
+    overall = overall_score({env: rate(result) for env, result in merged.items()})
+    record = read_object(folder / RECORD)
+    content = plain({**record, "results": merged, "overall": overall})
     write_atomically(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
     return {env: content["results"][env] for env in results}

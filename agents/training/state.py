@@ -8,7 +8,7 @@ import torch
 
 from agents.cli.settings import Run
 from agents.engines.build import Engines
-from agents.evaluation.exam import Exam, evaluate
+from agents.evaluation.evaluator import EvaluationTask, evaluate
 from agents.learner import Learner
 from agents.monitoring.logs import RunLog
 from agents.storage import checkpoints, model_card
@@ -83,7 +83,8 @@ class Job:
     def evaluate(self, log: RunLog) -> None:
         """Accuracy on each evaluation split, whose problems the ranks share."""
         for split in self.splits:
-            result = evaluate(self.engines.sampler, exam(self.run, split), self.engines.train)
+            task = evaluation_task(self.run, split)
+            result = evaluate(self.engines.sampler, task, self.engines.train)
             log.write_evaluation(self.step, result.summary())
             log.say(f"step {self.step}: {result}")
 
@@ -109,9 +110,9 @@ class Job:
         self.any(False)
 
 
-def exam(run: Run, split: str) -> Exam:
-    """How a run looks at a split: with the responses that it would train on."""
-    return Exam(
+def evaluation_task(run: Run, split: str) -> EvaluationTask:
+    """The evaluation of a run on a split, sampled like its training responses."""
+    return EvaluationTask(
         env=run.env,
         split=split,
         env_options=run.env_options,

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from agents import evaluate as command
 from agents.engines.transformers import TransformersSampler
-from agents.evaluation.settings import default_evaluation
+from agents.evaluation.arguments import default_arguments
 from agents.monitoring.logs import line, read_lines
 
 SHORT = {"env": "Letters-v0", "num_problems": 5, "max_response_length": 6, "sampler_batch_size": 4}
@@ -38,7 +38,7 @@ def results(folder):
     return json.loads((folder / "results.json").read_text())["results"]
 
 
-def test_every_response_is_written_with_its_verdict(evaluated, capsys):
+def test_every_response_is_written_with_its_grade(evaluated, capsys):
     folder = evaluated(samples=2)
     rows = read_lines(folder / "Letters-v0.jsonl")
     assert [(row["id"], row["sample"]) for row in rows[:3]] == [
@@ -62,10 +62,13 @@ def test_several_environments_are_evaluated_in_one_call(evaluated, capsys):
     }
     assert list(results(folder)) == ["Letters-v0", "Figures-v0"]
     assert results(folder)["Figures-v0"]["num_problems"] == 3
-    shown = capsys.readouterr()
-    assert [line.split()[0] for line in shown.out.splitlines()[1:3]] == ["Letters-v0", "Figures-v0"]
-    assert "Letters-v0 response 3/3  accuracy 0.000" in shown.err
-    assert "Figures-v0 response 3/3" in shown.err
+    output = capsys.readouterr()
+    assert [line.split()[0] for line in output.out.splitlines()[1:3]] == [
+        "Letters-v0",
+        "Figures-v0",
+    ]
+    assert "Letters-v0 response 3/3  accuracy 0.000" in output.err
+    assert "Figures-v0 response 3/3" in output.err
 
 
 def test_results_are_the_numbers_of_the_responses(evaluated, monkeypatch):
@@ -95,16 +98,16 @@ def scripted(generate, answers):
     return scripted_generate
 
 
-def test_ctrl_c_finishes_the_batch_and_the_same_command_goes_on(evaluated, monkeypatch, capfd):
+def test_ctrl_c_finishes_the_batch_and_the_same_command_resumes(evaluated, monkeypatch, capfd):
     whole = evaluated("whole", samples=2)
     stop = before_response(5, lambda: os.kill(os.getpid(), signal.SIGINT))
     monkeypatch.setitem(letters.REWARDS, "letters", stop)
     with pytest.raises(SystemExit) as ended:
         evaluated("stopped", samples=2)
     assert ended.value.code == 128 + signal.SIGINT
-    shown = capfd.readouterr()
-    assert "saving after this batch; Ctrl-C once more stops at once" in shown.err
-    assert "SIGINT: the responses are in" in shown.out
+    output = capfd.readouterr()
+    assert "saving after this batch; Ctrl-C once more stops at once" in output.err
+    assert "SIGINT: the responses are in" in output.out
     monkeypatch.undo()
     stopped = whole.with_name("stopped")
     assert len(read_lines(stopped / "Letters-v0.jsonl")) == 8
@@ -128,14 +131,14 @@ evaluate.main(sys.argv[2:])
 def test_a_kill_loses_at_most_a_batch(evaluated, tiny_folder, tmp_path):
     whole = evaluated("whole")
     words = flags(**SHORT | {"model": tiny_folder, "output_dir": tmp_path / "killed"})
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", KILLED, "5", *words],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         check=False,
         timeout=300,
     )
-    assert done.returncode == -signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL
     assert len(read_lines(tmp_path / "killed" / "Letters-v0.jsonl")) == 4
     evaluated("killed")
     assert same(tmp_path / "killed", whole)
@@ -153,31 +156,31 @@ def same(folder, other):
 def test_a_finished_evaluation_only_shows_its_tables_again(evaluated, monkeypatch, capsys):
     folder = evaluated()
     before, table = results(folder), capsys.readouterr().out.splitlines()[:2]
-    monkeypatch.setattr(command, "sampler", None)  # no model could be made of this
+    monkeypatch.setattr(command, "loaded_sampler", None)  # loading would fail
     evaluated()
     assert results(folder) == before
     assert capsys.readouterr().out.splitlines()[:2] == table
 
 
-def test_other_environments_are_added_to_what_is_there(evaluated):
+def test_results_of_other_environments_are_added(evaluated):
     evaluated()
     folder = evaluated(env="Figures-v0")
     assert list(results(folder)) == ["Letters-v0", "Figures-v0"]
 
 
-def test_other_settings_are_refused_and_nothing_is_lost(evaluated):
+def test_other_settings_are_refused_and_nothing_is_overwritten(evaluated):
     folder = evaluated()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(SystemExit) as refused:
         evaluated(samples=2, temperature=0.5)
     assert refused.value.code == (
-        f"error: {folder} cannot go on with other settings: --num-samples was 1 and is 2; "
-        "--temperature was 1.0 and is 0.5; give the old ones, or another --output-dir"
+        f"error: {folder} cannot be resumed with other settings: --num-samples was 1 and is 2; "
+        "--temperature was 1.0 and is 0.5; give the former values, or another --output-dir"
     )
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_the_papers_rows_stand_beside(evaluated, tmp_path, capsys):
+def test_published_rows_are_printed_for_comparison(evaluated, tmp_path, capsys):
     data = tmp_path / "data"
     write_mmk12(data)
     folder = evaluated(env="Letters-v0,MMK12-v0", num_problems=2, data=data, compare="cpgd")
@@ -212,9 +215,9 @@ def test_the_official_score_is_that_of_the_stored_responses(evaluated, tmp_path,
 
 def write_mmk12(folder):
     """Three multiple-choice problems in the data set's own format."""
-    drawn = io.BytesIO()
-    Image.new("RGB", (56, 56), "white").save(drawn, format="png")
-    image = {"bytes": drawn.getvalue(), "path": None}
+    buffer = io.BytesIO()
+    Image.new("RGB", (56, 56), "white").save(buffer, format="png")
+    image = {"bytes": buffer.getvalue(), "path": None}
     row = {"question": "Which?\nA. 1\nB. 2", "answer": "A", "subject": "math", "image": image}
     folder.mkdir()
     table = pyarrow.Table.from_pylist([{"id": str(k), **row} for k in range(3)])
@@ -226,7 +229,7 @@ def is_png(path):
         return image.format == "PNG"
 
 
-def test_a_problem_without_an_answer_stops_no_other_and_is_said(evaluated, tmp_path, capsys):
+def test_a_problem_without_an_answer_is_left_out_and_reported(evaluated, tmp_path, capsys):
     data = tmp_path / "data"
     write_mmk12(data)
     file = data / "test-0.parquet"
@@ -237,11 +240,15 @@ def test_a_problem_without_an_answer_stops_no_other_and_is_said(evaluated, tmp_p
     result = results(folder)["MMK12-v0"]
     assert (result["num_problems"], result["num_left_out"]) == (len(rows) - 1, 1)
     assert rows[1]["id"] not in {row["id"] for row in read_lines(folder / "MMK12-v0.jsonl")}
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")]
-    assert said == [f"left out: mmk12 test, row 1 (id {rows[1]['id']!r}): column 'answer' is empty"]
+    messages = [
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")
+    ]
+    assert messages == [
+        f"left out: mmk12 test, row 1 (id {rows[1]['id']!r}): column 'answer' is empty"
+    ]
 
 
-def test_a_problem_whose_image_is_broken_is_left_out_and_said(evaluated, tmp_path, capsys):
+def test_a_problem_whose_image_is_broken_is_left_out_and_reported(evaluated, tmp_path, capsys):
     data = tmp_path / "data"
     write_mmk12(data)
     file = data / "test-0.parquet"
@@ -250,17 +257,19 @@ def test_a_problem_whose_image_is_broken_is_left_out_and_said(evaluated, tmp_pat
     parquet.write_table(pyarrow.Table.from_pylist(rows), file)
     result = results(evaluated(env="MMK12-v0", num_problems=3, data=data))["MMK12-v0"]
     assert (result["num_problems"], result["num_left_out"]) == (2, 1)
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")]
-    assert len(said) == 1
-    assert "row 1" in said[0]
+    messages = [
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")
+    ]
+    assert len(messages) == 1
+    assert "row 1" in messages[0]
 
 
-def test_a_paper_without_these_environments_is_said(evaluated, capsys):
+def test_a_paper_without_these_environments_is_reported(evaluated, capsys):
     evaluated(compare="rpg")
     assert "no table of rpg has these environments" in capsys.readouterr().out
 
 
-def test_without_matplotlib_a_line_says_what_to_install(evaluated, monkeypatch, capsys):
+def test_without_matplotlib_a_line_names_the_package_to_install(evaluated, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     folder = evaluated()
     assert "no picture without matplotlib: pip install matplotlib" in capsys.readouterr().out
@@ -277,12 +286,12 @@ def test_temperature_zero_is_greedy(evaluated):
 
 
 def test_defaults_are_those_of_the_environments_and_the_model():
-    assert default_evaluation().model == "tiny"
-    paper = default_evaluation(["MMK12-v0"])
+    assert default_arguments().model == "tiny"
+    paper = default_arguments(["MMK12-v0"])
     assert (paper.model, paper.max_response_length) == ("Qwen/Qwen2.5-VL-7B-Instruct", 4096)
-    assert default_evaluation(["MMK12-v0", "Figures-v0"], "tiny").max_response_length == 48
-    with pytest.raises(ValueError, match=r"models of their own \(.*\): give one by --model"):
-        default_evaluation(["MMK12-v0", "Figures-v0"])
+    assert default_arguments(["MMK12-v0", "Figures-v0"], "tiny").max_response_length == 48
+    with pytest.raises(ValueError, match=r"default models \(.*\): choose one with --model"):
+        default_arguments(["MMK12-v0", "Figures-v0"])
 
 
 @pytest.mark.parametrize(
@@ -309,7 +318,7 @@ def test_defaults_are_those_of_the_environments_and_the_model():
         ({"vllm": "[]"}, "--vllm '[]' is no JSON object"),
     ],
 )
-def test_what_does_not_fit_is_told_in_one_line(settings, words, evaluated, tmp_path):
+def test_an_invalid_argument_is_one_line(settings, words, evaluated, tmp_path):
     with pytest.raises(SystemExit) as refused:
         evaluated(**settings)
     message = refused.value.code
@@ -320,16 +329,18 @@ def test_what_does_not_fit_is_told_in_one_line(settings, words, evaluated, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_holds_something_else_is_left_alone(evaluated, tmp_path):
+def test_a_folder_of_something_else_is_left_unchanged(evaluated, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "Letters-v0.jsonl").write_text("precious")
-    with pytest.raises(SystemExit, match="holds something else: give another --output-dir"):
+    with pytest.raises(
+        SystemExit, match="is no folder of an evaluation: give another --output-dir"
+    ):
         evaluated()
     assert (tmp_path / "out" / "Letters-v0.jsonl").read_text() == "precious"
 
 
 @pytest.mark.vllm
-def test_vllm_samples_where_it_is_asked_for_and_goes_on_like_the_other(tmp_path):
+def test_vllm_samples_and_resumes(tmp_path):
     problems = [{"id": n, "problem": "What is the sum?", "answer": n} for n in range(3)]
     (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, problems)))
     words = flags(

@@ -9,8 +9,8 @@ COUNTED = {"AIME24": 960, "AIME25": 960, "AMC23": 1280, "Minerva": 272, "Olympia
 
 
 def test_every_table_is_there_with_its_rows():
-    found = {(t.paper, t.name): (len(t.rows), len(t.columns)) for t in TABLES}
-    assert found == {
+    sizes = {(t.paper, t.name): (len(t.rows), len(t.columns)) for t in TABLES}
+    assert sizes == {
         ("arXiv:2505.12504", "Table 1"): (13, 7),
         ("arXiv:2505.12504", "Table 2"): (8, 7),
         ("arXiv:2505.17508", "Table 3"): (6, 6),
@@ -76,47 +76,47 @@ def test_the_claims_of_rpg_over_dapo_follow():
 
 
 def test_columns_are_environments():
-    named = {env for table in TABLES for env in table.envs if env}
-    assert len(named) == 10
-    assert "MMK12-v0" in named & set(registry)
+    envs = {env for table in TABLES for env in table.envs if env}
+    assert len(envs) == 10
+    assert "MMK12-v0" in envs & set(registry)
 
 
-def test_a_result_stands_beside_the_columns_that_it_has():
+def test_a_comparison_has_the_columns_of_the_result():
     first = published()["cpgd"].tables[0]
-    lines = first.beside({"MMK12-v0": 0.536, "Figures-v0": 1.0})
+    lines = first.comparison({"MMK12-v0": 0.536, "Figures-v0": 1.0})
     assert lines[0].startswith("Table 1 of arXiv:2505.12504: ")
     assert lines[1].split() == ["MMK12"]
     assert lines[2].split() == ["this", "model", "53.6"]
     assert lines[-1].split() == ["CPGD", "(STD", "weight)", "65.3"]
     assert len(lines) == 3 + 13
-    assert first.beside({"Figures-v0": 1.0}) == []
+    assert first.comparison({"Figures-v0": 1.0}) == []
 
 
-def test_a_misprint_is_marked_and_said():
-    lines = published()["rpg"].tables[0].beside({"AIME25-v0": 1 / 3})
+def test_a_misprint_is_marked_and_explained():
+    lines = published()["rpg"].tables[0].comparison({"AIME25-v0": 1 / 3})
     assert lines[2].split() == ["this", "model", "0.3333", "0.3333"]
     (marked,) = [line for line in lines if line.startswith("RPG-URKL")]
     assert marked.split() == ["RPG-URKL", "0.5261*", "0.4938*"]
     assert lines[-2].startswith("  * RPG-URKL, AIME25 Last: 0.5261 is above its own Best")
 
 
-def test_overall_stands_beside_where_all_six_are_known():
+def test_overall_is_compared_where_all_six_are_there():
     first = published()["cpgd"].tables[0]
     grpo = dict(zip(first.envs, first.rows["GRPO"], strict=True))
     rates = {env: value / 100 for env, value in grpo.items() if env}
-    lines = first.beside(rates)
+    lines = first.comparison(rates)
     assert " ".join(lines[2].split()) == "this model 70.3 51.4 25.9 18.5 67.4 65.1 1.06"
     assert lines[1].split()[-1] == "Overall"
     del rates["WeMath-v0"]
-    assert lines[1].split()[-1] not in first.beside(rates)[1]
+    assert lines[1].split()[-1] not in first.comparison(rates)[1]
 
 
-def test_what_a_paper_says_of_its_numbers_stands_below():
-    lines = published()["rpg"].beside({"AMC23-v0": 0.5})
+def test_the_notes_of_a_paper_are_printed_below():
+    lines = published()["rpg"].comparison({"AMC23-v0": 0.5})
     assert [line.split(" of ")[0] for line in lines if line.startswith("Table")] == [
         "Table 3",
         "Table 5",
         "Table 8",
     ]
     assert lines[-len(published()["rpg"].notes)].startswith("  accuracy as the mean of 32 samples")
-    assert published()["rpg"].beside({"MMK12-v0": 0.5}) == []
+    assert published()["rpg"].comparison({"MMK12-v0": 0.5}) == []

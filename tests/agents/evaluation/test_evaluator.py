@@ -12,12 +12,12 @@ from helpers.hub_rows import cell, hub
 from agents.engines.load import load
 from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
-from agents.evaluation.exam import Exam, Sitting, _say_once, evaluate
+from agents.evaluation.evaluator import EvaluationTask, Evaluator, _say_once, evaluate
 from reasonenv.datasets.selection import held_out
 from reasonenv.entry_points import evaluation_split
 from reasonenv.problem import Problem
 
-SHORT = Exam(env="Letters-v0", num_problems=5)
+SHORT = EvaluationTask(env="Letters-v0", num_problems=5)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def sampler(tiny_folder):
 
 
 class Scripted(TransformersSampler):
-    """A sampler that gives the answers it is told, in order."""
+    """A sampler that gives prescribed answers, in order."""
 
     def __init__(self, sampler, answers):
         super().__init__(sampler.policy, sampler.chat, sampler.sampling, 1)
@@ -39,7 +39,7 @@ class Scripted(TransformersSampler):
         return replace(responses, texts=texts)
 
 
-def test_the_first_problems_of_the_split_are_posed_in_order(sampler):
+def test_the_first_problems_of_the_split_are_evaluated_in_order(sampler):
     result = evaluate(sampler, SHORT)
     assert [row["id"] for row in result.rows] == [f"test/{k}" for k in range(5)]
     assert (result.split, result.num_problems, result.num_samples) == ("test", 5, 1)
@@ -48,13 +48,13 @@ def test_the_first_problems_of_the_split_are_posed_in_order(sampler):
 
 
 @pytest.mark.parametrize("num_problems", [None, 99])
-def test_no_more_problems_are_posed_than_the_split_has(sampler, num_problems):
+def test_no_more_problems_are_evaluated_than_the_split_has(sampler, num_problems):
     assert evaluate(sampler, replace(SHORT, num_problems=num_problems)).num_problems == 10
 
 
-def test_a_split_that_is_drawn_by_program_is_not_posed_to_its_end():
-    with closing(Sitting(Exam(env="Figures-v0"))) as sitting:
-        assert (sitting.split, sitting.num_responses) == ("test", 500)
+def test_a_generated_split_is_evaluated_on_its_first_500_problems():
+    with closing(Evaluator(EvaluationTask(env="Figures-v0"))) as evaluator:
+        assert (evaluator.split, evaluator.num_responses) == ("test", 500)
 
 
 def test_the_split_of_an_environment_is_its_first_that_is_not_for_training(monkeypatch):
@@ -82,7 +82,7 @@ def test_the_error_of_several_samples_is_that_of_their_means(sampler):
     assert result.standard_error == pytest.approx(0.25)
 
 
-def test_accuracy_is_told_by_kind(sampler, monkeypatch):
+def test_accuracy_is_reported_by_kind(sampler, monkeypatch):
     def two_kinds(split="test"):
         return [
             Problem(id=str(k), question="?", answer="C", metadata={"kind": "ab"[k % 2]})
@@ -97,20 +97,20 @@ def test_accuracy_is_told_by_kind(sampler, monkeypatch):
 # A prime number of samples, one that fills several batches, one that fills a part of a batch.
 @pytest.mark.parametrize(("num_samples", "batch_size"), [(7, 4), (8, 4), (3, 8), (2, 1)])
 def test_every_problem_has_its_samples_whatever_the_batches(sampler, num_samples, batch_size):
-    exam = replace(SHORT, num_samples=num_samples, batch_size=batch_size)
-    rows = evaluate(sampler, exam).rows
-    found = Counter((row["id"], row["sample"]) for row in rows)
-    assert found == Counter((f"test/{i}", j) for i in range(5) for j in range(num_samples))
+    task = replace(SHORT, num_samples=num_samples, batch_size=batch_size)
+    rows = evaluate(sampler, task).rows
+    counts = Counter((row["id"], row["sample"]) for row in rows)
+    assert counts == Counter((f"test/{i}", j) for i in range(5) for j in range(num_samples))
     assert len({row["response"] for row in rows}) > len(rows) // 2
 
 
-def test_a_sitting_that_begins_later_gives_the_same_responses(sampler):
-    exam = replace(SHORT, num_samples=4, batch_size=8)
-    with closing(Sitting(exam)) as sitting:
-        assert sitting.sizes() == [8, 8, 4]
-        whole = list(sitting.ask(sampler))
-    with closing(Sitting(exam)) as sitting:
-        assert list(sitting.ask(sampler, 1)) == whole[1:]
+def test_an_evaluation_that_starts_at_a_later_batch_gives_the_same_responses(sampler):
+    task = replace(SHORT, num_samples=4, batch_size=8)
+    with closing(Evaluator(task)) as evaluator:
+        assert evaluator.batch_sizes() == [8, 8, 4]
+        whole = list(evaluator.rows(sampler))
+    with closing(Evaluator(task)) as evaluator:
+        assert list(evaluator.rows(sampler, 1)) == whole[1:]
 
 
 def test_the_same_seed_gives_the_same_responses(sampler):
@@ -128,15 +128,17 @@ class Broken(list):
         return super().__getitem__(index)
 
 
-# Ranks may have to sample together: a batch without a problem asks another one, whose answers (AA)
-# do not count.
+# Sampling may be collective over ranks: a batch without a valid problem samples another one, whose
+# responses (AA) do not count.
 @pytest.mark.parametrize(("batch_size", "answers"), [(8, "CCACCCCC"), (2, "CCACAACCCC")])
-def test_a_problem_that_cannot_be_posed_stops_no_other(sampler, monkeypatch, batch_size, answers):
+def test_a_problem_that_cannot_be_loaded_does_not_affect_the_others(
+    sampler, monkeypatch, batch_size, answers
+):
     sound = letters.problems("test")
     monkeypatch.setattr(letters, "problems", lambda split="test": Broken(sound))
-    exam = replace(SHORT, num_samples=2, batch_size=batch_size)
+    task = replace(SHORT, num_samples=2, batch_size=batch_size)
     scripted = Scripted(sampler, answers)
-    result = evaluate(scripted, exam)
+    result = evaluate(scripted, task)
     assert next(scripted.answers, None) is None
     assert (result.num_problems, result.num_left_out) == (4, 1)
     assert result.accuracy == pytest.approx(7 / 8)
@@ -158,24 +160,25 @@ class AllBroken(list):
         raise ValueError(f"letters test, row {index}: the image is missing")
 
 
-def test_an_exam_without_a_problem_that_can_be_posed_is_an_error(sampler, monkeypatch):
+def test_a_task_without_a_problem_that_can_be_loaded_is_an_error(sampler, monkeypatch):
     sound = letters.problems("test")
     monkeypatch.setattr(letters, "problems", lambda split="test": AllBroken(sound))
     with pytest.raises(
-        ValueError, match="no problem can be posed: letters test, row 0: the image is missing"
+        ValueError, match="no problem can be loaded: letters test, row 0: the image is missing"
     ):
         evaluate(sampler, replace(SHORT, num_problems=3))
 
 
-def test_problems_without_an_answer_are_counted_and_said_once(tmp_path, capsys):
+def test_problems_without_an_answer_are_counted_and_reported_once(tmp_path, capsys):
     _say_once.cache_clear()
-    told = {"question": "?", "subject": "math", "image": cell()}
-    rows = [{"id": str(k), "answer": "A" if k % 2 else " ", **told} for k in range(20)]
+    content = {"question": "?", "subject": "math", "image": cell()}
+    rows = [{"id": str(k), "answer": "A" if k % 2 else " ", **content} for k in range(20)]
     data, is_inside = hub(tmp_path / "mmk12", "train", rows), held_out(0.5, inside=True)
     empty = sum(is_inside(row["id"]) for row in rows if row["answer"] == " ")
     assert 0 < empty < 10
     for split, expected in 2 * (("heldout", empty), ("train", 10 - empty)):
-        exam = Exam(env="MMK12-v0", split=split, data=data, env_options='{"holdout": 0.5}')
-        with closing(Sitting(exam)) as sitting:
-            assert sitting.num_left_out == expected
+        options = '{"holdout": 0.5}'
+        task = EvaluationTask(env="MMK12-v0", split=split, data=data, env_options=options)
+        with closing(Evaluator(task)) as evaluator:
+            assert evaluator.num_left_out == expected
     assert len([line for line in capsys.readouterr().err.splitlines() if "left out" in line]) == 10

@@ -4,7 +4,8 @@ import resource
 
 import pytest
 
-from agents.evaluation.responses import ResponseFile, alone, check_settings, weights_of
+from agents.evaluation.arguments import weights_digest
+from agents.evaluation.session import ResponseFile, check_settings, locked
 from agents.storage.provenance import write_run
 
 
@@ -18,7 +19,7 @@ def rows(start, stop):
 
 @pytest.fixture
 def path(tmp_path):
-    """A file of two batches of three, of an exam that has a third of one."""
+    """A file of two batches of three, of a task with a third batch of one."""
     file = ResponseFile(tmp_path / "Letters-v0.jsonl", [3, 3, 1])
     file.append(rows(0, 3))
     file.append(rows(3, 6))
@@ -38,31 +39,31 @@ def test_what_was_appended_is_read_again(path):
     assert read(path).is_complete
 
 
-@pytest.mark.parametrize("lost", [1, 30, 200])
-def test_a_batch_that_was_cut_anywhere_is_sampled_again(path, lost):
-    os.truncate(path, path.stat().st_size - lost)
+@pytest.mark.parametrize("num_bytes", [1, 30, 200])
+def test_a_batch_that_was_truncated_anywhere_is_sampled_again(path, num_bytes):
+    os.truncate(path, path.stat().st_size - num_bytes)
     file = read(path)
     assert (file.rows, file.num_batches) == (rows(0, 3), 1)
     file.append(rows(3, 6))
     assert read(path).rows == rows(0, 6)
 
 
-def test_a_line_that_is_no_json_is_named(path):
+def test_a_line_that_is_not_json_is_reported(path):
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([lines[0], b"{", *lines[2:]]))
     with pytest.raises(ValueError, match="line 2 is no JSON"):
         read(path)
 
 
-def test_a_line_that_is_no_response_is_named(path):
+def test_a_line_that_is_no_response_is_reported(path):
     with path.open("a") as file:
         file.write('{"id": "7", "response": ""}\n')
     with pytest.raises(ValueError, match="line 7 has no 'sample'"):
         read(path)
 
 
-def test_more_responses_than_are_asked_for_are_refused(path):
-    with pytest.raises(ValueError, match="holds 6 responses, and 4 are asked for"):
+def test_a_file_with_too_many_responses_is_refused(path):
+    with pytest.raises(ValueError, match="holds 6 responses, more than the 4 of"):
         ResponseFile(path, [3, 1])
     assert len(path.read_text().splitlines()) == 6
 
@@ -85,33 +86,33 @@ def test_other_settings_are_refused_in_one_line(tmp_path):
     check_settings(tmp_path, {"num_samples": 8, "seed": 0, "weights": "a"})
     with pytest.raises(ValueError, match="--num-samples was 8 and is 4; --seed was 0 and is 1;"):
         check_settings(tmp_path, {"num_samples": 4, "seed": 1, "weights": "a"})
-    with pytest.raises(ValueError, match="what is in --model was 'a' and is 'b'"):
+    with pytest.raises(ValueError, match="the content of --model was 'a' and is 'b'"):
         check_settings(tmp_path, {"weights": "b"})
 
 
-def test_responses_without_a_record_are_left_alone(tmp_path):
+def test_responses_without_a_record_are_left_unchanged(tmp_path):
     (tmp_path / "metrics.jsonl").write_text("precious")
-    with pytest.raises(ValueError, match="holds something else: give another --output-dir"):
+    with pytest.raises(ValueError, match="is no folder of an evaluation: give another"):
         check_settings(tmp_path, {})
 
 
 def test_two_evaluations_do_not_write_into_one_folder(tmp_path):
     with (
-        alone(tmp_path / "out"),
-        pytest.raises(ValueError, match="being written by another"),
-        alone(tmp_path / "out"),
+        locked(tmp_path / "out"),
+        pytest.raises(ValueError, match="in use by another"),
+        locked(tmp_path / "out"),
     ):
         pass
     assert not (tmp_path / "out").exists()
 
 
 def test_a_model_that_was_written_again_is_another(tmp_path):
-    assert weights_of("Qwen/Qwen3-4B") is None
+    assert weights_digest("Qwen/Qwen3-4B") is None
     file = tmp_path / "model.safetensors"
     file.write_bytes(b"a" * 9)
     os.utime(file, ns=(1, 1))
-    before = weights_of(str(tmp_path))
+    before = weights_digest(str(tmp_path))
     (tmp_path / "config.json").write_text(json.dumps({}))
-    assert weights_of(str(tmp_path)) == before
+    assert weights_digest(str(tmp_path)) == before
     os.utime(file, ns=(2, 2))
-    assert weights_of(str(tmp_path)) != before
+    assert weights_digest(str(tmp_path)) != before

@@ -1,0 +1,160 @@
+"""Arguments of `python -m agents.evaluate`, and their defaults by environment and model."""
+
+import argparse
+import hashlib
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from tyro.conf import arg
+
+from agents.cli.settings import Run, defaults, json_object
+from agents.evaluation.evaluator import BATCH, EvaluationTask
+from agents.monitoring.logs import plain
+from reasonenv.registration import find
+
+FREE = ("env", "compare", "output_dir")
+"""Arguments that do not affect the responses: they may change when a folder is resumed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationArguments:
+    """Accuracy of a model on the problems of one or several environments.
+
+    Responses, results and a picture are written to a folder. The same command resumes an
+    interrupted evaluation, and prints the tables of a finished one.
+    """
+
+    env: tuple[str, ...] = ("Figures-v0",)
+    """Environments, such as MathVista-v0 MMK12-v0."""
+    split: str | None = None
+    """Split of the data; by default the first of each environment that is not for training."""
+    env_options: str = "{}"
+    """Further arguments of each environment as JSON, such as '{"prompt": "plain"}'."""
+    data: str | None = None
+    """Folder with local files of the data sets; by default REASONENV_DATA, then the hub."""
+    model: str = "tiny"
+    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny'."""
+    num_problems: int | None = None
+    """Problems from the start of each split; by default all, or 500 of a generated split."""
+    num_samples: Annotated[int, arg(aliases=["--samples"])] = 1
+    """Responses to each problem."""
+    temperature: float = 1.0
+    """Sampling temperature; 0 is greedy decoding."""
+    top_p: float = 1.0
+    """Nucleus sampling: the smallest set of tokens with this total probability."""
+    top_k: int = 0
+    """Sample from the k most likely tokens; 0 for all."""
+    max_response_length: int = Run.max_response_length
+    """Tokens after which a response is truncated."""
+    max_pixels: int = Run.max_pixels
+    """Larger images are downscaled to this area."""
+    sampler: Literal["auto", "transformers", "vllm"] = "auto"
+    """Sampling engine: auto is vLLM where a GPU and vLLM are available, else transformers."""
+    vllm: str = "{}"
+    """Further arguments of vllm.LLM as JSON, such as '{"tensor_parallel_size": 2}'."""
+    sampler_batch_size: int = BATCH
+    """Responses sampled at a time, limited by memory; a crash loses at most one batch."""
+    seed: int = 0
+    """Seed of the responses, and of the tiny model."""
+    compare: Literal["cpgd", "rpg"] | None = None
+    """Paper whose published tables are printed for comparison."""
+    output_dir: str = "evaluations/{model}"
+    """Folder for responses, results and picture."""
+
+    def folder(self) -> Path:
+        """The output directory, with its placeholder replaced."""
+        name = re.sub(r"[^\w.-]+", "-", self.model).strip("-.")
+        return Path(self.output_dir.replace("{model}", name))
+
+    def tasks(self) -> list[EvaluationTask]:
+        """One for each environment."""
+        return [
+            EvaluationTask(
+                env=find(env).id,
+                split=self.split,
+                env_options=self.env_options,
+                data=self.data if len(self.env) == 1 or _reads_data(env) else None,
+                num_problems=self.num_problems,
+                num_samples=self.num_samples,
+                batch_size=self.sampler_batch_size,
+                seed=self.seed,
+            )
+            for env in self.env
+        ]
+
+    def response_settings(self) -> dict[str, Any]:
+        """Settings that determine the responses, by the name of the flag."""
+        settings = {name: value for name, value in asdict(self).items() if name not in FREE}
+        return plain(settings | {"weights": weights_digest(self.model)})
+
+
+def default_arguments(envs: Sequence[str] = (), model: str | None = None) -> EvaluationArguments:
+    """Arguments with the model, lengths and image size of a training run.
+
+    Raises:
+        ValueError: No model is given, and the environments have different default models.
+    """
+    models = {find(env).model for env in envs}
+    if model is None and len(models) > 1:
+        raise ValueError(
+            f"these environments have different default models ({', '.join(sorted(models))}): "
+            "choose one with --model"
+        )
+    run = defaults(envs[0] if envs else None, model)
+    return EvaluationArguments(
+        env=tuple(envs) or (run.env,),
+        model=run.model,
+        max_response_length=run.max_response_length,
+        max_pixels=run.max_pixels,
+        sampler_batch_size=min(run.sampler_batch_size, BATCH),
+    )
+
+
+def envs_and_model(arguments: Sequence[str] | None) -> tuple[list[str], str | None]:
+    """Values of the two flags that other defaults depend on."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--env", nargs="*", default=[])
+    parser.add_argument("--model")
+    options, _ = parser.parse_known_args(arguments)
+    return options.env, options.model
+
+
+def weights_digest(model: str) -> str | None:
+    """Digest that changes when the weights in a folder are written anew; None for a hub name.
+
+    Of names, sizes and times of the files: hashing the weights of a large model takes minutes.
+    """
+    folder = Path(model)
+    if not folder.is_dir():
+        return None
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".safetensors", ".bin"))
+    stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return hashlib.sha256(repr(stats).encode()).hexdigest()[:12]
+
+
+def _reads_data(env: str) -> bool:
+    """True if the problems of an environment come from files."""
+    return "data" in inspect.signature(import_module(find(env).module).problems).parameters
+
+
+def check_arguments(arguments: EvaluationArguments) -> None:
+    """Validates ranges before anything is loaded.
+
+    Raises:
+        ValueError: In one line, for a value out of range.
+    """
+    if len({find(env).id for env in arguments.env}) != len(arguments.env) or not arguments.env:
+        raise ValueError(f"--env is {' '.join(arguments.env)}: give each environment once")
+    minima = {"max_response_length": 1, "max_pixels": 1, "sampler_batch_size": 1}
+    for name, minimum in (minima | dict.fromkeys(("temperature", "top_k"), 0)).items():
+        value = getattr(arguments, name)
+        if not value >= minimum:
+            raise ValueError(f"--{name.replace('_', '-')} is {value}: give at least {minimum}")
+    json_object("vllm", arguments.vllm)
+    if not 0 < arguments.top_p <= 1:
+        raise ValueError(f"--top-p is {arguments.top_p}: give one in (0, 1]")

@@ -1,0 +1,142 @@
+"""Accuracy with its errors from graded responses, pass@k, and a benchmark's official score."""
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from reasonenv.registration import find
+from reasonenv.scoring import score
+from reasonenv.scoring.intervals import over_problems, over_samples
+from reasonenv.scoring.samples import pass_at_k, sizes
+
+Row = dict[str, Any]
+"""A response: id and sample, response, answer, reference, correct, status, length, ..."""
+LEFT_OUT = "left_out"
+"""Status of a problem that could not be loaded; `fault` of its row is the reason."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Accuracy of a sampler on the problems of one evaluation task."""
+
+    split: str
+    accuracy: float
+    """Mean over problems of the mean over samples, in [0, 1]."""
+    standard_error: float
+    """Of `accuracy`, over problems."""
+    num_problems: int
+    num_left_out: int
+    """Problems excluded because their reference answer is empty or an image is broken."""
+    num_samples: int
+    """Responses to each problem."""
+    length_mean: float
+    """Tokens per response."""
+    truncated: float
+    """Share of the responses that reached the length limit."""
+    by: dict[str, float]
+    """Accuracy by kind of problem, such as family or subject."""
+    rows: tuple[Row, ...]
+    """One for each response; those to one problem are consecutive within a batch."""
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the responses."""
+        return {name: value for name, value in asdict(self).items() if name != "rows"}
+
+    def __str__(self) -> str:
+        return f"{self.split} accuracy {self.accuracy:.3f} ± {self.standard_error:.3f}"
+
+
+def summarise(env: str, split: str, rows: Sequence[Row], num_left_out: int = 0) -> Evaluation:
+    """Accuracy, its standard error, and lengths of responses.
+
+    Args:
+        env: Id of the environment.
+        split: Part of its data.
+        rows: Responses of all batches, at least one.
+        num_left_out: Problems without a reference answer, which have no rows.
+
+    Raises:
+        ValueError: No problem could be loaded.
+    """
+    scored = scored_rows(rows)
+    if not scored:
+        raise ValueError(f"{env}: no problem can be loaded: {rows[0]['fault']}")
+    by_kind: dict[str, list[bool]] = {}
+    for row in scored:
+        by_kind.setdefault(row["kind"], []).append(row["correct"])
+    means = np.array([np.mean(correct) for correct in by_problem(scored).values()])
+    if len(by_kind) == len(means):  # a kind for each problem, such as its source
+        by_kind = {}
+    deviation = float(means.std(ddof=1)) if len(means) > 1 else math.nan
+    return Evaluation(
+        split=split,
+        accuracy=float(means.mean()),
+        standard_error=deviation / math.sqrt(len(means)),
+        num_problems=len(means),
+        num_left_out=num_left_out + len({row["id"] for row in rows}) - len(means),
+        num_samples=1 + max(row["sample"] for row in rows),
+        length_mean=float(np.mean([row["length"] for row in scored])),
+        truncated=float(np.mean([not row["finished"] for row in scored])),
+        by={kind: float(np.mean(correct)) for kind, correct in sorted(by_kind.items())},
+        rows=tuple(rows),
+    )
+
+
+def scored_rows(rows: Sequence[Row]) -> list[Row]:
+    """Rows of problems that could be loaded."""
+    return [row for row in rows if row["status"] != LEFT_OUT]
+
+
+def by_problem(rows: Sequence[Row]) -> dict[str, list[bool]]:
+    """Correctness of each sample, by the problem's id."""
+    groups: dict[str, list[bool]] = {}
+    for row in rows:
+        groups.setdefault(row["id"], []).append(row["correct"])
+    return groups
+
+
+def confidence(rows: Sequence[Row]) -> dict[str, Any]:
+    """Confidence intervals of the accuracy, and pass@k.
+
+    Returns:
+        `interval` over the choice of problems; with several samples also `interval_samples`, over
+        the sampling of responses to these problems, and `pass@k` by k.
+    """
+    samples = list(by_problem(rows).values())
+    correct, total = (np.array([f(one) for one in samples]) for f in (sum, len))
+    intervals: dict[str, Any] = {"interval": over_problems(correct / total)}
+    if total.max() == 1:
+        return intervals
+    best = {
+        str(k): float(np.mean([pass_at_k(*both, k) for both in zip(correct, total, strict=True)]))
+        for k in sizes(int(total.min()))
+    }
+    return {**intervals, "interval_samples": over_samples(correct, total), "pass@k": best}
+
+
+def official_score(
+    env: str, split: str, data: str | None, rows: Sequence[Row]
+) -> dict[str, Any] | None:
+    """The benchmark's own score; None for an environment that is no benchmark, or on failure.
+
+    A failure is reported on standard error: the accuracy by the environment's grades remains.
+
+    Args:
+        env: Id of the environment.
+        split: Part of its data.
+        data: Folder of the data; None for the default.
+        rows: Responses.
+    """
+    if not hasattr(import_module(find(env).module), "SOURCE"):
+        return None
+    responses = [{"id": row["id"], "response": row["response"]} for row in rows]
+    try:
+        return score(env, responses, data=data, split=split)
+    except (ValueError, OSError) as error:
+        print(f"no official score of {env}: {error}", file=sys.stderr)
+        return None
