@@ -25,13 +25,13 @@ from agents.cli.settings import Run, check
 from agents.engines.build import uses_vllm
 from agents.engines.lora import begins_as_base
 from agents.learner import Learner
-from agents.monitoring.logs import plain
 from agents.planning.changes import changes
 from agents.planning.phases import Plan, plan
 from agents.planning.setting import Machine, setting
 from agents.planning.shapes import read
 from agents.planning.table import lines, summary, totals
 from agents.references import fixed, old
+from agents.storage.json_files import json_value
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "num_gpus": {"type": int, "help": "over all nodes; 0 for the CPU (this machine's)"},
@@ -181,10 +181,10 @@ def _plan(run: Run, learner: Learner, asked: argparse.Namespace) -> Plan:
 
 
 def _json(found: Plan) -> str:
-    content = plain(found) | {
+    content = json_value(found) | {
         "totals": {phase.name: phase.total for phase in found.phases},
         "verdict": found.verdict,
-        "changes": [plain(change) for change in changes(found)],
+        "changes": [json_value(change) for change in changes(found)],
     }
     return json.dumps(content, indent=2)
 

@@ -10,7 +10,7 @@ import tyro
 from agents.cli.flags import errors_in_one_line, parse
 from agents.reporting.page import page
 from agents.reporting.runs import read
-from agents.storage.files import write_atomically
+from agents.storage.atomic_files import write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,12 @@ from agents.cli.flags import errors_in_one_line, parse_run
 from agents.engines.failures import in_one_line
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
-from agents.monitoring.logs import RunLog, read_lines
+from agents.monitoring.logs import RunLog
 from agents.monitoring.timing import Clock
 from agents.monitoring.traces import Trace
 from agents.rollout import Group, Responses
 from agents.storage import checkpoints
+from agents.storage.json_files import read_json_lines
 from agents.storage.provenance import write_run
 from agents.training.dynamic_sampling import evened, pick
 from agents.training.interrupt import Interrupt
@@ -40,7 +41,7 @@ def train(job: Job, log: RunLog, interrupt: Interrupt) -> str:
         Why the run stopped of itself before its last step; "" if it did not.
     """
     run = job.run
-    rows = read_lines(job.folder / "metrics.jsonl")
+    rows = read_json_lines(job.folder / "metrics.jsonl")
     monitor = CollapseMonitor(run.on_collapse, run.max_skipped, rows)
     posed, _ = job.envs.reset(seed=run.seed, options={"start": job.position})
     while job.step < run.num_steps and not job.any(bool(interrupt)):

@@ -19,7 +19,7 @@ from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.references import ReferencePolicy, Refresh, fixed, old
 from agents.rollout import PerToken, Responses
-from agents.storage.files import read_object
+from agents.storage.json_files import read_json
 
 
 @dataclass(frozen=True)
@@ -162,5 +162,5 @@ def _deepspeed(
 ) -> Any:
     from agents.engines.deepspeed import DeepSpeedEngine
 
-    config = read_object(run.deepspeed) if run.deepspeed else None
+    config = read_json(run.deepspeed) if run.deepspeed else None
     return DeepSpeedEngine(policy, chat, sampling, optimization, config)

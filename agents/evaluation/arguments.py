@@ -14,7 +14,7 @@ from tyro.conf import arg
 
 from agents.cli.settings import Run, defaults, json_object
 from agents.evaluation.evaluator import BATCH, EvaluationTask
-from agents.monitoring.logs import plain
+from agents.storage.json_files import json_value
 from reasonenv.registration import find
 
 FREE = ("env", "compare", "output_dir")
@@ -90,7 +90,7 @@ class EvaluationArguments:
     def response_settings(self) -> dict[str, Any]:
         """Settings that determine the responses, by the name of the flag."""
         settings = {name: value for name, value in asdict(self).items() if name not in FREE}
-        return plain(settings | {"weights": weights_digest(self.model)})
+        return json_value(settings | {"weights": weights_digest(self.model)})
 
 
 def default_arguments(envs: Sequence[str] = (), model: str | None = None) -> EvaluationArguments:

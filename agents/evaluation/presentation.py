@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.evaluation.published import OWN, PublishedTable, align, published
-from agents.storage.files import write_atomically
+from agents.storage.atomic_files import write_atomically
 
 Result = Mapping[str, Any]
 """Of one environment, as in `results.json`."""

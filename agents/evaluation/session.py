@@ -26,9 +26,9 @@ from agents.evaluation.statistics import (
     scored_rows,
     summarise,
 )
-from agents.monitoring.logs import line, plain, read_lines
-from agents.monitoring.progress import Progress
-from agents.storage.files import append, read_object, write_atomically
+from agents.monitoring.progress_bar import ProgressBar
+from agents.storage.atomic_files import append, write_atomically
+from agents.storage.json_files import json_line, json_value, read_json, read_json_lines
 from agents.storage.provenance import write_run
 from agents.training.interrupt import Interrupt
 
@@ -54,7 +54,7 @@ class ResponseFile:
             ValueError: The file is damaged, or holds too many responses.
         """
         self.path = path
-        self.rows: list[Row] = read_lines(path)
+        self.rows: list[Row] = read_json_lines(path)
         for number, row in enumerate(self.rows, 1):
             missing = [name for name in COLUMNS if name not in row]
             if missing:
@@ -68,7 +68,7 @@ class ResponseFile:
         """Batches that are complete."""
         self._sizes = sizes
         count = sum(sizes[: self.num_batches])
-        content = b"".join(line(row) for row in self.rows[:count])
+        content = b"".join(json_line(row) for row in self.rows[:count])
         if path.exists() and path.stat().st_size != len(content):
             write_atomically(path, content)
         del self.rows[count:]
@@ -80,7 +80,7 @@ class ResponseFile:
 
     def append(self, rows: Sequence[Row]) -> None:
         """Adds a batch, durably on return, and either whole or not at all."""
-        append(self.path, b"".join(line(row) for row in rows))
+        append(self.path, b"".join(json_line(row) for row in rows))
         self.rows += rows
         self.num_batches += 1
 
@@ -163,7 +163,7 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         if any(folder.glob("*.jsonl")):
             raise ValueError(f"{folder} is no folder of an evaluation: give another --output-dir")
         return
-    before = read_object(record).get("settings", {})
+    before = read_json(record).get("settings", {})
     changes = [
         f"{_flag(name)} was {before.get(name)!r} and is {value!r}"
         for name, value in settings.items()
@@ -196,7 +196,7 @@ def _sample(
         return None
     start_count, start_time = len(file.rows), time.monotonic()
     batches = evaluator.rows(load_sampler(), file.num_batches)
-    progress = Progress(
+    progress = ProgressBar(
         evaluator.num_responses, start_count, unit="response", of=evaluator.task.env
     )
     with closing(progress):
@@ -234,13 +234,13 @@ def _write(folder: Path, results: dict[str, Result]) -> dict[str, Result]:
     A speed that was not measured now is taken from the run that sampled the responses.
     """
     path, speed = folder / RESULTS, "throughput/responses_per_s"
-    before = read_object(path)["results"] if path.exists() else {}
+    before = read_json(path)["results"] if path.exists() else {}
     for env, result in results.items():
         if result[speed] is None and env in before:
             results[env] = {**result, speed: before[env][speed]}
     merged = before | results
     overall = overall_score({env: rate(result) for env, result in merged.items()})
-    record = read_object(folder / RECORD)
-    content = plain({**record, "results": merged, "overall": overall})
+    record = read_json(folder / RECORD)
+    content = json_value({**record, "results": merged, "overall": overall})
     write_atomically(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
     return {env: content["results"][env] for env in results}

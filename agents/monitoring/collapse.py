@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from agents.monitoring.collapse_rules import RULES, WINDOW, MetricHistory, Row
-from agents.monitoring.logs import plain
+from agents.storage.json_files import json_value
 
 Mode = Literal["warn", "stop", "rollback"]
 Action = Literal["continue", "stop", "rollback"]
@@ -118,7 +118,7 @@ class CollapseMonitor:
 
     def update(self, step: int, metrics: Mapping[str, Any]) -> Decision:
         """Adds the metrics of one step and decides on the run."""
-        self.rows.append({"step": step, **plain(metrics)})
+        self.rows.append({"step": step, **json_value(metrics)})
         if self._num_skipped() >= self.max_skipped:
             return Decision("stop", reason=self._skip_reason())
         warnings = new_warnings(self.rows, self.reported_kinds)

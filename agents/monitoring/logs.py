@@ -2,7 +2,7 @@
 
 A run directory holds `metrics.jsonl`, `evaluations.jsonl`, `rollouts/step-N.jsonl` with images
 beside it, and `run.json`. Each is valid JSON at any moment, but for a last line of a `.jsonl` that
-a kill may cut; `read_lines` passes over it, and a resumed run removes it.
+a kill may cut; `read_json_lines` skips it, and a resumed run removes it.
 
 A line of `rollouts/step-N.jsonl` is one response of the rollout of step N; groups are whole:
 
@@ -18,8 +18,6 @@ A line of `rollouts/step-N.jsonl` is one response of the rollout of step N; grou
 Runs of 0.1.0 lack `group` and all from `finished` on, and have some responses of each group only.
 """
 
-import dataclasses
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,10 +25,10 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from torch import Tensor
 
-from agents.monitoring.progress import Progress
-from agents.storage.files import append, write_atomically
+from agents.monitoring.progress_bar import ProgressBar
+from agents.storage.atomic_files import append, write_atomically
+from agents.storage.json_files import json_line, json_value, read_json_lines
 
 EXPLAINED = ("problem_id", "accuracy", "format", "answer", "reference", "status")
 """What of an environment's infos stands beside a sampled response."""
@@ -61,7 +59,7 @@ class RunLog:
         _forget_after(folder, start)
         if tensorboard:
             self._tensorboard = _tensorboard(folder / "tensorboard", start + 1)
-        self._progress = Progress(num_steps, start)
+        self._progress = ProgressBar(num_steps, start)
 
     def __enter__(self) -> "RunLog":
         return self
@@ -73,8 +71,8 @@ class RunLog:
         """Records the metrics of a training step, the first is 1; on the disk on return."""
         if not self.writes:
             return
-        row = plain(metrics)
-        append(self.folder / "metrics.jsonl", line({"step": step, **row}))
+        row = json_value(metrics)
+        append(self.folder / "metrics.jsonl", json_line({"step": step, **row}))
         if self._tensorboard:
             for name, value in row.items():
                 if isinstance(value, int | float):
@@ -84,7 +82,9 @@ class RunLog:
     def write_evaluation(self, step: int, result: Mapping[str, Any]) -> None:
         """Records what an evaluation after `step` steps found."""
         if self.writes:
-            append(self.folder / "evaluations.jsonl", line({"step": step, **plain(result)}))
+            append(
+                self.folder / "evaluations.jsonl", json_line({"step": step, **json_value(result)})
+            )
 
     def write_rollout(  # noqa: PLR0913 - what, then by name how: no caller gives all
         self,
@@ -126,7 +126,7 @@ class RunLog:
                 row |= {"question": observations["question"][i], "response": responses[i]}
                 row |= {"reward": float(rewards[i])}
                 row |= {name: infos[name][i] for name in EXPLAINED if name in infos}
-                rows.append(line({**row, "images": images, **details(i)}))
+                rows.append(json_line({**row, "images": images, **details(i)}))
         write_atomically(self.folder / "rollouts" / f"step-{step}.jsonl", b"".join(rows))
 
     def say(self, text: str) -> None:
@@ -156,61 +156,17 @@ class RunLog:
         return names
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it; numbers that are not finite become None, functions their names."""
-    for kind, convert in _CONVERSIONS:
-        if isinstance(value, kind):
-            return convert(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not callable(value):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    return getattr(value, "__name__", None) or str(value)
-
-
-_CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
-    (bool | int | str | None, lambda value: value),
-    (float, lambda value: value if math.isfinite(value) else None),
-    (np.generic | np.ndarray | Tensor, lambda value: plain(value.tolist())),
-    (Mapping, lambda value: {str(k): plain(v) for k, v in value.items()}),
-    (list | tuple | set | frozenset, lambda value: [plain(v) for v in value]),
-)
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a `.jsonl`; a last line that was cut is left out, an absent file is empty.
-
-    Raises:
-        ValueError: Another line is damaged; the message gives its number.
-    """
-    if not path.exists():
-        return []
-    *lines, _cut = path.read_bytes().split(b"\n")
-    rows = []
-    for number, line in enumerate(lines, 1):
-        try:
-            rows.append(json.loads(line))
-        except ValueError as error:
-            raise ValueError(f"{path}, line {number} is no JSON: {error}; remove it") from error
-    return rows
-
-
 def _forget_after(folder: Path, step: int) -> None:
     """Removes what steps after `step` recorded, and lines that were cut."""
     for path in (folder / "metrics.jsonl", folder / "evaluations.jsonl"):
         if path.exists():
             # A run that begins anew evaluates at step 0 again.
-            kept = [line(row) for row in read_lines(path) if step and row["step"] <= step]
+            kept = [json_line(row) for row in read_json_lines(path) if step and row["step"] <= step]
             write_atomically(path, b"".join(kept))
     for path in (folder / "rollouts").glob("step-*"):
         number = path.stem.split("-")[1]
         if number.isdecimal() and int(number) > step:
             path.unlink()
-
-
-def line(row: Mapping[str, Any]) -> bytes:
-    """A row as a line of a `.jsonl`."""
-    # A response may hold half of a surrogate pair, which UTF-8 cannot.
-    text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False)
-    return text.encode(errors="replace") + b"\n"
 
 
 def _tensorboard(folder: Path, purge_step: int) -> Any:

@@ -8,7 +8,7 @@ from agents.cli.settings import Run, json_object
 from agents.engines.token_log_probs import LOGITS
 from agents.planning.formulas import Sharing, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
-from agents.storage.files import read_object
+from agents.storage.json_files import read_json
 
 VLLM_MEMORY = {"vllm": 0.45, "separate": 0.9}
 """Part of a GPU that vLLM takes unless told: beside the trainer as our sampler says, else its own
@@ -180,7 +180,7 @@ def sharing(run: Run, machine: Machine) -> Sharing:
     alone = machine.num_gpus == 0 and machine.num_ranks == 1
     if run.engine == "torch" or (run.engine == "auto" and alone and run.deepspeed is None):
         return Sharing(fused=True)
-    config = read_object(run.deepspeed) if run.deepspeed else {}
+    config = read_json(run.deepspeed) if run.deepspeed else {}
     zero = {k: v for k, v in config.get("zero_optimization", {}).items() if v != "auto"}
     half = machine.num_gpus > 0 and config.get("bf16", {}).get("enabled", True) is not False
     return Sharing(

@@ -12,7 +12,8 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import Tensor
 
-from agents.storage.files import read_object, sync, write_atomically
+from agents.storage.atomic_files import sync, write_atomically
+from agents.storage.json_files import read_json
 
 STATE = "trainer_state.json"
 WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
@@ -34,7 +35,7 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | Non
 
     Args:
         folder: Directory of the run; need not exist.
-        settings: What the run is about to do, as `logs.plain` gives it.
+        settings: What the run is about to do, as `json_value` returns it.
         resume: Whether a run that is there goes on.
 
     Raises:
@@ -54,7 +55,7 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | Non
             )
         return None
     if record.exists():
-        _check_settings(folder, read_object(record).get("settings", {}), settings)
+        _check_settings(folder, read_json(record).get("settings", {}), settings)
     _remove_leftovers(folder / "checkpoints")
     return latest(folder)
 
@@ -159,7 +160,7 @@ def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> d
     Raises:
         ValueError: The checkpoint does not fit; the message names every entry.
     """
-    state = read_object(checkpoint / STATE)
+    state = read_json(checkpoint / STATE)
     wrong = [
         f"{name} is {state.get(name)} there and {value} here"
         for name, value in (expected or {}).items()
@@ -223,7 +224,7 @@ def _seal(folder: Path, state: Mapping[str, Any]) -> None:
 def _damage(checkpoint: Path) -> str:
     """What is wrong with a checkpoint, in a few words; empty when nothing is."""
     try:
-        sizes = read_object(checkpoint / STATE)["files"]
+        sizes = read_json(checkpoint / STATE)["files"]
     except (ValueError, KeyError):
         return f"{STATE} is missing or unreadable"
     for name, size in sizes.items():

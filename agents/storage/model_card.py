@@ -6,8 +6,8 @@ from typing import Any
 
 from huggingface_hub import ModelCardData
 
-from agents.monitoring.logs import read_lines
-from agents.storage.files import read_object, write_atomically
+from agents.storage.atomic_files import write_atomically
+from agents.storage.json_files import read_json, read_json_lines
 
 SHOWN = ("reward/mean", "reward/accuracy", "response/length_mean", "policy/entropy")
 
@@ -20,9 +20,9 @@ def write(checkpoint: Path, folder: Path, step: int) -> None:
         folder: The run's.
         step: Steps that the model was trained for.
     """
-    record = read_object(folder / "run.json")
-    rows = read_lines(folder / "metrics.jsonl")
-    evaluations = read_lines(folder / "evaluations.jsonl")
+    record = read_json(folder / "run.json")
+    rows = read_json_lines(folder / "metrics.jsonl")
+    evaluations = read_json_lines(folder / "evaluations.jsonl")
     write_atomically(checkpoint / "README.md", text(record, rows, evaluations, step).encode())
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from agents.monitoring.logs import plain
-from agents.storage.files import read_object, write_atomically
+from agents.storage.atomic_files import write_atomically
+from agents.storage.json_files import json_value, read_json
 
 PACKAGES = (
     "reasonenv",
@@ -50,9 +50,9 @@ def write_run(folder: Path, settings: Mapping[str, Any], step: int = 0) -> None:
     The settings are those given last; each start after the first is an entry of `resumed`.
     """
     path = folder / "run.json"
-    here = {"settings": plain(settings), **origin()}
+    here = {"settings": json_value(settings), **origin()}
     if path.exists():
-        before = read_object(path)
+        before = read_json(path)
         resumed = [*before.get("resumed", []), {"step": step, **origin()}]
         here = {**before, "settings": here["settings"], "resumed": resumed}
     folder.mkdir(parents=True, exist_ok=True)

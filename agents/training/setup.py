@@ -13,12 +13,12 @@ import reasonenv
 from agents.cli.settings import Run, check, environment_options
 from agents.engines.build import build, named, ranks
 from agents.learner import Learner
-from agents.monitoring.logs import plain
 from agents.plan import brief
 from agents.planning.shapes import UnplannableError
 from agents.references import fixed
 from agents.sft import cached_tiny_model, recipe
 from agents.storage import checkpoints
+from agents.storage.json_files import json_value
 from agents.training import parity
 from agents.training.state import Job
 from reasonenv.entry_points import HELD_OUT, split_of
@@ -38,7 +38,7 @@ def prepare(run: Run, learner: Learner) -> Job:
     """
     check(run)
     folder = run.folder(type(learner).__name__)
-    found = checkpoints.start(folder, plain(settings(run, learner)), run.resume)
+    found = checkpoints.start(folder, json_value(settings(run, learner)), run.resume)
     say(outline(run, learner, found))
     with ExitStack() as held:  # closed where something does not fit
         envs, splits = make_envs(run)

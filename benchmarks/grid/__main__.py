@@ -11,8 +11,8 @@ from pathlib import Path
 
 import benchmarks.grid
 from agents.cli.flags import errors_in_one_line
-from agents.monitoring.logs import plain
-from agents.storage.files import write_atomically
+from agents.storage.atomic_files import write_atomically
+from agents.storage.json_files import json_value
 from benchmarks.grid import measures, picture, raw, runner, study, table
 from benchmarks.grid.measures import Runs
 from benchmarks.grid.study import Study, Task
@@ -72,7 +72,9 @@ def draw(of: Study, runs: Runs, output: Path) -> None:
     base = output / of.name
     base.parent.mkdir(parents=True, exist_ok=True)
     found = measures.of_study(of, runs)
-    write_atomically(base.with_suffix(".json"), json.dumps(plain(found), indent=1).encode() + b"\n")
+    write_atomically(
+        base.with_suffix(".json"), json.dumps(json_value(found), indent=1).encode() + b"\n"
+    )
     write_atomically(base.with_suffix(".md"), table.markdown(found).encode())
     picture.cells(of, runs, base.with_name(f"{base.name}-accuracy.png"))
     picture.signs(of, runs, base.with_name(f"{base.name}-signs.png"))

@@ -7,8 +7,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from agents.monitoring.logs import read_lines
-from agents.storage.files import read_object, write_atomically
+from agents.storage.atomic_files import write_atomically
+from agents.storage.json_files import read_json, read_json_lines
 from benchmarks.grid.study import Task
 
 VARYING = ("time/", "throughput/", "memory/")
@@ -51,7 +51,7 @@ def record(task: Task, run: Path, used: dict[str, float]) -> dict[str, Any]:
         run: Its directory.
         used: Seconds of the process that came to its end, as the operating system counted them.
     """
-    told = read_object(run / "run.json")
+    told = read_json(run / "run.json")
     # Where this machine has its files is nobody's business.
     settings = told["settings"]
     settings["run"] = {
@@ -59,14 +59,14 @@ def record(task: Task, run: Path, used: dict[str, float]) -> dict[str, Any]:
         for name, value in settings["run"].items()
         if name not in ("output_dir", "data", "model", "resume")
     }
-    rows = read_lines(run / "metrics.jsonl")
+    rows = read_json_lines(run / "metrics.jsonl")
     return {
         "cell": task.name,
         "seed": task.seed,
         "command": task.command,
         "settings": settings,
         "steps": columns(rows),
-        "evaluations": [_rounded(row) for row in read_lines(run / "evaluations.jsonl")],
+        "evaluations": [_rounded(row) for row in read_json_lines(run / "evaluations.jsonl")],
         "responses": _responses(run / "rollouts"),
         "training_s": round(sum(row["time/step_s"] for row in rows), 1),
         "peak_gib": round(max(row["memory/peak_gib"] for row in rows), 2),
@@ -96,7 +96,7 @@ def equal(one: dict[str, Any], other: dict[str, Any]) -> str:
 def _responses(folder: Path) -> list[dict[str, Any]]:
     steps = sorted(folder.glob("step-*.jsonl"), key=lambda file: int(file.stem.split("-")[1]))
     kept = ("question", "response", "reference", "reward", "accuracy", "format")
-    rows = read_lines(steps[-1])[:NUM_RESPONSES] if steps else []
+    rows = read_json_lines(steps[-1])[:NUM_RESPONSES] if steps else []
     return [{name: row[name] for name in kept if name in row} for row in rows]
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agents.storage.files import read_object
+from agents.storage.json_files import read_json
 from benchmarks.grid.study import BELOW, RATE, Cell, Study
 from benchmarks.stability.setting import EXCEPT_RATE
 
@@ -72,7 +72,7 @@ def chosen(results: Path, whole: bool = True) -> dict[str, str]:
             f"{path} is not there: run python -m benchmarks.grid {STUDY.name} first, which "
             "chooses the learning rate, or give --output and --flags --learning-rate"
         )
-    cells = read_object(path)["cells"]
+    cells = read_json(path)["cells"]
     done = sum(cell["num_seeds"] for cell in cells.values())
     if whole and done < len(RATES) * len(STUDY.seeds):
         raise ValueError(

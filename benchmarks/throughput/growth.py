@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agents.monitoring.logs import read_lines
 from agents.sft import WarmStart, cached_tiny_model
+from agents.storage.json_files import read_json_lines
 from throughput import problems, sizes
 from throughput.figures import phases
 from throughput.side import BENCHMARKS, PROJECT
@@ -97,7 +97,7 @@ def _measured(point: Point, folder: Path, scratch: Path, threads: int) -> dict[s
     )
     if done.returncode:
         sys.exit(f"{point} ended:\n{done.stderr[-3000:]}")
-    lines = read_lines(scratch / "metrics.jsonl")
+    lines = read_json_lines(scratch / "metrics.jsonl")
     kept = sorted(lines[point.warm :], key=lambda row: row["time/step_s"])[point.steps // 2]
     row = {name.removeprefix("time/").removesuffix("_s"): value for name, value in kept.items()}
     return {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agents.monitoring.logs import plain
+from agents.storage.json_files import json_value
 from benchmarks.grid import __main__ as command
 from benchmarks.grid import measures, study, table
 from benchmarks.rpg import rate, setting
@@ -38,7 +38,7 @@ def test_the_studies_of_rpg_are_at_the_rate_that_their_pilot_chose():
 def test_a_table_is_that_of_its_records(name):
     found = measures.of_study(*records(name))
     assert table.markdown(found) == (RESULTS / f"{name}.md").read_text()
-    assert plain(found) == json.loads((RESULTS / f"{name}.json").read_text())
+    assert json_value(found) == json.loads((RESULTS / f"{name}.json").read_text())
 
 
 def test_figure_1_is_redrawn_from_its_records(tmp_path):

@@ -11,7 +11,7 @@ import torch
 from helpers import tiny_engines
 
 from agents.cli.settings import Run
-from agents.monitoring.logs import read_lines
+from agents.storage.json_files import read_json_lines
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -212,7 +212,7 @@ def test_our_side_takes_its_turns_with_the_lengths_that_were_wanted(tmp_path, mo
     with side.Side(config, sys.executable, threads=1) as ours:
         command = {"do": "run", "regime": "long-tailed", "step": 4, "steps": 2}
         answer = ours.ask(command, deadline=600)
-    rows = read_lines(tmp_path / "run" / "metrics.jsonl")
+    rows = read_json_lines(tmp_path / "run" / "metrics.jsonl")
     wanted = [piece("regimes").lengths("long-tailed", step, 64, 32, 128).mean() for step in (4, 5)]
     assert [row["response/length_mean"] for row in rows] == pytest.approx(wanted)
     assert answer["peak_mib"] > 0

@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from helpers import hub_rows, vllm_gpu
 
 from agents.cpgd import CPGD
-from agents.monitoring.logs import read_lines
 from agents.run import main
+from agents.storage.json_files import read_json_lines
 
 FLAGS = {
     "--num-steps": 3,
@@ -50,7 +50,7 @@ def train(folder: Path, shape: str, data: str | None, words: list[str]) -> list[
     given = {"--env": "MMK12-v0", "--model": model, "--data": data, "--output-dir": run}
     typed = [str(word) for pair in (given | FLAGS).items() for word in pair]
     main(CPGD, [*typed, *words])
-    return read_lines(run / "metrics.jsonl")
+    return read_json_lines(run / "metrics.jsonl")
 
 
 if __name__ == "__main__":

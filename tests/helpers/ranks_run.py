@@ -12,7 +12,7 @@ from torch import distributed
 
 from agents import run
 from agents.cpgd import CPGD
-from agents.monitoring.logs import read_lines
+from agents.storage.json_files import read_json_lines
 from helpers.tiny_runs import SMALL, flags
 
 SETTINGS = SMALL | {
@@ -33,7 +33,7 @@ SETTINGS = SMALL | {
 
 def train(model: Path, folder: Path, **settings) -> list[dict]:
     run.main(CPGD, flags(**SETTINGS | {"model": model, "output_dir": folder} | settings))
-    return read_lines(folder / "metrics.jsonl")
+    return read_json_lines(folder / "metrics.jsonl")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from safetensors.torch import load_file
 
 from agents import run
 from agents.cpgd import CPGD
-from agents.monitoring.logs import read_lines
 from agents.storage.checkpoints import latest
+from agents.storage.json_files import read_json_lines
 from helpers import letters
 
 SMALL = {
@@ -41,12 +41,12 @@ def flags(**settings: Any) -> list[str]:
 def train(model: Path, folder: Path, **settings: Any) -> list[dict]:
     """Trains in this process and gives the metrics."""
     run.main(CPGD, flags(**SMALL | {"model": model, "output_dir": folder} | settings))
-    return read_lines(folder / "metrics.jsonl")
+    return read_json_lines(folder / "metrics.jsonl")
 
 
 def numbers(folder: Path) -> list[dict]:
     """The metrics that equal runs share."""
-    rows = read_lines(folder / "metrics.jsonl")
+    rows = read_json_lines(folder / "metrics.jsonl")
     return [{k: v for k, v in row.items() if not k.startswith(VARYING)} for row in rows]
 
 

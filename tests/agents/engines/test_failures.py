@@ -11,8 +11,8 @@ import torch
 from helpers import torchrun
 
 from agents.engines import failures
-from agents.monitoring.logs import read_lines
 from agents.storage import checkpoints
+from agents.storage.json_files import read_json_lines
 
 SHORT_OF_MEMORY = """
 import resource, sys
@@ -116,5 +116,5 @@ def test_a_run_with_a_killed_rank_lost_nothing_and_goes_on(killed, tiny_folder):
     assert last is not None
     step = checkpoints.read_state(last, {"num_ranks": 2})["step"]
     torchrun.run("ranks_killed.py", tiny_folder, folder, step + 1, "--resume")
-    steps = [row["step"] for row in read_lines(folder / "metrics.jsonl")]
+    steps = [row["step"] for row in read_json_lines(folder / "metrics.jsonl")]
     assert steps == list(range(1, step + 2))

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from agents import evaluate as command
 from agents.engines.transformers import TransformersSampler
 from agents.evaluation.arguments import default_arguments
-from agents.monitoring.logs import line, read_lines
+from agents.storage.json_files import json_line, read_json_lines
 
 SHORT = {"env": "Letters-v0", "num_problems": 5, "max_response_length": 6, "sampler_batch_size": 4}
 
@@ -40,7 +40,7 @@ def results(folder):
 
 def test_every_response_is_written_with_its_grade(evaluated, capsys):
     folder = evaluated(samples=2)
-    rows = read_lines(folder / "Letters-v0.jsonl")
+    rows = read_json_lines(folder / "Letters-v0.jsonl")
     assert [(row["id"], row["sample"]) for row in rows[:3]] == [
         ("test/0", 0),
         ("test/0", 1),
@@ -110,7 +110,7 @@ def test_ctrl_c_finishes_the_batch_and_the_same_command_resumes(evaluated, monke
     assert "SIGINT: the responses are in" in output.out
     monkeypatch.undo()
     stopped = whole.with_name("stopped")
-    assert len(read_lines(stopped / "Letters-v0.jsonl")) == 8
+    assert len(read_json_lines(stopped / "Letters-v0.jsonl")) == 8
     assert not (stopped / "results.json").exists()
     evaluated("stopped", samples=2)
     assert same(stopped, whole)
@@ -139,7 +139,7 @@ def test_a_kill_loses_at_most_a_batch(evaluated, tiny_folder, tmp_path):
         timeout=300,
     )
     assert process.returncode == -signal.SIGKILL
-    assert len(read_lines(tmp_path / "killed" / "Letters-v0.jsonl")) == 4
+    assert len(read_json_lines(tmp_path / "killed" / "Letters-v0.jsonl")) == 4
     evaluated("killed")
     assert same(tmp_path / "killed", whole)
 
@@ -200,9 +200,9 @@ def test_the_official_score_is_that_of_the_stored_responses(evaluated, tmp_path,
     write_mmk12(data)
     settings = {"env": "MMK12-v0", "num_problems": 3, "samples": 2, "data": data}
     folder = evaluated(**settings)
-    rows = read_lines(folder / "MMK12-v0.jsonl")
+    rows = read_json_lines(folder / "MMK12-v0.jsonl")
     stored = [{**row, "response": f"\\boxed{{{'AAAABB'[k]}}}"} for k, row in enumerate(rows)]
-    (folder / "MMK12-v0.jsonl").write_bytes(b"".join(line(row) for row in stored))
+    (folder / "MMK12-v0.jsonl").write_bytes(b"".join(json_line(row) for row in stored))
     capsys.readouterr()
     evaluated(**settings)
     official = results(folder)["MMK12-v0"]["official"]
@@ -239,7 +239,7 @@ def test_a_problem_without_an_answer_is_left_out_and_reported(evaluated, tmp_pat
     folder = evaluated(env="MMK12-v0", data=data)
     result = results(folder)["MMK12-v0"]
     assert (result["num_problems"], result["num_left_out"]) == (len(rows) - 1, 1)
-    assert rows[1]["id"] not in {row["id"] for row in read_lines(folder / "MMK12-v0.jsonl")}
+    assert rows[1]["id"] not in {row["id"] for row in read_json_lines(folder / "MMK12-v0.jsonl")}
     messages = [
         line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")
     ]
@@ -281,7 +281,7 @@ def test_without_matplotlib_a_line_names_the_package_to_install(evaluated, monke
 
 def test_temperature_zero_is_greedy(evaluated):
     folders = [evaluated(f"{seed}", temperature=0, seed=seed) for seed in (0, 1)]
-    first, second = (read_lines(folder / "Letters-v0.jsonl") for folder in folders)
+    first, second = (read_json_lines(folder / "Letters-v0.jsonl") for folder in folders)
     assert first == second
 
 
@@ -354,8 +354,8 @@ def test_vllm_samples_and_resumes(tmp_path):
         output_dir=tmp_path / "out",
     )
     command.main(words)
-    rows = read_lines(tmp_path / "out" / "AIME24-v0.jsonl")
+    rows = read_json_lines(tmp_path / "out" / "AIME24-v0.jsonl")
     assert [(row["id"], row["sample"]) for row in rows[:3]] == [("0", 0), ("0", 1), ("1", 0)]
     assert len(rows) == 6
     command.main(words)
-    assert read_lines(tmp_path / "out" / "AIME24-v0.jsonl") == rows
+    assert read_json_lines(tmp_path / "out" / "AIME24-v0.jsonl") == rows

@@ -9,7 +9,8 @@ import torch
 from PIL import Image
 
 import reasonenv
-from agents.monitoring.logs import RunLog, plain, read_lines
+from agents.monitoring.logs import RunLog
+from agents.storage.json_files import read_json_lines
 
 
 def raw_lines(path):
@@ -19,9 +20,9 @@ def raw_lines(path):
 def test_a_line_is_whole_as_soon_as_write_returns(tmp_path):
     log = RunLog(tmp_path, 3)
     log.write(1, {"reward/mean": 0.5})
-    assert read_lines(tmp_path / "metrics.jsonl") == [{"step": 1, "reward/mean": 0.5}]
+    assert read_json_lines(tmp_path / "metrics.jsonl") == [{"step": 1, "reward/mean": 0.5}]
     log.write(2, {"reward/mean": torch.tensor(0.25), "response/truncated": np.float32(0.5)})
-    assert read_lines(tmp_path / "metrics.jsonl")[1] == {
+    assert read_json_lines(tmp_path / "metrics.jsonl")[1] == {
         "step": 2,
         "reward/mean": 0.25,
         "response/truncated": 0.5,
@@ -47,7 +48,7 @@ def test_a_resumed_log_forgets_what_came_after_the_checkpoint(tmp_path):
     kept = raw_lines(tmp_path / "metrics.jsonl")[:9]
     with RunLog(tmp_path, 12, start=9):
         assert raw_lines(tmp_path / "metrics.jsonl") == kept
-        assert [row["step"] for row in read_lines(tmp_path / "evaluations.jsonl")] == [0, 9]
+        assert [row["step"] for row in read_json_lines(tmp_path / "evaluations.jsonl")] == [0, 9]
         left = {path.name for path in (tmp_path / "rollouts").iterdir()}
         assert left == {f"step-{n}{end}" for n in range(1, 10) for end in (".jsonl", "-0-0.png")}
 
@@ -55,10 +56,10 @@ def test_a_resumed_log_forgets_what_came_after_the_checkpoint(tmp_path):
 def test_a_line_that_a_kill_cut_is_passed_over_and_repaired(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'{"step": 1, "x": 1}\n{"step": 2, "x"')
-    assert read_lines(path) == [{"step": 1, "x": 1}]
+    assert read_json_lines(path) == [{"step": 1, "x": 1}]
     with RunLog(tmp_path, 3, start=1) as log:
         log.write(2, {"x": 2})
-    assert [row["x"] for row in read_lines(path)] == [1, 2]
+    assert [row["x"] for row in read_json_lines(path)] == [1, 2]
 
 
 def test_a_damaged_line_before_the_last_is_named(tmp_path):
@@ -103,7 +104,7 @@ def test_a_rollout_shows_prompt_response_verdict_and_image(tmp_path):
     envs.close()
     with RunLog(tmp_path, 5) as log:
         log.write_rollout(4, observations, responses, rewards, infos, count=3)
-    rows = read_lines(tmp_path / "rollouts" / "step-4.jsonl")
+    rows = read_json_lines(tmp_path / "rollouts" / "step-4.jsonl")
     assert [row["index"] for row in rows] == [0, 2, 4]
     for row in rows:
         i = row["index"]
@@ -122,18 +123,8 @@ def test_any_text_becomes_a_line(tmp_path):
     observations = {"system": ("",), "question": (text,), "images": ((),)}
     with RunLog(tmp_path, 1) as log:
         log.write_rollout(1, observations, (text,), [1.0], {})
-    (row,) = read_lines(tmp_path / "rollouts" / "step-1.jsonl")
+    (row,) = read_json_lines(tmp_path / "rollouts" / "step-1.jsonl")
     assert row["response"] == text.replace("\ud800", "?")
-
-
-def test_settings_become_plain_values():
-    value = {"path": sys.path.copy, "set": {1}, "many": (1, None, True, "x"), "array": np.eye(2)}
-    assert plain(value) == {
-        "path": "copy",
-        "set": [1],
-        "many": [1, None, True, "x"],
-        "array": [[1.0, 0.0], [0.0, 1.0]],
-    }
 
 
 def test_tensorboard_holds_the_metrics(tmp_path):

@@ -3,10 +3,11 @@ import torch
 from helpers import tiny_engines
 
 from agents.cpgd import CPGD
-from agents.monitoring.logs import RunLog, read_lines
+from agents.monitoring.logs import RunLog
 from agents.monitoring.metrics import clipped
 from agents.monitoring.traces import Trace, pieces
 from agents.rollout import Batch
+from agents.storage.json_files import read_json_lines
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_a_rollout_is_kept_in_whole_groups_with_what_the_update_did(
         log.write_rollout(
             1, posed, responses.texts, [0.0] * 4, {}, group_size=2, count=4, details=details
         )
-    rows = read_lines(tmp_path / "rollouts" / "step-1.jsonl")
+    rows = read_json_lines(tmp_path / "rollouts" / "step-1.jsonl")
     assert [(row["index"], row["group"]) for row in rows] == [(0, 0), (1, 0), (2, 1), (3, 1)]
     assert [row["advantage"] for row in rows] == pytest.approx([1.0, -1.0, 0.5, -0.5])
     for i, row in enumerate(rows):

@@ -4,7 +4,7 @@ from huggingface_hub import ModelCard
 
 from agents.storage import model_card
 from agents.storage.checkpoints import latest
-from agents.storage.files import read_object
+from agents.storage.json_files import read_json
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def test_a_checkpoint_brings_a_card_with_the_facts_of_its_run(done):
     assert found.data.library_name == "transformers"
     assert {"reasonenv", "cpgd", "Letters-v0"} <= set(found.data.tags)
     assert found.data.base_model is None  # a folder of this machine says nothing elsewhere
-    record = read_object(done / "run.json")
+    record = read_json(done / "run.json")
     assert record["command"] in found.text
     assert f"torch {record['versions']['torch']}" in found.text
     assert "| test | 0 |" in found.text
@@ -34,7 +34,7 @@ def test_a_card_knows_nothing_of_later_steps(done):
 
 
 def test_a_card_tells_a_zero_and_leaves_out_what_is_not_known(done):
-    record = read_object(done / "run.json")
+    record = read_json(done / "run.json")
     row = {"step": 1, "reward/mean": 0.1, "reward/accuracy": 0.0, "policy/entropy": None}
     one = {"split": "test", "step": 1, "accuracy": 1.0, "standard_error": None, "num_problems": 1}
     text = model_card.text(record, [row], [one], 1)
@@ -43,7 +43,7 @@ def test_a_card_tells_a_zero_and_leaves_out_what_is_not_known(done):
 
 
 def test_the_base_model_of_the_hub_is_named(done):
-    record = read_object(done / "run.json")
+    record = read_json(done / "run.json")
     record["settings"]["run"]["model"] = "Qwen/Qwen2.5-VL-7B-Instruct"
     text = model_card.text(record, [], [], 0)
     assert ModelCard(text).data.base_model == "Qwen/Qwen2.5-VL-7B-Instruct"

@@ -7,8 +7,8 @@ import torch
 from helpers import torchrun
 from helpers.tiny_runs import numbers, same
 
-from agents.monitoring.logs import read_lines
 from agents.references import STATE
+from agents.storage.json_files import read_json_lines
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def runs(tmp_path_factory, tiny_folder):
 
 
 def test_ranks_ask_for_more_until_all_together_have_enough(runs):
-    rows = read_lines(runs[0] / "metrics.jsonl")
+    rows = read_json_lines(runs[0] / "metrics.jsonl")
     assert len(rows) == 4
     counts = [row["rollout/generations"] for row in rows]
     assert max(counts) > 1

@@ -9,8 +9,8 @@ from helpers import letters, tiny_runs
 from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
 
 from agents import tiny_model
-from agents.monitoring.logs import read_lines
 from agents.storage.checkpoints import latest
+from agents.storage.json_files import read_json_lines
 
 PER_STEP = 16
 LONG = {"num_steps": 6, "save_every": 2, "keep_checkpoints": 9}
@@ -31,7 +31,7 @@ def stop_in_step(step, act, monkeypatch, graded_before=0):
 
 
 def steps(folder):
-    return [row["step"] for row in read_lines(folder / "metrics.jsonl")]
+    return [row["step"] for row in read_json_lines(folder / "metrics.jsonl")]
 
 
 def test_a_killed_run_goes_on_with_the_numbers_of_one_that_was_not(whole, tiny_folder, tmp_path):

@@ -11,8 +11,8 @@ from transformers import AutoImageProcessor, AutoModelForImageTextToText, AutoTo
 
 from agents import evaluate, run
 from agents.cpgd import CPGD
-from agents.monitoring.logs import read_lines
 from agents.storage.checkpoints import latest
+from agents.storage.json_files import read_json_lines
 
 METRICS = (
     *("reward/mean", "reward/accuracy", "reward/format", "response/length_mean"),
@@ -68,7 +68,7 @@ def test_a_run_ends_with_its_report(done):
 
 
 def test_every_metric_is_there_at_every_step(done):
-    rows = read_lines(done / "metrics.jsonl")
+    rows = read_json_lines(done / "metrics.jsonl")
     assert [row["step"] for row in rows] == [1, 2, 3]
     for row in rows:
         assert set(METRICS) | {"reward/letters"} <= row.keys()
@@ -76,7 +76,7 @@ def test_every_metric_is_there_at_every_step(done):
 
 
 def test_the_metrics_are_those_of_this_run(done):
-    for row in read_lines(done / "metrics.jsonl"):
+    for row in read_json_lines(done / "metrics.jsonl"):
         assert row["reward/mean"] == pytest.approx(
             0.5 * row["reward/accuracy"] + row["reward/letters"]
         )
@@ -89,7 +89,7 @@ def test_the_metrics_are_those_of_this_run(done):
         assert 0 < row["policy/ratio_min"] < 1 < row["policy/ratio_max"]
         assert row["sampler/log_prob_diff_mean"] < 1e-5
         assert 0 < row["policy/entropy"] < math.log(1000)
-    rates = [row["train/lr"] for row in read_lines(done / "metrics.jsonl")]
+    rates = [row["train/lr"] for row in read_json_lines(done / "metrics.jsonl")]
     assert 1e-3 > rates[0] > rates[1] > rates[2] > 1e-4
 
 
@@ -164,7 +164,7 @@ def test_without_tensorboard_there_is_no_run_where_it_was_asked_for(
 
 
 def test_rollouts_are_kept_with_their_images(done):
-    rows = read_lines(done / "rollouts" / "step-1.jsonl")
+    rows = read_json_lines(done / "rollouts" / "step-1.jsonl")
     assert len(rows) == 8
     assert {"question", "response", "reward", "reference", "status"} <= rows[0].keys()
     assert all((done / "rollouts" / name).is_file() for row in rows for name in row["images"])
@@ -172,7 +172,7 @@ def test_rollouts_are_kept_with_their_images(done):
 
 
 def test_rollouts_are_kept_in_whole_groups_with_what_the_update_did(done):
-    rows = read_lines(done / "rollouts" / "step-1.jsonl")
+    rows = read_json_lines(done / "rollouts" / "step-1.jsonl")
     groups = [rows[:4], rows[4:]]
     assert [{row["group"] for row in group} for group in groups] == [{0}, {2}]
     for group in groups:
@@ -189,14 +189,14 @@ def test_rollouts_are_kept_in_whole_groups_with_what_the_update_did(done):
 
 
 def test_a_run_is_evaluated_before_its_first_step_and_after_its_last(done):
-    rows = read_lines(done / "evaluations.jsonl")
+    rows = read_json_lines(done / "evaluations.jsonl")
     assert [(row["step"], row["split"]) for row in rows] == [(0, "test"), (3, "test")]
     assert all(row["num_problems"] == 4 and 0 <= row["accuracy"] <= 1 for row in rows)
 
 
 def test_a_run_is_evaluated_in_between_when_asked(tiny_folder, tmp_path):
     train(tiny_folder, tmp_path, num_test_problems=2, evaluate_every=2)
-    assert [row["step"] for row in read_lines(tmp_path / "evaluations.jsonl")] == [0, 2, 3]
+    assert [row["step"] for row in read_json_lines(tmp_path / "evaluations.jsonl")] == [0, 2, 3]
 
 
 def test_only_the_newest_checkpoints_are_kept(tiny_folder, tmp_path):
@@ -219,7 +219,7 @@ def test_a_checkpoint_can_be_evaluated(done, tmp_path, capsys):
     settings = {"env": "Letters-v0", "num_problems": 3, "max_response_length": 8}
     evaluate.main(flags(model=latest(done), output_dir=tmp_path, **settings))
     assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["Letters-v0", "test", "3"]
-    rows = read_lines(tmp_path / "Letters-v0.jsonl")
+    rows = read_json_lines(tmp_path / "Letters-v0.jsonl")
     assert [row["id"] for row in rows] == ["test/0", "test/1", "test/2"]
 
 
@@ -238,7 +238,7 @@ def test_real_problems_with_their_images_are_trained_on(tiny_folder, shared, tmp
         num_test_problems=4,
     )
     assert len(rows) == 2
-    (question, *_) = read_lines(tmp_path / "rollouts" / "step-1.jsonl")
+    (question, *_) = read_json_lines(tmp_path / "rollouts" / "step-1.jsonl")
     assert question["images"]
     assert "no evaluation on test" in capsys.readouterr().err
     assert not (tmp_path / "evaluations.jsonl").exists()

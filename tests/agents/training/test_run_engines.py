@@ -20,8 +20,8 @@ from agents import tiny_model
 from agents.cli.flags import parse_run
 from agents.cpgd import CPGD
 from agents.engines.load import load
-from agents.monitoring.logs import read_lines
 from agents.storage.checkpoints import latest
+from agents.storage.json_files import read_json_lines
 from agents.training.setup import prepare
 
 PER_STEP = 16
@@ -128,10 +128,10 @@ def two(tmp_path_factory, tiny_folder):
 
 
 def test_two_ranks_evaluate_as_one(two, one):
-    expected = read_lines(one / "evaluations.jsonl")[0]
+    expected = read_json_lines(one / "evaluations.jsonl")[0]
     assert expected["num_problems"] == 600
     for folder in two:
-        found = read_lines(folder / "evaluations.jsonl")
+        found = read_json_lines(folder / "evaluations.jsonl")
         assert [row["step"] for row in found] == [0, 2]
         assert found[0] == expected
 
@@ -218,7 +218,7 @@ def test_vllm_samples_for_a_whole_run(by_vllm):
     assert [row["step"] for row in rows] == [1, 2, 3]
     assert all(row["sampler/log_prob_diff_mean"] < 1e-5 for row in rows)
     assert any(row["train/grad_norm"] > 0 for row in rows)
-    found = read_lines(folder / "evaluations.jsonl")
+    found = read_json_lines(folder / "evaluations.jsonl")
     assert [row["step"] for row in found] == [0, 2, 3]
     assert said.count("sampler and trainer read 4 prompts alike") == 1
     assert said.splitlines()[-1] == f"done: {folder}"
@@ -259,6 +259,6 @@ def test_what_vllm_cannot_sample_in_between_is_one_line(words, tmp_path):
         f"error: a prompt of {length(10)} tokens and a response of 12 do not fit"
     )
     assert "raise max_model_len" in last
-    done = len(read_lines(tmp_path / "metrics.jsonl"))
+    done = len(read_json_lines(tmp_path / "metrics.jsonl"))
     assert last.endswith(f"--resume goes on from step-{done}")
     assert latest(tmp_path) == tmp_path / "checkpoints" / f"step-{done}"

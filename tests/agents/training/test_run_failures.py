@@ -17,10 +17,10 @@ import reasonenv
 from agents import run
 from agents.cpgd import CPGD
 from agents.grpo import GRPO
-from agents.monitoring.logs import read_lines
 from agents.run import COLLAPSED, ROLLBACKS
 from agents.storage import checkpoints
 from agents.storage.checkpoints import latest, steps
+from agents.storage.json_files import read_json_lines
 
 PER_STEP = 16
 WILD = {
@@ -50,7 +50,7 @@ def stopped(learner, model, folder, **settings):
 
 
 def steps_of(folder) -> list[int]:
-    return [row["step"] for row in read_lines(folder / "metrics.jsonl")]
+    return [row["step"] for row in read_json_lines(folder / "metrics.jsonl")]
 
 
 def test_a_run_that_collapses_stops_when_told_to(tiny_folder, tmp_path, capsys):
@@ -181,7 +181,7 @@ def test_updates_that_are_no_numbers_are_skipped_and_counted(tiny_folder, tmp_pa
     break_in((2,), monkeypatch)
     words = {"model": tiny_folder, "output_dir": tmp_path, "save_every": 1, "keep_checkpoints": 9}
     run.main(Broken, flags(**SMALL | words))
-    rows = read_lines(tmp_path / "metrics.jsonl")
+    rows = read_json_lines(tmp_path / "metrics.jsonl")
     assert [row["train/skipped"] for row in rows] == [0, 2, 0]
     assert rows[1]["train/grad_norm"] is None
     after = [(tmp_path / f"checkpoints/step-{n}/model.safetensors").read_bytes() for n in (1, 2, 3)]

@@ -13,13 +13,13 @@ from helpers.tiny_engines import difference, respond, vector
 from agents.advantages import centered
 from agents.cpgd import CPGD
 from agents.learner import Learner, Passes
-from agents.monitoring.logs import line
 from agents.monitoring.traces import Trace
 from agents.reductions import token_mean
 from agents.references import ReferencePolicy, every
 from agents.reinforce_plus_plus import ReinforcePlusPlus
 from agents.rloo import RLOO
 from agents.rollout import Batch, Group, PerToken
+from agents.storage.json_files import json_line
 
 REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0], [0.0, 2.0]])
 LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)
@@ -317,7 +317,7 @@ def test_metrics_of_a_skipped_step_are_written_and_the_next_update_is_as_ever(en
     metrics = CPGD().update(engine, responses, torch.full((4, 2), math.inf), HALVES)
     assert metrics["train/skipped"] == 2
     assert torch.equal(vector(engine), before)
-    row = json.loads(line(metrics))
+    row = json.loads(json_line(metrics))
     assert row["train/loss"] is None
     assert row["response/length_mean"] == sum(LENGTHS) / len(LENGTHS)
     after = CPGD().update(engine, responses, REWARD, WHOLE)

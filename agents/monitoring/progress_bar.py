@@ -17,7 +17,7 @@ SHOWN = {
 """Name on the display, metric, and how it is written."""
 
 
-class Progress:
+class ProgressBar:
     """The display of one run, on standard error."""
 
     def __init__(

@@ -2,7 +2,7 @@ import os
 import select
 import sys
 
-from agents.monitoring.progress import Progress
+from agents.monitoring.progress_bar import ProgressBar
 
 METRICS = {
     "reward/mean": 0.25,
@@ -13,7 +13,7 @@ METRICS = {
 
 
 def test_without_a_terminal_a_line_tells_step_and_metrics(capsys):
-    Progress(10).show(1, METRICS)
+    ProgressBar(10).show(1, METRICS)
     shown = capsys.readouterr().err
     assert shown.startswith(
         "step 1/10  reward 0.250  accuracy 0.500  length 31.0  clipped 0.0100  ETA 00:0"
@@ -22,7 +22,7 @@ def test_without_a_terminal_a_line_tells_step_and_metrics(capsys):
 
 
 def test_lines_come_now_and_then_and_at_the_end(capsys):
-    progress = Progress(50)
+    progress = ProgressBar(50)
     for step in range(1, 51):
         progress.show(step, METRICS)
     words = [line.split()[1] for line in capsys.readouterr().err.splitlines()]
@@ -30,12 +30,12 @@ def test_lines_come_now_and_then_and_at_the_end(capsys):
 
 
 def test_a_metric_that_is_missing_or_not_finite_is_left_out(capsys):
-    Progress(10).show(1, {"reward/mean": None, "reward/accuracy": 1})
+    ProgressBar(10).show(1, {"reward/mean": None, "reward/accuracy": 1})
     assert capsys.readouterr().err.startswith("step 1/10  accuracy 1.000  ETA")
 
 
 def test_the_eta_counts_only_steps_done_since_the_start(capsys):
-    progress = Progress(102, start=100)
+    progress = ProgressBar(102, start=100)
     progress._began -= 60
     progress.show(101, METRICS)
     assert capsys.readouterr().err.rstrip().endswith("ETA 01:00")
@@ -45,7 +45,7 @@ def test_on_a_terminal_there_is_a_bar_that_starts_where_the_run_does(monkeypatch
     reader, writer = os.openpty()
     with os.fdopen(writer, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        progress = Progress(8, start=4)
+        progress = ProgressBar(8, start=4)
         progress.show(6, METRICS)
         progress.say("a checkpoint")
         progress.close()

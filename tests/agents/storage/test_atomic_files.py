@@ -3,7 +3,7 @@ import resource
 
 import pytest
 
-from agents.storage.files import read_object, write_atomically
+from agents.storage.atomic_files import write_atomically
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
@@ -27,14 +27,3 @@ def test_a_reader_sees_the_old_file_or_the_new(tmp_path):
         write_atomically(path, b"after")
         assert reader.read() == b"before"
     assert path.read_bytes() == b"after"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"), [("[1]", "found list"), ("{", "line 1"), (None, "No such file")]
-)
-def test_what_is_no_object_is_refused_by_name(tmp_path, content, message):
-    path = tmp_path / "run.json"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(ValueError, match=rf"cannot read .*run\.json: .*{message}"):
-        read_object(path)

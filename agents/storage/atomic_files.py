@@ -1,0 +1,44 @@
+"""Atomic replacement and durable append: a kill or a full disk leaves no half-written file."""
+
+import os
+from pathlib import Path
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replaces a file; after a kill, it has either its old or its new content."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def append(path: Path, content: bytes) -> None:
+    """Appends to a file and syncs it to disk; a failure leaves the file as it was."""
+    with path.open("ab", buffering=0) as file:
+        end = file.tell()
+        rest = content
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(end)
+            raise
+
+
+def sync(path: Path) -> None:
+    """Syncs a file, or the list of names of a folder, to disk."""
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,70 @@
+"""JSON and JSON Lines files, and the conversion of Python values to JSON."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+
+def json_value(value: Any) -> Any:
+    """Value with JSON types only; non-finite numbers become None, functions their names."""
+    for kind, convert in _CONVERSIONS:
+        if isinstance(value, kind):
+            return convert(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not callable(value):
+        return {f.name: json_value(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    return getattr(value, "__name__", None) or str(value)
+
+
+_CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (bool | int | str | None, lambda value: value),
+    (float, lambda value: value if math.isfinite(value) else None),
+    (np.generic | np.ndarray | Tensor, lambda value: json_value(value.tolist())),
+    (Mapping, lambda value: {str(k): json_value(v) for k, v in value.items()}),
+    (list | tuple | set | frozenset, lambda value: [json_value(v) for v in value]),
+)
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """A row as a line of a `.jsonl` file."""
+    # A response may contain half of a surrogate pair, which UTF-8 cannot encode.
+    text = json.dumps(json_value(row), ensure_ascii=False, allow_nan=False)
+    return text.encode(errors="replace") + b"\n"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises:
+        ValueError: The file is missing, unreadable, or holds no object.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot read {path}: {error}") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"cannot read {path}: expected an object, found {type(content).__name__}")
+    return content
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a `.jsonl` file without an incomplete last line; empty for an absent file.
+
+    Raises:
+        ValueError: Another line is damaged; the message has its number.
+    """
+    if not path.exists():
+        return []
+    *lines, _incomplete = path.read_bytes().split(b"\n")
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(json.loads(line))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number} is no JSON: {error}; remove it") from error
+    return rows
