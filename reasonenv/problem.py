@@ -1,5 +1,6 @@
 """A problem: words, images and the reference answer."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -38,3 +39,11 @@ class Problem:
 
 
 Problems = Sequence[Problem]
+
+
+def answer_text(value: object) -> str:
+    """A data set's answer as text: 27.0 and "027" are "27", other texts are unchanged."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    text = str(value).strip()
+    return str(int(text)) if re.fullmatch(r"[0-9]+", text) else text

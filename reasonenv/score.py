@@ -3,15 +3,15 @@
     python -m reasonenv.score --env MathVista-v0 --responses outputs.jsonl --data mathvista
     python -m reasonenv.score --env AIME24-v0 --responses a.jsonl --compare b.jsonl --data aime24
 
-A line of a file of responses is {"id": ..., "response": ...}: the data set's own id and what the
-model wrote. Several lines with one id are samples of one problem. A line that brings an
-`extraction`, the answer as a judge model extracted it, is scored by that. A `.json` file may hold
-such rows as a list or by id, and any file may be compressed by gzip. Labels are read from the files
-of the data set: rows without question or image will do.
+A line of a file of responses is {"id": ..., "response": ...}: the data set's own id and the model's
+text. Several lines with one id are samples of one problem. If a line has an `extraction`, the
+answer extracted by a judge model, that is scored. A `.json` file may hold such rows as a list or by
+id, and any file may be compressed by gzip. Labels are read from the files of the data set; their
+rows need neither question nor image.
 
-A line that cannot be scored (an unknown id, a repetition, broken JSON) is told on standard error
-and left out. Status: 0 when the rest is scored, 1 with --strict when a line was left out, 2 when
-nothing could be scored, 130 when interrupted.
+A line that cannot be scored (an unknown id, a repetition, broken JSON) is reported on standard
+error and skipped. Status: 0 when the rest is scored, 1 with --strict when a line was skipped,
+2 when nothing could be scored, 130 when interrupted.
 """
 
 import argparse
@@ -25,9 +25,9 @@ from typing import Any
 from reasonenv.cli import check_output, new_parser, status
 from reasonenv.datasets.files import replaced
 from reasonenv.scoring import judges
-from reasonenv.scoring.board import comparison, graded, summary, to_stderr
-from reasonenv.scoring.cases import Sheet
-from reasonenv.scoring.responses import Skipped, read
+from reasonenv.scoring.final_answers import GradedResponses
+from reasonenv.scoring.response_files import SkipLog, read_responses
+from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize, to_stderr
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,18 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     check_output("output", options.output)
     check_output("verdicts", options.verdicts)
-    sheet = _sheet(options, options.responses)
-    scores = summary(sheet, options.seed)
+    graded = _graded(options, options.responses)
+    scores = summarize(graded, options.seed)
     if options.compare:
-        other = _sheet(options, options.compare)
+        other = _graded(options, options.compare)
         scores["compared"] = {
             "with": options.compare,
-            "accuracy": summary(other, options.seed)["accuracy"],
-            **comparison(sheet, other, options.seed),
+            "accuracy": summarize(other, options.seed)["accuracy"],
+            **comparison(graded, other, options.seed),
         }
     for path, content in (
         (options.output, json.dumps(scores, indent=1) + "\n"),
-        (options.verdicts, _verdicts(sheet)),
+        (options.verdicts, _verdicts(graded)),
     ):
         if path:
             with replaced(path) as aside:
@@ -65,33 +65,33 @@ def _parser() -> argparse.ArgumentParser:
     parser = new_parser("score", __doc__)
     add = parser.add_argument
     add("--env", required=True, help="an environment, such as MathVista-v0")
-    add("--responses", required=True, metavar="FILE.jsonl", help="what is scored")
-    add("--data", metavar="DIR", help="labels; by default REASONENV_DATA, then the hub")
-    add("--split", help="part of the data; by default the one that covers most ids")
-    add("--output", metavar="FILE.json", help="where the scores go")
-    add("--verdicts", metavar="FILE.jsonl", help="where every response's verdict goes")
+    add("--responses", required=True, metavar="FILE.jsonl", help="responses to score")
+    add("--data", metavar="DIR", help="folder of the labels; default REASONENV_DATA, then the hub")
+    add("--split", help="split of the data; default the one that covers most ids")
+    add("--output", metavar="FILE.json", help="file to write the scores to")
+    add("--verdicts", metavar="FILE.jsonl", help="file to write a verdict a response to")
     add("--compare", metavar="OTHER.jsonl", help="responses to compare with, problem by problem")
     add(
-        "--judge", metavar="MODULE:FUNCTION", help="judges instead of the rules; see scoring.judges"
+        "--judge", metavar="MODULE:FUNCTION", help="judge in place of the rules; see scoring.judges"
     )
-    add("--seed", type=int, default=0, help="of the intervals and tests (0)")
-    add("--strict", action="store_true", help="end with status 1 when a line was left out")
+    add("--seed", type=int, default=0, help="seed of the intervals and tests (0)")
+    add("--strict", action="store_true", help="exit with status 1 when a line was skipped")
     return parser
 
 
-def _sheet(options: argparse.Namespace, path: str) -> Sheet:
-    skipped = Skipped(to_stderr)
-    judge = None if options.judge is None else judges.load(options.judge)
-    rows = read(Path(path), skipped)
-    return graded(
+def _graded(options: argparse.Namespace, path: str) -> GradedResponses:
+    skipped = SkipLog(to_stderr)
+    judge = None if options.judge is None else judges.load_judge(options.judge)
+    rows = read_responses(Path(path), skipped)
+    return grade_responses(
         options.env, rows, options.data, split=options.split, judge=judge, skipped=skipped
     )
 
 
-def _verdicts(sheet: Sheet) -> str:
+def _verdicts(graded: GradedResponses) -> str:
     rows = (
         {"id": case.id, "correct": grade.correct, "answer": grade.answer, "status": grade.status}
-        for case, grade in zip(sheet.cases, sheet.grades, strict=True)
+        for case, grade in zip(graded.cases, graded.grades, strict=True)
     )
     return "".join(json.dumps(row) + "\n" for row in rows)
 
@@ -107,11 +107,11 @@ def _print(scores: dict[str, Any]) -> None:
     for name in ("mean@k", "pass@k", "maj@k"):
         for k, value in scores.get(name, {}).items():
             _print_line(name.replace("k", k), {"num": "", "accuracy": value, "interval": []})
-    _print_own(scores)
+    _print_extras(scores)
     if other := scores.get("compared"):
         low, high = other["interval"]
         print(
-            f"{other['difference']:+.2%} [{low:+.2%}, {high:+.2%}] beside {other['with']}, "
+            f"{other['difference']:+.2%} [{low:+.2%}, {high:+.2%}] compared with {other['with']}, "
             f"p = {other['p_value']:.3g} over {other['num_problems']} problems"
         )
 
@@ -124,8 +124,8 @@ def _print_line(name: str, line: dict[str, Any]) -> None:
     print(f"{name[:32]:34}{line['num']:>8}  {line['accuracy']:8.2%}  {ends}")
 
 
-def _print_own(scores: dict[str, Any]) -> None:
-    """What is the benchmark's own."""
+def _print_extras(scores: dict[str, Any]) -> None:
+    """Extra scores of a benchmark."""
     if exact := scores.get("exact"):
         _print_line("to 1e-6", {**exact, "num": ""})
     metric = scores.get("four_dimensional", {})

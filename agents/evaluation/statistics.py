@@ -11,8 +11,12 @@ import numpy as np
 
 from reasonenv.registration import find
 from reasonenv.scoring import score
-from reasonenv.scoring.intervals import over_problems, over_samples
-from reasonenv.scoring.samples import pass_at_k, sizes
+from reasonenv.scoring.score_statistics import (
+    over_problems,
+    over_samples,
+    pass_at_k,
+    sample_sizes,
+)
 
 Row = dict[str, Any]
 """A response: id and sample, response, answer, reference, correct, status, length, ..."""
@@ -114,7 +118,7 @@ def confidence(rows: Sequence[Row]) -> dict[str, Any]:
         return intervals
     best = {
         str(k): float(np.mean([pass_at_k(*both, k) for both in zip(correct, total, strict=True)]))
-        for k in sizes(int(total.min()))
+        for k in sample_sizes(int(total.min()))
     }
     return {**intervals, "interval_samples": over_samples(correct, total), "pass@k": best}
 

@@ -7,8 +7,7 @@ from typing import Any
 from benchmarks.grid.collapse import WINDOW, collapse, shrunk, window_mean
 from benchmarks.grid.statistics import holm, restricted_mean, wilson
 from benchmarks.grid.study import Study
-from reasonenv.scoring.intervals import over_problems
-from reasonenv.scoring.paired import compared
+from reasonenv.scoring.score_statistics import over_problems, paired_comparison
 
 Record = Mapping[str, Any]
 Runs = Mapping[str, Mapping[int, Record]]
@@ -121,7 +120,7 @@ def of_pairs(
         # Fewer seeds cannot give a smaller p-value, whatever they show.
         row["least_p"] = min(1.0, 2.0 ** (1 - len(seeds)))
         for name in COMPARED:
-            test = compared([one[s][name] for s in seeds], [other[s][name] for s in seeds])
+            test = paired_comparison([one[s][name] for s in seeds], [other[s][name] for s in seeds])
             row[name] = {key: test[key] for key in ("difference", "interval", "p_value")}
         found.append(row)
     for name in COMPARED:

@@ -44,8 +44,7 @@ Version History:
 from collections.abc import Sequence
 
 from reasonenv import datasets
-from reasonenv.envs.choices import plain_number
-from reasonenv.problem import Problem
+from reasonenv.problem import Problem, answer_text
 from reasonenv.rewards import accuracy
 
 SPLITS = ("test",)
@@ -72,6 +71,6 @@ def _problem(row: datasets.Row) -> Problem:
     return Problem(
         id=str(row["id"]),
         question=row["problem"],
-        answer=plain_number(row["answer"]),
+        answer=answer_text(row["answer"]),
         solution=row.get("solution") or None,
     )

@@ -48,8 +48,7 @@ Version History:
 from collections.abc import Sequence
 
 from reasonenv import datasets
-from reasonenv.envs.choices import plain_number
-from reasonenv.problem import Problem
+from reasonenv.problem import Problem, answer_text
 from reasonenv.rewards import accuracy
 
 SPLITS = ("test",)
@@ -76,5 +75,5 @@ def _problem(row: datasets.Row) -> Problem:
     return Problem(
         id=str(row.get("id", row["row"])),
         question=row["question"],
-        answer=plain_number(row["answer"]),
+        answer=answer_text(row["answer"]),
     )

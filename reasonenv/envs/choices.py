@@ -31,11 +31,3 @@ def letter(answer: str, options: Sequence[str]) -> str:
     if answer not in options:
         raise DataError(f"the answer {answer!r} is none of the choices {list(options)}")
     return LETTERS[list(options).index(answer)]
-
-
-def plain_number(value: object) -> str:
-    """An answer that may be kept as a number: 27.0 and "027" are "27", other texts themselves."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    text = str(value).strip()
-    return str(int(text)) if re.fullmatch(r"[0-9]+", text) else text

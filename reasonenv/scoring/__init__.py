@@ -3,12 +3,12 @@
     from reasonenv.scoring import score
     score("MathVista-v0", [{"id": "1", "response": "The answer is 1.2."}], data="mathvista")
 
-Rule-based, with the rules of each benchmark's own code: `mathvista`, `mathverse`, `mathvision`,
-`olympiadbench`, `wemath`, `gsm8k`; the others compare final answers (`graded`).
+Rule-based, with the rules of each benchmark's own code (`benchmarks`: MathVista, MathVerse,
+MathVision, OlympiadBench, We-Math, GSM8K); the others compare final answers (`final_answers`).
 `python -m reasonenv.score` is the command line.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -25,23 +25,19 @@ def score(
         env_id: A registered environment, such as "MathVista-v0".
         rows: `{"id": ..., "response": ...}`; several rows with one id are samples of one problem.
         data: Folder with the labels; None for `REASONENV_DATA`, then the environment itself.
-        **options: Of `reasonenv.scoring.board.graded`: `split`, `judge`, `skipped`; and
-            `seed` of the intervals (0).
+        **options: Of `reasonenv.scoring.scoreboard.grade_responses`: `split`, `judge`, `skipped`;
+            and `seed` of the intervals (0).
 
     Returns:
-        `env`, `num_problems`, `num_samples`, `accuracy`, `interval`, `by` (tables) and what is the
-        benchmark's own.
+        `env`, `num_problems`, `num_samples`, `accuracy`, `interval`, `by` (tables) and the extra
+        scores of the benchmark.
 
     Raises:
         ValueError: When no row can be scored, or an argument does not fit.
         MissingDataError: When there are no labels.
     """
-    # Lightly imported: the workers that judge import this package too.
-    from reasonenv.scoring.board import graded, summary
+    # Lazily: the workers that judge import this package too.
+    from reasonenv.scoring.scoreboard import grade_responses, summarize
 
     seed = options.pop("seed", 0)
-    return summary(graded(env_id, rows, data, **options), seed)
-
-
-Complain = Callable[[str], object]
-"""Takes one line about input that could not be scored."""
+    return summarize(grade_responses(env_id, rows, data, **options), seed)

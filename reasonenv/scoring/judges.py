@@ -1,6 +1,6 @@
-"""Judges of one's own, such as language models, in place of the rules.
+"""Custom judges, such as language models, in place of the rules.
 
-A judge is a function of the label of a problem (the row of the data set) and a response. It gives
+A judge is a function of a problem's label (its row in the data set) and a response. It returns
 True or False, or the extracted answer as text, to which the rules are applied; None means that the
 response has no answer. It is called from several threads.
 """
@@ -13,8 +13,8 @@ from typing import Any
 
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.scoring.cases import Case, Row
-from reasonenv.scoring.responses import Skipped
+from reasonenv.scoring.final_answers import LabeledResponse, Row
+from reasonenv.scoring.response_files import SkipLog
 
 Judge = Callable[[Row, str], bool | str | None]
 
@@ -22,7 +22,7 @@ Judge = Callable[[Row, str], bool | str | None]
 _NUM_THREADS = 8
 
 
-def load(name: str) -> Any:
+def load_judge(name: str) -> Any:
     """The judge called "module:function".
 
     Raises:
@@ -37,41 +37,39 @@ def load(name: str) -> Any:
     return judge
 
 
-def judged(
-    cases: Sequence[Case],
+def judge_all(
+    cases: Sequence[LabeledResponse],
     judge: Judge,
-    rule: Callable[[Sequence[Case]], list[Grade]],
-    skipped: Skipped,
+    rule: Callable[[Sequence[LabeledResponse]], list[Grade]],
+    skipped: SkipLog,
 ) -> list[Grade]:
-    """The verdicts of a judge; where it gives an answer, those of the rules on it.
+    """The verdicts of a judge; where it extracts an answer, those of the rules on it.
 
-    What it raises is told, and the response counts as wrong with the status "error".
+    An exception of the judge is reported, and the response is wrong with the status "error".
     """
     with ThreadPoolExecutor(_NUM_THREADS) as pool:
-        said = list(pool.map(lambda case: _asked(judge, case), cases))
+        answers = list(pool.map(lambda case: _answer(judge, case), cases))
     texts = [
-        replace(case, extraction=s) for case, s in zip(cases, said, strict=True) if _is_text(s)
+        replace(case, extraction=text)
+        for case, text in zip(cases, answers, strict=True)
+        if isinstance(text, str)
     ]
-    ruled = iter(rule(texts) if texts else [])
+    grades = iter(rule(texts) if texts else [])
     return [
-        next(ruled) if _is_text(answer) else _grade(case, answer, skipped)
-        for case, answer in zip(cases, said, strict=True)
+        next(grades) if isinstance(answer, str) else _grade(case, answer, skipped)
+        for case, answer in zip(cases, answers, strict=True)
     ]
 
 
-def _is_text(answer: Any) -> bool:
-    return isinstance(answer, str)
-
-
-def _asked(judge: Judge, case: Case) -> Any:
+def _answer(judge: Judge, case: LabeledResponse) -> Any:
     try:
         return judge(case.label, case.response)
-    # A judge is anyone's code: what it raises must not lose what it has judged.
+    # A judge is a user's code: an exception must not lose the verdicts so far.
     except Exception as error:
         return error
 
 
-def _grade(case: Case, answer: Any, skipped: Skipped) -> Grade:
+def _grade(case: LabeledResponse, answer: Any, skipped: SkipLog) -> Grade:
     if answer is None:
         return Grade(False, None, "no_answer")
     if isinstance(answer, bool):

@@ -1,7 +1,7 @@
-"""The labels of a benchmark by id, from whatever files of it there are.
+"""The labels of a benchmark by id, from its local files or the hub.
 
-Labels are enough: no question, no image is needed. Of several files that hold labels, those of the
-split count that covers most of the ids that are asked for.
+Rows need neither question nor image. Of several splits with labels, the one that covers most of
+the requested ids is taken.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from reasonenv.datasets import VARIABLE, files
 from reasonenv.datasets.schema import Source
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.registration import find
-from reasonenv.scoring.cases import Row
+from reasonenv.scoring.final_answers import Row
 
 _SUFFIXES = (".parquet", ".jsonl", ".json")
 _SHARD = re.compile(r"-\d+-of-\d+$")
@@ -25,13 +25,13 @@ _MOST_PROBLEMS = 20_000
 
 @dataclass
 class Labels:
-    """The labels that were found.
+    """Labels of a split.
 
     Args:
-        rows: By id: those that were asked for.
-        total: How many problems the split has.
-        folder: Where its files lie; None when they come from elsewhere.
-        example: An id that there is, for errors.
+        rows: By id, of the requested ids.
+        total: Number of problems of the split.
+        folder: Folder of its files; None without files.
+        example: An id of the split, for errors.
     """
 
     rows: dict[str, Row] = field(default_factory=dict)
@@ -40,24 +40,24 @@ class Labels:
     example: str = ""
 
 
-def labels(
+def load_labels(
     env_id: str,
     ids: Collection[str],
     data: str | os.PathLike[str] | None,
     split: str | None,
-    needed: Sequence[str],
+    columns: Sequence[str],
     pooled: bool = False,
 ) -> Labels:
     """The labels of the problems called `ids`.
 
     Args:
         env_id: Of the environment.
-        ids: What is asked for.
+        ids: Requested ids.
         data: Folder of the benchmark, or with a subfolder for it; None for `REASONENV_DATA`, then
-            the hub, or the environment itself where it makes its own problems.
+            the hub, or the environment itself where it generates its problems.
         split: Part of the data; None for the one that covers most ids.
-        needed: Columns that a row must have to be a label; if none, that of the answer.
-        pooled: Whether the parts of the benchmark are scored as one.
+        columns: Columns that a row must have to be a label; if none, that of the answer.
+        pooled: True to score all parts of the benchmark as one.
 
     Raises:
         MissingDataError: When there is no file of labels.
@@ -67,10 +67,10 @@ def labels(
     source: Source | None = getattr(module, "SOURCE", None)
     if source is None:
         return _of_problems(module, ids, split)
-    needed = needed or (source.answer,)
+    columns = columns or (source.answer,)
     data = data or os.environ.get(VARIABLE)
     folder = files.folder(source.name, Path(data)) if data else None
-    parts = _local(source, folder, needed) if folder else _hub(source, split)
+    parts = _local(source, folder, columns) if folder else _hub(source, split)
     if split in parts and not pooled:
         parts = {split: parts[split]}
     elif split is not None and not pooled and not source.splits.keys().isdisjoint(parts):
@@ -78,22 +78,21 @@ def labels(
     if not parts:
         raise MissingDataError(
             f"{folder} has no labels of {source.name}: JSON or Parquet with the columns "
-            f"{', '.join(needed)} was expected"
+            f"{', '.join(columns)} was expected"
         )
-    wanted = set(ids)
-    found = {name: _asked(rows, source, wanted, name) for name, rows in parts.items()}
-    best = max(found, key=lambda name: (len(found[name].rows), name.startswith("test"), name))
-    chosen = found[best]
+    labels = {name: _select(rows, source, set(ids), name) for name, rows in parts.items()}
+    best = max(labels, key=lambda name: (len(labels[name].rows), name.startswith("test"), name))
+    result = labels[best]
     if pooled:
-        chosen.total = sum(part.total for part in found.values())
-        for part in found.values():
-            chosen.rows = {**part.rows, **chosen.rows}
-    chosen.folder = folder
-    return chosen
+        result.total = sum(part.total for part in labels.values())
+        for part in labels.values():
+            result.rows = {**part.rows, **result.rows}
+    result.folder = folder
+    return result
 
 
-def key(row: Row, number: int, source: Source) -> str:
-    """The id of a row, as its environment calls it: the data set's own, or the row's number."""
+def row_id(row: Row, number: int, source: Source) -> str:
+    """The id of a row in its environment: the data set's own, or the row's number."""
     extra = row.get("extra_info")
     if isinstance(extra, Mapping) and "index" in extra:
         return str(extra["index"])
@@ -101,47 +100,47 @@ def key(row: Row, number: int, source: Source) -> str:
     return str(next((row[name] for name in names if row.get(name) is not None), number))
 
 
-def _asked(rows: Iterable[Row], source: Source, wanted: set[str], part: str) -> Labels:
-    """Those of the rows that are asked for; one may also be called by its part and its id."""
-    found = Labels()
-    seen = set()
+def _select(rows: Iterable[Row], source: Source, ids: set[str], part: str) -> Labels:
+    """The rows of the requested ids, which may be "id" or "part/id"."""
+    labels = Labels()
+    names = set()
     for number, row in enumerate(rows):
-        name = key(row, number, source)
-        found.example = found.example or name
-        seen.add(name)
+        name = row_id(row, number, source)
+        labels.example = labels.example or name
+        names.add(name)
         for spelling in (name, f"{part}/{name}"):
-            if spelling in wanted and spelling not in found.rows:
+            if spelling in ids and spelling not in labels.rows:
                 renamed = source.renamed(row)
                 label = {renamed.get(column, column): value for column, value in row.items()}
-                found.rows[spelling] = {"part": part, **label}
-    found.total = len(seen)
-    return found
+                labels.rows[spelling] = {"part": part, **label}
+    labels.total = len(names)
+    return labels
 
 
-def _local(source: Source, folder: Path, needed: Sequence[str]) -> dict[str, Iterable[Row]]:
+def _local(source: Source, folder: Path, columns: Sequence[str]) -> dict[str, Iterable[Row]]:
     """The rows of the files that hold labels, by split."""
     places = [folder, *(folder / name for name in source.folders())]
     parts: dict[str, list[Path]] = {}
     for place in places:
         for file in sorted(place.iterdir()) if place.is_dir() else ():
-            if file.suffix in _SUFFIXES and _has_labels(file, source, needed):
+            if file.suffix in _SUFFIXES and _has_labels(file, source, columns):
                 parts.setdefault(_part(file, source), []).append(file)
-    return {part: _rows(found) for part, found in parts.items()}
+    return {part: _rows(paths) for part, paths in parts.items()}
 
 
-def _rows(found: Sequence[Path]) -> Iterator[Row]:
-    for file in found:
+def _rows(paths: Sequence[Path]) -> Iterator[Row]:
+    for file in paths:
         yield from files.rows(file)
 
 
-def _has_labels(file: Path, source: Source, needed: Sequence[str]) -> bool:
+def _has_labels(file: Path, source: Source, columns: Sequence[str]) -> bool:
     try:
         row = next(files.rows(file), {})
     except DataError:
-        # What is no file of rows holds no labels: scores, trees of concepts.
+        # Other JSON, such as scores, holds no labels.
         return False
     names = set(row) | set(source.renamed(row).values())
-    return bool(row) and names.issuperset(needed)
+    return bool(row) and names.issuperset(columns)
 
 
 def _part(file: Path, source: Source) -> str:
@@ -164,19 +163,19 @@ def _hub(source: Source, split: str | None) -> dict[str, Iterable[Row]]:
 
 
 def _of_problems(module: Any, ids: Collection[str], split: str | None) -> Labels:
-    """The labels of an environment that makes its own problems."""
+    """The labels of an environment that generates its problems."""
     splits = getattr(module, "SPLITS", ("train",))
     split = split or ("test" if "test" in splits else splits[0])
     problems = module.problems(split=split)
     missing = set(ids)
-    found = Labels(total=len(problems))
+    labels = Labels(total=len(problems))
     for index in range(min(len(problems), _MOST_PROBLEMS)):
         if not missing:
             break
         problem = problems[index]
-        found.example = found.example or problem.id
+        labels.example = labels.example or problem.id
         if problem.id in missing:
             missing.remove(problem.id)
-            about = {**problem.metadata, "answer": problem.answer, "options": problem.options}
-            found.rows[problem.id] = about
-    return found
+            answer = {"answer": problem.answer, "options": problem.options}
+            labels.rows[problem.id] = {**problem.metadata, **answer}
+    return labels

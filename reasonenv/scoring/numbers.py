@@ -1,6 +1,6 @@
-r"""Values of constant LaTeX: the part of it that stored answers are written in.
+r"""Values of constant LaTeX expressions, as stored answers have them.
 
-Bounded by construction: powers, factorials and nesting that are too large have no value.
+Time and memory are bounded: powers, factorials and nesting that are too large have no value.
 
 The grammar is that of latex2sympy2 (https://github.com/OrangeX4/latex2sympy), with which
 MathVision's official code reads numbers. As there, reading stops at a bracket that closes nothing,
@@ -11,8 +11,6 @@ MathVision's official code reads numbers. As there, reading stops at a bracket t
 import math
 import re
 from collections.abc import Callable
-
-from reasonenv.scoring import bounded
 
 _TOKEN = re.compile(
     r"\s+|[$~]|\\(?:displaystyle|left|right|q?quad)(?![a-zA-Z])|\\,"
@@ -42,10 +40,12 @@ _NO_ARGUMENT = frozenset({*_FUNCTIONS, *_OF_INTEGERS, r"\sqrt", "e"})
 _CLOSING = {"(": ")", "{": "}", "[": "]", r"\{": r"\}", r"\lfloor": r"\rfloor"}
 _FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac")
 _BINOMIALS = (r"\binom", r"\dbinom", r"\tbinom")
-# What cannot go on an expression ends it; whatever else follows makes it unreadable.
+# Tokens that end an expression; any other token after it is an error.
 _ENDS = frozenset(".)}]_^&\\") | {r"\}", "\\\\"}
 _LONGEST = 1000
 _DEEPEST = 50
+_MOST_BITS = 24_000
+_LARGEST = 1000
 
 
 def value(text: str) -> float | None:
@@ -65,8 +65,8 @@ def value(text: str) -> float | None:
 
 
 def _tokens(text: str) -> list[str]:
-    found = [match for match in _TOKEN.finditer(text) if match.lastgroup]
-    return [_PERCENT if m["percent"] else _OPERATORS.get(m[0], m[0]) for m in found]
+    matches = [match for match in _TOKEN.finditer(text) if match.lastgroup]
+    return [_PERCENT if m["percent"] else _OPERATORS.get(m[0], m[0]) for m in matches]
 
 
 class _Reader:
@@ -123,20 +123,20 @@ class _Reader:
         while self.next in ("!", "'", _PERCENT):
             sign = self._take()
             if sign == "!":
-                number = bounded.factorial(number)
+                number = _bounded_factorial(number)
             elif sign == _PERCENT:
-                number = bounded.whole(number / 100)
+                number = _whole(number / 100)
         return number
 
     def _power(self) -> float:
         base = self._atom()
         while self.next == "^":
             self._take()
-            base = bounded.power(base, self._script())
+            base = _bounded_power(base, self._script())
         return base
 
     def _script(self) -> float:
-        """What is raised or lowered: something in braces, or a number alone."""
+        """An exponent or index: a group in braces, or a number alone."""
         if self.next in ("{", r"\{"):
             return self._group()
         if _is_number(self.next) or self.next in _CONSTANTS:
@@ -151,7 +151,7 @@ class _Reader:
         self._take()
         if _is_number(token):
             digits = token.replace(",", "")
-            return bounded.whole(float(digits)) if "." in digits else int(digits)
+            return _whole(float(digits)) if "." in digits else int(digits)
         if token == "e" and self.next == "^":
             return math.e
         return self._named(token)
@@ -171,30 +171,30 @@ class _Reader:
         if name in _FRACTIONS:
             return self._braced() / self._braced()
         if name in _BINOMIALS:
-            return bounded.binomial(self._braced(), self._braced())
+            return _bounded_binomial(self._braced(), self._braced())
         if name == r"\sqrt":
             degree = self._group() if self.next == "[" else 2
-            return bounded.power(self._braced(), 1 / degree)
+            return _bounded_power(self._braced(), 1 / degree)
         if name in _OF_INTEGERS:
-            return _OF_INTEGERS[name](*self._listed())
+            return _OF_INTEGERS[name](*self._integers())
         if name in _FUNCTIONS:
-            return self._called(name)
+            return self._function_value(name)
         raise ValueError
 
-    def _called(self, name: str) -> float:
+    def _function_value(self, name: str) -> float:
         """A function, perhaps raised to a power or with a base, of what follows it."""
-        raised, base = 1.0, None
+        exponent, base = 1.0, None
         while self.next in ("^", "_"):
             if self._take() == "^":
-                raised = self._script()
+                exponent = self._script()
             else:
                 base = self._script()
         argument = self._group() if self.next == "(" else self._unbracketed()
-        if raised == -1 and name in _INVERSES:
+        if exponent == -1 and name in _INVERSES:
             return _FUNCTIONS[_INVERSES[name]](argument)
         has_base = name == r"\log" and base is not None
         result = math.log(argument, base) if has_base else _FUNCTIONS[name](argument)  # pyright: ignore[reportArgumentType]
-        return result if raised == 1 else bounded.power(result, raised)
+        return result if exponent == 1 else _bounded_power(result, exponent)
 
     def _unbracketed(self) -> float:
         self._deepen()
@@ -207,14 +207,14 @@ class _Reader:
         if self._depth > _DEEPEST:
             raise ValueError
 
-    def _listed(self) -> list[int]:
+    def _integers(self) -> list[int]:
         """Whole numbers in brackets, between commas."""
         numbers = []
         self._take("(")
         while not numbers or self.next == ",":
             if numbers:
                 self._take()
-            numbers.append(bounded.integer(self.sum()))
+            numbers.append(_integer(self.sum()))
         self._take(")")
         return numbers
 
@@ -226,3 +226,39 @@ class _Reader:
 
 def _is_number(token: str) -> bool:
     return token.isascii() and token.strip(",.")[:1].isdigit()
+
+
+def _whole(number: float) -> float:
+    """The number, as an int where it is whole."""
+    return int(number) if number == int(number) else number
+
+
+def _integer(number: float) -> int:
+    """The number as an int; an error where it is not whole."""
+    if number != int(number):
+        raise ValueError
+    return int(number)
+
+
+def _bounded_power(base: float, exponent: float) -> float:
+    """A real power of at most some thousand digits."""
+    if isinstance(base, int) and base.bit_length() * abs(exponent) > _MOST_BITS:
+        raise ValueError
+    result = base**exponent
+    if isinstance(result, complex):
+        raise ValueError
+    return result
+
+
+def _bounded_factorial(number: float) -> int:
+    """The factorial of a whole number up to 1,000."""
+    if not 0 <= number <= _LARGEST:
+        raise ValueError
+    return math.factorial(_integer(number))
+
+
+def _bounded_binomial(number: float, size: float) -> int:
+    """Number of subsets of that size of a set of up to 1,000 elements."""
+    if not 0 <= number <= _LARGEST or size < 0:
+        raise ValueError
+    return math.comb(_integer(number), _integer(size))

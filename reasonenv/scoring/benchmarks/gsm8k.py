@@ -1,4 +1,4 @@
-"""GSM8K: the number that a solution marks must be written as the reference is.
+"""GSM8K: the marked number of a response must equal the reference as text.
 
 The official mark is `#### N`; the solutions that were published with the data end in `A: N`. A
 response with neither mark is graded by its final answer.
@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import section
-from reasonenv.scoring.benchmarks.graded import graded
-from reasonenv.scoring.cases import Case, Row
+from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against
 
 TABLES = {}
 NEEDED = ("answer",)
@@ -21,25 +20,28 @@ _MARKED = re.compile(r"#### (-?[0-9.,]+)")
 _LABELLED = re.compile(r"(?:^|\n)A: (-?[0-9.,]+)")
 
 
-def grades(cases: Sequence[Case]) -> list[Grade]:
+def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The official verdicts where a response has a mark, else those of its final answer."""
-    found = [marked(case.response) if case.extraction is None else None for case in cases]
-    rest = [case for case, number in zip(cases, found, strict=True) if number is None]
-    others = iter(graded(rest, [reference(case.label) for case in rest], [()] * len(rest)))
+    numbers = [marked_number(case.response) if case.extraction is None else None for case in cases]
+    references = [reference_number(case.label) for case in cases]
+    rest = [place for place, number in enumerate(numbers) if number is None]
+    others = iter(
+        grade_against([cases[i] for i in rest], [references[i] for i in rest], [()] * len(rest))
+    )
     return [
-        next(others) if number is None else Grade(number == reference(case.label), number, "ok")
-        for case, number in zip(cases, found, strict=True)
+        next(others) if number is None else Grade(number == reference, number, "ok")
+        for number, reference in zip(numbers, references, strict=True)
     ]
 
 
-def marked(response: str) -> str | None:
+def marked_number(response: str) -> str | None:
     """The number behind the first mark of a response, without commas; None without a mark."""
     text = section(response)[0]
     match = _MARKED.search(text) or _LABELLED.search(text)
     return match[1].replace(",", "") if match else None
 
 
-def reference(label: Row) -> str:
+def reference_number(label: Row) -> str:
     """The reference number of a row, whose answer is a worked solution or the number itself."""
     answer = str(label["answer"])
-    return marked(answer) or answer.strip().replace(",", "")
+    return marked_number(answer) or answer.strip().replace(",", "")

@@ -14,25 +14,23 @@ from dataclasses import replace
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import section
-from reasonenv.scoring import extraction
-from reasonenv.scoring.benchmarks.graded import graded
-from reasonenv.scoring.cases import Case, Row
-from reasonenv.scoring.choices import LETTERS
+from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against
+from reasonenv.scoring.short_answers import LETTERS, chosen_option
 
 
-def _told(row: Row, name: str) -> str | None:
+def _attribute(row: Row, name: str) -> str | None:
     metadata = row.get("metadata") or {}
     return row.get(name) or metadata.get(name) or metadata.get(f"{name}s")
 
 
 def _subfield(row: Row) -> str | None:
-    subject, subfield = _told(row, "subject"), _told(row, "subfield")
+    subject, subfield = _attribute(row, "subject"), _attribute(row, "subfield")
     return f"{subject}, {subfield}" if subfield else None
 
 
 TABLES = {
-    "problem_version": lambda row: _told(row, "problem_version"),
-    "subject": lambda row: _told(row, "subject"),
+    "problem_version": lambda row: _attribute(row, "problem_version"),
+    "subject": lambda row: _attribute(row, "subject"),
     "subfield": _subfield,
     "question_type": lambda row: row.get("question_type"),
 }
@@ -42,36 +40,36 @@ TEXT_ONLY = "Text Only"
 _OPTION = re.compile(r"([A-Z])\s*[:.．、]\s*(.*)", re.DOTALL)
 
 
-def grades(cases: Sequence[Case]) -> list[Grade]:
-    """The verdicts of rules."""
-    options = [choices(case.label) for case in cases]
-    cases = [_chosen(case, texts) for case, texts in zip(cases, options, strict=True)]
+def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
+    """The grades of the announced options, else of the final answers."""
+    options = [option_texts(case.label) for case in cases]
+    cases = [_with_option(case, texts) for case, texts in zip(cases, options, strict=True)]
     references = [str(case.label["answer"]).strip() for case in cases]
-    return graded(cases, references, options)
+    return grade_against(cases, references, options)
 
 
 def counted(label: Row) -> bool:
-    """Whether a row counts towards the accuracy."""
-    return _told(label, "problem_version") != TEXT_ONLY
+    """True if a row counts towards the accuracy."""
+    return _attribute(label, "problem_version") != TEXT_ONLY
 
 
-def choices(label: Row) -> tuple[str, ...]:
+def option_texts(label: Row) -> tuple[str, ...]:
     """The texts of a multiple choice, from its own column or the end of the question."""
     if not str(label.get("question_type", "multi")).startswith("multi"):
         return ()
     question = label.get("question") or label.get("question_for_eval") or ""
     lines = label.get("choices") or question.rpartition("Choices:")[2].strip().splitlines()
-    found = [match for line in lines if (match := _OPTION.fullmatch(line.strip()))]
-    in_order = "".join(match[1] for match in found) == LETTERS[: len(lines)]
-    return tuple(match[2].strip() for match in found) if in_order else ()
+    matches = [match for line in lines if (match := _OPTION.fullmatch(line.strip()))]
+    in_order = "".join(match[1] for match in matches) == LETTERS[: len(lines)]
+    return tuple(match[2].strip() for match in matches) if in_order else ()
 
 
-def _chosen(case: Case, options: Sequence[str]) -> Case:
+def _with_option(case: LabeledResponse, options: Sequence[str]) -> LabeledResponse:
     """A multiple choice with the option that the response announces in words."""
     if case.extraction is not None or not _is_letter(str(case.label["answer"])):
         return case
     names = options or LETTERS[:4]
-    return replace(case, extraction=extraction.option(section(case.response)[0].strip(), names))
+    return replace(case, extraction=chosen_option(section(case.response)[0].strip(), names))
 
 
 def _is_letter(answer: str) -> bool:

@@ -15,10 +15,10 @@ from typing import Any
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import section
-from reasonenv.scoring.cases import Case, Row, Sheet
-from reasonenv.scoring.choices import inferred
-from reasonenv.scoring.intervals import over_problems
+from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 from reasonenv.scoring.numbers import value
+from reasonenv.scoring.short_answers import inferred_letter
+from reasonenv.scoring.score_statistics import over_problems
 
 TABLES = {
     "level": lambda row: row["level"],
@@ -35,7 +35,7 @@ _PHRASES = (
     "the answer should be",
 )
 _LETTERS = "ABCDE"
-# What is replaced before an answer is compared, in this order.
+# Replacements in an answer before its comparison, in this order.
 _REPLACED = (
     (" ", ""),
     ("\\,", ""),
@@ -54,15 +54,15 @@ _REPLACED = (
 )
 
 
-def grades(cases: Sequence[Case]) -> list[Grade]:
+def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The official verdicts."""
-    return [_graded(case, same) for case in cases]
+    return [_grade(case, equal_to_two_decimals) for case in cases]
 
 
-def extras(sheet: Sheet, seed: int) -> dict[str, Any]:
+def extras(graded: GradedResponses, seed: int) -> dict[str, Any]:
     """The accuracy of the stricter way."""
-    verdicts = [_graded(_chosen(case), _same_exactly) for case in sheet.cases]
-    means = list(replace(sheet, grades=verdicts).means.values())
+    verdicts = [_grade(_with_option(case), _equal_exactly) for case in graded.cases]
+    means = list(replace(graded, grades=verdicts).means.values())
     accuracy = sum(means) / len(means)
     return {
         "exact": {
@@ -73,15 +73,15 @@ def extras(sheet: Sheet, seed: int) -> dict[str, Any]:
     }
 
 
-def _graded(case: Case, equal: Callable[[str, str], bool]) -> Grade:
+def _grade(case: LabeledResponse, equal: Callable[[str, str], bool]) -> Grade:
     answer = case.extraction
     if answer is None:
-        answer = extracted(section(case.response)[0])
-    right = any(equal(wanted, answer) for wanted in wanted_answers(case.label))
+        answer = extract_answer_text(section(case.response)[0])
+    right = any(equal(reference, answer) for reference in right_answers(case.label))
     return Grade(right, answer or None, "ok" if answer else "no_answer")
 
 
-def wanted_answers(label: Row) -> tuple[str, ...]:
+def right_answers(label: Row) -> tuple[str, ...]:
     """The reference and, of a multiple choice, the text that its letter stands for."""
     answer = str(label["answer"])
     options = list(label.get("options") or [])
@@ -89,7 +89,7 @@ def wanted_answers(label: Row) -> tuple[str, ...]:
     return (answer, str(options[place])) if 0 <= place < len(options) else (answer,)
 
 
-def extracted(response: str) -> str:
+def extract_answer_text(response: str) -> str:
     """The answer in a response, in lower case and without spaces."""
     text = response.strip()
     for letter in _LETTERS:
@@ -118,12 +118,12 @@ def _is_number(text: str) -> bool:
 
 
 def _announced(text: str) -> str:
-    """What follows a phrase that announces an answer, up to the end of the sentence or line."""
+    """The text after a phrase that announces an answer, up to the end of its sentence or line."""
     for phrase in _PHRASES:
         for spelling in (phrase, phrase.capitalize()):
-            _, found, text = text.rpartition(spelling)
+            _, phrase_here, text = text.rpartition(spelling)
             text = text.strip()
-            if found:
+            if phrase_here:
                 text = text.split("\n")[0].split(". ")[0]
     return text
 
@@ -156,55 +156,52 @@ def _as_fraction(text: str) -> str:
     return f"\\frac{{{whole[1]}}}{{{whole[2]}}}" if whole else text
 
 
-def same(wanted: str, answer: str) -> bool:
-    """Whether two answers are the same text, or the same to two decimals; also within brackets."""
-    wanted, answer = (text.lower().strip() for text in (wanted, answer))
-    if not wanted or not answer:
-        return False
-    wanted, answer = _evaluated(wanted), _evaluated(answer)
-    return wanted == answer or _close(wanted, answer, lambda a, b: round(a, 2) == round(b, 2))
+def equal_to_two_decimals(reference: str, answer: str) -> bool:
+    """True for the same text, or the same number to two decimals; also within brackets."""
+    reference, answer = (_evaluate(text.lower().strip()) for text in (reference, answer))
+    return _equal(reference, answer, lambda a, b: round(a, 2) == round(b, 2))
 
 
-def _same_exactly(wanted: str, answer: str) -> bool:
-    wanted, answer = (text.lower().strip() for text in (wanted, answer))
-    if not wanted or not answer:
-        return False
-    return wanted == answer or _close(wanted, answer, lambda a, b: abs(a - b) < TOLERANCE)
+def _equal_exactly(reference: str, answer: str) -> bool:
+    reference, answer = (text.lower().strip() for text in (reference, answer))
+    return _equal(reference, answer, lambda a, b: abs(a - b) < TOLERANCE)
 
 
-def _close(wanted: str, answer: str, close: Callable[[float, float], bool]) -> bool:
-    numbers = value(wanted), value(answer)
+def _equal(reference: str, answer: str, close: Callable[[float, float], bool]) -> bool:
+    if reference == answer or not reference or not answer:
+        return bool(reference and answer)
+    numbers = value(reference), value(answer)
     return None not in numbers and close(*numbers)  # pyright: ignore[reportArgumentType]
 
 
-def _evaluated(text: str) -> str:
-    """A tuple or list of constants with their values to two decimals, other text itself.
+def _evaluate(text: str) -> str:
+    """A tuple or list of constants with their values to two decimals; other text unchanged.
 
-    As there, these are compared as texts: the 2.0 of 4/2 and of 2.001 is not 2.
+    As in the official code, these are compared as texts: the 2.0 of 4/2 and of 2.001 is not 2.
     """
     members = text[1:-1].split(",")
-    if text[0] + text[-1] not in ("()", "[]") or len(members) < 2:
+    if len(members) < 2 or text[0] + text[-1] not in ("()", "[]"):
         return text
-    values = [member if _is_kept(member) else value(member) for member in members]
+    values = [member if _is_symbol(member) else value(member) for member in members]
     if None in values:
         return text
-    shown = [
+    rounded = [
         each if isinstance(each, str) else str(round(each, 2))
         for each in values
         if each is not None
     ]
-    return f"{text[0]}{','.join(shown)}{text[-1]}"
+    return f"{text[0]}{','.join(rounded)}{text[-1]}"
 
 
-def _is_kept(member: str) -> bool:
+def _is_symbol(member: str) -> bool:
     return "infty" in member or member in ("a", "-a")
 
 
-def _chosen(case: Case) -> Case:
+def _with_option(case: LabeledResponse) -> LabeledResponse:
     """The case with the option that its response names, where there are options."""
     options: Any = case.label.get("options") or []
     if case.extraction is not None or not options:
         return case
-    letter = inferred(section(case.response)[0], [str(option) for option in options])
-    answer = letter if letter else extracted(section(case.response)[0])
+    letter = inferred_letter(section(case.response)[0], [str(option) for option in options])
+    answer = letter if letter else extract_answer_text(section(case.response)[0])
     return replace(case, extraction=answer)

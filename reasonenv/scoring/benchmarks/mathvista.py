@@ -1,9 +1,9 @@
 """MathVista: normalised answers must equal the reference as texts.
 
-Officially a language model extracts the answer of a response; here `extraction` does, by rules,
-unless a row brings an `extraction` of its own. What follows is the official rule: of a multiple
-choice the option that is named or else the nearest in edit distance, so that none stays
-unanswered; integers cut off, floats rounded to the problem's precision.
+Officially a language model extracts the answer of a response; here `short_answers` does, by rules,
+unless a row has an `extraction`. The rest is the official rule: of a multiple choice the option
+that is named or else the nearest in edit distance, so that none stays unanswered; integers cut
+off, floats rounded to the problem's precision.
 
 Source: lupantech/MathVista, evaluation/extract_answer.py and calculate_score.py.
 """
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import section
-from reasonenv.scoring import extraction
-from reasonenv.scoring.cases import Case, Row
+from reasonenv.scoring.final_answers import LabeledResponse, Row
+from reasonenv.scoring.short_answers import chosen_option, last_list, last_number
 
 TABLES = {
     "question_type": lambda row: row.get("question_type"),
@@ -32,25 +32,25 @@ _LONGEST = 200
 _MOST_COMPARED = 2_000
 
 
-def grades(cases: Sequence[Case]) -> list[Grade]:
-    """The official verdicts on what is extracted; `answer` is the normalised one."""
+def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
+    """The official verdicts on the extracted answers; `answer` is the normalised one."""
     return [_graded(case) for case in cases]
 
 
-def _graded(case: Case) -> Grade:
-    found = case.extraction
-    if found is None:
-        found = extracted(section(case.response)[0].strip(), case.label)
-    prediction = normalised(found, case.label)
+def _graded(case: LabeledResponse) -> Grade:
+    answer = case.extraction
+    if answer is None:
+        answer = extract_answer(section(case.response)[0].strip(), case.label)
+    prediction = normalise_answer(answer, case.label)
     correct = prediction == case.label["answer"]
     return Grade(correct, prediction, "no_answer" if prediction is None else "ok")
 
 
-def extracted(response: str, label: Row) -> str:
+def extract_answer(response: str, label: Row) -> str:
     """The short answer in a response; where it gives none, its first sentence.
 
-    That is about what a language model extracts of a response that refuses, and what its nearest
-    option is then looked for with.
+    A language model extracts about the same of a response that refuses; the option nearest to it
+    is then taken.
     """
     direct = _direct(response, label)
     if direct is not None:
@@ -59,16 +59,16 @@ def extracted(response: str, label: Row) -> str:
     if quoted:
         return quoted[1]
     if label["question_type"] == "multi_choice":
-        found = extraction.option(response, label["choices"])
+        answer = chosen_option(response, label["choices"])
     elif label["answer_type"] == "list":
-        found = extraction.listed(response)
+        answer = last_list(response)
     else:
-        found = extraction.number(response)
-    return response.partition(". ")[0][:_LONGEST] if found is None else found
+        answer = last_number(response)
+    return response.partition(". ")[0][:_LONGEST] if answer is None else answer
 
 
 def _direct(response: str, label: Row) -> str | None:
-    """A response that is nothing but an answer."""
+    """The answer of a response without other text; None for other responses."""
     if label["question_type"] == "multi_choice":
         return response if response in label["choices"] else None
     kinds = {"integer": int, "float": float}
@@ -78,28 +78,28 @@ def _direct(response: str, label: Row) -> str | None:
         return None
 
 
-def normalised(found: str, label: Row) -> str | None:
+def normalise_answer(answer: str, label: Row) -> str | None:
     """An extracted answer in the form of the reference; None where it has none."""
     if label["question_type"] == "multi_choice":
-        return _chosen(found.strip(), label["choices"])
+        return _nearest_option(answer.strip(), label["choices"])
     try:
         if label["answer_type"] == "integer":
-            return str(int(float(found)))
+            return str(int(float(answer)))
         if label["answer_type"] == "float":
-            return str(round(float(found), int(label["precision"])))
+            return str(round(float(answer), int(label["precision"])))
     except (ValueError, OverflowError):
         return None
-    return found
+    return answer
 
 
-def _chosen(found: str, choices: Sequence[str]) -> str:
+def _nearest_option(answer: str, choices: Sequence[str]) -> str:
     """The option that a text names by its letter or is, else the nearest one."""
-    marked = _MARKED.findall(found)
-    found = marked[0].upper() if marked else found[:_MOST_COMPARED]
-    place = ord(found) - ord("A") if len(found) == 1 else -1
+    marked = _MARKED.findall(answer)
+    answer = marked[0].upper() if marked else answer[:_MOST_COMPARED]
+    place = ord(answer) - ord("A") if len(answer) == 1 else -1
     if 0 <= place < len(choices):
         return choices[place]
-    return min(choices, key=lambda choice: distance(found, choice))
+    return min(choices, key=lambda choice: distance(answer, choice))
 
 
 def distance(first: str, second: str) -> int:
@@ -108,7 +108,7 @@ def distance(first: str, second: str) -> int:
     for row, character in enumerate(first, 1):
         costs = [row]
         for column, other in enumerate(second, 1):
-            replaced = above[column - 1] + (character != other)
-            costs.append(min(replaced, above[column] + 1, costs[-1] + 1))
+            replacement = above[column - 1] + (character != other)
+            costs.append(min(replacement, above[column] + 1, costs[-1] + 1))
         above = costs
     return above[-1]

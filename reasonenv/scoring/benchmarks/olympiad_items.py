@@ -1,4 +1,4 @@
-"""Are two items of an OlympiadBench answer equal? The rules of its judge, item by item.
+"""Equality of two items of OlympiadBench answers, by the rules of its judge.
 
 OpenBMB/OlympiadBench, eval/auto_scoring_judge.py. An item is equal to another as a text, an
 interval, a number, an expression or an equation, whichever comes first. Only in a worker that can
@@ -8,7 +8,7 @@ be killed.
 import math
 from typing import Any
 
-from reasonenv.scoring.latex import parse
+from reasonenv.scoring.latex import parse_latex
 
 # The judge's own bounds: on differences of numbers, on those of formulas, on exponents.
 _SLACK = 1.01
@@ -16,13 +16,13 @@ _SAME_FORMULA = 1e-3
 _LARGEST_EXPONENT = 1000
 
 
-def equal(first: str, second: str, precision: float) -> bool:
-    """Whether two items are equal.
+def equal_items(first: str, second: str, precision: float) -> bool:
+    """True if two items are equal.
 
     Args:
         first: Of the pair; a hundredth of it and a hundred times it count as well.
         second: The other.
-        precision: By how much numbers may differ.
+        precision: Largest difference of numbers.
     """
     if first == second and first:
         return True
@@ -30,7 +30,7 @@ def equal(first: str, second: str, precision: float) -> bool:
         try:
             if _same_intervals(first, second, precision):
                 return True
-        # An end that cannot be read decides; the rules of other kinds are not asked.
+        # An interval with an unreadable end is wrong; the other rules do not apply.
         except Exception:
             return False
     return (
@@ -41,7 +41,7 @@ def equal(first: str, second: str, precision: float) -> bool:
 
 
 def _holds(rule: Any, *arguments: Any) -> bool:
-    """Whether a rule applies; sympy raises whatever it likes where it cannot read an item."""
+    """True if a rule applies; sympy raises exceptions of many types on items it cannot parse."""
     try:
         return bool(rule(*arguments))
     except MemoryError:
@@ -64,7 +64,7 @@ def _same_intervals(first: str, second: str, precision: float) -> bool:
     for a, b in zip(ours, theirs, strict=True):
         if a[0] != b[0] or a[-1] != b[-1]:
             return False
-        # As there: of tuples of different length the common part counts.
+        # As in the official judge: of tuples of different length the common part counts.
         ends = zip(a.strip("[]()").split(","), b.strip("[]()").split(","), strict=False)
         if not all(_same_expression(x, y, precision) for x, y in ends):
             return False
@@ -83,10 +83,10 @@ def _same_value(first: str, second: str, precision: float) -> bool:
 
 
 def _same_expression(first: str, second: str, precision: float) -> bool:
-    """Whether what follows the first equality sign of each is the same."""
+    """True if the parts after the first equality sign of each are equal."""
     from sympy import Symbol, simplify
 
-    ours, theirs = (parse(_right_side(item)) for item in (first, second))
+    ours, theirs = (parse_latex(_right_side(item)) for item in (first, second))
     if ours == theirs:
         return True
     pi = Symbol("pi")
@@ -105,7 +105,7 @@ def _right_side(item: str) -> str:
 
 
 def _is_affordable(expression: Any) -> bool:
-    """Whether it is no power, or one with a small exponent."""
+    """True if it is no power, or one with a small exponent."""
     if not expression.is_Pow:
         return True
     base, exponent = expression.as_base_exp()
@@ -114,7 +114,7 @@ def _is_affordable(expression: Any) -> bool:
 
 
 def _same_equation(first: str, second: str) -> bool:
-    """Whether the difference of sides of one is a whole multiple of the other's."""
+    """True if the difference of sides of one is a whole multiple of the other's."""
     from sympy import simplify
 
     ours, theirs = _difference(first), _difference(second)
@@ -126,4 +126,4 @@ def _difference(equation: str) -> Any:
     from sympy import simplify
 
     left, right = equation.split("=")
-    return simplify(parse(left) - parse(right))
+    return simplify(parse_latex(left) - parse_latex(right))

@@ -3,10 +3,10 @@ r"""OlympiadBench: the rules of its automatic judge.
 The last "So the final answer is ..." of a response counts, else all of it; there the contents of
 all boxes, else the formulas of its last line. Items are split at commas and paired in any order,
 each within its own precision: column `error`, else 1e-8. Units stand outside of the box and are
-not looked at.
+ignored.
 
 Sources: OpenBMB/OlympiadBench, inference/judge.py, inference/code/math_judger.py,
-eval/auto_scoring_judge.py. A response without an answer counts as wrong here; there it is left out.
+eval/auto_scoring_judge.py, which leaves out a response without an answer; here it is wrong.
 """
 
 import json
@@ -17,8 +17,8 @@ from concurrent.futures import Future
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import section
-from reasonenv.scoring.benchmarks.olympiad_items import equal
-from reasonenv.scoring.cases import Case, Row
+from reasonenv.scoring.benchmarks.olympiad_items import equal_items
+from reasonenv.scoring.final_answers import LabeledResponse, Row
 from reasonenv.workers import Pool
 
 PRECISION = 1e-8
@@ -33,15 +33,15 @@ TABLES = {
     "is_multiple_answer": lambda row: row.get("is_multiple_answer"),
 }
 
-# In English with a space behind, so that what stands on the next line is no such announcement.
+# In English with a space behind, so that an announcement has its answer on the same line.
 _PHRASES = {"English": "So the final answer is (.*)", "Chinese": "所以最终答案是(.*)"}
-# Of the processor; the official judge waits for ever.
+# CPU seconds; the official judge has no limit.
 _TIMEOUT_S = 20.0
-# Of what sympy is asked to read; of a text that is kept; boxes in one text.
+# Characters for sympy; characters of an answer in a grade; boxes in one text.
 _LONGEST = 5_000
 _SHOWN = 200
 _MOST_BOXES = 100
-# In this order: replaced wherever they stand.
+# Replacements, in this order.
 _REPLACED = {
     "\\left": "",
     "\\right": "",
@@ -62,42 +62,44 @@ _CHINESE = re.compile("[\u4e00-\u9fff]+")
 _BRACE = re.compile(r"\\boxed\{|[{}]")
 
 
-def grades(cases: Sequence[Case]) -> list[Grade]:
-    """The official verdicts; what sympy must read goes to workers that are killed in time."""
+def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
+    """The official verdicts; sympy runs in workers with a time limit."""
     pool = Pool(
         min(8, os.cpu_count() or 1),
         _TIMEOUT_S,
-        "reasonenv.scoring.benchmarks.olympiadbench:verdict",
+        "reasonenv.scoring.benchmarks.olympiadbench:judge_request",
     )
     try:
-        jobs = [_started(case, pool) for case in cases]
+        jobs = [_submit(case, pool) for case in cases]
         return [job if isinstance(job, Grade) else job.result() for job in jobs]
     finally:
         pool.close()
 
 
-def _started(case: Case, pool: Pool) -> Grade | Future[Grade]:
+def _submit(case: LabeledResponse, pool: Pool) -> Grade | Future[Grade]:
     text = case.extraction
     if text is None:
-        text = stated(section(case.response)[0], str(case.label.get("language") or "English"))
+        text = final_statement(
+            section(case.response)[0], str(case.label.get("language") or "English")
+        )
     if not text.strip():
         return Grade(False, None, "no_answer")
-    reference, precisions = asked(case.label)
-    known = quick(text, reference)
-    if known is not None:
-        return Grade(known, text[-_SHOWN:], "ok")
-    if len(normalised(text)) > _LONGEST:
+    reference, precisions = reference_items(case.label)
+    verdict = verdict_of_texts(text, reference)
+    if verdict is not None:
+        return Grade(verdict, text[-_SHOWN:], "ok")
+    if len(normalise(text)) > _LONGEST:
         return Grade(False, text[-_SHOWN:], "unparseable")
     return pool.submit(text, json.dumps([reference, precisions]))
 
 
-def stated(response: str, language: str = "English") -> str:
-    """What follows the announcement of the final answer on its last line, else everything."""
-    found = re.findall(_PHRASES.get(language, _PHRASES["English"]), response)
-    return found[-1].strip() if found else response
+def final_statement(response: str, language: str = "English") -> str:
+    """The text after the last announcement of the final answer, else the whole response."""
+    matches = re.findall(_PHRASES.get(language, _PHRASES["English"]), response)
+    return matches[-1].strip() if matches else response
 
 
-def asked(label: Row) -> tuple[str, list[float]]:
+def reference_items(label: Row) -> tuple[str, list[float]]:
     """The reference of a problem and the precision of each of its items, or one for all."""
     error = label.get("error")
     if not error or "Tuple" in str(label.get("answer_type")):
@@ -108,10 +110,10 @@ def asked(label: Row) -> tuple[str, list[float]]:
     return str(answer if isinstance(answer, str) else answer[0]), precisions
 
 
-def quick(first: str, second: str) -> bool | None:
-    """The verdict where the texts alone settle it, else None."""
+def verdict_of_texts(first: str, second: str) -> bool | None:
+    """The verdict where the texts alone decide, else None."""
     try:
-        a, b = normalised(first), normalised(second)
+        a, b = normalise(first), normalise(second)
     except ValueError:
         return False
     if a == b:
@@ -119,31 +121,31 @@ def quick(first: str, second: str) -> bool | None:
     return None if len(_items(a)) == len(_items(b)) else False
 
 
-def verdict(text: str, request: str) -> tuple[bool, str]:
-    """`judge` for a `Pool`: of an answer, and a reference and precisions as JSON."""
+def judge_request(text: str, request: str) -> tuple[bool, str]:
+    """`equal_answers` as a judge for `Pool`: an answer, and reference and precisions as JSON."""
     try:
         reference, precisions = json.loads(request)
     except (ValueError, TypeError):
-        # Pairs with which a worker warms up are no requests.
+        # The pairs of a worker's warm-up are no JSON.
         reference, precisions = request, [PRECISION]
     try:
-        return judge(text, reference, precisions), "ok"
+        return equal_answers(text, reference, precisions), "ok"
     except MemoryError:
         return False, "memory"
 
 
-def judge(first: str, second: str, precision: float | Sequence[float] = PRECISION) -> bool:
-    """Whether two answers are equal by the official rules; it may take for ever.
+def equal_answers(first: str, second: str, precision: float | Sequence[float] = PRECISION) -> bool:
+    """True if two answers are equal by the official rules; the time has no bound.
 
     Args:
-        first: An answer, from which items are taken one by one.
+        first: An answer, whose items are matched one by one.
         second: The other.
-        precision: By how much numbers may differ: one for all items, or one for each of `first`.
+        precision: Largest difference of numbers: one for all items, or one for each of `first`.
     """
-    known = quick(first, second)
-    if known is not None:
-        return known
-    ours, theirs = _items(normalised(first)), _items(normalised(second))
+    verdict = verdict_of_texts(first, second)
+    if verdict is not None:
+        return verdict
+    ours, theirs = _items(normalise(first)), _items(normalise(second))
     precisions: list[float] = [precision] if isinstance(precision, int | float) else [*precision]
     if len(precisions) == 1:
         precisions *= len(ours)
@@ -151,15 +153,15 @@ def judge(first: str, second: str, precision: float | Sequence[float] = PRECISIO
 
 
 def _paired(ours: list[str], theirs: list[str], precisions: list[float]) -> bool:
-    """Whether the items match one to one, each with the first that is left and equal."""
+    """True if the items match one to one, each with the first remaining equal one."""
     index = -1
     while ours:
-        # As there: the place moves on although the list has become shorter.
+        # As in the official judge: the place moves on although the list has become shorter.
         index = (index + 1) % len(ours)
         if index >= len(precisions):
             return False
         item, within = ours[index], precisions[index]
-        match = next((other for other in theirs if equal(item, other, within)), None)
+        match = next((other for other in theirs if equal_items(item, other, within)), None)
         if match is None:
             return False
         ours.remove(item)
@@ -168,7 +170,7 @@ def _paired(ours: list[str], theirs: list[str], precisions: list[float]) -> bool
     return True
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """The boxes or formulas of a text without decoration.
 
     Raises:

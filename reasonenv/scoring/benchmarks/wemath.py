@@ -25,8 +25,8 @@ import numpy as np
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import section
-from reasonenv.scoring.cases import Case, Row, Sheet
-from reasonenv.scoring.intervals import NUM_RESAMPLES, percentiles
+from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
+from reasonenv.scoring.score_statistics import NUM_RESAMPLES, percentiles
 
 _STEPS = {"2steps_multi": "two-step", "3steps_multi": "three-step"}
 TABLES = {
@@ -43,28 +43,28 @@ _BOX = re.compile(r"\\boxed\{(?:\\(?:text|mathrm|mathbf)\{)?([^{}]*)\}")
 _NODES = "knowledge_structure_nodes.json"
 
 
-def grades(cases: Sequence[Case]) -> list[Grade]:
+def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The official verdicts."""
     return [_graded(case) for case in cases]
 
 
-def _graded(case: Case) -> Grade:
+def _graded(case: LabeledResponse) -> Grade:
     letter = case.extraction
     if letter is None:
-        letter = chosen(section(case.response)[0])
+        letter = chosen_letter(section(case.response)[0])
     correct = letter is not None and letter == str(case.label["answer"]).strip()
     return Grade(correct, letter, "ok" if letter else "no_answer")
 
 
-def chosen(response: str) -> str | None:
-    r"""The letter right after the last "Answer"; where none is there, that in the last box.
+def chosen_letter(response: str) -> str | None:
+    r"""The letter right after the last "Answer"; else the letter in the last box.
 
-    Officially a box counts for nothing, and a response without "Answer" is asked for its first
-    letter: a box goes before that.
+    The official code ignores boxes, and takes the first letter of a response without "Answer";
+    here a box precedes that.
     """
-    _, said, text = response.rpartition("Answer")
+    _, announcement, text = response.rpartition("Answer")
     boxes = [box for box in _BOX.findall(text) if _letter(box)]
-    if boxes and not (said and _letter(text)):
+    if boxes and not (announcement and _letter(text)):
         return _letter(boxes[-1])
     return _letter(text)
 
@@ -75,17 +75,17 @@ def _letter(text: str) -> str | None:
     return text[0] if text and text[0] in _LETTERS else None
 
 
-def extras(sheet: Sheet, seed: int) -> dict[str, Any]:
+def extras(graded: GradedResponses, seed: int) -> dict[str, Any]:
     """The four-dimensional metric, and the accuracy by knowledge domain."""
-    found: dict[str, Any] = {}
-    if metric := scores(sheet.labels, sheet.correct, seed):
-        found["four_dimensional"] = metric
-    if by_domain := domains(sheet.labels, sheet.correct, sheet.folder):
-        found["domains"] = by_domain
-    return found
+    extra_scores: dict[str, Any] = {}
+    if metric := composite_scores(graded.labels, graded.correct, seed):
+        extra_scores["four_dimensional"] = metric
+    if by_domain := domain_accuracies(graded.labels, graded.correct, graded.folder):
+        extra_scores["domains"] = by_domain
+    return extra_scores
 
 
-def scores(
+def composite_scores(
     labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]], seed: int = 0
 ) -> dict[str, Any]:
     """The four-dimensional metric of the composite problems that are answered as a whole.
@@ -112,7 +112,7 @@ def scores(
 def _metric(
     wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray, seed: int
 ) -> dict[str, Any]:
-    """The rates and the score; `mastered` tells which composites count as mastered if right."""
+    """The rates and the score; a right composite is mastered where `mastered` is True."""
     kinds = np.select([~wholes & ~all_steps, ~wholes & all_steps, wholes & mastered], [0, 1, 2], 3)
     counts = np.bincount(kinds, minlength=4)
     total = counts.sum()
@@ -133,15 +133,15 @@ def _metric(
 def _composites(
     labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]]
 ) -> list[tuple[bool, list[bool]]]:
-    """Of each composite and sample the verdict on the whole, and those on the steps."""
-    found = []
+    """The verdict on the whole and those on the steps, of each composite and sample."""
+    composites = []
     for parts in _groups(labels, correct).values():
         for sample in range(min(len(correct[name]) for name in parts.values())):
             verdicts = {key: correct[name][sample] for key, name in parts.items()}
             steps = [verdict for key, verdict in verdicts.items() if not key.endswith("multi")]
             whole = next(verdict for key, verdict in verdicts.items() if key.endswith("multi"))
-            found.append((whole, steps))
-    return found
+            composites.append((whole, steps))
+    return composites
 
 
 def _groups(
@@ -158,7 +158,7 @@ def _groups(
     }
 
 
-def domains(
+def domain_accuracies(
     labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]], folder: Path | None
 ) -> dict[str, float]:
     """Accuracy by knowledge domain: the mean over its concepts of their one-step accuracy.
@@ -173,9 +173,9 @@ def domains(
     for name, verdicts in correct.items():
         if not labels[name]["key"].endswith("multi"):
             concepts[str(labels[name].get("knowledge concept"))].append(float(np.mean(verdicts)))
-    found: dict[str, list[float]] = defaultdict(list)
+    accuracies: dict[str, list[float]] = defaultdict(list)
     for node in json.loads(file.read_text(encoding="utf-8")):
         concept = str(node["full node"]).rpartition("_")[2]
         if concept in concepts:
-            found[node["root2"]].append(float(np.mean(concepts[concept])))
-    return {domain: float(np.mean(values)) for domain, values in found.items()}
+            accuracies[node["root2"]].append(float(np.mean(concepts[concept])))
+    return {domain: float(np.mean(values)) for domain, values in accuracies.items()}

@@ -11,8 +11,9 @@ from PIL import Image
 import reasonenv
 from reasonenv import entry_points
 from reasonenv.datasets.hub import main as print_revisions
-from reasonenv.envs.choices import plain_number, unlettered
+from reasonenv.envs.choices import unlettered
 from reasonenv.grading.extraction import final_answer
+from reasonenv.problem import answer_text
 from reasonenv.testing import check_env
 
 NAMES = [name for name in reasonenv.registry if name not in ("Figures-v0", "Toy-v0")]
@@ -380,7 +381,7 @@ def test_minerva_takes_an_answer_or_the_box_of_a_solution(tmp_path):
     ("value", "text"), [(27.0, "27"), ("027", "27"), (2.5, "2.5"), (" x ", "x"), (0, "0")]
 )
 def test_a_number_is_written_plainly(value, text):
-    assert plain_number(value) == text
+    assert answer_text(value) == text
 
 
 @pytest.mark.parametrize(

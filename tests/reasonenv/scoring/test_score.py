@@ -9,8 +9,8 @@ import pytest
 
 from reasonenv.score import main
 from reasonenv.scoring import score
-from reasonenv.scoring.board import graded, summary
-from reasonenv.scoring.responses import Skipped
+from reasonenv.scoring.response_files import SkipLog
+from reasonenv.scoring.scoreboard import grade_responses, summarize
 
 SUBJECTS = ["algebra", "counting"]
 LABELS = [
@@ -103,7 +103,7 @@ def test_bad_lines_are_told_one_by_one_and_the_rest_is_scored(data, capsys):
     assert [line.partition("line ")[2].partition(":")[0].split()[0] for line in lines] == [
         *("9", "10", "11", "12", "15", "14", "13")
     ]
-    assert lines[-1].endswith("left out, MathVision-v0 has no problem 'nobody'")
+    assert lines[-1].endswith("skipped, MathVision-v0 has no problem 'nobody'")
     scores = json.loads(output.read_text())
     assert scores["accuracy"] == pytest.approx(3 / 8)
     assert scores["skipped"] == {"broken": 5, "duplicate": 1, "unknown_id": 1}
@@ -131,7 +131,7 @@ def test_what_a_kill_left_of_a_file_is_scored(data, capsys):
         assert call(data, data / name, "--output", data / "scores.json") == 0
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith(str(data / name))
-        assert "left out" in line
+        assert "skipped" in line
         assert 3 <= json.loads((data / "scores.json").read_text())["num_problems"] <= 7
 
 
@@ -139,7 +139,7 @@ def test_rows_of_one_value_of_json_that_are_no_objects_are_told(data, capsys):
     (data / "r.json").write_text(json.dumps({"1": {"response": "1"}, "2": 4}))
     assert call(data, data / "r.json") == 0
     assert capsys.readouterr().err.splitlines() == [
-        f"{data / 'r.json'}, row 2: left out, 4 is no object"
+        f"{data / 'r.json'}, row 2: skipped, 4 is no object"
     ]
 
 
@@ -154,17 +154,17 @@ def test_an_answer_that_is_null_counts_as_wrong_and_is_told(data, capsys):
 def test_another_response_to_a_problem_is_a_sample_of_it_and_is_told(data):
     told = []
     rows = [*responses(), {"id": "1", "response": "\\boxed{2}"}]
-    scores = score("MathVision-v0", rows, data, skipped=Skipped(told.append))
+    scores = score("MathVision-v0", rows, data, skipped=SkipLog(told.append))
     assert scores["accuracy"] == pytest.approx(7.5 / 8)
     assert told == ["row 9: id '1' has 2 responses, others have 1; all count as samples"]
     told.clear()
     rows.insert(8, rows[0])
-    assert score("MathVision-v0", rows, data, skipped=Skipped(told.append)) == {
+    assert score("MathVision-v0", rows, data, skipped=SkipLog(told.append)) == {
         **scores,
         "skipped": {"duplicate": 1},
     }
     assert told == [
-        "row 9: left out, id '1' has this response already",
+        "row 9: skipped, id '1' has this response already",
         "row 10: id '1' has 2 responses, others have 1; all count as samples",
     ]
     assert scores["num_samples"] == 1
@@ -374,7 +374,7 @@ def test_an_extraction_that_a_row_brings_is_what_is_scored(data):
 
 def test_equal_files_give_equal_scores_whatever_the_order(data):
     rows = responses(right=[1, 5, 7])
-    first = summary(graded("MathVision-v0", rows, data), seed=1)
-    assert summary(graded("MathVision-v0", rows[::-1], data), seed=1) == first
-    other = summary(graded("MathVision-v0", rows, data), seed=2)
+    first = summarize(grade_responses("MathVision-v0", rows, data), seed=1)
+    assert summarize(grade_responses("MathVision-v0", rows[::-1], data), seed=1) == first
+    other = summarize(grade_responses("MathVision-v0", rows, data), seed=2)
     assert other["accuracy"] == first["accuracy"]

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from reasonenv.scoring.benchmarks.gsm8k import grades
-from reasonenv.scoring.benchmarks.olympiadbench import judge
-from reasonenv.scoring.board import graded, summary
-from reasonenv.scoring.cases import Case
+from reasonenv.scoring.benchmarks.olympiadbench import equal_answers
+from reasonenv.scoring.final_answers import LabeledResponse
+from reasonenv.scoring.scoreboard import grade_responses, summarize
 
 # The scores were published with earlier labels: one grade had another name, and which skills a
 # problem takes was told otherwise (1,431 then, 1,477 now).
@@ -35,7 +35,7 @@ def answered(rows, *fields):
 def test_mathvista_verdicts_on_extracted_answers_are_the_official_ones(shared, name):
     folder = shared / "data" / "mathvista"
     rows = lines(folder / f"outputs_{name}.jsonl")
-    sheet = graded("MathVista-v0", answered(rows, "pid", "extraction"), folder)
+    sheet = grade_responses("MathVista-v0", answered(rows, "pid", "extraction"), folder)
     assert [grade.correct for grade in sheet.grades] == [row["true_false"] for row in rows]
 
 
@@ -43,7 +43,7 @@ def test_mathvista_verdicts_on_extracted_answers_are_the_official_ones(shared, n
 def test_mathvista_tables_are_the_official_ones(shared, name):
     folder = shared / "data" / "mathvista"
     rows = lines(folder / f"outputs_{name}_full.jsonl")
-    scores = summary(graded("MathVista-v0", answered(rows, "pid", "extraction"), folder))
+    scores = summarize(grade_responses("MathVista-v0", answered(rows, "pid", "extraction"), folder))
     expected = official(folder / f"scores_{name}.json")
     assert round(scores["accuracy"] * 1000) == expected.pop("average")["correct"]
     assert set(scores["by"]) == set(expected)
@@ -59,7 +59,9 @@ def test_mathvista_tables_are_the_official_ones(shared, name):
 def test_mathvista_counts_a_problem_in_each_of_its_skills(shared):
     folder = shared / "data" / "mathvista"
     rows = lines(folder / "outputs_gpt4_full.jsonl")
-    table = summary(graded("MathVista-v0", answered(rows, "pid", "extraction"), folder))["by"]
+    table = summarize(grade_responses("MathVista-v0", answered(rows, "pid", "extraction"), folder))[
+        "by"
+    ]
     labels = official(folder / "testmini_full_noimages.json")
     for skill, line in table["skills"].items():
         verdicts = [
@@ -73,7 +75,7 @@ def test_mathvista_counts_a_problem_in_each_of_its_skills(shared):
 def test_mathvista_extraction_by_rules_comes_within_a_point_of_that_by_a_model(shared, name):
     folder = shared / "data" / "mathvista"
     rows = lines(folder / f"outputs_{name}_full.jsonl")
-    scores = summary(graded("MathVista-v0", answered(rows, "pid"), folder))
+    scores = summarize(grade_responses("MathVista-v0", answered(rows, "pid"), folder))
     assert scores["accuracy"] == pytest.approx(
         official(folder / f"scores_{name}.json")["average"]["correct"] / 1000, abs=0.01
     )
@@ -85,7 +87,7 @@ def test_mathvista_extraction_by_rules_comes_within_a_point_of_that_by_a_model(s
 def test_mathvision_verdicts_and_extraction_are_the_official_ones(shared, name):
     folder = shared / "data" / "mathvision"
     rows = lines(folder / f"outputs_{name}.jsonl")
-    sheet = graded("MathVision-v0", answered(rows, "id"), folder)
+    sheet = grade_responses("MathVision-v0", answered(rows, "id"), folder)
     assert [grade.correct for grade in sheet.grades] == [row["correct"] for row in rows]
     assert [grade.answer or "" for grade in sheet.grades] == [row["model_answer"] for row in rows]
 
@@ -94,7 +96,7 @@ def test_mathvision_verdicts_and_extraction_are_the_official_ones(shared, name):
 def test_mathvision_tables_by_level_and_subject_are_the_official_ones(shared, name):
     folder = shared / "data" / "mathvision"
     rows = lines(folder / f"outputs_full_{name}.jsonl")
-    scores = summary(graded("MathVision-v0", answered(rows, "id"), folder))
+    scores = summarize(grade_responses("MathVision-v0", answered(rows, "id"), folder))
     expected = official(folder / f"result_{name}.json")
     assert shown(scores["accuracy"], scores["num_problems"]) == expected["-all"]
     for level in "12345":
@@ -125,7 +127,10 @@ def test_olympiadbench_examples_of_its_judge_are_judged_as_they_say(shared):
     for reference, case in cases:
         precision = case.get("precision", 1e-8)
         precision = float(precision) if isinstance(precision, str) else precision
-        assert judge(reference, case["answer"], precision) == case["equal"], (reference, case)
+        assert equal_answers(reference, case["answer"], precision) == case["equal"], (
+            reference,
+            case,
+        )
 
 
 def test_olympiadbench_verdicts_on_outputs_are_those_of_its_judge(shared):
@@ -133,7 +138,7 @@ def test_olympiadbench_verdicts_on_outputs_are_those_of_its_judge(shared):
     rows = lines(folder / "outputs_qwen2-0.5b_subset.jsonl")
     text = next(name for name in ("response", "raw_output", "model_output") if name in rows[0])
     given = [{"id": row["id"], "response": row[text]} for row in rows]
-    sheet = graded("OlympiadBench-v0", given, folder)
+    sheet = grade_responses("OlympiadBench-v0", given, folder)
     assert [grade.correct for grade in sheet.grades] == [row["official_correct"] for row in rows]
 
 
@@ -144,7 +149,7 @@ def test_olympiadbench_references_are_right_against_themselves(shared):
         {"id": row["id"], "response": f"So the final answer is {row['final_answer'][0]}."}
         for row in rows
     ]
-    assert summary(graded("OlympiadBench-v0", given, folder))["accuracy"] == 1.0
+    assert summarize(grade_responses("OlympiadBench-v0", given, folder))["accuracy"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -155,7 +160,7 @@ def test_gsm8k_solutions_are_right_where_the_file_says_so(shared, model):
     solutions = lines(folder / "example_model_solutions_subset.jsonl")
     labels = lines(folder / "test_subset.jsonl")
     cases = [
-        Case(str(number), label, row[model]["solution"])
+        LabeledResponse(str(number), label, row[model]["solution"])
         for number, (label, row) in enumerate(zip(labels, solutions, strict=True))
     ]
     expected = [row[model]["is_correct"] for row in solutions]
@@ -168,8 +173,8 @@ def test_the_worked_solutions_of_math500_and_the_answers_of_aime_are_right(share
     solved = lines(data / "math500" / "test.jsonl")
     rows = [{"id": row["unique_id"], "response": row["solution"]} for row in solved]
     # One solution gives its answer in two forms, each in a box of its own.
-    assert summary(graded("MATH500-v0", rows, data))["accuracy"] >= 499 / 500
+    assert summarize(grade_responses("MATH500-v0", rows, data))["accuracy"] >= 499 / 500
     for name in ("aime24", "aime25"):
         problems = lines(data / name / "test.jsonl")
         rows = [{"id": r["id"], "response": f"\\boxed{{{r['answer']}}}"} for r in problems]
-        assert summary(graded(f"{name.upper()}-v0", rows, data))["accuracy"] == 1.0
+        assert summarize(grade_responses(f"{name.upper()}-v0", rows, data))["accuracy"] == 1.0

@@ -12,9 +12,9 @@ from reasonenv.scoring.benchmarks import (
     olympiadbench,
     wemath,
 )
-from reasonenv.scoring.cases import Case
-from reasonenv.scoring.choices import inferred
+from reasonenv.scoring.final_answers import LabeledResponse
 from reasonenv.scoring.numbers import value
+from reasonenv.scoring.short_answers import inferred_letter
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ FREE = {"answer": "60", "options": [], "level": 1, "subject": "algebra"}
     ],
 )
 def test_mathvision_takes_the_letter_or_the_value_to_two_decimals(label, response, correct):
-    assert mathvision.grades([Case("1", label, response)])[0].correct is correct
+    assert mathvision.grades([LabeledResponse("1", label, response)])[0].correct is correct
 
 
 def test_mathvision_rounds_and_does_not_subtract():
-    assert mathvision.same("2.675", "2.68") == (round(2.675, 2) == 2.68)
-    assert mathvision.same("0.004", "0.0049")
-    assert not mathvision.same("0.0049", "0.0051")
+    assert mathvision.equal_to_two_decimals("2.675", "2.68") == (round(2.675, 2) == 2.68)
+    assert mathvision.equal_to_two_decimals("0.004", "0.0049")
+    assert not mathvision.equal_to_two_decimals("0.0049", "0.0051")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_mathvision_rounds_and_does_not_subtract():
     ],
 )
 def test_an_option_is_inferred_from_its_letter_or_its_text(response, letter):
-    assert inferred(response, ["cat", "dog", "cow"]) == letter
+    assert inferred_letter(response, ["cat", "dog", "cow"]) == letter
 
 
 def vista(answer, kind="text", choices=None, precision=None):
@@ -189,27 +189,27 @@ ANGLE = vista("52°", choices=["38°", "52°", "76°"])
     ],
 )
 def test_mathvista_extracts_normalises_and_compares(label, response, correct):
-    assert mathvista.grades([Case("1", label, response)])[0].correct is correct
+    assert mathvista.grades([LabeledResponse("1", label, response)])[0].correct is correct
 
 
 def test_mathvista_takes_the_first_letter_in_brackets_of_an_extraction():
-    case = Case("1", ANGLE, "", "(b) and not (a)")
+    case = LabeledResponse("1", ANGLE, "", "(b) and not (a)")
     assert mathvista.grades([case])[0].answer == "52°"
 
 
 def test_gsm8k_compares_numbers_as_they_are_written_but_for_commas():
     label = {"answer": "So.\n#### 1,234"}
     responses = ["#### 1234", "#### 1,234", "#### 1234.0", "A: 1,234", "It is \\boxed{1234}.", "?"]
-    grades = gsm8k.grades([Case("1", label, response) for response in responses])
+    grades = gsm8k.grades([LabeledResponse("1", label, response) for response in responses])
     assert [grade.correct for grade in grades] == [True, True, False, True, True, False]
 
 
 def test_mathvista_leaves_no_multiple_choice_unanswered():
-    grade = mathvista.grades([Case("1", ANGLE, "I see nothing")])[0]
+    grade = mathvista.grades([LabeledResponse("1", ANGLE, "I see nothing")])[0]
     assert grade.answer in ANGLE["choices"]
-    assert mathvista.grades([Case("1", vista("3", "integer"), "I see nothing")])[0].status == (
-        "no_answer"
-    )
+    assert mathvista.grades([LabeledResponse("1", vista("3", "integer"), "I see nothing")])[
+        0
+    ].status == ("no_answer")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_olympiadbench_pairs_items_within_their_precision():
         for _, reference, error, _ in OLYMPIAD
     ]
     responses = [response for response, *_ in OLYMPIAD]
-    cases = [Case("1", *pair) for pair in zip(labels, responses, strict=True)]
+    cases = [LabeledResponse("1", *pair) for pair in zip(labels, responses, strict=True)]
     given = [grade.correct for grade in olympiadbench.grades(cases)]
     wrong = [row for row, correct in zip(OLYMPIAD, given, strict=True) if row[-1] is not correct]
     assert wrong == []
@@ -268,8 +268,10 @@ def test_olympiadbench_pairs_items_within_their_precision():
 
 def test_olympiadbench_tuples_know_no_tolerance():
     label = {"final_answer": ["(1,2)"], "error": "1e-1", "answer_type": "Tuple"}
-    assert olympiadbench.asked(label) == ("(1,2)", [olympiadbench.PRECISION])
-    assert olympiadbench.asked({**label, "answer_type": "Numerical,Numerical"})[1] == [0.1]
+    assert olympiadbench.reference_items(label) == ("(1,2)", [olympiadbench.PRECISION])
+    assert olympiadbench.reference_items({**label, "answer_type": "Numerical,Numerical"})[1] == [
+        0.1
+    ]
 
 
 def test_olympiadbench_ends_what_sympy_would_never_end(monkeypatch):
@@ -278,7 +280,7 @@ def test_olympiadbench_ends_what_sympy_would_never_end(monkeypatch):
     hostile = "\\boxed{9^{9^{9^{9}}}+x}"
     responses = [hostile, "\\boxed{x}", "\\boxed{" * 50_000, "\\mathrm{" * 50_000, "x" * 100_000]
     started = time.monotonic()
-    grades = olympiadbench.grades([Case("1", label, response) for response in responses])
+    grades = olympiadbench.grades([LabeledResponse("1", label, response) for response in responses])
     assert [grade.correct for grade in grades] == [False, True, False, False, False]
     assert grades[0].status == "timeout"
     # A hang guard: a second of CPU is the worker's.
@@ -306,14 +308,14 @@ VERSE = {
     ],
 )
 def test_mathverse_takes_a_letter_or_its_option(response, correct):
-    assert mathverse.choices(VERSE) == ("50°", "40°", "130°", "80°")
-    assert mathverse.grades([Case("1", VERSE, response)])[0].correct is correct
+    assert mathverse.option_texts(VERSE) == ("50°", "40°", "130°", "80°")
+    assert mathverse.grades([LabeledResponse("1", VERSE, response)])[0].correct is correct
 
 
 def test_mathverse_compares_other_answers_mathematically():
     label = {**VERSE, "question_type": "free-form", "answer": "\\frac{x^2}{81}+\\frac{y^2}{9}=1"}
     response = "The equation is $$\\boxed{x^2/81+y^2/9=1}$$"
-    assert mathverse.grades([Case("1", label, response)])[0].correct
+    assert mathverse.grades([LabeledResponse("1", label, response)])[0].correct
 
 
 @pytest.mark.parametrize(
@@ -335,7 +337,7 @@ def test_mathverse_compares_other_answers_mathematically():
 )
 def test_wemath_takes_the_letter_after_the_last_answer(response, letter):
     label = {"answer": letter or "A", "key": "2steps_1", "ID": "2steps_1"}
-    grade = wemath.grades([Case("1", label, response)])[0]
+    grade = wemath.grades([LabeledResponse("1", label, response)])[0]
     assert (grade.answer, grade.correct) == (letter, letter is not None)
 
 
@@ -356,7 +358,7 @@ def test_wemath_metric_of_composites_that_were_counted_by_hand():
     # IK: a step and the whole are wrong. IG: all steps right, the whole wrong. The last four are
     # right as a whole: with all steps, with one of two, with none of three, with one of three.
     patterns = ["10/0", "000/0", "11/0", "111/0", "111/0", "11/1", "01/1", "000/1", "010/1"]
-    scores = wemath.scores(*composites(*patterns))
+    scores = wemath.composite_scores(*composites(*patterns))
     assert scores["num_composite_problems"] == 9
     assert scores["strict"]["counts"] == {"IK": 2, "IG": 3, "CM": 1, "RM": 3}
     assert scores["loose"]["counts"] == {"IK": 2, "IG": 3, "CM": 3, "RM": 1}
@@ -373,9 +375,9 @@ def test_wemath_metric_of_composites_that_were_counted_by_hand():
 def test_wemath_metric_leaves_out_composites_that_are_not_answered_in_full():
     labels, correct = composites("11/1", "111/1")
     del correct["1-2"]
-    scores = wemath.scores(labels, correct)
+    scores = wemath.composite_scores(labels, correct)
     assert scores["num_composite_problems"] == 1
-    assert wemath.scores(labels, {"0-1": [True]}) == {}
+    assert wemath.composite_scores(labels, {"0-1": [True]}) == {}
 
 
 def test_wemath_metric_of_several_samples_is_the_mean_over_them():
@@ -383,4 +385,6 @@ def test_wemath_metric_of_several_samples_is_the_mean_over_them():
     correct["0-multi"] = [True, False]
     correct["0-1"] = [True, True]
     correct["0-2"] = [True, True]
-    assert wemath.scores(labels, correct)["strict"]["score"] == pytest.approx((1 + 0.5) / 2)
+    assert wemath.composite_scores(labels, correct)["strict"]["score"] == pytest.approx(
+        (1 + 0.5) / 2
+    )

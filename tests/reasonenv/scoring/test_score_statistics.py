@@ -5,9 +5,15 @@ import numpy as np
 import pytest
 
 from reasonenv.scoring.benchmarks.overall import BASELINE, overall
-from reasonenv.scoring.intervals import over_problems, over_samples
-from reasonenv.scoring.paired import compared
-from reasonenv.scoring.samples import majority, majority_at_k, pass_at_k, sizes
+from reasonenv.scoring.score_statistics import (
+    majority,
+    majority_at_k,
+    over_problems,
+    over_samples,
+    paired_comparison,
+    pass_at_k,
+    sample_sizes,
+)
 
 
 @pytest.mark.parametrize(("correct", "total"), [(0, 5), (1, 5), (3, 6), (6, 6)])
@@ -50,7 +56,7 @@ def test_maj_at_k_is_the_mean_of_the_majority_over_subsets(answers):
 
 
 def test_sizes_are_the_powers_of_two_and_all_samples():
-    assert [sizes(n) for n in (1, 4, 6, 32)] == [
+    assert [sample_sizes(n) for n in (1, 4, 6, 32)] == [
         [1],
         [1, 2, 4],
         [1, 2, 4, 6],
@@ -92,7 +98,7 @@ def test_an_interval_over_samples_has_the_variance_of_sampling_alone():
 def test_the_paired_test_of_verdicts_is_the_exact_one_of_mcnemar():
     first = [1] * 9 + [0] * 1 + [1] * 5 + [0] * 5
     second = [0] * 9 + [1] * 1 + [1] * 5 + [0] * 5
-    result = compared(first, second)
+    result = paired_comparison(first, second)
     # Two-sided: at most one of ten coins on the rarer side, 2 (1 + 10) / 2^10.
     assert result["p_value"] == pytest.approx(22 / 1024)
     assert (result["wins"], result["losses"], result["ties"]) == (9, 1, 10)
@@ -107,13 +113,15 @@ def test_the_paired_test_of_means_is_that_of_all_signs():
     sums = [np.dot(signs, differences) for signs in itertools.product([-1, 1], repeat=6)]
     exact = np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-12)
     # A hundred thousand flips: the standard error is below 0.0016.
-    assert compared(second + differences, second)["p_value"] == pytest.approx(exact, abs=0.01)
+    assert paired_comparison(second + differences, second)["p_value"] == pytest.approx(
+        exact, abs=0.01
+    )
 
 
 def test_equal_responses_do_not_differ():
-    result = compared([1, 0, 0.5], [1, 0, 0.5])
+    result = paired_comparison([1, 0, 0.5], [1, 0, 0.5])
     assert (result["difference"], result["p_value"], result["ties"]) == (0, 1, 3)
-    assert compared([], [])["difference"] is None
+    assert paired_comparison([], [])["difference"] is None
 
 
 # CPGD (arXiv:2505.12504), Tables 1 and 2: six accuracies in per cent and Overall as printed.

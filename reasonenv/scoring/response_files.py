@@ -1,32 +1,31 @@
-"""Stored responses: rows of JSON with an id and a response. Bad ones are told and left out."""
+"""Stored responses: rows of JSON with an id and a response. Bad rows are reported and skipped."""
 
 import gzip
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from reasonenv.errors import MissingDataError, UsageError
-from reasonenv.scoring import Complain
 
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 ID_COLUMNS = ("id", "pid", "sample_index", "unique_id", "question number", "idx")
-"""Where the id of a row is looked for, in this order."""
+"""Columns of the id of a row, in order of preference."""
 
 
 @dataclass(frozen=True)
-class Response:
-    """A stored response.
+class StoredResponse:
+    """A response with the id of its problem.
 
     Args:
         id: Of the problem.
-        text: What the model wrote.
-        extraction: The answer in it where somebody has extracted it, such as a judge model.
-        where: What an error calls it.
+        text: The model's text.
+        extraction: The answer in it, extracted beforehand, as by a judge model; else None.
+        where: File and line, for errors.
     """
 
     id: str
@@ -36,25 +35,25 @@ class Response:
 
 
 @dataclass
-class Skipped:
-    """Tells what is left out, a line each, and counts it by kind."""
+class SkipLog:
+    """Reports skipped rows, one line each, and counts them by kind."""
 
-    complain: Complain
+    report: Callable[[str], object]
     counts: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, kind: str, line: str) -> None:
         """One more of a kind: "broken", "unknown_id", "duplicate", "judge_error"."""
         self.counts[kind] += 1
-        self.complain(line)
+        self.report(line)
 
 
-def read(path: Path, skipped: Skipped) -> Iterator[Mapping[str, Any]]:
-    """The rows of a file, each with what an error calls it.
+def read_responses(path: Path, skipped: SkipLog) -> Iterator[Mapping[str, Any]]:
+    """The rows of a file, each with its place for errors.
 
     Args:
         path: JSON lines; or `.json`, a list of rows or an object of rows by id. Either may be
             compressed by gzip.
-        skipped: Told of what is no row.
+        skipped: Log of entries that are no rows.
 
     Raises:
         MissingDataError: When there is no such file.
@@ -73,10 +72,10 @@ def read(path: Path, skipped: Skipped) -> Iterator[Mapping[str, Any]]:
         if isinstance(row, dict):
             yield {**row, _WHERE: where}
         else:
-            skipped("broken", f"{where}: left out, {row!r:.40} is no object")
+            skipped("broken", f"{where}: skipped, {row!r:.40} is no object")
 
 
-def _lines(path: Path, skipped: Skipped) -> Iterator[Mapping[str, Any]]:
+def _lines(path: Path, skipped: SkipLog) -> Iterator[Mapping[str, Any]]:
     number = 0
     try:
         with _opened(path) as lines:
@@ -85,17 +84,17 @@ def _lines(path: Path, skipped: Skipped) -> Iterator[Mapping[str, Any]]:
                 if line.strip() and (row := _row(line, where, skipped)) is not None:
                     yield {**row, _WHERE: where}
     except _BROKEN_GZIP as error:
-        skipped("broken", f"{path}: what follows line {number} is left out, {error}")
+        skipped("broken", f"{path}: skipped after line {number}, {error}")
 
 
-def _row(line: bytes, where: str, skipped: Skipped) -> Mapping[str, Any] | None:
+def _row(line: bytes, where: str, skipped: SkipLog) -> Mapping[str, Any] | None:
     try:
         row = json.loads(line.decode("utf-8-sig"))
         if not isinstance(row, dict):
             raise ValueError(f"a {type(row).__name__} where an object was expected")
     except (ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
-        skipped("broken", f"{where}: left out, {reason}")
+        skipped("broken", f"{where}: skipped, {reason}")
         return None
     return row
 
@@ -110,11 +109,11 @@ def _document(path: Path) -> list[tuple[str, Any]] | None:
     if isinstance(content, list):
         return [(str(number), row) for number, row in enumerate(content, 1)]
     is_of_rows = isinstance(content, dict) and "response" not in content
-    # Rows by id need not repeat it; one that does may call it otherwise.
-    return [(name, _named(name, row)) for name, row in content.items()] if is_of_rows else None
+    # Rows by id need not repeat it; one that does may use another column.
+    return [(name, _with_id(name, row)) for name, row in content.items()] if is_of_rows else None
 
 
-def _named(name: str, row: Any) -> Any:
+def _with_id(name: str, row: Any) -> Any:
     has_name = not isinstance(row, dict) or any(row.get(each) is not None for each in ID_COLUMNS)
     return row if has_name else {**row, "id": name}
 
@@ -132,56 +131,56 @@ def _opened(path: Path) -> BinaryIO:
 _WHERE = "\0where"
 
 
-def responses(rows: Iterable[Mapping[str, Any]], skipped: Skipped) -> list[Response]:
-    """The responses among the rows, without repetitions."""
-    found = [
+def stored_responses(rows: Iterable[Mapping[str, Any]], skipped: SkipLog) -> list[StoredResponse]:
+    """The responses of the rows, without repetitions."""
+    stored = [
         response
         for number, row in enumerate(rows, 1)
         if (response := _response(row, str(row.get(_WHERE, f"row {number}")), skipped))
     ]
-    return _without_repetitions(found, skipped)
+    return _without_repetitions(stored, skipped)
 
 
-def _response(row: Mapping[str, Any], where: str, skipped: Skipped) -> Response | None:
+def _response(row: Mapping[str, Any], where: str, skipped: SkipLog) -> StoredResponse | None:
     name = next((row[column] for column in ID_COLUMNS if row.get(column) is not None), None)
     if not isinstance(name, str | int):
-        skipped("broken", f"{where}: left out, it has no 'id'")
+        skipped("broken", f"{where}: skipped, it has no 'id'")
         return None
     if "response" not in row:
-        skipped("broken", f"{where} (id {name!r}): left out, it has no 'response'")
+        skipped("broken", f"{where} (id {name!r}): skipped, it has no 'response'")
         return None
     text, extraction = row["response"], row.get("extraction")
     if text is None:
-        skipped.complain(f"{where} (id {name!r}): its response is null and counts as empty")
+        skipped.report(f"{where} (id {name!r}): its response is null and counts as empty")
     extraction = None if extraction is None else str(extraction)
-    return Response(str(name), "" if text is None else str(text), extraction, where)
+    return StoredResponse(str(name), "" if text is None else str(text), extraction, where)
 
 
-def _without_repetitions(found: list[Response], skipped: Skipped) -> list[Response]:
+def _without_repetitions(stored: list[StoredResponse], skipped: SkipLog) -> list[StoredResponse]:
     """The responses without those that repeat one of a problem that has too many.
 
-    Where nearly every problem has k responses, k are wanted: what is equal to an earlier one and
-    goes beyond k was written twice. Another response is a sample more, and is told.
+    Where nearly every problem has k responses, one beyond k that equals an earlier one was written
+    twice and is skipped; one beyond k that differs is one more sample, and is reported.
     """
-    counts = Counter(response.id for response in found)
+    counts = Counter(response.id for response in stored)
     usual = Counter(counts.values()).most_common(1)[0][0] if counts else 0
-    kept: list[Response] = []
-    seen: dict[str, list[str]] = {}
-    for response in found:
-        earlier = seen.setdefault(response.id, [])
+    unique: list[StoredResponse] = []
+    texts: dict[str, list[str]] = {}
+    for response in stored:
+        earlier = texts.setdefault(response.id, [])
         is_beyond = counts[response.id] > usual
         if is_beyond and response.text in earlier:
             counts[response.id] -= 1
             skipped(
                 "duplicate",
-                f"{response.where}: left out, id {response.id!r} has this response already",
+                f"{response.where}: skipped, id {response.id!r} has this response already",
             )
             continue
         if is_beyond and len(earlier) == usual:
-            skipped.complain(
+            skipped.report(
                 f"{response.where}: id {response.id!r} has {counts[response.id]} responses, others "
                 f"have {usual}; all count as samples"
             )
         earlier.append(response.text)
-        kept.append(response)
-    return kept
+        unique.append(response)
+    return unique

@@ -1,18 +1,26 @@
-r"""The short answer in a response, by rules, where the official way asks a language model for it.
+r"""Extraction of short answers by rules, where the official code asks a language model.
 
-What a response announces counts, in this order: its last `\boxed{}`, what follows the last
-"answer is" on that line, an option that it begins with, its last words in bold, its last sentence
-that begins with "therefore". Without an announcement it is the option that it names last, or its
-last number; none where it begins or ends with saying that it cannot answer.
+Announcements count, in this order: the last `\boxed{}`, the text after the last "answer is" on
+that line, an option at the beginning, the last words in bold, the last sentence that begins with
+"therefore". Without an announcement it is the option named last, or the last number; none where
+the first or last sentence refuses to answer. `inferred_letter` is VLMEvalKit's rule
+(open-compass/VLMEvalKit, vlmeval/utils/matching_util.py: `can_infer`).
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 
 from reasonenv.grading.extraction import last_boxes
-from reasonenv.scoring.choices import LETTERS
 from reasonenv.scoring.numbers import value
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_REFUSALS = (
+    "Sorry, I can't help with images of people yet.",
+    "I can't process this file.",
+    "I'm sorry, but without the image provided",
+    "Cannot determine the answer",
+)
+_PUNCTUATION = re.compile(r"[.()\[\],:;!*#{}]")
 _PHRASE = re.compile(
     r"\b(?:answer|option|choice)\b[^.:\n]{0,60}?(?:\bis\b|\bare\b|\bbe\b|:)", re.IGNORECASE
 )
@@ -44,49 +52,68 @@ _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 
 
-def option(response: str, choices: Sequence[str]) -> str | None:
+def inferred_letter(response: str, options: Sequence[str]) -> str | None:
+    """The letter of the one option that a response names by letter, or else by its text.
+
+    "Z" where it refuses, or names Z; None where it names none or several.
+    """
+    if any(refusal in response for refusal in _REFUSALS):
+        return "Z"
+    letters = LETTERS[: len(options)]
+    words = set(_PUNCTUATION.sub(" ", response).split())
+    named = [letter for letter in letters if letter in words]
+    if len(named) == 1:
+        return named[0]
+    if not named and "Z" in words:
+        return "Z"
+    lower = response.lower()
+    texts = [letter for letter, text in zip(letters, options, strict=True) if text.lower() in lower]
+    return texts[0] if len(texts) == 1 else None
+
+
+def chosen_option(response: str, choices: Sequence[str]) -> str | None:
     """The letter or the text of the option that a response chooses; None where it names none."""
     letters = LETTERS[: len(choices)]
     bare = _BARE.fullmatch(response)
     if bare and bare[1] in letters:
         return bare[1]
     for clause in _announced(response):
-        if found := _in_clause(clause, letters, choices):
-            return found
-    if found := _leading(response, letters, choices):
-        return found
+        if option := _in_clause(clause, letters, choices):
+            return option
+    if option := _leading(response, letters, choices):
+        return option
     for clause in _concluded(response):
-        if found := _in_clause(clause, letters, choices):
-            return found
+        if option := _in_clause(clause, letters, choices):
+            return option
     if refuses(response):
         return None
     marked = [letter for letter in _MARKED.findall(response) if letter in letters]
     return marked[-1] if marked else _last_named(response, choices)
 
 
-def number(response: str) -> str | None:
-    """The number that a response announces, else its last one, in digits; None without one."""
+def last_number(response: str) -> str | None:
+    """The number in a response's announcement, else its last one, in digits; None without one."""
     for clause in (*_announced(response), *_concluded(response)):
-        if (found := _last_number(clause)) is not None:
-            return found
-    return None if refuses(response) else _last_number(response)
+        if (number := _last_number_of(clause)) is not None:
+            return number
+    return None if refuses(response) else _last_number_of(response)
 
 
-def listed(response: str) -> str | None:
+def last_list(response: str) -> str | None:
     """The last list in brackets of a response."""
     lists = _LIST.findall(response)
     return lists[-1] if lists else None
 
 
 def refuses(response: str) -> bool:
-    """Whether the first or the last sentence says that there is no answer."""
+    """True if the first or the last sentence says that there is no answer."""
     sentences = [part for part in _SENTENCE.split(response.strip()) if part.strip()]
     ends = (sentences[0], sentences[-1]) if sentences else ()
     return any(_REFUSAL.search(sentence) for sentence in ends)
 
 
 def _announced(response: str) -> Iterator[str]:
-    """What a response says its answer is, the plainest announcement first."""
+    """Clauses that announce the answer, the most explicit first."""
     boxes = [box for box in last_boxes(response) if box.strip()]
     if boxes:
         yield ", ".join(boxes)
@@ -94,7 +121,7 @@ def _announced(response: str) -> Iterator[str]:
 
 
 def _concluded(response: str) -> Iterator[str]:
-    """What a response ends with: its last words in bold, its last conclusion."""
+    """Final clauses of a response: its last words in bold, its last conclusion."""
     yield from _last(_BOLD, response, lambda m: m[1])
     yield from _last(_CONCLUSION, response, lambda m: _first_sentence(m[1]))
 
@@ -140,21 +167,21 @@ def _leading(text: str, letters: str, choices: Sequence[str]) -> str | None:
 
 def _last_named(text: str, choices: Sequence[str]) -> str | None:
     """The option whose text stands last; of two at one place the longer one."""
-    told = text.casefold()
+    folded = text.casefold()
     ends = []
     for choice in choices:
         pattern = rf"{_BEGIN}{re.escape(choice.casefold())}{_END}"
-        places = [match.end() for match in re.finditer(pattern, told)] if choice.strip() else []
+        places = [match.end() for match in re.finditer(pattern, folded)] if choice.strip() else []
         ends += [(places[-1], len(choice), choice)] if places else []
     return max(ends)[2] if ends else None
 
 
-def _last_number(text: str) -> str | None:
+def _last_number_of(text: str) -> str | None:
     constant = value(text) if len(text) < 100 else None
     if constant is not None:
         return str(int(constant)) if constant == int(constant) else str(constant)
-    found = [match[0] for match in _NUMBER.finditer(text)]
-    if found:
-        return re.sub(r"[,$\s]", "", found[-1]).replace("−", "-")
+    numbers = [match[0] for match in _NUMBER.finditer(text)]
+    if numbers:
+        return re.sub(r"[,$\s]", "", numbers[-1]).replace("−", "-")
     words = _WORD.findall(text)
     return str(_WORDS.index(words[-1].lower())) if words else None

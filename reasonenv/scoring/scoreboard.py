@@ -1,0 +1,212 @@
+"""From rows of responses to graded responses, and from those to scores."""
+
+import importlib
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from reasonenv.errors import DataError
+from reasonenv.grading import Grade
+from reasonenv.registration import find
+from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse
+from reasonenv.scoring.judges import Judge, judge_all
+from reasonenv.scoring.labels import Labels, load_labels
+from reasonenv.scoring.response_files import SkipLog, StoredResponse, stored_responses
+from reasonenv.scoring.score_statistics import (
+    majority_at_k,
+    over_problems,
+    over_samples,
+    paired_comparison,
+    pass_at_k,
+    sample_sizes,
+)
+
+# Benchmarks with rules of their own, each in a module of its name in lower case.
+_BENCHMARKS = ("MathVista", "MathVerse", "MathVision", "OlympiadBench", "WeMath", "GSM8K")
+
+
+def rules(env_id: str) -> Any:
+    """The module with the rules of a benchmark: `grades`, `TABLES`, `NEEDED`, and its extras.
+
+    Raises:
+        gymnasium.error.NameNotFound: When no environment has this name.
+    """
+    name = re.sub(r"-v\d+$", "", find(env_id).id)
+    module = f"benchmarks.{name.lower()}" if name in _BENCHMARKS else "final_answers"
+    return importlib.import_module(f"reasonenv.scoring.{module}")
+
+
+def to_stderr(line: str) -> None:
+    """Prints a line on standard error."""
+    print(line, file=sys.stderr)
+
+
+def grade_responses(
+    env_id: str,
+    rows: Iterable[Mapping[str, Any]],
+    data: str | os.PathLike[str] | None = None,
+    *,
+    split: str | None = None,
+    judge: Judge | None = None,
+    skipped: SkipLog | None = None,
+) -> GradedResponses:
+    """Responses to the problems of an environment, graded.
+
+    Args:
+        env_id: A registered environment.
+        rows: `{"id": ..., "response": ...}`; `extraction`, where a row has it, is its answer.
+        data: Folder with the labels; None for `REASONENV_DATA`, then the environment itself.
+        split: Part of the data; None for the one that covers most ids.
+        judge: Maps a label and a response to a verdict or the extracted answer; None for the
+            rules of the benchmark.
+        skipped: Log of skipped rows and other warnings; None for lines on standard error.
+
+    Raises:
+        MissingDataError: When there are no labels.
+        DataError: When no row can be scored.
+    """
+    module = rules(env_id)
+    skipped = skipped or SkipLog(to_stderr)
+    stored = stored_responses(rows, skipped)
+    if not stored:
+        raise DataError(f"there is no response to score: {dict(skipped.counts) or 'no rows'}")
+    ids = dict.fromkeys(response.id for response in stored)
+    pooled = getattr(module, "POOLED", False)
+    labels = load_labels(env_id, ids, data, split, module.NEEDED, pooled)
+    cases = _label(env_id, stored, labels, module.NEEDED, skipped)
+    grades = judge_all(cases, judge, module.grades, skipped) if judge else module.grades(cases)
+    num_missing = labels.total - len({case.id for case in cases})
+    counts = dict(skipped.counts)
+    return GradedResponses(find(env_id).id, cases, grades, num_missing, labels.folder, counts)
+
+
+def _label(
+    env_id: str,
+    stored: Sequence[StoredResponse],
+    labels: Labels,
+    columns: Sequence[str],
+    skipped: SkipLog,
+) -> list[LabeledResponse]:
+    """The responses with their labels; those without one are skipped."""
+    cases = []
+    for response in stored:
+        label = labels.rows.get(response.id)
+        if label is None:
+            line = f"skipped, {env_id} has no problem {response.id!r}"
+            skipped("unknown_id", f"{response.where}: {line}")
+        elif any(label.get(column) is None for column in columns):
+            column = next(column for column in columns if label.get(column) is None)
+            line = f"skipped, the label of {response.id!r} has no {column!r}"
+            skipped("broken_label", f"{response.where}: {line}")
+        else:
+            cases.append(LabeledResponse(response.id, label, response.text, response.extraction))
+    if not cases:
+        raise DataError(
+            f"none of the {len(stored)} responses is to a known problem of {env_id}: there is "
+            f"{stored[0].id!r}, known ids are such as {labels.example!r}"
+        )
+    return cases
+
+
+def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:
+    """The scores of graded responses as JSON-able values, each with its interval."""
+    module = rules(graded.env)
+    counts = getattr(module, "counted", lambda label: True)
+    counted = [name for name, label in graded.labels.items() if counts(label)]
+    counted = counted or list(graded.labels)
+    means = [graded.means[name] for name in counted]
+    scores = {
+        "env": graded.env,
+        "num_problems": len(counted),
+        "num_samples": graded.num_samples,
+        "accuracy": float(np.mean(means)),
+        "interval": over_problems(means, seed),
+    }
+    if graded.num_samples > 1:
+        scores |= _sample_scores(graded, counted, seed)
+    scores["by"] = _tables(graded, module.TABLES, seed)
+    if hasattr(module, "extras"):
+        scores |= module.extras(graded, seed)
+    return scores | {
+        "status": dict(sorted(Counter(grade.status for grade in graded.grades).items())),
+        "num_responses": len(graded.cases),
+        "num_missing": graded.num_missing,
+        "skipped": dict(graded.skipped),
+    }
+
+
+def _sample_scores(graded: GradedResponses, names: Sequence[str], seed: int) -> dict[str, Any]:
+    """mean@k, pass@k and maj@k; mean@k of all samples is the accuracy itself."""
+    correct = np.array([sum(graded.correct[name]) for name in names])
+    total = np.array([len(graded.correct[name]) for name in names])
+    pass_rates, majority_rates = {}, {}
+    for k in sample_sizes(int(total.min())):
+        pairs = zip(correct, total, strict=True)
+        pass_rates[str(k)] = [pass_at_k(int(c), int(n), k) for c, n in pairs]
+        majority_rates[str(k)] = [
+            majority_at_k(_votes(graded.samples[name]), True, k, seed) for name in names
+        ]
+    scores = {"pass@k": pass_rates, "maj@k": majority_rates}
+    return {
+        "mean@k": {str(graded.num_samples): float(np.mean([graded.means[name] for name in names]))},
+        "interval_samples": over_samples(correct, total, seed),
+        **{
+            name: {k: float(np.mean(values)) for k, values in by_k.items()}
+            for name, by_k in scores.items()
+        },
+        "intervals": {
+            name: {k: over_problems(values, seed) for k, values in by_k.items()}
+            for name, by_k in scores.items()
+        },
+    }
+
+
+def _votes(grades: Sequence[Grade]) -> list[bool | str | None]:
+    """The vote of each sample: True for right ones, the answer's text for others."""
+    return [
+        True if grade.correct else None if grade.answer is None else "".join(grade.answer.split())
+        for grade in grades
+    ]
+
+
+def _tables(
+    graded: GradedResponses, tables: Mapping[str, Callable[[Any], Any]], seed: int
+) -> dict[str, dict[str, Any]]:
+    """Accuracy by the groups of each table; a problem may count in several rows."""
+    rows = {}
+    for title, group in tables.items():
+        parts: dict[str, list[float]] = {}
+        for name, label in graded.labels.items():
+            value = group(label)
+            for each in value if isinstance(value, list | tuple) else (value,):
+                if each is not None and each != "":
+                    parts.setdefault(str(each), []).append(graded.means[name])
+        if parts:
+            rows[title] = {part: _line(means, seed) for part, means in sorted(parts.items())}
+    return rows
+
+
+def _line(means: Sequence[float], seed: int) -> dict[str, Any]:
+    return {
+        "accuracy": float(np.mean(means)),
+        "num": len(means),
+        "interval": over_problems(means, seed),
+    }
+
+
+def comparison(graded: GradedResponses, other: GradedResponses, seed: int = 0) -> dict[str, Any]:
+    """The paired comparison of two files of responses, over the problems of both.
+
+    Raises:
+        DataError: When they have no problem in common.
+    """
+    common = [name for name in graded.means if name in other.means]
+    if not common:
+        raise DataError("the two files have no problem in common: there is nothing to compare")
+    ours, theirs = ([each.means[name] for name in common] for each in (graded, other))
+    return paired_comparison(ours, theirs, seed)
