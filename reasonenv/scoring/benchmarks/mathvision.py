@@ -17,8 +17,8 @@ from reasonenv.grading import Grade
 from reasonenv.grading.extraction import section
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 from reasonenv.scoring.numbers import value
-from reasonenv.scoring.short_answers import inferred_letter
 from reasonenv.scoring.score_statistics import over_problems
+from reasonenv.scoring.short_answers import inferred_letter
 
 TABLES = {
     "level": lambda row: row["level"],
