@@ -11,7 +11,7 @@ from agents.cli.flags import errors_in_one_line, parse
 from agents.cli.settings import Run, json_object
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
-from agents.engines.load import check_size, load, place
+from agents.engines.load import check_size, load_model, local_device
 from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.evaluation.arguments import EvaluationArguments, default_arguments, envs_and_model
@@ -64,9 +64,9 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
 
 
 def _transformers(options: EvaluationArguments, folder: str) -> RolloutEngine:
-    device = place()
+    device = local_device()
     check_size(folder, device, trains=False)
-    model, chat = load(folder, device, _dtype(device), options.max_pixels)
+    model, chat = load_model(folder, device, _dtype(device), options.max_pixels)
     length, batch_size = options.max_response_length, options.sampler_batch_size
     sampling = _sampling(options, chat.banned)
     return TransformersSampler(Policy(model), chat, sampling, length, batch_size)
@@ -76,7 +76,7 @@ def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
     from agents.engines.vllm.sampler import VLLMSampler
 
     # Only the chat of this copy is used: vLLM reads the weights itself.
-    _, chat = load(folder, torch.device("meta"), _dtype(place()), options.max_pixels)
+    _, chat = load_model(folder, torch.device("meta"), _dtype(local_device()), options.max_pixels)
     sampler = VLLMSampler(
         folder,
         chat,

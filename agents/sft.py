@@ -28,9 +28,10 @@ from agents.cli.flags import errors_in_one_line, parse
 from agents.cli.settings import environment_options
 from agents.engines import TrainEngine
 from agents.engines.chat import Chat
-from agents.engines.load import check_size, load, place, save
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import check_size, load_model, local_device, save_model
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
@@ -68,7 +69,7 @@ class WarmStart:
 
 
 @dataclass
-class Lessons:
+class SupervisedDataset:
     """Prompts and solutions as tokens, encoded when first needed."""
 
     envs: Any
@@ -103,7 +104,7 @@ class Lessons:
         return self.chat.encode(observations)[0], torch.tensor(tokens)
 
 
-def learn(engine: TrainEngine, lessons: Lessons, settings: WarmStart) -> Iterator[float]:
+def train(engine: TrainEngine, lessons: SupervisedDataset, settings: WarmStart) -> Iterator[float]:
     """Maximises the likelihood of the solutions; gives the mean loss of a token, step by step."""
     rng = np.random.default_rng(settings.seed)
     count = min(settings.num_problems, len(lessons.envs.problems))
@@ -132,25 +133,25 @@ def warm_start(settings: WarmStart) -> Path:
         settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
     )
     engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
-    steps = learn(engine, Lessons(envs, chat), settings)
+    steps = train(engine, SupervisedDataset(envs, chat), settings)
     with tqdm(steps, total=settings.num_steps, desc="warm start", unit="step") as bar:
         for step, loss in enumerate(bar):
             if step % 20 == 0:
                 bar.set_postfix(loss=f"{loss:.3f}")
     envs.close()
-    save(settings.output_dir, model, chat)
+    save_model(settings.output_dir, model, chat)
     return settings.output_dir
 
 
 def _base(settings: WarmStart, envs: Any) -> tuple[Any, Chat]:
     """The model that learns; nothing of it is in the output directory before it has learned."""
-    device = place()
+    device = local_device()
     if settings.model != "tiny":
         check_size(settings.model, device, trains=True)
-        return load(settings.model, device, torch.float32)
+        return load_model(settings.model, device, torch.float32)
     with TemporaryDirectory() as untrained:
-        tiny_model.write(Path(untrained), corpus(envs), settings.seed)
-        return load(untrained, device, torch.float32)
+        tiny_model.save_untrained(Path(untrained), tokenizer_corpus(envs), settings.seed)
+        return load_model(untrained, device, torch.float32)
 
 
 def _check(settings: WarmStart) -> None:
@@ -173,7 +174,7 @@ def _solution(problem: Problem) -> str:
     return problem.solution
 
 
-def corpus(envs: Any, count: int = 2000) -> list[str]:
+def tokenizer_corpus(envs: Any, count: int = 2000) -> list[str]:
     """Words that the tiny tokenizer shall know: instructions, questions, solutions."""
     prompts = [f"{p.system} {p.template}" for p in PROMPTS.values()]
     problems = (envs.problems[index] for index in range(min(count, len(envs.problems))))

@@ -132,7 +132,7 @@ def config(tokens: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
     return whole
 
 
-def write(folder: Path, corpus: list[str], seed: int) -> None:
+def save_untrained(folder: Path, corpus: list[str], seed: int) -> None:
     """Writes an untrained tiny model, its tokenizer and its image processor in Hugging Face format.
 
     Args:

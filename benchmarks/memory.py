@@ -31,8 +31,9 @@ from transformers import Qwen2Config, Qwen2ForCausalLM, __version__
 import usage
 from agents.engines import model as policies
 from agents.engines.chat import Chat
-from agents.engines.load import load
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import load_model
+from agents.engines.model import Policy
+from agents.engines.sampling import Sampling
 from agents.rollout import Prompt, Responses
 from provenance import provenance
 
@@ -118,10 +119,10 @@ def figures_step(way: str) -> tuple[Callable[[], None], int]:
     from agents import tiny_model
 
     with tempfile.TemporaryDirectory() as folder:
-        tiny_model.write(
+        tiny_model.save_untrained(
             Path(folder), ["What is the sum of the numbers? How many are there?"], seed=0
         )
-        model, chat = load(folder, DEVICE, torch.float32)
+        model, chat = load_model(folder, DEVICE, torch.float32)
     policy = Policy(model).ready()
     take(policy, way)
     responses = figures_responses(reasonenv, chat)

@@ -41,7 +41,7 @@ def tiny_folder(tmp_path_factory) -> Path:
     from agents import tiny_model
 
     folder = tmp_path_factory.mktemp("tiny")
-    tiny_model.write(
+    tiny_model.save_untrained(
         folder, ["What is the sum of the numbers? How many letters are there?"], seed=0
     )
     return folder

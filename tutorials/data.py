@@ -96,7 +96,7 @@ from agents import tiny_model
 from agents.cpgd import CPGD
 from agents.run import main
 
-tiny_model.write(Path("model"), rows, seed=0)
+tiny_model.save_untrained(Path("model"), rows, seed=0)
 words = "--env Sums-v0 --data sums --model model --num-steps 2 --num-prompts 4 --group-size 4"
 words += " --minibatch-size 16 --max-response-length 12 --num-test-problems 0 --output-dir run"
 main(CPGD, words.split())

@@ -27,7 +27,7 @@ random = np.random.default_rng(0)
 from agents import tiny_model
 from agents.evaluate import main as evaluate
 
-tiny_model.write(Path("model"), ["What is the sum of the numbers?"], seed=0)
+tiny_model.save_untrained(Path("model"), ["What is the sum of the numbers?"], seed=0)
 words = "--env Figures-v0 --model model --num-problems 8 --samples 2 --max-response-length 12"
 evaluate([*words.split(), "--output-dir", "evaluation"])
 

@@ -107,7 +107,7 @@ from agents import tiny_model
 from agents.cpgd import CPGD
 from agents.run import main
 
-tiny_model.write(Path("model"), ["What is the area of the square in the figure?"], seed=0)
+tiny_model.save_untrained(Path("model"), ["What is the area of the square in the figure?"], seed=0)
 words = "--env MMK12-v0 --data mmk12 --model model --num-steps 2 --num-prompts 2 --group-size 4"
 words += " --minibatch-size 8 --max-response-length 12 --num-test-problems 4 --output-dir run"
 main(CPGD, words.split())

@@ -42,7 +42,7 @@ reasonenv.register("Vowels-v0", "vowels")
 sys.path.insert(0, os.getcwd())
 import vowels  # noqa: F401 - registers the environment
 
-tiny_model.write(Path("model"), ["Sing a song, la la la, in a loud voice"], seed=0)
+tiny_model.save_untrained(Path("model"), ["Sing a song, la la la, in a loud voice"], seed=0)
 words = "--env Vowels-v0 --model model --num-steps 10 --num-prompts 4 --group-size 8"
 words += " --minibatch-size 32 --max-response-length 12 --num-test-problems 8"
 words += " --learning-rate 0.003 --output-dir run"

@@ -44,14 +44,15 @@ if not torch.cuda.is_available():
     os.environ["DS_ACCELERATOR"] = "cpu"
 from pathlib import Path
 from agents.engines.deepspeed import DeepSpeedEngine
-from agents.engines.load import place
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import local_device
+from agents.engines.model import Policy
+from agents.engines.sampling import Sampling
 from agents.engines.optimizer import Optimization
 from transformers import AutoModelForCausalLM, Qwen2Config
 config = Qwen2Config(hidden_size=32, intermediate_size=32, num_hidden_layers=1,
     num_attention_heads=2, num_key_value_heads=1, vocab_size=64)
 dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
-policy = Policy(AutoModelForCausalLM.from_config(config).to(place(), dtype))
+policy = Policy(AutoModelForCausalLM.from_config(config).to(local_device(), dtype))
 engine = DeepSpeedEngine(policy, None, Sampling(), Optimization(1e-3, 10))
 hidden = policy.model(torch.arange(8, device=policy.device)[None]).logits
 engine.backward(hidden.float().square().mean())
@@ -78,13 +79,14 @@ print(json.dumps([[grade.correct, grade.status] for grade in grades]))
 AGREEMENT = """
 import json, tempfile, numpy as np, torch
 from pathlib import Path
-from agents import tiny
-from agents.engines.load import load, place
-from agents.engines.model import Policy, Sampling
+from agents import tiny_model
+from agents.engines.load import load_model, local_device
+from agents.engines.model import Policy
+from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 with tempfile.TemporaryDirectory() as folder:
-    tiny.write(Path(folder), ["What is the sum? How many?"], seed=0)
-    model, chat = load(folder, place(), torch.float32)
+    tiny_model.save_untrained(Path(folder), ["What is the sum? How many?"], seed=0)
+    model, chat = load_model(folder, local_device(), torch.float32)
 policy, sampling = Policy(model).ready(), Sampling(1.0, chat.banned)
 image = np.random.default_rng(0).integers(0, 256, (56, 84, 3), dtype=np.uint8)
 observation = {"system": ("",) * 8, "question": ("How many?",) * 8,

@@ -18,7 +18,7 @@ TABLE = "table.pt"
 T = TypeVar("T")
 
 
-class Meeting:
+class ThreadRanks:
     """Where the ranks of one process, each of them a thread, exchange tensors."""
 
     def __init__(self, num_ranks: int) -> None:
@@ -84,7 +84,7 @@ class BanditEngine:
         logits: Float[Tensor, "problems t v"],
         learning_rate: float = 1.0,
         rank: int = 0,
-        meeting: Meeting | None = None,
+        ranks: ThreadRanks | None = None,
     ) -> None:
         """A policy with a copy of `logits`.
 
@@ -92,13 +92,13 @@ class BanditEngine:
             logits: Of each arm, at each position of each problem.
             learning_rate: The step is this multiple of the gradient.
             rank: Of this engine.
-            meeting: Shared with the engines of the other ranks; None for one rank.
+            ranks: Shared with the engines of the other ranks; None for one rank.
         """
         self.logits = logits.detach().clone().requires_grad_()
         self.learning_rate = learning_rate
         self.rank = rank
-        self.meeting = meeting
-        self.num_ranks = meeting.num_ranks if meeting else 1
+        self.ranks = ranks
+        self.num_ranks = ranks.num_ranks if ranks else 1
 
     def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
         """See `TrainEngine`."""
@@ -125,7 +125,7 @@ class BanditEngine:
 
     def all_gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""
-        return values if self.meeting is None else self.meeting.all_gather(self.rank, values)
+        return values if self.ranks is None else self.ranks.all_gather(self.rank, values)
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """See `TrainEngine`."""

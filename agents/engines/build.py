@@ -10,11 +10,12 @@ import torch
 from transformers import DynamicCache
 
 from agents.cli.settings import Run, json_object
-from agents.engines import RolloutEngine, TrainEngine, kernels, lora
+from agents.engines import RolloutEngine, TrainEngine, lora
 from agents.engines.chat import Chat
-from agents.engines.load import load, place
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import apply_liger, load_model, local_device
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.references import ReferencePolicy, Refresh, fixed, old
@@ -45,11 +46,11 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     Raises:
         ValueError: In one line, when the model, the device or an engine cannot be had.
     """
-    deepspeed, device = uses_deepspeed(run), place()
+    deepspeed, device = uses_deepspeed(run), local_device()
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
     dtype = torch.bfloat16 if deepspeed and device.type == "cuda" else torch.float32
-    model, chat = load(folder, device, dtype, run.max_pixels)
-    kernels.apply(model)
+    model, chat = load_model(folder, device, dtype, run.max_pixels)
+    apply_liger(model)
     refresh = None if refresh is old else refresh
     # Copied before adapters change it and DeepSpeed takes its weights apart.
     base = copy.deepcopy(model) if refresh and not _is_within(run, refresh) else None
@@ -142,14 +143,14 @@ def uses_vllm(sampler: str) -> bool:
     return sampler == "vllm"
 
 
-def named(run: Run) -> str:
-    """What trains and what samples, and on what, in words."""
-    trains = "DeepSpeed" if uses_deepspeed(run) else "PyTorch"
-    samples = "vLLM" if uses_vllm(run.sampler) else "transformers"
-    samples = f"vLLM at {run.vllm_server}" if run.vllm_server is not None else samples
-    num_ranks = ranks()[1]
-    where = f"{num_ranks} ranks, each on {place().type}" if num_ranks > 1 else place().type
-    return f"{trains} trains and {samples} samples, on {where}"
+def describe_engines(run: Run) -> str:
+    """One line that names the training engine, the sampler and the devices."""
+    trainer = "DeepSpeed" if uses_deepspeed(run) else "PyTorch"
+    sampler = "vLLM" if uses_vllm(run.sampler) else "transformers"
+    sampler = f"vLLM at {run.vllm_server}" if run.vllm_server is not None else sampler
+    device, num_ranks = local_device().type, ranks()[1]
+    devices = f"{num_ranks} ranks, each on {device}" if num_ranks > 1 else device
+    return f"{trainer} trains and {sampler} samples, on {devices}"
 
 
 def ranks() -> tuple[int, int]:

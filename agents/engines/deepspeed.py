@@ -17,9 +17,10 @@ from torch.nn.utils import clip_grad_norm_
 
 from agents.engines import lora
 from agents.engines.chat import Chat
-from agents.engines.load import find, save
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import checkpoint_path, save_model
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
 from agents.rollout import PerToken, Responses
 
 FIXED = {
@@ -130,7 +131,7 @@ class DeepSpeedEngine:
         adapters = self._trained() if lora.is_adapted(self.policy.model) else []
         with deepspeed.zero.GatheredParameters(adapters):
             if self.rank == 0:
-                save(folder, self.policy.model, self.chat, weights)
+                save_model(folder, self.policy.model, self.chat, weights)
         # What is frozen is the base model's, and stays as it is.
         self.engine.save_checkpoint(str(folder / STATE), STATE, exclude_frozen_parameters=True)
         distributed.barrier()
@@ -143,7 +144,7 @@ class DeepSpeedEngine:
         """
         from deepspeed.runtime.zero.utils import ZeRORuntimeException
 
-        path = find(folder, STATE)
+        path = checkpoint_path(folder, STATE)
         try:
             self.engine.load_checkpoint(str(path), STATE, load_module_strict=not self._frozen())
         except (AssertionError, OSError, RuntimeError, ValueError, ZeRORuntimeException) as error:
@@ -192,7 +193,7 @@ class Shell:
         self._weights = list(policy.parameters())
         empty = [Parameter(w.detach().new_empty(0), requires_grad=False) for w in self._weights]
         shared: dict[int, Any] = {id(buffer): buffer for buffer in policy.buffers()}
-        shared |= {id(weight): place for weight, place in zip(self._weights, empty, strict=True)}
+        shared |= {id(weight): holder for weight, holder in zip(self._weights, empty, strict=True)}
         self._places = empty
         self._policy = copy.deepcopy(policy, shared).eval()
         self._is_filled = False
@@ -206,15 +207,15 @@ class Shell:
         import deepspeed
 
         with deepspeed.zero.GatheredParameters(self._weights):
-            for place, weight in zip(self._places, self._weights, strict=True):
-                place.data = weight.data
+            for holder, weight in zip(self._places, self._weights, strict=True):
+                holder.data = weight.data
             self._is_filled = True
             try:
                 yield self._policy
             finally:
                 self._is_filled = False
-                for place in self._places:
-                    place.data = place.data.new_empty(0)
+                for holder in self._places:
+                    holder.data = holder.data.new_empty(0)
 
 
 _BUCKET = 500_000_000

@@ -1,6 +1,9 @@
 """Models from a name or a folder, and back into a folder."""
 
 import os
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,7 @@ if not torch.cuda.is_available():
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
 
-def place() -> torch.device:
+def local_device() -> torch.device:
     """This process's device.
 
     Raises:
@@ -45,7 +48,7 @@ def place() -> torch.device:
     return torch.device("cuda", rank)
 
 
-def load(
+def load_model(
     name: str, device: torch.device, dtype: torch.dtype, max_pixels: int | None = None
 ) -> tuple[Any, Chat]:
     """A model and its chat, from the hub or from a folder in Hugging Face format.
@@ -82,7 +85,7 @@ def load_weights(model: Any, folder: Path) -> None:
         ValueError: In one line, when they are of another model.
     """
     if lora.is_adapted(model):
-        lora.load(find(folder, lora.ADAPTER), model)
+        lora.load(checkpoint_path(folder, lora.ADAPTER), model)
         return
     saved = type(model).from_pretrained(folder, dtype=model.dtype).state_dict()
     try:
@@ -92,7 +95,7 @@ def load_weights(model: Any, folder: Path) -> None:
         raise ValueError(f"the checkpoint {folder} does not fit this model: {reason}") from error
 
 
-def find(folder: Path, name: str) -> Path:
+def checkpoint_path(folder: Path, name: str) -> Path:
     """What an engine saved beside the model.
 
     Args:
@@ -109,7 +112,7 @@ def find(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def save(
+def save_model(
     folder: Path, model: Any, chat: Chat, weights: dict[str, torch.Tensor] | None = None
 ) -> None:
     """Writes model, tokenizer and image processor as `load`, vLLM and transformers read them.
@@ -129,6 +132,25 @@ def save(
     chat.tokenizer.save_pretrained(folder)
     if chat.image_processor is not None:
         chat.image_processor.save_pretrained(folder)
+
+
+def apply_liger(model: Any) -> bool:
+    """Patches a model with Liger's fused kernels: normalisation, gated MLP, rotary embedding.
+
+    Kernels that change a layer's weights or outputs, such as the fused cross-entropy, stay off.
+    Gives False, with the model unchanged, if it is not on a GPU, if Liger is not installed, or if
+    Liger does not support the model type.
+    """
+    if model.device.type != "cuda" or find_spec("liger_kernel") is None:
+        return False
+    patches = import_module("liger_kernel.transformers.monkey_patch").MODEL_TYPE_TO_APPLY_LIGER_FN
+    patch = patches.get(model.config.model_type)
+    if patch is None:
+        return False
+    losses = {"cross_entropy": False, "fused_linear_cross_entropy": False}
+    parameters = signature(patch).parameters
+    patch(model=model, **{name: value for name, value in losses.items() if name in parameters})
+    return True
 
 
 def check_size(name: str, device: torch.device, *, trains: bool) -> None:

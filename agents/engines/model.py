@@ -6,7 +6,6 @@ dimensions of a position, h features of a hidden state.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,68 +13,9 @@ from torch import Tensor, nn
 
 from agents.engines import attention
 from agents.engines.packing import Packing, pack
+from agents.engines.sampling import Sampling, distinct
 from agents.engines.token_log_probs import log_prob
 from agents.rollout import Prompt, Responses
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """The policy that a model's logits stand for, and what the sampler draws from it.
-
-    The trainer knows the policy by `logits`, which is never cut off: a token that was likely enough
-    to be drawn may be so no more after a step, and would have no probability.
-    """
-
-    temperature: float = 1.0
-    """Divides the logits; 0 picks the most likely token."""
-    banned: tuple[int, ...] = ()
-    """Token ids that are never sampled: placeholders of images, padding."""
-    top_p: float = 1.0
-    """In (0, 1]: the sampler keeps the likeliest tokens, as few as have this probability."""
-    top_k: int = 0
-    """The sampler keeps this many tokens, the likeliest; 0 keeps all. It comes before `top_p`."""
-
-    def logits(self, logits: Tensor) -> Tensor:
-        """Logits `[n v]` of the policy, float32 at least: -inf where banned; not cut off."""
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        if self.temperature not in (0.0, 1.0):
-            logits = logits / self.temperature
-        if self.banned:
-            logits = logits.index_fill(
-                -1, torch.tensor(self.banned, device=logits.device), -torch.inf
-            )
-        return logits
-
-    def behaviour(self, logits: Tensor) -> Tensor:
-        """Log-probability `[n v]` of the distribution that is drawn from, cut off and renormalised.
-
-        Tokens as likely as the last that `top_k` keeps are kept too. Source: the order, and what is
-        kept, are those of transformers and vLLM.
-        """
-        logits = self.logits(logits)
-        if self.temperature == 0:
-            best = logits.argmax(-1, keepdim=True)
-            return torch.full_like(logits, -torch.inf).scatter(-1, best, 0.0)
-        if 0 < self.top_k < logits.shape[-1]:
-            least = logits.topk(self.top_k).values[:, -1:]
-            logits = logits.where(logits >= least, -torch.inf)
-        if self.top_p < 1:
-            probability, order = logits.softmax(-1).sort(descending=True)
-            kept = probability.cumsum(-1) - probability < self.top_p
-            keep = torch.zeros_like(kept).scatter(-1, order, kept)
-            logits = logits.where(keep, -torch.inf)
-        return logits.log_softmax(-1)
-
-
-def distinct(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
-    """The prompts without equal neighbours, and for each prompt the row of its first copy."""
-    rows: list[int] = []
-    unique: list[Prompt] = []
-    for prompt in prompts:
-        if not unique or prompt is not unique[-1]:
-            unique.append(prompt)
-        rows.append(len(unique) - 1)
-    return unique, rows
 
 
 class Policy(nn.Module):

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from agents.engines import lora
 from agents.engines.chat import Chat
-from agents.engines.load import find, load_weights, save
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import checkpoint_path, load_weights, save_model
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
 from agents.rollout import PerToken, Responses
 
 STATE = "optimizer.pt"
@@ -68,13 +69,13 @@ class TorchEngine:
 
     def save(self, folder: Path) -> None:
         """See `TrainEngine`."""
-        save(folder, self.policy.model, self.chat)
+        save_model(folder, self.policy.model, self.chat)
         state = {"optimizer": self.optimizer.state_dict(), "steps": self.schedule.last_epoch}
         torch.save(state, folder / STATE)
 
     def load(self, folder: Path) -> None:
         """See `TrainEngine`."""
-        state = torch.load(find(folder, STATE), weights_only=True)
+        state = torch.load(checkpoint_path(folder, STATE), weights_only=True)
         load_weights(self.policy.model, folder)
         self.optimizer.load_state_dict(state["optimizer"])
         # Made anew: a run that was made longer goes on along the longer schedule.

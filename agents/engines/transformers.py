@@ -11,8 +11,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import DynamicCache
 
 from agents.engines.chat import Chat
-from agents.engines.model import Policy, Sampling, distinct
-from agents.engines.sampling_requests import Row, responses
+from agents.engines.model import Policy
+from agents.engines.sampling import Row, Sampling, collate, distinct
 from agents.rollout import Prompt, Responses
 
 
@@ -77,7 +77,7 @@ class TransformersSampler:
                 part = prompts[start : start + self.batch_size]
                 rows += _Decoding(self, policy, part, generator, finished, start).run()
             policy.train(was_training)
-        return responses(prompts, rows, self.chat.eos, log_probs=True)
+        return collate(prompts, rows, self.chat.eos, log_probs=True)
 
 
 @dataclass
@@ -156,7 +156,7 @@ class _Decoding:
         """The next token of each row; rows that are done are sampled too, and ignored."""
         logits = self.policy.model.get_output_embeddings()(hidden)
         log_prob = self.sampler.sampling.behaviour(logits)
-        token = draw(log_prob.exp(), self.generator)
+        token = sample_tokens(log_prob.exp(), self.generator)
         chosen = log_prob.gather(-1, token[:, None])[:, 0].tolist()
         for row, value in zip(alive, chosen, strict=True):
             if not self._done(row):
@@ -183,7 +183,7 @@ class _Decoding:
         return bool(tokens) and tokens[-1] in self.sampler.chat.eos
 
 
-def draw(probability: Tensor, generator: torch.Generator) -> Tensor:
+def sample_tokens(probability: Tensor, generator: torch.Generator) -> Tensor:
     """One index `[n]` from each row of probabilities `[n v]`; never one of probability 0.
 
     By inverting the distribution function: one random number a row, where `torch.multinomial`

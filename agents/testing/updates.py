@@ -7,7 +7,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from agents.engines.bandit import BanditEngine, Meeting, respond
+from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.learner import Learner, Passes
 from agents.rollout import PerToken, Responses
 from agents.testing.examples import Draw, Rollout, rollouts
@@ -60,10 +60,10 @@ def trained(
     learner: Learner, rollout: Rollout, microbatch_size: int, num_ranks: int = 1
 ) -> Outcome:
     """The mean loss of an update, and the table after it; prompt i goes to rank i % num_ranks."""
-    meeting = Meeting(num_ranks)
+    ranks = ThreadRanks(num_ranks)
 
     def work(rank: int) -> tuple[float, Tensor]:
-        policy = BanditEngine(rollout.logits, LEARNING_RATE, rank, meeting)
+        policy = BanditEngine(rollout.logits, LEARNING_RATE, rank, ranks)
         metrics = learner.update(
             policy,
             _responses(rollout, rank, num_ranks),
@@ -77,7 +77,7 @@ def trained(
         )
         return metrics["train/loss"], policy.logits.detach()
 
-    return Outcome(*meeting.run(work)[0], LOGIT)
+    return Outcome(*ranks.run(work)[0], LOGIT)
 
 
 def _reference(rollout: Rollout) -> Callable[[Responses], PerToken] | None:

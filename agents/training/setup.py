@@ -11,7 +11,7 @@ import torch
 
 import reasonenv
 from agents.cli.settings import Run, check, environment_options
-from agents.engines.build import build, named, ranks
+from agents.engines.build import build, describe_engines, ranks
 from agents.learner import Learner
 from agents.plan import brief
 from agents.planning.shapes import UnplannableError
@@ -87,7 +87,7 @@ def outline(run: Run, learner: Learner, found: Path | None) -> str:
         begun = ", which holds no checkpoint to resume: from the beginning"
     return (
         f"{name} on {run.env}, model {run.model}: {run.num_steps} steps of {step}, "
-        f"into {run.folder(name)}{begun}\n{named(run)}"
+        f"into {run.folder(name)}{begun}\n{describe_engines(run)}"
     )
 
 

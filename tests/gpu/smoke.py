@@ -22,9 +22,10 @@ from helpers import tiny_engines
 from agents.cpgd import CPGD
 from agents.engines import lora
 from agents.engines.deepspeed import DeepSpeedEngine
-from agents.engines.load import load
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import load_model
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
 from agents.learner import Passes
 
 CUDA = torch.cuda.is_available()
@@ -63,7 +64,7 @@ PASSES = {"minibatch_size": 4, "microbatch_size": 2}
 def build(model: Path, case: str) -> DeepSpeedEngine:
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if CUDA else torch.device("cpu")
     config, options = CASES[case]
-    policy, chat = load(str(model), device, torch.bfloat16 if CUDA else torch.float32)
+    policy, chat = load_model(str(model), device, torch.bfloat16 if CUDA else torch.float32)
     if options is not None:
         lora.attach(policy, options)
     parts = chat, Sampling(1.0, chat.banned), Optimization(1e-4, total_steps=100)

@@ -7,10 +7,11 @@ import torch
 from helpers import tiny_engines
 from torch import nn
 
-from agents.engines import kernels
 from agents.engines.attention import attention
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import apply_liger
+from agents.engines.model import Policy
 from agents.engines.packing import pack
+from agents.engines.sampling import Sampling
 
 pytestmark = pytest.mark.gpu
 
@@ -54,7 +55,7 @@ def test_packed_is_padded_in_bf16(tmp_path, fused):
     policy = Policy(copy.deepcopy(model).to("cuda", torch.bfloat16))
     if fused:
         pytest.importorskip("liger_kernel", reason="needs liger-kernel")
-        assert kernels.apply(policy.model)
+        assert apply_liger(policy.model)
     padded = copy.deepcopy(policy)
     padded.packs = False
     assert policy.packs

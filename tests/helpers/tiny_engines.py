@@ -14,9 +14,10 @@ from torch.optim import SGD
 from agents import tiny_model
 from agents.engines.chat import Chat
 from agents.engines.deepspeed import DeepSpeedEngine
-from agents.engines.load import load
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import load_model
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.rollout import Prompt, Responses
@@ -32,14 +33,14 @@ RATE = 1024.0
 
 
 def write(folder: Path, words: str = "What is the sum of the numbers? How many?") -> Path:
-    tiny_model.write(folder, [words], seed=0)
+    tiny_model.save_untrained(folder, [words], seed=0)
     return folder
 
 
 @cache
 def pristine(folder: Path) -> tuple[Any, Chat]:
     """The model in a folder and its chat, read once; not to be changed."""
-    return load(str(folder), torch.device("cpu"), torch.float32)
+    return load_model(str(folder), torch.device("cpu"), torch.float32)
 
 
 def build(

@@ -14,9 +14,10 @@ import torch
 from transformers import GenerationConfig, Qwen2_5_VLForConditionalGeneration
 
 from agents import tiny_model
-from agents.engines.load import load
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import load_model
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.vllm.sampler import VLLMSampler
 from agents.training import parity
@@ -85,7 +86,7 @@ def used() -> float:
 def main(folder: Path, shape: dict) -> dict:
     write(folder, shape)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model, chat = load(str(folder), device, torch.bfloat16)
+    model, chat = load_model(str(folder), device, torch.bfloat16)
     sampling = Sampling(1.0, chat.banned)
     engine = TorchEngine(Policy(model), chat, sampling, Optimization(1e-6, 10))
     found: dict = {"gib": {"trainer": used()}}

@@ -9,9 +9,10 @@ from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
 
 from agents import tiny_model
 from agents.cpgd import CPGD
-from agents.engines.load import load
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import load_model
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.vllm.sampler import VLLMSampler
 from agents.learner import Passes
@@ -53,7 +54,7 @@ def write(folder: Path) -> Path:
 
 
 def trainer(folder: Path, temperature: float = 1.0) -> TorchEngine:
-    model, chat = load(str(folder), torch.device("cpu"), torch.float32)
+    model, chat = load_model(str(folder), torch.device("cpu"), torch.float32)
     sampling = Sampling(temperature, chat.banned)
     return TorchEngine(Policy(copy.deepcopy(model)), chat, sampling, Optimization(3e-3, 10))
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, distributed
 
 from agents.engines.chat import Chat
-from agents.engines.model import Sampling
-from agents.engines.sampling_requests import Group, Row, check_length, drawing, groups, responses
+from agents.engines.sampling import Row, Sampling, collate
 from agents.engines.vllm.client import Server
+from agents.engines.vllm.sampling_requests import Group, check_length, groups, sampling_options
 from agents.engines.vllm.weight_transfer import Link, connect, place
 from agents.rollout import Prompt, Responses
 
@@ -129,7 +129,7 @@ class RemoteSampler:
                 for index in self._take(asked[told["group"]], told, rows):
                     if finished is not None:
                         finished(index, rows[index].text)
-        return responses(prompts, rows, self.chat.eos, log_probs=self.log_probs)
+        return collate(prompts, rows, self.chat.eos, log_probs=self.log_probs)
 
     def _take(self, group: Group, told: dict[str, Any], rows: list[Row]) -> Iterable[int]:
         """The rows of a response; the likeliest is that of its whole group."""
@@ -168,7 +168,7 @@ class RemoteSampler:
                 group.prompt | {"count": 1 if greedy else group.count, "seed": group.seed}
                 for group in asked
             ],
-            "params": drawing(self.sampling, length, ends, log_probs=self.log_probs),
+            "params": sampling_options(self.sampling, length, ends, log_probs=self.log_probs),
         }
 
     def _hand_over(self, weights: Iterator[tuple[str, Tensor]]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agents.engines.sampling_requests import check_read, params
+from agents.engines.vllm.sampling_requests import check_read, vllm_params
 
 ROUTE = "/agents/"
 HEARTBEAT = 5.0
@@ -108,7 +108,7 @@ async def _generate(engine: Any, told: dict[str, Any], tell: Tell) -> None:
     """Each response as soon as it is complete."""
     async with asyncio.TaskGroup() as tasks:
         for number, group in enumerate(told["groups"]):
-            drawn = params(told["params"] | {"n": group["count"], "seed": group["seed"]})
+            drawn = vllm_params(told["params"] | {"n": group["count"], "seed": group["seed"]})
             tasks.create_task(_group(engine, group, drawn, partial(_response, tell, number)))
 
 

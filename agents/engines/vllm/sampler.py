@@ -17,17 +17,7 @@ from PIL import Image
 from torch import Tensor
 
 from agents.engines.chat import Chat
-from agents.engines.model import Sampling
-from agents.engines.sampling_requests import (
-    Group,
-    Row,
-    check_length,
-    check_read,
-    drawing,
-    groups,
-    params,
-    responses,
-)
+from agents.engines.sampling import Row, Sampling, collate
 from agents.engines.vllm.compatibility import (
     DEFAULTS,
     ON_CPU,
@@ -37,6 +27,14 @@ from agents.engines.vllm.compatibility import (
     end_half_a_load,
     keeping_group,
     one_line,
+)
+from agents.engines.vllm.sampling_requests import (
+    Group,
+    check_length,
+    check_read,
+    groups,
+    sampling_options,
+    vllm_params,
 )
 from agents.rollout import Prompt, Responses
 
@@ -168,7 +166,7 @@ class VLLMSampler:
             with one_line("vLLM cannot sample"):
                 self._wake("kv_cache")
             self._run(asked, rows, finished)
-        return responses(prompts, rows, self.chat.eos, log_probs=self.log_probs)
+        return collate(prompts, rows, self.chat.eos, log_probs=self.log_probs)
 
     def _defaults(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments of `vllm.LLM` where the user gives none."""
@@ -242,9 +240,9 @@ class VLLMSampler:
 
     def _params(self, count: int, seed: int) -> Any:
         length, ends = self.max_response_length, self.chat.eos
-        words = drawing(self.sampling, length, ends, log_probs=self.log_probs)
+        words = sampling_options(self.sampling, length, ends, log_probs=self.log_probs)
         count = 1 if self.sampling.temperature == 0 else count
-        return params(words | {"n": count, "seed": seed})
+        return vllm_params(words | {"n": count, "seed": seed})
 
     def _take(
         self,

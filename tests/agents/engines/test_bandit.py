@@ -8,7 +8,7 @@ import torch
 from agents.advantages import centered
 from agents.cpgd import CPGD
 from agents.engines import TrainEngine
-from agents.engines.bandit import BanditEngine, Meeting, respond
+from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.learner import Passes
 from agents.reductions import constant_length
 from agents.testing.slopes import slopes
@@ -74,47 +74,47 @@ def test_a_loaded_table_goes_on_where_the_saved_one_was(tmp_path):
 
 
 def test_ranks_gather_in_their_order_and_step_together():
-    meeting = Meeting(3)
+    ranks = ThreadRanks(3)
 
     def work(rank):
-        engine = BanditEngine(LOGITS, rank=rank, meeting=meeting)
+        engine = BanditEngine(LOGITS, rank=rank, ranks=ranks)
         engine.backward((rank + 1) * engine.logits.sum())
         engine.step()
         return engine.all_gather(torch.tensor([rank, 10 * rank])).tolist(), engine.logits.detach()
 
-    for gathered, logits in meeting.run(work):
+    for gathered, logits in ranks.run(work):
         assert gathered == [0, 0, 1, 10, 2, 20]
         torch.testing.assert_close(logits, LOGITS - 6)
 
 
 def test_a_rank_that_fails_does_not_leave_the_others_waiting():
-    meeting = Meeting(2)
+    ranks = ThreadRanks(2)
 
     def work(rank):
         if rank:
             raise KeyError("here")
-        meeting.all_gather(rank, torch.zeros(1))
+        ranks.all_gather(rank, torch.zeros(1))
 
     with pytest.raises(KeyError, match="here"):
-        meeting.run(work)
+        ranks.run(work)
 
 
 def test_a_rank_that_gathers_alone_is_told():
-    meeting = Meeting(2)
+    ranks = ThreadRanks(2)
 
     def work(rank):
         if not rank:
-            meeting.all_gather(rank, torch.zeros(1))
+            ranks.all_gather(rank, torch.zeros(1))
 
     with pytest.raises(RuntimeError, match="rank 0 gathers what another rank does not"):
-        meeting.run(work)
+        ranks.run(work)
 
 
 def test_ranks_that_failed_can_meet_again():
-    meeting = Meeting(2)
+    ranks = ThreadRanks(2)
     with pytest.raises(ZeroDivisionError):
-        meeting.run(lambda rank: 1 // rank and meeting.all_gather(rank, torch.zeros(1)))
-    assert meeting.run(lambda rank: meeting.all_gather(rank, torch.tensor([rank])).tolist()) == [
+        ranks.run(lambda rank: 1 // rank and ranks.all_gather(rank, torch.zeros(1)))
+    assert ranks.run(lambda rank: ranks.all_gather(rank, torch.tensor([rank])).tolist()) == [
         [0, 1],
         [0, 1],
     ]
@@ -122,17 +122,17 @@ def test_ranks_that_failed_can_meet_again():
 
 
 def test_a_rank_without_a_single_token_does_not_stop_an_update():
-    meeting = Meeting(2)
+    ranks = ThreadRanks(2)
     lengths = ([2, 1], [0, 0])
 
     def work(rank):
-        engine = BanditEngine(LOGITS, rank=rank, meeting=meeting)
+        engine = BanditEngine(LOGITS, rank=rank, ranks=ranks)
         responses = respond([rank] * 2, torch.tensor([[0, 1], [2, 0]]), lengths[rank])
         reward = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
         passes = Passes(minibatch_size=4, microbatch_size=1)
         return CPGD().update(engine, responses, reward, passes), engine.logits.detach()
 
-    (one, table), (two, other) = meeting.run(work)
+    (one, table), (two, other) = ranks.run(work)
     assert one == two
     assert torch.equal(table, other)
     assert torch.equal(table[1], LOGITS[1])

@@ -3,7 +3,7 @@ import torch
 from helpers import tiny_engines
 
 from agents.engines.deepspeed import complete
-from agents.engines.load import place
+from agents.engines.load import local_device
 from agents.engines.optimizer import Optimization
 
 OPTIMIZATION = Optimization(1e-6, 10)
@@ -14,7 +14,7 @@ def test_more_local_ranks_than_devices_is_one_line(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setenv("LOCAL_RANK", "2")
     with pytest.raises(ValueError, match=r"local rank 2 has no device.*--nproc-per-node 2$"):
-        place()
+        local_device()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from transformers import AutoTokenizer
 
 import reasonenv
 from agents.engines.chat import Chat, placed
-from agents.engines.load import load
+from agents.engines.load import load_model
 
 CPU = torch.device("cpu")
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}"
@@ -13,7 +13,7 @@ TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im
 
 @pytest.fixture(scope="module")
 def loaded(tiny_folder):
-    return load(str(tiny_folder), CPU, torch.float32)
+    return load_model(str(tiny_folder), CPU, torch.float32)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_a_mark_without_an_image_stays_among_the_words(chat):
 
 
 def test_a_large_image_is_shrunk_to_the_area_that_is_allowed(tiny_folder):
-    _, chat = load(str(tiny_folder), CPU, torch.float32, max_pixels=4 * 28 * 28)
+    _, chat = load_model(str(tiny_folder), CPU, torch.float32, max_pixels=4 * 28 * 28)
     (prompt,) = chat.encode(observe(images=[image(280, 280)]))
     assert prompt.token_ids.count(token(chat, "<|image_pad|>")) == 4
 

@@ -10,7 +10,7 @@ from helpers.tiny_engines import ADAMW, respond, vector
 from torch.utils import cpp_extension
 
 from agents.engines.deepspeed import complete
-from agents.engines.load import load
+from agents.engines.load import load_model
 from agents.engines.optimizer import Optimization
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
@@ -187,6 +187,6 @@ def test_frozen_eyes_and_checkpointed_activations_train_and_resume(folder, tmp_p
 
     assert trains_and_resumes(make, tmp_path)
     base = tiny_engines.pristine(folder)[0].state_dict()
-    saved = load(str(tmp_path), torch.device("cpu"), torch.float32)[0].state_dict()
+    saved = load_model(str(tmp_path), torch.device("cpu"), torch.float32)[0].state_dict()
     same = {name: torch.equal(weight, base[name]) for name, weight in saved.items()}
     assert all(same[name] == ("visual" in name) for name in same)

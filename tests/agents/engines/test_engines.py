@@ -8,7 +8,7 @@ from helpers.tiny_engines import ADAMW, KINDS, RATE, STAGES, difference, respond
 
 from agents.cpgd import CPGD
 from agents.engines import TrainEngine
-from agents.engines.load import load
+from agents.engines.load import load_model
 from agents.learner import Passes
 from agents.reductions import prompt_mean, sequence_mean, token_mean
 
@@ -244,7 +244,7 @@ def test_training_goes_on_after_loading_as_if_never_interrupted(engine, kind, fo
 def test_a_checkpoint_is_a_model_for_transformers(engine, tmp_path):
     ascend(engine, responses_of(engine))
     engine.save(tmp_path)
-    model, chat = load(str(tmp_path), torch.device("cpu"), torch.float32)
+    model, chat = load_model(str(tmp_path), torch.device("cpu"), torch.float32)
     saved = model.state_dict()
     for name, weight in engine.weights():
         assert torch.equal(saved[name], weight), name

@@ -17,9 +17,9 @@ from agents.storage.json_files import read_json_lines
 SHORT_OF_MEMORY = """
 import resource, sys
 from pathlib import Path
-import tiny_engines
-from agents import checkpoints
 from agents.engines import failures
+from agents.storage import checkpoints
+from helpers import tiny_engines
 
 engine = tiny_engines.build("torch", Path(sys.argv[1]))
 prompts = engine.chat.encode(tiny_engines.observations(group_size=64))

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForImageTextToText
 
 from agents.engines import lora
-from agents.engines.load import load
+from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.references import ReferencePolicy, fixed
 
@@ -73,7 +73,7 @@ def test_a_base_model_with_the_merged_weights_is_the_policy(engine, folder, tmp_
     responses = responses_of(engine)
     before = engine.forward(responses)[0].detach()
     train(engine, responses)
-    model, _ = load(str(folder), torch.device("cpu"), torch.float32)
+    model, _ = load_model(str(folder), torch.device("cpu"), torch.float32)
     model.load_state_dict(dict(engine.weights()))
     with torch.no_grad():
         after = engine.forward(responses)[0]
@@ -86,7 +86,7 @@ def test_every_kind_of_lora_is_merged(folder, options):
     engine = build("torch", folder, ALL | options)
     responses = responses_of(engine)
     train(engine, responses)
-    model, _ = load(str(folder), torch.device("cpu"), torch.float32)
+    model, _ = load_model(str(folder), torch.device("cpu"), torch.float32)
     model.load_state_dict(dict(engine.weights()))
     with torch.no_grad():
         after = engine.forward(responses)[0]
@@ -137,7 +137,7 @@ def test_a_checkpoint_is_a_merged_model_and_an_adapter_of_peft(engine, folder, t
     merged = AutoModelForImageTextToText.from_pretrained(tmp_path, dtype=torch.float32)
     assert not lora.is_adapted(merged)
     torch.testing.assert_close(log_prob(engine, merged, responses), expected, atol=1e-4, rtol=0)
-    base, _ = load(str(folder), torch.device("cpu"), torch.float32)
+    base, _ = load_model(str(folder), torch.device("cpu"), torch.float32)
     wrapped = PeftModel.from_pretrained(base, tmp_path / lora.ADAPTER).get_base_model()
     torch.testing.assert_close(log_prob(engine, wrapped, responses), expected, atol=1e-5, rtol=0)
 
@@ -203,7 +203,7 @@ def test_a_model_without_its_adapters_is_the_base_where_it_is_said_to_be(folder,
 
 def test_equal_seeds_give_equal_adapters(folder):
     def first(seed):
-        model, _ = load(str(folder), torch.device("cpu"), torch.float32)
+        model, _ = load_model(str(folder), torch.device("cpu"), torch.float32)
         lora.attach(model, json.dumps(ALL), seed)
         return [w for name, w in model.state_dict().items() if "lora_A" in name]
 
@@ -228,13 +228,13 @@ def test_equal_seeds_give_equal_adapters(folder):
 )
 @pytest.mark.filterwarnings("ignore:Model has .tie_word_embeddings=True.:UserWarning")
 def test_options_that_do_not_fit_are_refused_in_one_line(folder, options, reason):
-    model, _ = load(str(folder), torch.device("cpu"), torch.float32)
+    model, _ = load_model(str(folder), torch.device("cpu"), torch.float32)
     with pytest.raises(ValueError, match=rf"^--lora [^\n]*{reason}[^\n]*$"):
         lora.attach(model, options)
 
 
 def test_without_peft_there_is_one_line(tmp_path, monkeypatch):
-    model, _ = load(str(tiny_engines.write(tmp_path)), torch.device("cpu"), torch.float32)
+    model, _ = load_model(str(tiny_engines.write(tmp_path)), torch.device("cpu"), torch.float32)
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(ValueError, match=r"^--lora needs peft [^\n]*pip install peft$"):
         lora.attach(model, json.dumps(ALL))

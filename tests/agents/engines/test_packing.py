@@ -16,10 +16,12 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from agents.engines import kernels, token_log_probs
+from agents.engines import token_log_probs
 from agents.engines.attention import attention
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import apply_liger
+from agents.engines.model import Policy
 from agents.engines.packing import pack
+from agents.engines.sampling import Sampling
 from agents.rollout import Prompt, Responses
 
 SIZES = {
@@ -310,5 +312,5 @@ def test_padded_segments_read_what_segments_of_any_length_do(groups, window):
 def test_fused_kernels_are_for_gpus():
     policy = text_policy("qwen2")
     before = [type(module) for module in policy.modules()]
-    assert not kernels.apply(policy.model)
+    assert not apply_liger(policy.model)
     assert [type(module) for module in policy.modules()] == before

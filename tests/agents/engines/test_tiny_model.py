@@ -6,7 +6,7 @@ from transformers import AutoModelForImageTextToText, Qwen2_5_VLForConditionalGe
 
 import reasonenv
 from agents import tiny_model
-from agents.sft import corpus
+from agents.sft import tokenizer_corpus
 
 WORDS = ["What is the sum of the numbers? 12 + 34 = 46, so <answer>\\boxed{46}</answer>."]
 
@@ -15,7 +15,7 @@ WORDS = ["What is the sum of the numbers? 12 + 34 = 46, so <answer>\\boxed{46}</
 def tokenizer():
     """As it is for Figures: whole words, all merges."""
     envs = reasonenv.make("Figures-v0", num_envs=1)
-    texts = corpus(envs, count=50)
+    texts = tokenizer_corpus(envs, count=50)
     envs.close()
     return tiny_model.tokenizer(texts)
 
@@ -73,7 +73,7 @@ def test_the_model_is_a_small_one_of_the_class_of_the_large_one(tokenizer):
 
 def test_the_same_seed_gives_the_same_model(tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        tiny_model.write(tmp_path / name, WORDS, seed)
+        tiny_model.save_untrained(tmp_path / name, WORDS, seed)
     a, b, c = (
         AutoModelForImageTextToText.from_pretrained(tmp_path / name).state_dict() for name in "abc"
     )
@@ -83,5 +83,5 @@ def test_the_same_seed_gives_the_same_model(tmp_path):
 
 def test_making_a_model_leaves_the_random_numbers_of_others_alone(tmp_path):
     state = torch.get_rng_state()
-    tiny_model.write(tmp_path, WORDS, seed=0)
+    tiny_model.save_untrained(tmp_path, WORDS, seed=0)
     assert torch.equal(torch.get_rng_state(), state)

@@ -4,9 +4,10 @@ import pytest
 import torch
 from helpers import tiny_engines
 
-from agents.engines.load import load
-from agents.engines.model import Policy, Sampling
-from agents.engines.transformers import TransformersSampler, draw
+from agents.engines.load import load_model
+from agents.engines.model import Policy
+from agents.engines.sampling import Sampling
+from agents.engines.transformers import TransformersSampler, sample_tokens
 
 LENGTH = 20
 
@@ -14,7 +15,7 @@ LENGTH = 20
 @pytest.fixture
 def parts(tiny_folder):
     """A model whose answers change along the way; the untrained one repeats a token."""
-    model, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weight in model.parameters():
@@ -55,7 +56,7 @@ def test_greedy_responses_are_those_of_transformers(parts):
 
 
 def test_ten_thousand_tokens_hold_no_place_of_an_image(tiny_folder):
-    model, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     flat = Sampling(temperature=100.0, banned=chat.banned)
     sampler = TransformersSampler(Policy(model), chat, flat, 50)
     prompts = sampler.encode(tiny_engines.observations(num_images=(1,), group_size=400))
@@ -72,7 +73,7 @@ def test_ten_thousand_tokens_hold_no_place_of_an_image(tiny_folder):
 
 def test_draws_follow_the_probabilities_and_never_take_what_has_none():
     probability = torch.tensor([[0.0, 0.2, 0.0, 0.5, 0.3, 0.0]]).expand(100_000, -1)
-    drawn = draw(probability, torch.Generator().manual_seed(0))
+    drawn = sample_tokens(probability, torch.Generator().manual_seed(0))
     share = torch.bincount(drawn, minlength=6) / len(drawn)
     assert share[[0, 2, 5]].eq(0).all()
     # Four standard errors of a share of a half.

@@ -9,8 +9,9 @@ import torch
 from helpers import letters
 from helpers.hub_rows import cell, hub
 
-from agents.engines.load import load
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import load_model
+from agents.engines.model import Policy
+from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.evaluation.evaluator import EvaluationTask, Evaluator, _say_once, evaluate
 from reasonenv.datasets.selection import held_out
@@ -22,7 +23,7 @@ SHORT = EvaluationTask(env="Letters-v0", num_problems=5)
 
 @pytest.fixture(scope="module")
 def sampler(tiny_folder):
-    model, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     return TransformersSampler(Policy(model), chat, Sampling(1.0, chat.banned), 6)
 
 

@@ -7,7 +7,7 @@ from helpers.tiny_runs import train
 from transformers import TopKLogitsWarper, TopPLogitsWarper
 
 from agents.advantages import raw
-from agents.engines.model import Sampling
+from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.grpo import GRPO
 from agents.importance import sampler_weight

@@ -253,7 +253,8 @@ import sys, torch
 from transformers import AutoModelForCausalLM, Qwen2Config
 from agents.monitoring.timing import peak_memory as peak
 from agents.engines.chat import Chat
-from agents.engines.model import Policy, Sampling
+from agents.engines.model import Policy
+from agents.engines.sampling import Sampling
 from agents.engines.optimizer import Optimization
 from agents.engines.torch import TorchEngine
 from agents.rollout import Prompt, Responses

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from agents.cpgd import CPGD
-from agents.engines.bandit import BanditEngine, Meeting, respond
+from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.learner import Passes
 from agents.rollout import Prompt, Responses
 from agents.training.dynamic_sampling import evened, joined, mixed, pick
@@ -14,8 +14,8 @@ from agents.training.dynamic_sampling import evened, joined, mixed, pick
 GROUP_SIZE = 2
 
 
-def engine_of(rank: int, meeting: Meeting | None) -> BanditEngine:
-    return BanditEngine(torch.zeros(1, 1, 2), rank=rank, meeting=meeting)
+def engine_of(rank: int, ranks: ThreadRanks | None) -> BanditEngine:
+    return BanditEngine(torch.zeros(1, 1, 2), rank=rank, ranks=ranks)
 
 
 def responses_of(numbers, size=GROUP_SIZE) -> Responses:
@@ -120,13 +120,13 @@ def test_joined_responses_are_padded_to_the_longest():
 
 def over_ranks(generations, num_groups, num_ranks):
     """What each rank picks, when problem i of a rollout is asked on rank i % num_ranks."""
-    meeting = Meeting(num_ranks)
+    ranks = ThreadRanks(num_ranks)
 
     def work(rank):
         mine = [dict(list(solved.items())[rank::num_ranks]) for solved in generations]
-        return pick(map(rollout_of, mine), num_groups, engine_of(rank, meeting))
+        return pick(map(rollout_of, mine), num_groups, engine_of(rank, ranks))
 
-    return meeting.run(work)
+    return ranks.run(work)
 
 
 def check_whole(responses, reward):
@@ -186,13 +186,13 @@ def test_ranks_share_what_one_would_train_on(seed, num_ranks):
 
 def dealt_out(num_ranks, num_groups, minibatch_size):
     """What each rank holds in the end, where problem i begins on rank i % num_ranks."""
-    meeting = Meeting(num_ranks)
+    ranks = ThreadRanks(num_ranks)
 
     def work(rank):
         responses, reward, _ = rollout_of(dict.fromkeys(range(rank, num_groups, num_ranks), 0.5))
-        return evened(responses, reward, minibatch_size, engine_of(rank, meeting))
+        return evened(responses, reward, minibatch_size, engine_of(rank, ranks))
 
-    return meeting.run(work)
+    return ranks.run(work)
 
 
 @pytest.mark.parametrize(("num_ranks", "num_minibatches"), [(2, 1), (2, 3), (3, 2), (4, 1)])
@@ -226,21 +226,21 @@ def test_evened_ranks_have_fewer_tokens_to_wait_for_and_train_as_before():
     reward = torch.rand(8, 2, generator=generator, dtype=torch.float64)
 
     def trained(even):
-        meeting = Meeting(2)
+        ranks = ThreadRanks(2)
 
         def work(rank):
             problems = torch.arange(rank, 8, 2)
             rows = (2 * problems[:, None] + torch.arange(2)).flatten()
             problems = problems.repeat_interleave(2)
             responses = respond(problems.tolist(), tokens[rows], lengths[rows].tolist())
-            engine = BanditEngine(logits, 4.0, rank, meeting)
+            engine = BanditEngine(logits, 4.0, rank, ranks)
             given = responses, reward[rank::2]
             mine = evened(*given, 8, engine) if even else given
             passes = Passes(minibatch_size=8, microbatch_size=3)
             metrics = CPGD().update(engine, *mine, passes)
             return engine.logits.detach(), metrics, int(mine[0].lengths[:4].sum())
 
-        return meeting.run(work)
+        return ranks.run(work)
 
     uneven, after = trained(even=False), trained(even=True)
     (expected, one, _), before = uneven[0], [load for *_, load in uneven]

@@ -8,7 +8,7 @@ import torch
 from helpers.golden_cases import EVERY
 
 from agents.cpgd import CPGD
-from agents.engines.bandit import BanditEngine, Meeting, respond
+from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.learner import Passes
 from agents.rollout import Prompt, Responses
 from agents.training.microbatches import Load, by_count, cut, evened, fitting
@@ -144,7 +144,7 @@ class Counting(BanditEngine):
 
 def trained(learner, num_ranks, budget, num_minibatches=1, epochs=2):
     """Of each rank the metrics, the policy and the calls; the long responses are all on rank 0."""
-    meeting = Meeting(num_ranks)
+    ranks = ThreadRanks(num_ranks)
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(4, 40, 3, generator=generator, dtype=torch.float64)
     tokens = torch.randint(3, (12, 40), generator=generator)
@@ -157,7 +157,7 @@ def trained(learner, num_ranks, budget, num_minibatches=1, epochs=2):
         # Each minibatch is shared out in halves, whatever the number of ranks.
         rows = torch.arange(12).view(num_minibatches, num_ranks, -1)[:, rank].flatten()
         problems = rows // 3
-        engine = Counting(logits, 4.0, rank, meeting)
+        engine = Counting(logits, 4.0, rank, ranks)
         metrics = learner.update(
             engine,
             respond(problems.tolist(), tokens[rows], LENGTHS[rows].tolist()),
@@ -172,7 +172,7 @@ def trained(learner, num_ranks, budget, num_minibatches=1, epochs=2):
         )
         return metrics, engine.logits.detach(), engine.calls
 
-    return meeting.run(work)
+    return ranks.run(work)
 
 
 @pytest.mark.parametrize("learner", EVERY.values(), ids=EVERY)

@@ -140,9 +140,9 @@ def test_other_settings_are_refused_by_name(whole, tiny_folder, changed, named):
 
 def test_a_checkpoint_of_a_model_of_another_size_is_refused(tmp_path):
     model, folder = tmp_path / "model", tmp_path / "run"
-    tiny_model.write(model, ["few words"], seed=0)
+    tiny_model.save_untrained(model, ["few words"], seed=0)
     train(model, folder, num_steps=1)
-    tiny_model.write(
+    tiny_model.save_untrained(
         model, ["few words and some more of them, so that there are more tokens"], seed=0
     )
     message = refusal(model, folder, num_steps=2, resume=True)

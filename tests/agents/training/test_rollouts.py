@@ -13,7 +13,7 @@ from agents.cli.flags import parse_run
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.dapo import DAPO
-from agents.engines.model import Sampling
+from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.monitoring.timing import Clock
 from agents.training.rollouts import generate

@@ -19,7 +19,7 @@ from transformers import FalconConfig, FalconForCausalLM, Lfm2Config, Lfm2ForCau
 from agents import tiny_model
 from agents.cli.flags import parse_run
 from agents.cpgd import CPGD
-from agents.engines.load import load
+from agents.engines.load import load_model
 from agents.storage.checkpoints import latest
 from agents.storage.json_files import read_json_lines
 from agents.training.setup import prepare
@@ -240,7 +240,7 @@ def test_a_run_with_vllm_that_was_stopped_goes_on_exactly(by_vllm, words, tmp_pa
 
 @pytest.mark.vllm
 def test_what_vllm_cannot_sample_in_between_is_one_line(words, tmp_path):
-    chat = load(str(words), torch.device("cpu"), torch.float32)[1]
+    chat = load_model(str(words), torch.device("cpu"), torch.float32)[1]
 
     def length(number):
         question = f"How many vowels, {number}?"

@@ -15,11 +15,20 @@ from transformers import AutoModelForImageTextToText
 
 import reasonenv
 from agents import sft
-from agents.engines.load import load
-from agents.engines.model import Policy, Sampling
+from agents.engines.load import load_model
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
-from agents.sft import Lessons, WarmStart, cached_tiny_model, corpus, learn, recipe, warm_start
+from agents.sft import (
+    SupervisedDataset,
+    WarmStart,
+    cached_tiny_model,
+    recipe,
+    tokenizer_corpus,
+    train,
+    warm_start,
+)
 
 FEW = WarmStart(num_steps=2, batch_size=4, num_problems=4)
 
@@ -32,9 +41,9 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def lessons(tiny_folder):
-    model, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     envs = reasonenv.make("Figures-v0", num_envs=1)
-    yield model, Lessons(envs, chat)
+    yield model, SupervisedDataset(envs, chat)
     envs.close()
 
 
@@ -45,12 +54,12 @@ def weights(folder):
 def test_a_lesson_is_a_problem_with_its_solution_as_the_response(lessons):
     _, lesson = lessons
     responses = lesson.batch([3, 5])
-    for place, index in enumerate((3, 5)):
+    for row, index in enumerate((3, 5)):
         problem = lesson.envs.problems[index]
-        tokens = responses.tokens[place][responses.mask[place]].tolist()
+        tokens = responses.tokens[row][responses.mask[row]].tolist()
         assert tokens[-1] == lesson.chat.tokenizer.eos_token_id
         assert lesson.chat.decode(tokens[:-1]) == problem.solution
-        prompt = responses.prompts[place]
+        prompt = responses.prompts[row]
         assert problem.question in lesson.chat.decode(prompt.token_ids)
         assert problem.solution not in lesson.chat.decode(prompt.token_ids)
         assert prompt.pixel_values is not None
@@ -63,7 +72,7 @@ def test_the_loss_is_that_of_solutions_by_transformers_and_falls(lessons):
         Policy(model), lesson.chat, Sampling(), Optimization(1e-3, settings.num_steps)
     )
     expected = mean_loss(model, lesson.batch([0, 1, 2, 3]))
-    losses = list(learn(engine, lesson, settings))
+    losses = list(train(engine, lesson, settings))
     assert len(losses) == 12
     assert losses[0] == pytest.approx(expected, rel=1e-4)
     assert losses[-1] < losses[0] - 0.3
@@ -113,7 +122,7 @@ def test_the_tiny_model_is_made_once_for_each_recipe_and_seed(cache):
     assert cached_tiny_model(replace(FEW, num_steps=1)) != first
     models = {path.name for path in cache.iterdir() if path.is_dir()}
     assert len(models) == 3
-    load(str(first), torch.device("cpu"), torch.float32)
+    load_model(str(first), torch.device("cpu"), torch.float32)
 
 
 def test_who_waits_for_another_process_says_so(cache, capsys):
@@ -146,7 +155,7 @@ def half(folder, model, chat):
     model.save_pretrained(folder)
     os.kill(os.getpid(), signal.SIGKILL)
 
-sft.save = half
+sft.save_model = half
 """
 
 
@@ -156,7 +165,7 @@ def test_a_kill_in_the_middle_leaves_no_half_model_in_the_cache(cache):
     assert child.returncode == -signal.SIGKILL
     assert list(cache.glob(".*.tmp/model.safetensors"))
     assert not list(cache.glob("tiny-*/"))
-    load(str(cached_tiny_model(FEW)), torch.device("cpu"), torch.float32)
+    load_model(str(cached_tiny_model(FEW)), torch.device("cpu"), torch.float32)
     assert not list(cache.glob(".*.tmp"))
 
 
@@ -184,7 +193,7 @@ def test_what_does_not_fit_is_told_in_one_line(settings, words, tmp_path):
 
 def test_a_corpus_is_no_longer_than_the_problems():
     envs = reasonenv.make("Letters-v0", num_envs=1)
-    texts = corpus(envs)
+    texts = tokenizer_corpus(envs)
     envs.close()
     assert sum("How many letters" in text for text in texts) == len(letters.problems())
 

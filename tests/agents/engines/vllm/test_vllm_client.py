@@ -16,8 +16,8 @@ import pytest
 import torch
 from helpers import tiny_engines, torchrun
 
-from agents.engines.load import load
-from agents.engines.model import Sampling
+from agents.engines.load import load_model
+from agents.engines.sampling import Sampling
 from agents.engines.vllm import routes, weight_transfer
 from agents.engines.vllm.client import Server
 from agents.engines.vllm.remote_sampler import RemoteSampler
@@ -155,9 +155,9 @@ def test_a_trainer_that_cannot_be_reached_is_told_by_its_name(monkeypatch):
 def test_a_receiver_that_dies_is_noticed_by_the_sender():
     store = weight_transfer.place("127.0.0.1", 0, 2, hosts=True)
     script = (
-        "import sys, torch; from agents.engines import transfer;"
-        "store = transfer.place('127.0.0.1', int(sys.argv[1]), 2, hosts=False);"
-        "link = transfer.connect(store, 1, 2, torch.device('cpu'), 60);"
+        "import sys, torch; from agents.engines.vllm import weight_transfer;"
+        "store = weight_transfer.place('127.0.0.1', int(sys.argv[1]), 2, hosts=False);"
+        "link = weight_transfer.connect(store, 1, 2, torch.device('cpu'), 60);"
         "next(link.received()); import os; os.kill(os.getpid(), 9)"
     )
     words = [sys.executable, "-c", script, str(store.port)]
@@ -170,7 +170,7 @@ def test_a_receiver_that_dies_is_noticed_by_the_sender():
 
 
 def test_pictures_arrive_as_they_were_sent(tiny_folder):
-    _, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     told = {"dtype": "float32", "max_length": 4096, "num_workers": 1, "device": "cpu"}
     told["logprobs_mode"] = "processed_logprobs"
     rows = tiny_engines.observations(num_images=(0, 1, 3))

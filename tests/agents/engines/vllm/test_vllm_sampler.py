@@ -18,7 +18,7 @@ from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, made, 
 
 import reasonenv
 from agents.engines import RolloutEngine
-from agents.engines.load import load
+from agents.engines.load import load_model
 from agents.engines.vllm.compatibility import check_installed, one_line
 from agents.engines.vllm.sampler import VLLMSampler
 from agents.monitoring.timing import Clock
@@ -327,17 +327,17 @@ def test_it_learns_in_an_environment_of_words(sampler, folder, tmp_path):
 
 
 def test_a_picture_has_one_place_in_what_vllm_is_given(tiny_folder):
-    _, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     rows = tiny_engines.observations(num_images=(0, 1, 3))
     words, one, three = chat.encode(rows)
     assert chat.collapsed(words) == list(words.token_ids)
-    place = chat.tokenizer.convert_tokens_to_ids(chat.image_token)
+    image = chat.tokenizer.convert_tokens_to_ids(chat.image_token)
     for prompt, pictures in ((one, rows["images"][1]), (three, rows["images"][2])):
         short = chat.collapsed(prompt)
-        assert short.count(place) == len(pictures) == len(prompt.images)
+        assert short.count(image) == len(pictures) == len(prompt.images)
         assert all(mine is given for mine, given in zip(prompt.images, pictures, strict=True))
         counts = (prompt.image_grid_thw.prod(-1) // 4).tolist()
-        widened = [[place] * counts.pop(0) if token == place else [token] for token in short]
+        widened = [[image] * counts.pop(0) if token == image else [token] for token in short]
         assert tuple(token for tokens in widened for token in tokens) == prompt.token_ids
 
 
@@ -358,7 +358,7 @@ def test_where_vllm_is_missing_the_line_says_what_to_do(monkeypatch):
 )
 @pytest.mark.vllm
 def test_images_without_torchvision_are_refused_in_one_line(tiny_folder):
-    _, chat = load(str(tiny_folder), torch.device("cpu"), torch.float32)
+    _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     with pytest.raises(ValueError, match=r"^vLLM reads images with torchvision[^\n]*matches torch"):
         VLLMSampler(tiny_folder, chat, vllm_model.Sampling(), LENGTH)
 

@@ -1,17 +1,15 @@
-"""Prompts as requests to vLLM, one for each group; and what any sampler gives, row by row."""
+"""Requests to vLLM: one per group of responses, with its sampling parameters."""
 
 import importlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from torch.nn.utils.rnn import pad_sequence
 
-from agents.engines.model import Sampling, distinct
-from agents.rollout import Prompt, Responses
+from agents.engines.sampling import Sampling, distinct
+from agents.rollout import Prompt
 
 
 @dataclass(frozen=True)
@@ -27,15 +25,6 @@ class Group:
     count: int
     seed: int
     """Of the first response; that of the others is 1, 2, ... more."""
-
-
-@dataclass
-class Row:
-    """A response on its way."""
-
-    tokens: list[int] = field(default_factory=list)
-    log_probs: list[float] = field(default_factory=list)
-    text: str = ""
 
 
 def groups(
@@ -95,7 +84,7 @@ def check_read(read: Sequence[int], expected: Sequence[int]) -> None:
         )
 
 
-def drawing(
+def sampling_options(
     sampling: Sampling, length: int, ends: Sequence[int], *, log_probs: bool
 ) -> dict[str, Any]:
     """How vLLM draws, in words of its `SamplingParams` that JSON can hold.
@@ -116,35 +105,8 @@ def drawing(
     }
 
 
-def params(words: Mapping[str, Any]) -> Any:
+def vllm_params(words: Mapping[str, Any]) -> Any:
     """The `SamplingParams` of a request: those words, no text, and each token told once."""
     vllm = importlib.import_module("vllm.sampling_params")
     kind = vllm.RequestOutputKind.DELTA
     return vllm.SamplingParams(**words, flat_logprobs=True, detokenize=False, output_kind=kind)
-
-
-def responses(
-    prompts: tuple[Prompt, ...], rows: list[Row], ends: tuple[int, ...], *, log_probs: bool
-) -> Responses:
-    """The rows side by side.
-
-    Args:
-        prompts: One for each row.
-        rows: Complete, none without a token.
-        ends: Tokens that end a response.
-        log_probs: Whether the rows have log-probabilities, which else are NaN for unknown.
-    """
-    tokens = pad_sequence([torch.tensor(row.tokens) for row in rows], batch_first=True)
-    lengths = torch.tensor([len(row.tokens) for row in rows])
-    mask = torch.arange(tokens.shape[1]) < lengths[:, None]
-    log_prob = torch.zeros(tokens.shape).masked_fill(mask, torch.nan)
-    if log_probs:
-        log_prob = pad_sequence([torch.tensor(row.log_probs) for row in rows], batch_first=True)
-    return Responses(
-        prompts=prompts,
-        tokens=tokens,
-        mask=mask,
-        texts=tuple(row.text for row in rows),
-        sampler_log_prob=log_prob,
-        finished=torch.tensor([row.tokens[-1] in ends for row in rows]),
-    )
