@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from agents.errors import UsageError
 from agents.rollout import Group
 
 Advantage = Callable[[Group], Group]
@@ -86,7 +87,7 @@ class clip_filter:  # noqa: N801 - reads like its siblings, which are functions
 
     def __post_init__(self) -> None:
         if not self.cap >= 1:
-            raise ValueError(f"clip_filter got a cap of {self.cap}: give it at least 1")
+            raise UsageError(f"clip_filter got a cap of {self.cap}: give it at least 1")
 
     def __call__(self, reward: Group) -> Group:
         """Advantages of the rewards of all prompts."""

@@ -11,6 +11,7 @@ from agents import ranges
 from agents.cli.settings import Run
 from agents.credits import Total
 from agents.engines import TrainEngine
+from agents.errors import UsageError
 from agents.importance import sampler_weight
 from agents.monitoring.traces import Trace
 from agents.reductions import Reduction, token_mean
@@ -97,13 +98,13 @@ class Learner(ABC):
             sampler_log_prob: Under what the sampler drew from; None where that is the old policy.
 
         Raises:
-            ValueError: `group_size` does not divide the number of responses, or the learner uses a
+            UsageError: `group_size` does not divide the number of responses, or the learner uses a
                 reference and none is given, or a correction and log-probabilities are NaN.
         """
         if len(reward) % group_size:
-            raise ValueError(f"group_size {group_size} does not divide {len(reward)} responses")
+            raise UsageError(f"group_size {group_size} does not divide {len(reward)} responses")
         if self.uses_reference and ref_log_prob is None:
-            raise ValueError(
+            raise UsageError(
                 f"{type(self).__name__} with a reference constraint needs ref_log_prob"
             )
         advantage = (
@@ -141,11 +142,11 @@ class Learner(ABC):
             trace: Filled with what the update does to each token, where it is wanted.
 
         Raises:
-            ValueError: In one line, when it is missing, or a minibatch would not be whole groups,
+            UsageError: In one line, when it is missing, or a minibatch would not be whole groups,
                 or `sampler_correction` has no log-probabilities of the sampler.
         """
         if self.uses_reference and reference is None:
-            raise ValueError(f"{type(self).__name__} with a reference constraint needs a reference")
+            raise UsageError(f"{type(self).__name__} with a reference constraint needs a reference")
         self._check(responses.sampler_log_prob, responses.mask, engine.all_gather)
         return Update(self, engine, responses, reward, passes, reference, trace).run()
 
@@ -160,11 +161,11 @@ class Learner(ABC):
     def _check(
         self, sampler_log_prob: PerToken | None, mask: Mask, gather: Callable[[Tensor], Tensor]
     ) -> None:
-        """Raises ValueError on all ranks where one lacks what a correction needs."""
+        """Raises UsageError on all ranks where one lacks what a correction needs."""
         if self.sampler_correction is None or sampler_log_prob is None:
             return
         if gather(sampler_log_prob[mask].isnan().any()[None]).any():
-            raise ValueError(
+            raise UsageError(
                 f"{type(self).__name__} with sampler_correction {self.sampler_correction} needs "
                 "sampler_log_prob, and the sampler gave none: have it tell log-probabilities, or "
                 "leave the correction out"

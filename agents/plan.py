@@ -24,6 +24,7 @@ from agents.cli.flags import errors_in_one_line, parse_run
 from agents.cli.settings import Run, check
 from agents.engines.build import uses_vllm
 from agents.engines.lora import begins_as_base
+from agents.errors import ModelError, UsageError
 from agents.learner import Learner
 from agents.planning.changes import changes
 from agents.planning.phases import Plan, plan
@@ -55,7 +56,7 @@ def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
         num_ranks: As torchrun tells.
 
     Raises:
-        ValueError: In one line, when weights, gradients and optimizer alone are larger than the
+        ModelError: In one line, when weights, gradients and optimizer alone are larger than the
             memory, or the model's configuration cannot be read.
     """
     num_gpus = num_ranks if torch.cuda.is_available() else 0
@@ -67,7 +68,7 @@ def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
     reference, shape = keeps_reference(learner, run.lora), read(run.model)
     found = plan(setting(run, shape, machine, reference=reference))
     if found.least > memory:
-        raise ValueError(refusal(found))
+        raise ModelError(refusal(found))
     text = f"plan: {summary(found.setting)}\n      {totals(found)}: {found.verdict}"
     if found.verdict != "fits":
         text += "\n      python -m agents.plan, with the same flags, tells what to change"
@@ -110,7 +111,7 @@ def find_learner(name: str) -> type[Learner]:
     """The learner of a module of `agents`, by the module's name.
 
     Raises:
-        ValueError: In one line, when there is none.
+        UsageError: In one line, when there is none.
     """
     known = {module.name for module in pkgutil.iter_modules(agents.__path__)}
     module = vars(importlib.import_module(f"agents.{name}")) if name in known else {}
@@ -123,7 +124,7 @@ def find_learner(name: str) -> type[Learner]:
         and value.__module__ == f"agents.{name}"
     ]
     if len(classes) != 1:
-        raise ValueError(f"--learner {name}: give a module of agents with one, such as cpgd, grpo")
+        raise UsageError(f"--learner {name}: give a module of agents with one, such as cpgd, grpo")
     return classes[0]
 
 
@@ -162,13 +163,13 @@ def _plan(run: Run, learner: Learner, asked: argparse.Namespace) -> Plan:
     for name, least in LEAST.items():
         value = getattr(asked, name)
         if value is not None and value < least:
-            raise ValueError(f"--{name.replace('_', '-')} is {value}: give at least {least}")
+            raise UsageError(f"--{name.replace('_', '-')} is {value}: give at least {least}")
     num_gpus = torch.cuda.device_count() if asked.num_gpus is None else asked.num_gpus
     if num_gpus and asked.gpu_memory is None and not torch.cuda.is_available():
-        raise ValueError(f"--num-gpus {num_gpus}: there is none here; give --gpu-memory in GiB")
+        raise UsageError(f"--num-gpus {num_gpus}: there is none here; give --gpu-memory in GiB")
     memory = here(num_gpus) if asked.gpu_memory is None else asked.gpu_memory
     if not memory > 0:
-        raise ValueError(f"--gpu-memory is {memory}: give more than 0 GiB")
+        raise UsageError(f"--gpu-memory is {memory}: give more than 0 GiB")
     machine = Machine(
         num_gpus=num_gpus,
         memory=memory,

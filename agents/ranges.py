@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
+from agents.errors import UsageError
+
 Range = tuple[Callable[[float], bool], str]
 
 _WEIGHT: Range = (lambda x: 0 <= x < math.inf, ">= 0")
@@ -23,8 +25,8 @@ RANGES: dict[str, Range] = {
 
 
 def check(learner: Any) -> None:
-    """Raises ValueError, in one line, for a field of a dataclass outside its range."""
+    """Raises UsageError, in one line, for a field of a dataclass outside its range."""
     for name in RANGES.keys() & {field.name for field in fields(learner)}:
         (valid, words), value = RANGES[name], getattr(learner, name)
         if value is not None and not valid(value):
-            raise ValueError(f"{name} is {value}: give a number {words}, or None for without")
+            raise UsageError(f"{name} is {value}: give a number {words}, or None for without")

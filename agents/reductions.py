@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from agents.errors import UsageError
+
 Reduction = Callable[[Int[Tensor, " b"], int], Float[Tensor, " b"]]
 """Lengths and group size, to the weight of a token of each response, in float64."""
 
@@ -55,10 +57,10 @@ def prompt_mean(lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, " 
         group_size: Responses to one prompt.
 
     Raises:
-        ValueError: When the responses are not whole groups.
+        UsageError: When the responses are not whole groups.
     """
     if len(lengths) % group_size:
-        raise ValueError(
+        raise UsageError(
             f"prompt_mean got {len(lengths)} responses in groups of {group_size}: "
             "give it whole groups, a minibatch that is a multiple of the group size"
         )
@@ -78,7 +80,7 @@ class constant_length:  # noqa: N801 - reads like its siblings, which are functi
 
     def __post_init__(self) -> None:
         if self.length < 1:
-            raise ValueError(f"constant_length got {self.length} tokens: give it at least 1")
+            raise UsageError(f"constant_length got {self.length} tokens: give it at least 1")
 
     def __call__(self, lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, " b"]:
         """The same weight for each of `lengths`; `group_size` is ignored."""

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from agents.engines import TrainEngine
+from agents.errors import CheckpointError, UsageError
 from agents.rollout import PerToken, Responses
 
 Refresh = Callable[[Sequence[float]], bool]
@@ -47,7 +48,7 @@ class every:  # noqa: N801 - reads like its siblings, which are functions
 
     def __post_init__(self) -> None:
         if self.steps < 1:
-            raise ValueError(f"every got {self.steps} optimizer steps: give it at least 1")
+            raise UsageError(f"every got {self.steps} optimizer steps: give it at least 1")
 
     def __call__(self, token_kl: Sequence[float]) -> bool:
         """Whether K steps have been made."""
@@ -71,9 +72,9 @@ class when_moved:  # noqa: N801 - as above
 
     def __post_init__(self) -> None:
         if not self.kappa > 0:
-            raise ValueError(f"when_moved got kappa {self.kappa}: give it one above 0")
+            raise UsageError(f"when_moved got kappa {self.kappa}: give it one above 0")
         if not 0 <= self.decay < 1:
-            raise ValueError(f"when_moved got decay {self.decay}: give it one in [0, 1)")
+            raise UsageError(f"when_moved got decay {self.decay}: give it one in [0, 1)")
 
     def __call__(self, token_kl: Sequence[float]) -> bool:
         """Whether the average is above κ, or no number any more."""
@@ -139,12 +140,14 @@ class ReferencePolicy:
         """Restores what `save` wrote.
 
         Raises:
-            ValueError: In one line, when it is not there or of another model.
+            CheckpointError: In one line, when it is not there or of another model.
         """
         try:
             state = torch.load(folder / STATE, map_location="cpu", weights_only=True)
             self.model.load_state_dict(state["model"])
         except (OSError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            raise ValueError(f"{folder / STATE} is no reference for this run: {reason}") from error
+            raise CheckpointError(
+                f"{folder / STATE} is no reference for this run: {reason}"
+            ) from error
         self.token_kl = state["token_kl"]

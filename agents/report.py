@@ -8,6 +8,7 @@ from pathlib import Path
 import tyro
 
 from agents.cli.flags import errors_in_one_line, parse
+from agents.errors import UsageError
 from agents.reporting.page import page
 from agents.reporting.runs import read
 from agents.storage.atomic_files import write_atomically
@@ -30,10 +31,10 @@ def write(runs: Sequence[Path], output: Path | None = None) -> tuple[Path, list[
     """Writes the report; where it lies, and what of the runs is damaged or missing.
 
     Raises:
-        ValueError: A folder holds no run, or none is given; nothing has been written then.
+        UsageError: A folder holds no run, or none is given; nothing has been written then.
     """
     if not runs:
-        raise ValueError("no run is given: name its directory, such as runs/cpgd-figures-v0-seed0")
+        raise UsageError("no run is given: name its directory, such as runs/cpgd-figures-v0-seed0")
     found = [read(folder) for folder in runs]
     path = output or found[0].folder / "report.html"
     write_atomically(path, page(found).encode("utf-8", "replace"))

@@ -10,6 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from agents.errors import UsageError
+
 PerToken = Float[Tensor, "b t"]
 PerResponse = Float[Tensor, " b"]
 Group = Float[Tensor, "p g"]
@@ -114,10 +116,10 @@ class Batch:
         """Log-probabilities under the reference policy, which may be the old one.
 
         Raises:
-            ValueError: When it is another and `ref_log_prob` is missing.
+            UsageError: When it is another and `ref_log_prob` is missing.
         """
         if old_is_reference:
             return self.old_log_prob
         if self.ref_log_prob is None:
-            raise ValueError("this loss needs ref_log_prob: give it, or beta None for without")
+            raise UsageError("this loss needs ref_log_prob: give it, or beta None for without")
         return self.ref_log_prob

@@ -33,6 +33,7 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
+from agents.errors import UsageError
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
 from reasonenv.problem import Problem
@@ -122,7 +123,8 @@ def warm_start(settings: WarmStart) -> Path:
     """Trains as the settings say and writes the model into their output directory.
 
     Raises:
-        ValueError: In one line, when the problems have no solutions or the model cannot be had.
+        UsageError: The problems have no solutions.
+        ModelError: The model cannot be loaded.
     """
     _check(settings)
     options = environment_options(settings.env_options, settings.data)
@@ -158,16 +160,16 @@ def _check(settings: WarmStart) -> None:
     for name in ("num_steps", "batch_size", "num_problems"):
         if getattr(settings, name) < 1:
             flag = name.replace("_", "-")
-            raise ValueError(f"--{flag} is {getattr(settings, name)}: give at least 1")
+            raise UsageError(f"--{flag} is {getattr(settings, name)}: give at least 1")
     if settings.output_dir.exists() and any(settings.output_dir.iterdir()):
-        raise ValueError(f"{settings.output_dir} is not empty: give another --output-dir")
+        raise UsageError(f"{settings.output_dir} is not empty: give another --output-dir")
     if settings.seed < 0:
-        raise ValueError(f"--seed is {settings.seed}: give at least 0")
+        raise UsageError(f"--seed is {settings.seed}: give at least 0")
 
 
 def _solution(problem: Problem) -> str:
     if problem.solution is None:
-        raise ValueError(
+        raise UsageError(
             f"problem {problem.id} has no worked solution: choose an environment that gives "
             "them, such as Figures-v0"
         )

@@ -18,6 +18,7 @@ import tyro
 from agents import advantages, divergences, levels, losses, reductions, references
 from agents.cli import config_file
 from agents.cli.settings import Run, defaults
+from agents.errors import UsageError
 from agents.learner import Learner
 
 Place = ModuleType | tuple[Callable[..., Any], ...]
@@ -128,13 +129,13 @@ def function(text: str, places: Sequence[Place] = MODULES) -> Callable[..., Any]
         places: Where it may stand.
 
     Raises:
-        ValueError: No function has this name, or it cannot be made from these arguments.
+        UsageError: No function has this name, or it cannot be made from these arguments.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         name, call = (tree.func, tree) if isinstance(tree, ast.Call) else (tree, None)
         if not isinstance(name, ast.Name):
-            raise ValueError(f"{text!r} is no name of a function, such as clip_filter(3.0)")
+            raise UsageError(f"{text!r} is no name of a function, such as clip_filter(3.0)")
         found = _find(name.id, places)
         if inspect.isfunction(found) and call is None:
             return found
@@ -142,7 +143,7 @@ def function(text: str, places: Sequence[Place] = MODULES) -> Callable[..., Any]
         words = [(str(word.arg), word.value) for word in (call.keywords if call else ())]
         return found(*values, **{name: ast.literal_eval(value) for name, value in words})
     except (SyntaxError, TypeError) as error:
-        raise ValueError(f"{text!r} does not make a function: {error}") from error
+        raise UsageError(f"{text!r} does not make a function: {error}") from error
 
 
 def spelled(value: Any) -> str:
@@ -153,7 +154,7 @@ def spelled(value: Any) -> str:
 def _find(name: str, places: Sequence[Place]) -> Callable[..., Any]:
     known = {n: f for place in places for n, f in _public(place).items()}
     if name not in known:
-        raise ValueError(f"no function is called {name!r}: there are {', '.join(sorted(known))}")
+        raise UsageError(f"no function is called {name!r}: there are {', '.join(sorted(known))}")
     return known[name]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from agents.errors import UsageError
 from reasonenv.registration import find
 
 
@@ -171,26 +172,26 @@ def check(run: Run) -> None:
     """Refuses numbers that do not fit each other.
 
     Raises:
-        ValueError: In one line, with the flag, its value and what to do.
+        UsageError: In one line, with the flag, its value and what to do.
     """
     for name, least in LEAST.items():
         if getattr(run, name) is not None and getattr(run, name) < least:
             flag = name.replace("_", "-")
-            raise ValueError(f"--{flag} is {getattr(run, name)}: give at least {least}")
+            raise UsageError(f"--{flag} is {getattr(run, name)}: give at least {least}")
     _check_numbers(run)
     if run.overlong_buffer > run.max_response_length:
-        raise ValueError(
+        raise UsageError(
             f"--overlong-buffer {run.overlong_buffer} is longer than --max-response-length "
             f"{run.max_response_length}"
         )
     if run.vllm_server is not None and (run.sampler == "transformers" or run.vllm != "{}"):
-        raise ValueError(
+        raise UsageError(
             f"--vllm-server {run.vllm_server} is not for --sampler transformers, and takes its "
             "options at its own start, not by --vllm: drop one"
         )
     responses = run.num_prompts * run.group_size
     if run.minibatch_size % run.group_size or responses % run.minibatch_size:
-        raise ValueError(
+        raise UsageError(
             f"--minibatch-size {run.minibatch_size} must be a multiple of --group-size "
             f"{run.group_size} and divide the {responses} responses of a rollout"
         )
@@ -199,11 +200,11 @@ def check(run: Run) -> None:
 def _check_numbers(run: Run) -> None:
     """Refuses rates and probabilities that are none."""
     if not 0 <= run.learning_rate < math.inf:
-        raise ValueError(f"--learning-rate is {run.learning_rate}: give at least 0")
+        raise UsageError(f"--learning-rate is {run.learning_rate}: give at least 0")
     if not run.temperature > 0:
-        raise ValueError(f"--temperature is {run.temperature}: training needs one above 0")
+        raise UsageError(f"--temperature is {run.temperature}: training needs one above 0")
     if not 0 < run.top_p <= 1:
-        raise ValueError(f"--top-p is {run.top_p}: give one in (0, 1]")
+        raise UsageError(f"--top-p is {run.top_p}: give one in (0, 1]")
 
 
 def environment_options(text: str, data: str | None) -> dict[str, Any]:
@@ -211,7 +212,7 @@ def environment_options(text: str, data: str | None) -> dict[str, Any]:
     options = json_object("env-options", text)
     counted = sorted(options.keys() & {"num_envs", "group_size", "rank", "num_ranks"})
     if counted:
-        raise ValueError(
+        raise UsageError(
             f"--env-options cannot give {counted[0]}: a flag or the number of ranks does"
         )
     return options | ({"data": data} if data else {})
@@ -229,12 +230,12 @@ def json_object(flag: str, text: str) -> dict[str, Any]:
     """What a flag gives as JSON.
 
     Raises:
-        ValueError: In one line, when it is no JSON object.
+        UsageError: In one line, when it is no JSON object.
     """
     try:
         options = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"--{flag} {text!r} is no JSON: {error}") from error
+        raise UsageError(f"--{flag} {text!r} is no JSON: {error}") from error
     if not isinstance(options, dict):
-        raise ValueError(f"--{flag} {text!r} is no JSON object, such as {EXAMPLES[flag]!r}")
+        raise UsageError(f"--{flag} {text!r} is no JSON object, such as {EXAMPLES[flag]!r}")
     return options

@@ -18,6 +18,7 @@ from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
+from agents.errors import ModelError, UsageError
 from agents.references import ReferencePolicy, Refresh, fixed, old
 from agents.rollout import PerToken, Responses
 from agents.storage.json_files import read_json
@@ -44,7 +45,7 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
         refresh: When a reference becomes the policy; None for a learner without a reference.
 
     Raises:
-        ValueError: In one line, when the model, the device or an engine cannot be had.
+        AgentsError: In one line, when the model, the device or an engine cannot be had.
     """
     deepspeed, device = uses_deepspeed(run), local_device()
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
@@ -118,7 +119,7 @@ def _check_cache(name: str, model: Any) -> None:
     """Refuses a model with layers whose state cannot be shared by the responses of a group."""
     cache = DynamicCache(config=model.config.get_text_config())
     if not all(hasattr(layer, "batch_select_indices") for layer in cache.layers):
-        raise ValueError(
+        raise ModelError(
             f"--sampler transformers reads a prompt once for its group, and layers of {name} carry "
             "a state that cannot be shared so: use --sampler vllm"
         )
@@ -128,9 +129,9 @@ def uses_deepspeed(run: Run) -> bool:
     """Whether DeepSpeed trains: when asked for, and by default on GPUs and with several ranks."""
     several = int(os.environ.get("WORLD_SIZE", "1")) > 1
     if run.engine == "torch" and several:
-        raise ValueError("--engine torch is one process; leave --engine to auto, or drop torchrun")
+        raise UsageError("--engine torch is one process; leave --engine to auto, or drop torchrun")
     if run.engine == "torch" and run.deepspeed:
-        raise ValueError(f"--deepspeed {run.deepspeed} is not for --engine torch: drop one")
+        raise UsageError(f"--deepspeed {run.deepspeed} is not for --engine torch: drop one")
     if run.engine == "auto":
         return several or run.deepspeed is not None or torch.cuda.is_available()
     return run.engine == "deepspeed"

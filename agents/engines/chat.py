@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.errors import ModelError
 from agents.rollout import Prompt
 from reasonenv.messages import placed
 
@@ -30,7 +31,7 @@ class Chat:
         """One prompt for each row of a vector observation; equal neighbours share one object.
 
         Raises:
-            ValueError: An observation has images and the model cannot see.
+            ModelError: An observation has images and the model cannot see.
         """
         prompts: list[Prompt] = []
         last: tuple[Any, ...] = ()
@@ -69,7 +70,7 @@ class Chat:
         if not images:
             return Prompt(self._tokens(system, [question], []))
         if self.image_processor is None:
-            raise ValueError(
+            raise ModelError(
                 "this problem has images and the model cannot see; choose a vision-language model"
             )
         texts, order = placed(question, len(images))
@@ -88,7 +89,7 @@ class Chat:
         words = [text for text in (system, *texts[:-1]) if text] + [texts[-1]]
         pieces = self._frame(bool(system), texts, merged).split(WORDS)
         if len(pieces) != len(words) + 1:
-            raise ValueError("this model's chat template does not repeat each message once")
+            raise ModelError("this model's chat template does not repeat each message once")
         tokens = self.tokenizer.encode(pieces[0], add_special_tokens=False)
         for text, piece in zip(words, pieces[1:], strict=True):
             tokens += self.words(text) + self.tokenizer.encode(piece, add_special_tokens=False)
@@ -112,7 +113,7 @@ class Chat:
             return text
         pieces = text.split(self.image_token)
         if len(pieces) != len(merged) + 1:
-            raise ValueError(
+            raise ModelError(
                 f"the chat template made {len(pieces) - 1} image places for {len(merged)} images"
             )
         marks = [self.image_token * count for count in merged] + [""]

@@ -21,6 +21,7 @@ from agents.engines.load import checkpoint_path, save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
+from agents.errors import CheckpointError, MissingPackageError, UsageError
 from agents.rollout import PerToken, Responses
 
 FIXED = {
@@ -71,11 +72,11 @@ class DeepSpeedEngine:
                 config=settings,
             )
         except (AssertionError, ValueError) as error:
-            raise ValueError(f"DeepSpeed refuses its configuration: {_line(error)}") from error
+            raise UsageError(f"DeepSpeed refuses its configuration: {_line(error)}") from error
         except RuntimeError as error:
             if "failed to build" not in str(error):
                 raise
-            raise ValueError(
+            raise UsageError(
                 f"DeepSpeed cannot compile what its configuration needs: {_line(error)} (it takes "
                 "g++, for GPUs nvcc; PyTorch's optimizer takes neither: "
                 '"optimizer": {"type": "AdamW", "params": {"torch_adam": true}} and '
@@ -140,7 +141,7 @@ class DeepSpeedEngine:
         """See `TrainEngine`.
 
         Raises:
-            ValueError: In one line, when it is of another engine, model or number of ranks.
+            CheckpointError: In one line, when it is of another engine, model or number of ranks.
         """
         from deepspeed.runtime.zero.utils import ZeRORuntimeException
 
@@ -148,7 +149,7 @@ class DeepSpeedEngine:
         try:
             self.engine.load_checkpoint(str(path), STATE, load_module_strict=not self._frozen())
         except (AssertionError, OSError, RuntimeError, ValueError, ZeRORuntimeException) as error:
-            raise ValueError(
+            raise CheckpointError(
                 f"the checkpoint {folder} does not fit this run: {_line(error)}"
             ) from error
         if self._ratio is not None:
@@ -294,7 +295,7 @@ def _import(cuda: bool) -> Any:
     try:
         import deepspeed
     except ImportError as error:
-        raise ValueError(
+        raise MissingPackageError(
             f"DeepSpeed cannot be imported ({error}): pip install deepspeed, or train in one "
             "process with --engine torch"
         ) from error

@@ -21,6 +21,7 @@ from transformers.utils import logging
 
 from agents.engines import lora
 from agents.engines.chat import Chat
+from agents.errors import CheckpointError, ModelError, UsageError
 
 UNREADABLE = (OSError, ValueError, RuntimeError, StrictDataclassError, SafetensorError)
 """How a model that is missing or damaged shows itself: its configuration, tokenizer, weights."""
@@ -34,13 +35,13 @@ def local_device() -> torch.device:
     """This process's device.
 
     Raises:
-        ValueError: In one line, when there are more local ranks than devices.
+        UsageError: In one line, when there are more local ranks than devices.
     """
     if not torch.cuda.is_available():
         return torch.device("cpu")
     rank, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if rank >= count:
-        raise ValueError(
+        raise UsageError(
             f"local rank {rank} has no device: this machine has {count}; "
             f"start torchrun with --nproc-per-node {count}"
         )
@@ -60,7 +61,7 @@ def load_model(
         max_pixels: Larger images are shrunk to this area; None keeps the model's own limit.
 
     Raises:
-        ValueError: In one line, when there is no such model here.
+        ModelError: In one line, when there is no such model here.
     """
     logging.disable_progress_bar()
     try:
@@ -82,7 +83,7 @@ def load_weights(model: Any, folder: Path) -> None:
     Of a model with adapters these alone, which `save` wrote beside it.
 
     Raises:
-        ValueError: In one line, when they are of another model.
+        CheckpointError: In one line, when they are of another model.
     """
     if lora.is_adapted(model):
         lora.load(checkpoint_path(folder, lora.ADAPTER), model)
@@ -92,7 +93,9 @@ def load_weights(model: Any, folder: Path) -> None:
         model.load_state_dict(saved)
     except RuntimeError as error:
         reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
-        raise ValueError(f"the checkpoint {folder} does not fit this model: {reason}") from error
+        raise CheckpointError(
+            f"the checkpoint {folder} does not fit this model: {reason}"
+        ) from error
 
 
 def checkpoint_path(folder: Path, name: str) -> Path:
@@ -103,10 +106,10 @@ def checkpoint_path(folder: Path, name: str) -> Path:
         name: Of the engine's own file or folder in it.
 
     Raises:
-        ValueError: In one line, when it is not there.
+        CheckpointError: In one line, when it is not there.
     """
     if not (folder / name).exists():
-        raise ValueError(
+        raise CheckpointError(
             f"the checkpoint {folder} holds no {name}: it is incomplete, or another engine saved it"
         )
     return folder / name
@@ -164,7 +167,7 @@ def check_size(name: str, device: torch.device, *, trains: bool) -> None:
         trains: Whether the model is trained, not only sampled from.
 
     Raises:
-        ValueError: In one line, with what is needed and what there is.
+        ModelError: In one line, with what is needed and what there is.
     """
     if device.type != "cpu":
         return
@@ -178,19 +181,19 @@ def check_size(name: str, device: torch.device, *, trains: bool) -> None:
     needed = (16 if trains else 4) * count / 2**30
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     if needed > there:
-        raise ValueError(
+        raise ModelError(
             f"{name} has {count / 1e9:.1f} billion weights, which need about {needed:.0f} GiB: "
             f"this machine has {there:.0f} GiB and no GPU; use one that has, or "
             "--model tiny"
         )
 
 
-def unavailable(name: str, error: Exception) -> ValueError:
+def unavailable(name: str, error: Exception) -> ModelError:
     """Why a model cannot be had, in one line."""
     looks_like_folder = name.startswith((".", "/", "~")) or name.count("/") > 1
     absent = looks_like_folder and not Path(name).is_dir()
     reason = "there is no such folder" if absent else str(error).strip().splitlines()[0]
-    return ValueError(
+    return ModelError(
         f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face "
         "format, or the name of one on the hub that this machine can reach)"
     )

@@ -12,6 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from agents.errors import CheckpointError, MissingPackageError, UsageError
+
 ADAPTER = "adapter"
 """Folder within a checkpoint, in the format of peft."""
 _WEIGHTS = "adapter_model.safetensors"
@@ -34,7 +36,8 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
         seed: Of the adapters' first weights.
 
     Raises:
-        ValueError: In one line, when peft is not installed or does not take the options.
+        MissingPackageError: peft is not installed.
+        UsageError: In one line, when it does not take the options.
     """
     given = _given(options)
     # What a model looks at is a tower of its own; the paper's setting leaves it as it is.
@@ -49,7 +52,7 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
             torch.manual_seed(seed)
             inject_adapter_in_model(config, model, _NAME)
     except ImportError as error:
-        raise ValueError(f"--lora needs peft ({error}): pip install peft") from error
+        raise MissingPackageError(f"--lora needs peft ({error}): pip install peft") from error
     except (AttributeError, KeyError, NotImplementedError, TypeError, ValueError) as error:
         raise _refused(options, " ".join(str(error).split())) from error
     _check(model, options, names)
@@ -78,8 +81,8 @@ def _check(model: Any, options: str, names: Sequence[str]) -> None:
         raise _refused(options, "the model's embeddings are tied to its head: adapt neither")
 
 
-def _refused(options: str, reason: str) -> ValueError:
-    return ValueError(f"--lora {options} cannot be had: {reason}")
+def _refused(options: str, reason: str) -> UsageError:
+    return UsageError(f"--lora {options} cannot be had: {reason}")
 
 
 def is_adapted(model: nn.Module) -> bool:
@@ -164,7 +167,7 @@ def load(folder: Path, model: Any) -> None:
     """Restores what `save` wrote.
 
     Raises:
-        ValueError: In one line, when it is of other adapters.
+        CheckpointError: In one line, when it is of other adapters.
     """
     from peft import set_peft_model_state_dict
 
@@ -174,7 +177,7 @@ def load(folder: Path, model: Any) -> None:
         wrong = sorted(
             name for name in shapes.keys() | there.keys() if shapes.get(name) != there.get(name)
         )[0]
-        raise ValueError(f"the checkpoint {folder} does not fit these adapters: {wrong}")
+        raise CheckpointError(f"the checkpoint {folder} does not fit these adapters: {wrong}")
     set_peft_model_state_dict(model, state, _NAME)
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import arg
 
 from agents.cli.settings import Run, defaults, json_object
+from agents.errors import UsageError
 from agents.evaluation.evaluator import BATCH, EvaluationTask
 from agents.storage.json_files import json_value
 from reasonenv.registration import find
@@ -97,11 +98,11 @@ def default_arguments(envs: Sequence[str] = (), model: str | None = None) -> Eva
     """Arguments with the model, lengths and image size of a training run.
 
     Raises:
-        ValueError: No model is given, and the environments have different default models.
+        UsageError: No model is given, and the environments have different default models.
     """
     models = {find(env).model for env in envs}
     if model is None and len(models) > 1:
-        raise ValueError(
+        raise UsageError(
             f"these environments have different default models ({', '.join(sorted(models))}): "
             "choose one with --model"
         )
@@ -146,15 +147,15 @@ def check_arguments(arguments: EvaluationArguments) -> None:
     """Validates ranges before anything is loaded.
 
     Raises:
-        ValueError: In one line, for a value out of range.
+        UsageError: In one line, for a value out of range.
     """
     if len({find(env).id for env in arguments.env}) != len(arguments.env) or not arguments.env:
-        raise ValueError(f"--env is {' '.join(arguments.env)}: give each environment once")
+        raise UsageError(f"--env is {' '.join(arguments.env)}: give each environment once")
     minima = {"max_response_length": 1, "max_pixels": 1, "sampler_batch_size": 1}
     for name, minimum in (minima | dict.fromkeys(("temperature", "top_k"), 0)).items():
         value = getattr(arguments, name)
         if not value >= minimum:
-            raise ValueError(f"--{name.replace('_', '-')} is {value}: give at least {minimum}")
+            raise UsageError(f"--{name.replace('_', '-')} is {value}: give at least {minimum}")
     json_object("vllm", arguments.vllm)
     if not 0 < arguments.top_p <= 1:
-        raise ValueError(f"--top-p is {arguments.top_p}: give one in (0, 1]")
+        raise UsageError(f"--top-p is {arguments.top_p}: give one in (0, 1]")

@@ -15,10 +15,12 @@ import reasonenv
 from agents.cli.settings import environment_options
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.build import ranks
+from agents.errors import UsageError
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, summarise
 from agents.training.distributed import all_gather_object
 from reasonenv.datasets.selection import held_out
 from reasonenv.entry_points import HELD_OUT, all_problems, evaluation_split
+from reasonenv.errors import DataError
 from reasonenv.registration import find
 
 BATCH = 256
@@ -124,7 +126,7 @@ class Evaluator:
         seed = (self.task.seed, repeat, indices[0])
         try:
             groups = self._rollout(sampler, indices, seed)
-        except ValueError:
+        except DataError:
             faults = {index: fault for index in indices if (fault := self._fault(index))}
             if not faults:
                 raise
@@ -178,7 +180,7 @@ class Evaluator:
         """Reason for which a problem cannot be loaded; empty when it can."""
         try:
             self._envs.problems[index]
-        except ValueError as error:
+        except DataError as error:
             return str(error)
         return ""
 
@@ -256,9 +258,9 @@ def _check(task: EvaluationTask) -> None:
     for name, flag in (("num_problems", "num-problems"), ("num_samples", "samples")):
         value = getattr(task, name)
         if value is not None and value < 1:
-            raise ValueError(f"--{flag} is {value}: give at least 1")
+            raise UsageError(f"--{flag} is {value}: give at least 1")
     if task.seed < 0:
-        raise ValueError(f"--seed is {task.seed}: give at least 0")
+        raise UsageError(f"--seed is {task.seed}: give at least 0")
 
 
 def _largest_divisor(number: int, limit: int) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agents.errors import MissingPackageError
 from agents.evaluation.published import OWN, PublishedTable, align, published
 from agents.storage.atomic_files import write_atomically
 
@@ -92,12 +93,14 @@ def draw_results(
             first; misprints are drawn pale.
 
     Raises:
-        ImportError: In one line, where matplotlib is not installed.
+        MissingPackageError: In one line, where matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("no picture without matplotlib: pip install matplotlib") from error
+        raise MissingPackageError(
+            "no picture without matplotlib: pip install matplotlib"
+        ) from error
     panels = [(table, envs) for table in tables if (envs := _envs(table, results))]
     heights = [len(table.rows) + 1 for table, _ in panels] or [len(results)]
     width = max([len(envs) for _, envs in panels], default=1)

@@ -14,6 +14,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from agents.engines import RolloutEngine
+from agents.errors import RecordError, UsageError
 from agents.evaluation.arguments import EvaluationArguments, check_arguments
 from agents.evaluation.evaluator import Evaluator
 from agents.evaluation.presentation import Result, rate
@@ -51,16 +52,16 @@ class ResponseFile:
             sizes: Responses of each batch.
 
         Raises:
-            ValueError: The file is damaged, or holds too many responses.
+            RecordError: The file is damaged, or holds too many responses.
         """
         self.path = path
         self.rows: list[Row] = read_json_lines(path)
         for number, row in enumerate(self.rows, 1):
             missing = [name for name in COLUMNS if name not in row]
             if missing:
-                raise ValueError(f"{path}, line {number} has no {missing[0]!r}: remove the file")
+                raise RecordError(f"{path}, line {number} has no {missing[0]!r}: remove the file")
         if len(self.rows) > sum(sizes):
-            raise ValueError(
+            raise RecordError(
                 f"{path} holds {len(self.rows)} responses, more than the {sum(sizes)} of this "
                 "evaluation: its problems differ; give another --output-dir"
             )
@@ -96,7 +97,8 @@ def run_evaluation(
         make_sampler: Loads the model; called only when a response is missing.
 
     Raises:
-        ValueError: In one line, when a setting does not fit or differs from those of the folder.
+        UsageError: A setting does not fit.
+        RecordError: The folder holds responses to other settings.
         Stopped: After SIGINT or SIGTERM, when the responses of the last batch are written.
     """
     check_arguments(arguments)
@@ -128,16 +130,16 @@ def locked(folder: Path) -> Iterator[None]:
     """Exclusive use of a folder, which is created if missing and removed if left empty.
 
     Raises:
-        ValueError: Another process evaluates into it.
+        UsageError: Another process evaluates into it.
     """
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file: give another --output-dir")
+        raise UsageError(f"{folder} is a file: give another --output-dir")
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK, timeout=0)
     try:
         lock.acquire()
     except Timeout as error:
-        raise ValueError(
+        raise UsageError(
             f"{folder} is in use by another evaluation: wait, or give another --output-dir"
         ) from error
     try:
@@ -156,12 +158,12 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         settings: Those that determine the responses, by the name of the flag.
 
     Raises:
-        ValueError: In one line, with every setting that differs.
+        RecordError: In one line, with every setting that differs.
     """
     record = folder / RECORD
     if not record.exists():
         if any(folder.glob("*.jsonl")):
-            raise ValueError(f"{folder} is no folder of an evaluation: give another --output-dir")
+            raise RecordError(f"{folder} is no folder of an evaluation: give another --output-dir")
         return
     before = read_json(record).get("settings", {})
     changes = [
@@ -170,7 +172,7 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         if before.get(name) != value
     ]
     if changes:
-        raise ValueError(
+        raise RecordError(
             f"{folder} cannot be resumed with other settings: {'; '.join(changes)}; give the "
             "former values, or another --output-dir"
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.registration import find
 from reasonenv.scoring import score
 from reasonenv.scoring.score_statistics import (
@@ -65,11 +66,11 @@ def summarise(env: str, split: str, rows: Sequence[Row], num_left_out: int = 0) 
         num_left_out: Problems without a reference answer, which have no rows.
 
     Raises:
-        ValueError: No problem could be loaded.
+        DataError: No problem could be loaded.
     """
     scored = scored_rows(rows)
     if not scored:
-        raise ValueError(f"{env}: no problem can be loaded: {rows[0]['fault']}")
+        raise DataError(f"{env}: no problem can be loaded: {rows[0]['fault']}")
     by_kind: dict[str, list[bool]] = {}
     for row in scored:
         by_kind.setdefault(row["kind"], []).append(row["correct"])
@@ -141,6 +142,6 @@ def official_score(
     responses = [{"id": row["id"], "response": row["response"]} for row in rows]
     try:
         return score(env, responses, data=data, split=split)
-    except (ValueError, OSError) as error:
+    except ReasonEnvError as error:
         print(f"no official score of {env}: {error}", file=sys.stderr)
         return None

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from agents.errors import MissingPackageError
 from agents.monitoring.progress_bar import ProgressBar
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_json_lines
@@ -173,7 +174,7 @@ def _tensorboard(folder: Path, purge_step: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise ModuleNotFoundError(
+        raise MissingPackageError(
             "TensorBoard is not here: pip install tensorboard, or leave --tensorboard out"
         ) from error
     return SummaryWriter(str(folder), purge_step=purge_step)

@@ -175,7 +175,7 @@ def sharing(run: Run, machine: Machine) -> Sharing:
     without ZeRO in several processes on the CPU; plain PyTorch in fp32 in one process.
 
     Raises:
-        ValueError: In one line, when the configuration of DeepSpeed cannot be read.
+        RecordError: In one line, when the configuration of DeepSpeed cannot be read.
     """
     alone = machine.num_gpus == 0 and machine.num_ranks == 1
     if run.engine == "torch" or (run.engine == "auto" and alone and run.deepspeed is None):

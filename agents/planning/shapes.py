@@ -18,6 +18,7 @@ from transformers import (
 from agents import tiny_model
 from agents.engines import attention
 from agents.engines.load import UNREADABLE, unavailable
+from agents.errors import ModelError
 
 TOWERS = ("visual", "vision_tower", "vision_model")
 
@@ -110,15 +111,15 @@ def known() -> dict[str, Any]:
     }
 
 
-class UnplannableError(ValueError):
-    """A model of a kind of which no plan can be made; it may be trained all the same."""
+class UnplannableError(ModelError):
+    """Raised when a model is of a kind that cannot be planned; it may be trained all the same."""
 
 
 def read(name: str) -> Shape:
     """The shape of 'tiny', of a model in a folder, or of one on the hub.
 
     Raises:
-        ValueError: In one line, when its configuration cannot be had.
+        ModelError: In one line, when its configuration cannot be had.
         UnplannableError: It is of another kind.
     """
     if name == "tiny":

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agents.errors import RecordError
+
 Row = dict[str, Any]
 
 UNTOLD = {
@@ -53,14 +55,14 @@ def read(folder: Path) -> RunFolder:
     """All that can be read of a run.
 
     Raises:
-        ValueError: There is no such folder, or it holds nothing of a run.
+        RecordError: There is no such folder, or it holds nothing of a run.
     """
     if not folder.is_dir():
-        raise ValueError(f"{folder} is no folder: give the directory of a run")
+        raise RecordError(f"{folder} is no folder: give the directory of a run")
     found = RunFolder(folder)
     names = {path.name for path in folder.iterdir()}
     if not names & {"metrics.jsonl", "run.json", "evaluations.jsonl", "rollouts"}:
-        raise ValueError(
+        raise RecordError(
             f"{folder} holds no run: there is neither metrics.jsonl nor run.json in it"
         )
     found.record = _record(folder / "run.json", found.faults)

@@ -12,6 +12,7 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import Tensor
 
+from agents.errors import CheckpointError, RecordError, SaveError, UsageError
 from agents.storage.atomic_files import sync, write_atomically
 from agents.storage.json_files import read_json
 
@@ -39,18 +40,18 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | Non
         resume: Whether a run that is there goes on.
 
     Raises:
-        ValueError: Another run is there, it had other settings, its last checkpoint is damaged, or
-            nothing can be written there.
+        UsageError: Another run is there, it had other settings, or nothing can be written there.
+        CheckpointError: Its last checkpoint is damaged.
     """
     record = folder / "run.json"
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file: give another --output-dir")
+        raise UsageError(f"{folder} is a file: give another --output-dir")
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise ValueError(f"{folder}: nothing can be written in {there}: give another --output-dir")
+        raise UsageError(f"{folder}: nothing can be written in {there}: give another --output-dir")
     if not resume:
         if any((folder / name).exists() for name in ("run.json", "metrics.jsonl", "checkpoints")):
-            raise ValueError(
+            raise UsageError(
                 f"{folder} holds another run: continue it by --resume, or give another --output-dir"
             )
         return None
@@ -85,7 +86,7 @@ def save(  # noqa: PLR0913 - what, then by name how: no caller gives all
         barrier: Returns when every rank has called it.
 
     Raises:
-        OSError: The disk is full, say; the checkpoints of before are untouched.
+        SaveError: The disk is full, say; the checkpoints of before are untouched.
     """
     final = folder / "checkpoints" / f"step-{step}"
     aside = final.with_name(f".step-{step}.tmp")
@@ -105,7 +106,7 @@ def save(  # noqa: PLR0913 - what, then by name how: no caller gives all
     except WRITE_ERRORS as error:
         if rank == 0:
             shutil.rmtree(aside, ignore_errors=True)
-        raise OSError(f"cannot save the checkpoint of step {step}: {error}") from error
+        raise SaveError(f"cannot save the checkpoint of step {step}: {error}") from error
     barrier()
     return final
 
@@ -114,7 +115,8 @@ def latest(folder: Path) -> Path | None:
     """The last checkpoint of the run in `folder`, or None where there is none yet.
 
     Raises:
-        ValueError: It is damaged: a file is missing or has another size than it was written with.
+        CheckpointError: It is damaged: a file is missing or not of the size that it was written
+            with.
     """
     found = _all(folder / "checkpoints")
     if not found:
@@ -123,7 +125,7 @@ def latest(folder: Path) -> Path | None:
     fault = _damage(last)
     if fault:
         before = f"go on from {found[-2].name}" if len(found) > 1 else "begin anew"
-        raise ValueError(f"{last} is damaged ({fault}): remove it, and --resume will {before}")
+        raise CheckpointError(f"{last} is damaged ({fault}): remove it, and --resume will {before}")
     return last
 
 
@@ -158,7 +160,7 @@ def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> d
             the number of ranks.
 
     Raises:
-        ValueError: The checkpoint does not fit; the message names every entry.
+        CheckpointError: The checkpoint does not fit; the message names every entry.
     """
     state = read_json(checkpoint / STATE)
     wrong = [
@@ -167,7 +169,7 @@ def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> d
         if state.get(name) != value
     ]
     if wrong:
-        raise ValueError(f"{checkpoint} does not fit this run: {'; '.join(wrong)}")
+        raise CheckpointError(f"{checkpoint} does not fit this run: {'; '.join(wrong)}")
     return state
 
 
@@ -190,7 +192,7 @@ def _check_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]
         if before.get(name) != now.get(name) and name.split(".")[-1] not in MAY_CHANGE
     ]
     if changed:
-        raise ValueError(
+        raise UsageError(
             f"{folder} cannot go on with other settings: {'; '.join(changed)}; "
             "give the old ones, or another --output-dir without --resume"
         )
@@ -225,7 +227,7 @@ def _damage(checkpoint: Path) -> str:
     """What is wrong with a checkpoint, in a few words; empty when nothing is."""
     try:
         sizes = read_json(checkpoint / STATE)["files"]
-    except (ValueError, KeyError):
+    except (RecordError, KeyError):
         return f"{STATE} is missing or unreadable"
     for name, size in sizes.items():
         path = checkpoint / name

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from agents.errors import RecordError
+
 
 def json_value(value: Any) -> Any:
     """Value with JSON types only; non-finite numbers become None, functions their names."""
@@ -41,14 +43,14 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file.
 
     Raises:
-        ValueError: The file is missing, unreadable, or holds no object.
+        RecordError: The file is missing, unreadable, or holds no object.
     """
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise ValueError(f"cannot read {path}: {error}") from error
+        raise RecordError(f"cannot read {path}: {error}") from error
     if not isinstance(content, dict):
-        raise ValueError(f"cannot read {path}: expected an object, found {type(content).__name__}")
+        raise RecordError(f"cannot read {path}: expected an object, found {type(content).__name__}")
     return content
 
 
@@ -56,7 +58,7 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     """The objects of a `.jsonl` file without an incomplete last line; empty for an absent file.
 
     Raises:
-        ValueError: Another line is damaged; the message has its number.
+        RecordError: Another line is damaged; the message has its number.
     """
     if not path.exists():
         return []
@@ -66,5 +68,5 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
         try:
             rows.append(json.loads(line))
         except ValueError as error:
-            raise ValueError(f"{path}, line {number} is no JSON: {error}; remove it") from error
+            raise RecordError(f"{path}, line {number} is no JSON: {error}; remove it") from error
     return rows

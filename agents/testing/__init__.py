@@ -1,5 +1,6 @@
 """The contract of a learner, for anyone's own."""
 
+from agents.errors import MissingPackageError
 from agents.learner import Learner
 
 
@@ -24,7 +25,7 @@ def check_learner(learner: Learner, max_examples: int = 30) -> None:
 
     Raises:
         AssertionError: The property that does not hold, the tensors, the two numbers.
-        ImportError: Without hypothesis.
+        MissingPackageError: Without hypothesis.
     """
     try:
         from agents.testing.contract import PROPERTIES
@@ -32,6 +33,8 @@ def check_learner(learner: Learner, max_examples: int = 30) -> None:
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
-        raise ImportError("check_learner needs hypothesis: pip install hypothesis") from None
+        raise MissingPackageError(
+            "check_learner needs hypothesis: pip install hypothesis"
+        ) from None
     for title, check in PROPERTIES.items():
         hold(learner, title, check, max_examples)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.chat import Chat
+from agents.errors import AgentsError, ParityError
 from agents.rollout import Prompt, Responses
 
 NUM_PROBLEMS = 4
@@ -59,10 +60,10 @@ class Agreement:
             bound: Largest mean difference in nats; see `bound`.
 
         Raises:
-            ValueError: In one line, with the difference, the bound and what may be the cause.
+            ParityError: In one line, with the difference, the bound and what may be the cause.
         """
         if self.num_tokens and not self.mean <= bound:
-            raise ValueError(
+            raise ParityError(
                 f"sampler and trainer do not agree: the log-probabilities of {self.num_tokens} "
                 f"tokens differ by {self.mean:.3g} nats in the mean ({self.max:.3g} at most), and "
                 f"{bound:g} is allowed; the cause may be weights that were not handed over, "
@@ -92,20 +93,22 @@ def measure(
         observations: Of the environment; the first few problems are taken.
 
     Raises:
-        ValueError: In one line, when the sampler reads a prompt otherwise than the trainer, cannot
-            sample, or gives no log-probabilities.
+        ParityError: In one line, when the sampler reads a prompt otherwise than the trainer, or
+            gives no log-probabilities.
+        AgentsError: The sampler fails.
     """
-    fault, responses = "", None
+    fault: AgentsError | None = None
+    responses = None
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices), _whole(sampler):
         try:
             responses = _respond(sampler, chat, _few(observations), engine.rank)
-        except ValueError as error:
-            fault = str(error)
-    faulty = engine.all_gather(torch.tensor([bool(fault)]))
+        except AgentsError as error:
+            fault = error
+    faulty = engine.all_gather(torch.tensor([fault is not None]))
     if responses is None or faulty.any():
         ranks = ", ".join(str(rank) for rank in faulty.nonzero()[:, 0].tolist())
-        raise ValueError(fault or f"sampler and trainer do not agree on rank {ranks}: see there")
+        raise fault or ParityError(f"sampler and trainer do not agree on rank {ranks}: see there")
     difference = (engine.forward(responses)[0].cpu() - responses.sampler_log_prob)[responses.mask]
     return _summary(engine, len(responses), difference.abs().double())
 
@@ -119,7 +122,7 @@ def _respond(
     responses = sampler.generate(prompts, (rank,))
     _same(responses.prompts, expected)
     if responses.sampler_log_prob[responses.mask].isnan().any():
-        raise ValueError("the sampler gives no log-probabilities: there is nothing to compare")
+        raise ParityError("the sampler gives no log-probabilities: there is nothing to compare")
     return responses
 
 
@@ -137,13 +140,13 @@ def _same(read: Sequence[Prompt], expected: Sequence[Prompt]) -> None:
         if one.token_ids != other.token_ids:
             places = zip(one.token_ids, other.token_ids, strict=False)
             place = next((k for k, (a, b) in enumerate(places) if a != b), "the end")
-            raise ValueError(
+            raise ParityError(
                 f"the sampler reads prompt {number} as {len(one.token_ids)} tokens, the trainer as "
                 f"{len(other.token_ids)}, and they part at {place}: their tokenizers, chat "
                 "templates or image sizes differ"
             )
         if _grid(one) != _grid(other):
-            raise ValueError(
+            raise ParityError(
                 f"the sampler cuts the images of prompt {number} into {_grid(one)} patches, the "
                 f"trainer into {_grid(other)}: their image processors differ"
             )

@@ -12,6 +12,7 @@ import torch
 import reasonenv
 from agents.cli.settings import Run, check, environment_options
 from agents.engines.build import build, describe_engines, ranks
+from agents.errors import UsageError
 from agents.learner import Learner
 from agents.plan import brief
 from agents.planning.shapes import UnplannableError
@@ -22,6 +23,7 @@ from agents.storage.json_files import json_value
 from agents.training import parity
 from agents.training.state import Job
 from reasonenv.entry_points import HELD_OUT, split_of
+from reasonenv.errors import ReasonEnvError
 from reasonenv.registration import find
 
 PADDED = (
@@ -34,7 +36,8 @@ def prepare(run: Run, learner: Learner) -> Job:
     """The job that the settings ask for, begun or restored.
 
     Raises:
-        ValueError: In one line, when something does not fit; nothing has been written then.
+        AgentsError: In one line, when something does not fit; nothing has been written then.
+        ReasonEnvError: The same of the environment and its data.
     """
     check(run)
     folder = run.folder(type(learner).__name__)
@@ -64,7 +67,7 @@ def planned(run: Run, learner: Learner) -> str:
     """What the run needs in memory, where that can be told.
 
     Raises:
-        ValueError: In one line, when there is less, or no such model.
+        ModelError: In one line, when there is less, or no such model.
     """
     try:
         return brief(run, learner, ranks()[1])
@@ -102,7 +105,7 @@ def agree(job: Job) -> str:
     """Compares sampler and trainer on a few problems; what was found, in one line.
 
     Raises:
-        ValueError: In one line, when they are too far apart, or cannot read these problems.
+        ParityError: In one line, when they are too far apart, or cannot read these problems.
     """
     engines, run = job.engines, job.run
     count = min(parity.NUM_PROBLEMS, len(job.envs.problems))
@@ -128,9 +131,9 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
     """The training environment of this rank, and the names of the splits to evaluate on."""
     rank, num_ranks = ranks()
     if run.num_prompts % num_ranks:
-        raise ValueError(f"--num-prompts {run.num_prompts} does not divide among {num_ranks} ranks")
+        raise UsageError(f"--num-prompts {run.num_prompts} does not divide among {num_ranks} ranks")
     if run.minibatch_size % (num_ranks * run.group_size):
-        raise ValueError(
+        raise UsageError(
             f"--minibatch-size {run.minibatch_size} must hold whole groups of {run.group_size} on "
             f"each of {num_ranks} ranks"
         )
@@ -166,5 +169,5 @@ def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
         try:
             reasonenv.make(run.env, num_envs=1, **{**options, "split": split}).close()
             yield split
-        except (ValueError, OSError) as error:
+        except ReasonEnvError as error:
             say(f"no evaluation on {split}: {error}")

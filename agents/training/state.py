@@ -68,7 +68,7 @@ class Job:
         """Goes back, or on, to what `save` wrote; every rank calls it.
 
         Raises:
-            ValueError: In one line, when it is of another model, learner or number of ranks.
+            CheckpointError: In one line, when it is of another model, learner or number of ranks.
         """
         state = checkpoints.read_state(checkpoint, self.identity())
         # Without dynamic sampling, and so in the checkpoints of 0.1.0, a step is a stride.

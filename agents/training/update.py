@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from agents.engines import TrainEngine
+from agents.errors import UsageError
 from agents.monitoring.metrics import Statistics, clipped, rollout_metrics, token_kl
 from agents.monitoring.traces import Trace
 from agents.references import ReferencePolicy
@@ -38,9 +39,9 @@ class Passes:
     """Passes over one rollout."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a budget that holds no token."""
+        """Raises UsageError for a budget that holds no token."""
         if self.tokens_per_microbatch is not None and self.tokens_per_microbatch < 1:
-            raise ValueError(
+            raise UsageError(
                 f"tokens_per_microbatch is {self.tokens_per_microbatch}: give at least 1"
             )
 
@@ -51,11 +52,11 @@ class Passes:
         makes more and smaller ones. It never lacks responses, for all ranks have as many.
 
         Raises:
-            ValueError: In one line, when a minibatch would not be whole groups.
+            UsageError: In one line, when a minibatch would not be whole groups.
         """
         size, rest = divmod(self.minibatch_size, engine.num_ranks)
         if rest or size < 1 or size % group_size or len(responses) % size:
-            raise ValueError(
+            raise UsageError(
                 f"minibatch_size {self.minibatch_size} must hold whole groups of {group_size} on "
                 f"each of {engine.num_ranks} ranks and divide the "
                 f"{len(responses) * engine.num_ranks} responses"

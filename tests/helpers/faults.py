@@ -68,7 +68,7 @@ def install() -> None:
 @contextmanager
 def obedient_workers(folder: Path):
     """Sends every answer to a worker, and this module to where workers import the parser."""
-    (folder / "math_verify.py").write_text("import faults; faults.install()\n")
+    (folder / "math_verify.py").write_text("from helpers import faults; faults.install()\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         patch.setattr("reasonenv.workers.settle", unsettled)
@@ -77,9 +77,10 @@ def obedient_workers(folder: Path):
 
 def run_script(text: str, folder: Path, **kwargs) -> subprocess.Popen:
     """A program of a user's, in an interpreter of its own, whose workers are obedient."""
-    (folder / "math_verify.py").write_text("import faults; faults.install()\n")
+    (folder / "math_verify.py").write_text("from helpers import faults; faults.install()\n")
     script = folder / "script.py"
-    script.write_text("import faults, reasonenv.workers as w; w.settle = faults.unsettled\n" + text)
+    setup = "import reasonenv.workers as w; from helpers import faults; w.settle = faults.unsettled"
+    script.write_text(f"{setup}\n{text}")
     path = os.pathsep.join([str(folder), *sys.path])
     return subprocess.Popen(
         [sys.executable, str(script)],

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agents.engines.vllm.routes import HEARTBEAT, ROUTE
+from agents.errors import SamplerError, UsageError
 
 SILENCE = 12 * HEARTBEAT
 """Seconds without a sign of life, after which a server counts as gone."""
@@ -27,11 +28,11 @@ class Server:
             patience: Seconds without an answer after which a server that lives counts as hung.
 
         Raises:
-            ValueError: In one line, when this is no address.
+            UsageError: In one line, when this is no address.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no address of a server: write http://HOST:PORT")
+            raise UsageError(f"{url!r} is no address of a server: write http://HOST:PORT")
         self.url, self.patience = url, patience
         secure = parts.scheme == "https"
         self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
@@ -43,14 +44,14 @@ class Server:
         """What the server answers, as it comes; see `agents.engines.vllm.routes`.
 
         Raises:
-            ValueError: In one line, when it is not there, dies, hangs or refuses.
+            SamplerError: In one line, when it is not there, dies, hangs or refuses.
         """
         with self._connection() as connection:
             with self._alive(what):
                 connection.request("POST", ROUTE + what, json.dumps(told or {}))
                 answer = connection.getresponse()
             if answer.status != http.HTTPStatus.OK:
-                raise ValueError(
+                raise SamplerError(
                     f"the server at {self.url} answers {answer.status} {answer.reason}: it was not "
                     f"started with `{self._start()}`"
                 )
@@ -71,7 +72,7 @@ class Server:
         try:
             connection.connect()
         except OSError as error:
-            raise ValueError(
+            raise SamplerError(
                 f"no vLLM server at {self.url} ({_reason(error)}): start it there with "
                 f"`{self._start()}`, wait until it is up, and see that the port can be reached"
             ) from error
@@ -86,14 +87,14 @@ class Server:
             with self._alive(what):
                 line = json.loads(answer.readline() or _ended())
             if "error" in line:
-                raise ValueError(f"the vLLM server at {self.url} cannot {what}: {line['error']}")
+                raise SamplerError(f"the vLLM server at {self.url} cannot {what}: {line['error']}")
             if "done" in line:
                 return
             if line:
                 until = time.monotonic() + self.patience
                 yield line
             elif time.monotonic() > until:
-                raise ValueError(
+                raise SamplerError(
                     f"the vLLM server at {self.url} lives, but has told nothing for "
                     f"{self.patience:.0f} seconds: see its log, and start it again"
                 )
@@ -103,7 +104,7 @@ class Server:
         try:
             yield
         except FAULTS as error:
-            raise ValueError(
+            raise SamplerError(
                 f"{self.lost(f'was asked to {what}')} ({_reason(error)}): see its log, start it "
                 "again, and go on with --resume"
             ) from error

@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agents.errors import AgentsError, MissingPackageError, SamplerError
+
 DEFAULTS: dict[str, Any] = {
     "logprobs_mode": "processed_logprobs",
     # Only the folder's weights and tokenizer count, not its habits of sampling.
@@ -39,16 +41,16 @@ def check_installed(*, sees: bool) -> None:
         sees: Whether the model reads images.
 
     Raises:
-        ValueError: In one line, with what to install.
+        MissingPackageError: In one line, with what to install.
     """
     if importlib.util.find_spec("vllm") is None:
-        raise ValueError(
+        raise MissingPackageError(
             "vLLM is not installed: pip install 'reasonenv[vllm]' where there is a GPU, or use "
             "--sampler transformers"
         )
     if sees and importlib.util.find_spec("torchvision") is None:
         version = torch.__version__.split("+")[0]
-        raise ValueError(
+        raise MissingPackageError(
             "vLLM reads images with torchvision, which is not installed: install the build of it "
             f"that matches torch {version}, or use --sampler transformers"
         )
@@ -135,15 +137,17 @@ def one_line(what: str) -> Iterator[None]:
         what: The first half of the line.
 
     Raises:
-        ValueError: In place of what vLLM raised; when memory ran out, with what to lower.
+        SamplerError: In place of what vLLM raised; when memory ran out, with what to lower.
     """
     try:
         yield
     except torch.OutOfMemoryError as error:
-        raise ValueError(
+        raise SamplerError(
             f"{what}: the GPU is out of memory; lower max_num_seqs, max_num_batched_tokens or "
             "gpu_memory_utilization of vLLM, or --max-response-length"
         ) from error
+    except AgentsError:
+        raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{what}: {reason[:400]}") from error
+        raise SamplerError(f"{what}: {reason[:400]}") from error

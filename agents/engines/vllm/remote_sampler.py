@@ -18,6 +18,7 @@ from agents.engines.sampling import Row, Sampling, collate
 from agents.engines.vllm.client import Server
 from agents.engines.vllm.sampling_requests import Group, check_length, groups, sampling_options
 from agents.engines.vllm.weight_transfer import Link, connect, place
+from agents.errors import AgentsError, SamplerError
 from agents.rollout import Prompt, Responses
 
 CPU = torch.device("cpu")
@@ -52,7 +53,7 @@ class RemoteSampler:
                 as hung.
 
         Raises:
-            ValueError: In one line, when there is no such server.
+            SamplerError: In one line, when there is no such server.
         """
         self.chat = chat
         self.sampling = sampling
@@ -61,7 +62,7 @@ class RemoteSampler:
         self.server = Server(url, patience)
         (told,) = (line["about"] for line in self.server.ask("about"))
         if told["logprobs_mode"] != "processed_logprobs":
-            raise ValueError(
+            raise SamplerError(
                 f"the server at {url} draws from another distribution than it tells log-"
                 "probabilities of: start it without --logprobs-mode"
             )
@@ -84,20 +85,20 @@ class RemoteSampler:
         the server samples from them, or raise together.
 
         Raises:
-            ValueError: In one line, when the server cannot take them.
+            SamplerError: In one line, when the server cannot take them.
         """
         self._empty, fault, weights = True, "", iter(weights)
         if _rank() == 0:
             try:
                 self._hand_over(weights)
-            except ValueError as error:
+            except AgentsError as error:
                 fault = str(error)
         for _ in weights:
             # A shared out weight is gathered by all ranks together.
             pass
         fault = _told_by_first(fault)
         if fault:
-            raise ValueError(fault)
+            raise SamplerError(fault)
         self._empty = False
 
     def release(self) -> None:
@@ -116,11 +117,11 @@ class RemoteSampler:
         """See `RolloutEngine`.
 
         Raises:
-            ValueError: In one line, when a prompt is too long, the server reads it otherwise than
+            SamplerError: In one line, when a prompt is too long, the server reads it otherwise than
                 `encode` did, fails or is gone, or has no weights.
         """
         if self._empty:
-            raise ValueError("the server has no weights to sample from: call load_weights first")
+            raise SamplerError("the server has no weights to sample from: call load_weights first")
         asked = groups(prompts, seed, self._form)
         rows = [Row() for _ in prompts]
         # Closed, or the server would go on for nobody after an error.
@@ -205,7 +206,7 @@ class RemoteSampler:
                 # The server's own word says more.
                 asking.result()
                 line = self.server.lost(f"was asked to {what}")
-                raise ValueError(f"{line} ({str(error)[:300]}): see its log") from error
+                raise SamplerError(f"{line} ({str(error)[:300]}): see its log") from error
             asking.result()
 
 

@@ -36,6 +36,7 @@ from agents.engines.vllm.sampling_requests import (
     sampling_options,
     vllm_params,
 )
+from agents.errors import SamplerError
 from agents.rollout import Prompt, Responses
 
 ENVIRONMENT = {
@@ -74,7 +75,7 @@ class VLLMSampler:
             options: Arguments of `vllm.LLM`, which go before the ones that are given here.
 
         Raises:
-            ValueError: In one line, when vLLM is missing, cannot have its memory, or refuses the
+            SamplerError: In one line, when vLLM is missing, cannot have its memory, or refuses the
                 model or an option.
         """
         self.chat = chat
@@ -107,7 +108,7 @@ class VLLMSampler:
         What was remembered of prompts under the old weights is forgotten.
 
         Raises:
-            ValueError: In one line, when vLLM cannot take them or one cannot be had; others may
+            SamplerError: In one line, when vLLM cannot take them or one cannot be had; others may
                 come after.
         """
         with as_before(), one_line("vLLM cannot take the weights over"):
@@ -155,11 +156,11 @@ class VLLMSampler:
         Where several ranks share one vLLM (`tensor_parallel_size`), all of them call this together.
 
         Raises:
-            ValueError: In one line, when a prompt is too long, vLLM reads it otherwise than
+            SamplerError: In one line, when a prompt is too long, vLLM reads it otherwise than
                 `encode` did, the memory does not suffice, or there are no weights.
         """
         if self._empty:
-            raise ValueError("vLLM has no weights to sample from: call load_weights first")
+            raise SamplerError("vLLM has no weights to sample from: call load_weights first")
         asked = groups(prompts, seed, self._input)
         rows = [Row() for _ in prompts]
         with as_before():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from agents.engines.sampling import Sampling, distinct
+from agents.errors import ParityError, UsageError
 from agents.rollout import Prompt
 
 
@@ -57,10 +58,10 @@ def check_length(length: int, response: int, most: int) -> None:
         most: Tokens of both together that vLLM reads.
 
     Raises:
-        ValueError: In one line, with what to raise or lower.
+        UsageError: In one line, with what to raise or lower.
     """
     if length + response > most:
-        raise ValueError(
+        raise UsageError(
             f"a prompt of {length} tokens and a response of {response} do not "
             f"fit in the {most} tokens that vLLM reads: raise max_model_len, or "
             "lower --max-response-length or --max-pixels"
@@ -75,10 +76,10 @@ def check_read(read: Sequence[int], expected: Sequence[int]) -> None:
         expected: Its tokens as the trainer has them.
 
     Raises:
-        ValueError: In one line.
+        ParityError: In one line.
     """
     if tuple(read) != tuple(expected):
-        raise ValueError(
+        raise ParityError(
             f"vLLM read a prompt as {len(read)} tokens that are not the {len(expected)} of the "
             "trainer: their image processors differ"
         )

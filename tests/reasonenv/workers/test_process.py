@@ -24,7 +24,7 @@ from reasonenv.workers import Grader
 
 START = r"""
 import os, signal, sys, threading, time
-from faults import descendants
+from helpers.faults import descendants
 # As in a terminal, wherever the tests run: a job in the background is born with them ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
