@@ -13,7 +13,7 @@ from typing import Any
 
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
-from reasonenv.workers import Pool
+from reasonenv.workers import WorkerPool
 
 _CHOICES = frozenset("abcd")
 # Without DOTALL, as there: an answer of several lines is no match.
@@ -36,8 +36,8 @@ _LONGEST = 10_000
 
 
 @functools.cache
-def _pool() -> Pool:
-    return Pool(num_workers=1, timeout=2.0, judge="reasonenv.mm_eureka:verdict")
+def _pool() -> WorkerPool:
+    return WorkerPool(num_workers=1, timeout=2.0, judge="reasonenv.mm_eureka:verdict")
 
 
 def verdict(text: str, reference: str) -> tuple[bool, str]:

@@ -28,34 +28,34 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from reasonenv.grading.equivalence.comparison import matches
-from reasonenv.grading.extraction import claim, final_answer, is_hedged
-from reasonenv.grading.fallback import evaluate, turned_down
-from reasonenv.grading.multiple_choice import asked, chosen, right_text
-from reasonenv.grading.numeric.equality import TooLarge, Undefined
-from reasonenv.grading.parsing.grammar import MAX_LENGTH, read
+from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer
+from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
+from reasonenv.grading.multiple_choice import answer_letters, option_text, reference_letters
+from reasonenv.grading.numeric.exact import TooLarge, Undefined
+from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
 from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.text import (
-    alike,
-    clock,
-    is_date,
+    has_date,
     is_prose,
     is_text,
-    last_clause,
+    normalized_words,
     same_time,
-    squeezed,
-    words,
+    same_words,
+    split_at_verb,
+    time_of_day,
+    without_spaces,
 )
 
 __all__ = [
     "Grade",
-    "choose",
-    "evaluate",
+    "choice_verdict",
     "final_answer",
     "grade",
-    "quick",
-    "settle",
-    "stated",
-    "turned_down",
+    "grade_by_rules",
+    "is_unsafe",
+    "reference_answer",
+    "rule_verdict",
+    "symbolic_verdict",
 ]
 
 
@@ -88,30 +88,30 @@ def grade(response: str, reference: str, options: Sequence[str] = ()) -> Grade:
     answer = final_answer(response)
     if answer is None:
         return Grade(False, None, "no_answer")
-    verdict, text = settle(answer, reference, options)
-    return Grade(verdict[0], answer, verdict[1]) if verdict else _evaluated(answer, text)
+    verdict, text = grade_by_rules(answer, reference, options)
+    return Grade(verdict[0], answer, verdict[1]) if verdict else _symbolic_grade(answer, text)
 
 
-def _evaluated(answer: str, text: str) -> Grade:
-    correct, status = evaluate(answer, text)
+def _symbolic_grade(answer: str, text: str) -> Grade:
+    correct, status = symbolic_verdict(answer, text)
     return Grade(correct, answer, status)
 
 
-def settle(
+def grade_by_rules(
     answer: str, reference: str, options: Sequence[str] = ()
 ) -> tuple[tuple[bool, str] | None, str]:
     """Verdict and status where they can be had within bounds, and the text that is asked for.
 
     Without a verdict `evaluate` must compare that text with the answer, where it can be killed.
     """
-    correct, text = choose(answer, reference, options)
+    correct, text = choice_verdict(answer, reference, options)
     try:
-        verdict = quick(answer, text) if correct is None else correct
+        verdict = rule_verdict(answer, text) if correct is None else correct
     except TooLarge:
         return (False, "unparseable"), text
     if verdict is not None:
         return (verdict, "ok"), text
-    if turned_down(answer) or turned_down(text) or _is_garbled(answer, text):
+    if is_unsafe(answer) or is_unsafe(text) or _is_garbled(answer, text):
         return (False, "unparseable"), text
     return None, text
 
@@ -125,20 +125,22 @@ def _is_garbled(answer: str, reference: str) -> bool:
 
 
 def _is_readable(text: str) -> bool:
-    return any(read(text, units) is not None for units in (False, True))
+    return any(parse_answer(text, units) is not None for units in (False, True))
 
 
-def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | None, str]:
+def choice_verdict(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | None, str]:
     """The verdict of a multiple choice, or None and the text that the answer must equal."""
-    reference = stated(reference)
-    letters = asked(reference)
+    reference = reference_answer(reference)
+    letters = reference_letters(reference)
     if letters is None:
-        named = _LETTERED.match(reference)
+        named = _LABELED_OPTION.match(reference)
         return (True if named and answer in named.groups() else None), reference
-    text = right_text(letters, options)
-    given = chosen(answer)
-    is_letter = len(asked(answer) or ()) == 1
-    is_text_of_it = text is not None and not is_letter and words(answer) == words(text)
+    text = option_text(letters, options)
+    given = answer_letters(answer)
+    is_letter = len(reference_letters(answer) or ()) == 1
+    is_text_of_it = (
+        text is not None and not is_letter and normalized_words(answer) == normalized_words(text)
+    )
     if given is not None and not is_text_of_it:
         return given == letters, reference
     if text is not None:
@@ -146,10 +148,10 @@ def choose(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | 
     return False, reference
 
 
-_LETTERED = re.compile(r"\(?(?:([A-J])[.):]+\s*\S|([B-HJ])\s+[A-Za-z]{3})")
+_LABELED_OPTION = re.compile(r"\(?(?:([A-J])[.):]+\s*\S|([B-HJ])\s+[A-Za-z]{3})")
 
 
-def stated(reference: str) -> str:
+def reference_answer(reference: str) -> str:
     r"""What a reference says: of a worked solution its box, of any other text all."""
     if "\\boxed" in reference or "\\fbox" in reference or "answer is" in reference:
         return _solution(reference)
@@ -164,32 +166,32 @@ def _solution(text: str) -> str:
 _ADJACENT = re.compile(r"\}(?=\s*\\boxed)")
 
 
-def quick(answer: str, reference: str) -> bool | None:
+def rule_verdict(answer: str, reference: str) -> bool | None:
     """The verdict where text or bounded arithmetic settles it, within a millisecond; else None.
 
     Raises:
         TooLarge: A number has too many digits to be worth computing.
     """
     if len(answer) > MAX_LENGTH:
-        answer = (claim(answer) or "") if is_prose(answer) else ""
+        answer = (prose_answer(answer) or "") if is_prose(answer) else ""
         if not answer:
             return None
-    left, right = squeezed(answer), squeezed(reference)
+    left, right = without_spaces(answer), without_spaces(reference)
     if not left or not right:
         return False
     if left == right:
         return True
     if _are_digits(left) and _are_digits(right):
         return left.lstrip("0") == right.lstrip("0")
-    verdict = _as_words(answer, reference, left, right)
-    return _compared(answer, reference) if verdict is None else verdict
+    verdict = _text_verdict(answer, reference, left, right)
+    return _formula_verdict(answer, reference) if verdict is None else verdict
 
 
 def _are_digits(text: str) -> bool:
     return text.isascii() and text.isdecimal()
 
 
-def _as_words(answer: str, reference: str, left: str, right: str) -> bool | None:
+def _text_verdict(answer: str, reference: str, left: str, right: str) -> bool | None:
     """The verdict on words, dates and times of day; None where they are none.
 
     Args:
@@ -199,43 +201,45 @@ def _as_words(answer: str, reference: str, left: str, right: str) -> bool | None
         right: The reference, squeezed.
     """
     if is_text(reference) and is_text(answer):
-        return _same_words(answer, reference)
-    if is_date(left) or is_date(right):
+        return _text_matches(answer, reference)
+    if has_date(left) or has_date(right):
         return False
-    given, asked_for = clock(answer), clock(reference)
+    given, asked_for = time_of_day(answer), time_of_day(reference)
     if given and asked_for and (given[1] or asked_for[1]):
         return same_time(given, asked_for)
     return None
 
 
-def _same_words(answer: str, reference: str) -> bool:
+def _text_matches(answer: str, reference: str) -> bool:
     """Whether a text, or what it says after its last "is", is the reference."""
-    head, clause = last_clause(answer)
-    return alike(answer, reference) or (alike(clause, reference) and not is_hedged(head))
+    head, clause = split_at_verb(answer)
+    if same_words(answer, reference):
+        return True
+    return same_words(clause, reference) and not has_qualifier(head)
 
 
-def _compared(answer: str, reference: str) -> bool | None:
+def _formula_verdict(answer: str, reference: str) -> bool | None:
     """The verdict of the readings of both; of what prose claims where it is none."""
-    verdict = _readings(answer, reference)
+    verdict = _parsed_verdict(answer, reference)
     if is_prose(answer):
         if verdict:
-            return not is_hedged(_FORMULAS.sub(" ", answer)) or is_hedged(reference)
-        said = claim(answer)
+            return not has_qualifier(_FORMULAS.sub(" ", answer)) or has_qualifier(reference)
+        said = prose_answer(answer)
         if verdict is None and said is not None and said != answer:
-            verdict = quick(said, reference)
+            verdict = rule_verdict(said, reference)
     if verdict is None and (is_text(reference) or is_text(answer)):
-        return _same_words(answer, reference)
+        return _text_matches(answer, reference)
     return verdict
 
 
 _FORMULAS = re.compile(r"\$[^$]*\$")
 
 
-def _readings(answer: str, reference: str) -> bool | None:
+def _parsed_verdict(answer: str, reference: str) -> bool | None:
     """The verdict as formulas, and where they differ as quantities with units."""
     verdicts: dict[tuple[Node, Node], bool | None] = {}
-    for variant in _variants(answer, reference):
-        given, asked_for = read(answer, *variant), read(reference, *variant)
+    for variant in _parser_settings(answer, reference):
+        given, asked_for = parse_answer(answer, *variant), parse_answer(reference, *variant)
         if given is None or asked_for is None or (given, asked_for) in verdicts:
             continue
         verdict = verdicts[given, asked_for] = _matches(given, asked_for)
@@ -244,7 +248,7 @@ def _readings(answer: str, reference: str) -> bool | None:
     return False if False in verdicts.values() else None
 
 
-def _variants(answer: str, reference: str) -> list[tuple[bool, bool]]:
+def _parser_settings(answer: str, reference: str) -> list[tuple[bool, bool]]:
     """Ways to read both: units, and groups of digits, where there are any."""
     if not (_GROUP.search(answer) or _GROUP.search(reference)):
         return [(False, True), (True, True)]

@@ -28,17 +28,17 @@ _BARE_BOX = re.compile(r"\\boxed\s+(\S+)")
 _MARKUP = re.compile(r"<\|[^|<>]{1,40}\|>?|I hope (?:it|this) is correct\.?|\|eot_id\|>|</?s>")
 
 
-_LONGEST = 20_000
+_MAX_LENGTH = 20_000
 
 
 def final_answer(response: str) -> str | None:
     """The final answer as it is written, or None; by the rules above."""
-    text, tagged = section(response)
-    is_long = len(text) > _LONGEST
-    text = _MARKUP.sub("", text[-_LONGEST:])
+    text, tagged = answer_section(response)
+    is_long = len(text) > _MAX_LENGTH
+    text = _MARKUP.sub("", text[-_MAX_LENGTH:])
     boxes = last_boxes(text)
     if boxes or is_long:
-        return _enumerated(boxes)
+        return _joined(boxes)
     phrases = list(_PHRASE.finditer(text))
     if phrases and (rest := _first_line(text[phrases[-1].end() :])):
         return rest
@@ -46,7 +46,7 @@ def final_answer(response: str) -> str | None:
     return lines.strip() or None
 
 
-def section(response: str) -> tuple[str, bool]:
+def answer_section(response: str) -> tuple[str, bool]:
     """The part of a response that may hold the answer, and whether it was marked as <answer>."""
     start = response.rfind("<answer>")
     text = response if start < 0 else response[start + len("<answer>") :].partition("</answer>")[0]
@@ -65,7 +65,7 @@ def last_boxes(text: str) -> list[str]:
             # would take quadratic time.
             limit = match.start()
             continue
-        if spans and not enumerates(text[end + 1 : spans[0][0]]):
+        if spans and not joins_answers(text[end + 1 : spans[0][0]]):
             break
         spans.insert(0, (match.start(), match.end(), end))
         limit = match.start()
@@ -83,7 +83,7 @@ _BREAK = re.compile(
 _NAMES = re.compile(r"\\\(|\\\)|\\q?quad|\\text|[${}\\]|[a-zA-Z](?:_\{?\w\}?)?\s*=|\(\w\)")
 
 
-def enumerates(gap: str) -> bool:
+def joins_answers(gap: str) -> bool:
     """Whether what stands between two answers makes them two parts of one."""
     if len(gap) > 60:
         return False
@@ -91,7 +91,7 @@ def enumerates(gap: str) -> bool:
     return _CONNECTOR.search(words) is not None and _BREAK.search(words) is None
 
 
-def _enumerated(parts: Sequence[str]) -> str | None:
+def _joined(parts: Sequence[str]) -> str | None:
     return ", ".join(part.strip() for part in parts if part.strip()) or None
 
 
@@ -118,7 +118,7 @@ _NUMBER = re.compile(
     r"(?<![a-zA-Z0-9_.&^*/\\{])[-−]?[$€£]?\d[\d,]{0,30}(?:\.\d{1,30})?(?:\s?/\s?\d{1,20})?"
     r"(?:\s?(?:%|°|percent|pct|degrees?))?"
 )
-_HEDGE = re.compile(
+_QUALIFIER = re.compile(
     r"\b(?:not|cannot|never|neither|nor|none|no|but|except|although|unless|whether|if|wrong"
     r"|incorrect|false|less|more|least|most|greater|fewer|smaller|larger|than|between|near|nearly"
     r"|almost|under|over|above|below|half|third|quarter|twice|double|triple|(?<!\\)times|root"
@@ -129,7 +129,7 @@ _HEDGE = re.compile(
 )
 _AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
 # What may stand right before an answer: a word that says what something is, or nothing.
-_SAYS = re.compile(
+_COPULA = re.compile(
     r"(?:^|[:=：]|[是为有得即共]|\b(?:is|are|be|was|equals?|that|therefore|thus|hence|so|then|finally"
     r"|answer|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?"
     r"|takes?|took|paid|pays?|spent|needs?|costs?|earns?|makes?|measures?|weighs?|contains?|totals?|requires?|est|ist"
@@ -157,7 +157,7 @@ _UNIT = re.compile(
 )
 
 
-def claim(prose: str) -> str | None:
+def prose_answer(prose: str) -> str | None:
     """What prose says last: its last formula or number, with all that is listed beside it.
 
     It counts where the words before it say that this is what something is: "is 7", "we get 7",
@@ -170,7 +170,7 @@ def claim(prose: str) -> str | None:
     prose = _RAISED.sub(r"^\1", prose[-_PROSE:])
     if (shortened := _TAIL.sub("", prose)) != prose and any(map(str.isdigit, shortened)):
         prose = shortened
-    if (said := _clause(prose)) is not None:
+    if (said := _last_clause(prose)) is not None:
         return said
     bold = [match for match in _BOLD.finditer(prose) if any(map(str.isdigit, match[1]))]
     formulas = bold[-1:] or list(_FORMULA.finditer(prose))
@@ -178,11 +178,11 @@ def claim(prose: str) -> str | None:
     return _last_enumeration(prose, sorted([*formulas, *numbers], key=lambda match: match.start()))
 
 
-def _clause(prose: str) -> str | None:
+def _last_clause(prose: str) -> str | None:
     """What the last sentence says that something is, where that is a formula without dollars."""
     sentence = _SENTENCE.split(prose.strip().rstrip("."))[-1]
     match = _CLAUSE.fullmatch(sentence)
-    if match is None or is_hedged(sentence[: match.start(1)]) or _WORD.search(match[1]):
+    if match is None or has_qualifier(sentence[: match.start(1)]) or _WORD.search(match[1]):
         return None
     is_formula = any(sign in match[1] for sign in "([{=:^") and any(map(str.isdigit, match[1]))
     return match[1] if is_formula else None
@@ -194,9 +194,9 @@ def _unit(after: str) -> str:
     return f" {match[1]}" if match and match[2] in UNITS and match[2] not in ("in", "a") else ""
 
 
-def is_hedged(words: str) -> bool:
+def has_qualifier(words: str) -> bool:
     """Whether words beside an answer turn it into something else."""
-    return _HEDGE.search(words) is not None
+    return _QUALIFIER.search(words) is not None
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -208,7 +208,7 @@ def _last_enumeration(prose: str, matches: Sequence[re.Match[str]]) -> str | Non
     if not matches:
         return None
     first = len(matches) - 1
-    while first and enumerates(prose[matches[first - 1].end() : matches[first].start()]):
+    while first and joins_answers(prose[matches[first - 1].end() : matches[first].start()]):
         first -= 1
     before = _SENTENCE.split(prose[: matches[first].start()])[-1]
     after = _SENTENCE.split(prose[matches[-1].end() :], maxsplit=1)[0]
@@ -217,12 +217,12 @@ def _last_enumeration(prose: str, matches: Sequence[re.Match[str]]) -> str | Non
     between = _SENTENCE.split(
         prose[matches[first - 1].end() if first else 0 : matches[first].start()]
     )
-    if is_hedged(between[-1]) or is_hedged(after) or _AFTER.search(after):
+    if has_qualifier(between[-1]) or has_qualifier(after) or _AFTER.search(after):
         return None
-    if not _SAYS.search(before) and not matches[first][0].startswith("**"):
+    if not _COPULA.search(before) and not matches[first][0].startswith("**"):
         return None
     unit = _unit(prose[matches[-1].end() :])
-    return (_enumerated([_inner(match) for match in matches[first:]]) or "") + unit
+    return (_joined([_inner(match) for match in matches[first:]]) or "") + unit
 
 
 def _inner(match: re.Match[str]) -> str:

@@ -29,7 +29,7 @@ MAX_LENGTH = 300
 """Characters at most."""
 
 
-def turned_down(text: str) -> bool:
+def is_unsafe(text: str) -> bool:
     """Whether a text is too long, deep, large or strange for math-verify to be asked about it."""
     return (
         len(text) > MAX_LENGTH
@@ -51,15 +51,15 @@ def _is_balanced(text: str) -> bool:
     return depth == 0
 
 
-def evaluate(answer: str, reference: str) -> tuple[bool, str]:
+def symbolic_verdict(answer: str, reference: str) -> tuple[bool, str]:
     """Verdict and status of two answers that `grading.settle` leaves open.
 
     Imports sympy when it is first used.
     """
-    if turned_down(answer) or turned_down(reference):
+    if is_unsafe(answer) or is_unsafe(reference):
         return False, "unparseable"
     try:
-        return symbolic(answer, reference), "ok"
+        return _verify(answer, reference), "ok"
     except MemoryError:
         return False, "memory"
     # Whatever a parser raises on words that are no mathematics, they are not the right answer.
@@ -67,7 +67,7 @@ def evaluate(answer: str, reference: str) -> tuple[bool, str]:
         return False, "unparseable"
 
 
-def symbolic(answer: str, reference: str) -> bool:
+def _verify(answer: str, reference: str) -> bool:
     """Whether math-verify finds two answers equal; its own timeouts, made of signals, are off.
 
     Only its LaTeX grammar reads them: the one for plain expressions ends in sympy's `parse_expr`,

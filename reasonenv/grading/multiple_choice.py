@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from reasonenv.grading.parsing.notation import canonical
 
 _LETTERS = re.compile(r"[A-J]{1,10}")
-_DRESSED = re.compile(r"\(?([A-Ja-j])[).:]*(?:\s?选?项)?")
+_SINGLE = re.compile(r"\(?([A-Ja-j])[).:]*(?:\s?选?项)?")
 _LEADING = re.compile(r"\(?([A-J])(?:\)|\s?[.:,、]|\s-)\s?\S")
-_SAID = re.compile(
+_STATED = re.compile(
     r"(?:[:=：是选项]|\b(?:but|rather|is|it's|be|therefore|so|thus|hence|choose|chose|select|pick|option"
     r"|choice|answer|est|definitely|sure|clearly))\s?\(?([A-J])(?![\w'*/^_=<>+-])"
     r"|^([A-J])\s(?:or|and)\b"
@@ -32,10 +32,10 @@ _REJECTED = re.compile(
 )
 _JOINTS = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()和或]")
 _TITLE = re.compile(r"^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s")
-_LENGTH = 400
+_MAX_LENGTH = 400
 
 
-def asked(reference: str) -> frozenset[str] | None:
+def reference_letters(reference: str) -> frozenset[str] | None:
     """The letters of a reference that is a choice: "C", "(C)", "BC"; None where it is none."""
     text = _TITLE.sub("", canonical(reference)).strip("(). ")
     if not _LETTERS.fullmatch(text) or len(set(text)) < len(text) or list(text) != sorted(text):
@@ -43,7 +43,7 @@ def asked(reference: str) -> frozenset[str] | None:
     return frozenset(text)
 
 
-def chosen(answer: str) -> frozenset[str] | None:
+def answer_letters(answer: str) -> frozenset[str] | None:
     r"""The letters that an answer chooses, as in "C", "(c)", "C. 12 cm", "option C" or "A, C".
 
     Of prose it is the letter that it says it is, and those beside it that are not denied: "D, it
@@ -52,7 +52,7 @@ def chosen(answer: str) -> frozenset[str] | None:
     text = re.sub(r"\\(?:text|boxed)\s*\{([^{}]*)\}", r"\1", canonical(_ends(answer)))
     text = re.sub(r"\s+", " ", text.replace("**", "")).strip(" $.\"'`[]{}<>\\")
     text = _TITLE.sub("", text)
-    if dressed := _DRESSED.fullmatch(text):
+    if dressed := _SINGLE.fullmatch(text):
         return frozenset(dressed[1].upper())
     if _LETTERS.fullmatch(bare := _JOINTS.sub("", text)) and (text == bare or _LONE.search(text)):
         return frozenset(bare)
@@ -62,14 +62,18 @@ def chosen(answer: str) -> frozenset[str] | None:
         return None
     if leading := _LEADING.match(affirmed):
         return frozenset([leading[1], *marked])
-    said = {letter for groups in _SAID.findall(affirmed) for letter in groups if letter.isupper()}
+    said = {letter for groups in _STATED.findall(affirmed) for letter in groups if letter.isupper()}
     said = {letter for letter in said if _is_letter(letter, affirmed)}
     return frozenset(said | marked) if said else None
 
 
 def _ends(text: str) -> str:
     """A long text without its middle."""
-    return text if len(text) <= _LENGTH else f"{text[: _LENGTH // 2]} {text[-_LENGTH // 2 :]}"
+    return (
+        text
+        if len(text) <= _MAX_LENGTH
+        else f"{text[: _MAX_LENGTH // 2]} {text[-_MAX_LENGTH // 2 :]}"
+    )
 
 
 def _is_letter(letter: str, text: str) -> bool:
@@ -77,7 +81,7 @@ def _is_letter(letter: str, text: str) -> bool:
     return letter not in "AI" or re.search(rf"\b{letter}\b(?!\s+[a-z]{{2,}})", text) is not None
 
 
-def right_text(asked: frozenset[str], options: Sequence[str]) -> str | None:
+def option_text(asked: frozenset[str], options: Sequence[str]) -> str | None:
     """The text of the option that is asked for, where it is one that there is."""
     if len(asked) != 1:
         return None

@@ -22,30 +22,30 @@ _PLURAL = re.compile(r"(?<=[a-z]{3})(?<!s)s\b")
 _CLAUSE = re.compile(r".*\b(?:is|are|be|was)\b|.*[是为：:=]", re.DOTALL)
 _SPACES = re.compile(r"\s+")
 _LOOSE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
-_LONGEST = 2000
-_LONGEST_SQUEEZED = 100_000
+_MAX_LENGTH = 2000
+_MAX_COMPARED_LENGTH = 100_000
 
 
-def squeezed(text: str) -> str:
+def without_spaces(text: str) -> str:
     """A canonical text without decoration, and without spaces but those between digits."""
-    text = canonical(text[:_LONGEST_SQUEEZED])
+    text = canonical(text[:_MAX_COMPARED_LENGTH])
     return text if text.isalnum() else _LOOSE_SPACE.sub("", _SPACES.sub(" ", text))
 
 
-def words(text: str) -> str:
+def normalized_words(text: str) -> str:
     """The words of a text, without case, articles, fonts and punctuation."""
-    return _words(text[:_LONGEST])
+    return _cached_words(text[:_MAX_LENGTH])
 
 
 @lru_cache(maxsize=4096)
-def _words(text: str) -> str:
+def _cached_words(text: str) -> str:
     plain = _DECORATION.sub(" ", _TEXT.sub(r"\1", text)).split()
     return " ".join(word.casefold() if len(word) > 1 else word for word in plain)
 
 
-def alike(text: str, other: str) -> bool:
+def same_words(text: str, other: str) -> bool:
     """Whether texts have the same words, joined or not, singular or plural; of two in any order."""
-    left, right = words(text), words(other)
+    left, right = normalized_words(text), normalized_words(other)
     return left == right or _stems(left) == _stems(right)
 
 
@@ -70,7 +70,7 @@ def is_text(text: str) -> bool:
     return _VOICED.search(text) is not None and not text.isupper()
 
 
-def last_clause(text: str) -> tuple[str, str]:
+def split_at_verb(text: str) -> tuple[str, str]:
     """A sentence up to its last "is", and what follows."""
     text = text.strip()[-300:]
     match = _CLAUSE.match(text)
@@ -81,11 +81,11 @@ _COLON = re.compile(r"[:：∶]|\d\s?[apAP]\.?\s?[mM]\b")
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?:([ap])\.?m\.?)?", re.IGNORECASE)
 
 
-def clock(text: str) -> tuple[int, str] | None:
+def time_of_day(text: str) -> tuple[int, str] | None:
     """Minutes after midnight of a time, and "am", "pm" or "" as it says; None for anything else."""
     if not _COLON.search(text):
         return None
-    match = _CLOCK.fullmatch(squeezed(_TEXT.sub(r"\1", text)))
+    match = _CLOCK.fullmatch(without_spaces(_TEXT.sub(r"\1", text)))
     if match is None or not (match[2] or match[3]):
         return None
     minutes = int(match[2] or 0)
@@ -104,7 +104,7 @@ def same_time(a: tuple[int, str], b: tuple[int, str]) -> bool:
     return len(plain) == 1 and plain[0] < 13 * 60 and a[0] % (12 * 60) == b[0] % (12 * 60)
 
 
-def is_date(text: str) -> bool:
+def has_date(text: str) -> bool:
     """Whether a text holds a date in digits, which is no difference and no quotient."""
     return _DATE.search(text) is not None
 

@@ -17,17 +17,17 @@ from types import TracebackType
 from typing import Self
 
 from reasonenv.errors import UsageError
-from reasonenv.grading import Grade, settle
+from reasonenv.grading import Grade, grade_by_rules
 from reasonenv.grading.extraction import final_answer
 from reasonenv.workers.process import ForkServer, GradingProcess
 
-_MEMO_SIZE = 20_000
-# What is longer comes once, and would weigh on the memo.
-_LONGEST_ANSWER = 1_000
+_CACHE_SIZE = 20_000
+# What is longer comes once, and would weigh on the cache.
+_MAX_CACHED_LENGTH = 1_000
 
 _Key = tuple[str, str, tuple[str, ...]]
-_Memo = dict[_Key, Grade]
-_Promises = dict[_Key, Future[Grade]]
+_Cache = dict[_Key, Grade]
+_Pending = dict[_Key, Future[Grade]]
 _Job = tuple[str, str, Future[Grade]]
 
 
@@ -56,8 +56,8 @@ class Grader:
             raise UsageError(f"timeout={timeout}: more than 0 seconds are needed")
         self.num_workers = num_workers or min(8, _num_cores())
         self.timeout = timeout
-        self._memo: _Memo = {}
-        self._promises: _Promises = {}
+        self._cache: _Cache = {}
+        self._pending: _Pending = {}
         self._start()
         _graders.add(self)
 
@@ -98,48 +98,48 @@ class Grader:
     def _grade(
         self, response: str, reference: str, options: Sequence[str]
     ) -> Grade | Future[Grade]:
-        """The grade, or the promise of it where a worker is needed."""
+        """The grade, or the future of it where a worker is needed."""
         if not self._close.alive:
             raise ValueError("this Grader is closed: make another")
         answer = final_answer(response)
         if answer is None:
             return Grade(False, None, "no_answer")
         key = (answer, reference, tuple(options))
-        known = self._memo.get(key)
+        known = self._cache.get(key)
         if known is not None:
             return known
-        verdict, text = settle(answer, reference, options)
+        verdict, text = grade_by_rules(answer, reference, options)
         if verdict is None:
-            return self._promise(key, answer, text)
+            return self._future(key, answer, text)
         grade = Grade(verdict[0], answer, verdict[1])
-        _remember(self._memo, key, grade)
+        _store(self._cache, key, grade)
         return grade
 
-    def _promise(self, key: _Key, answer: str, reference: str) -> Grade | Future[Grade]:
+    def _future(self, key: _Key, answer: str, reference: str) -> Grade | Future[Grade]:
         """The grade that a worker is to give, once for all who ask."""
         with self._lock:
-            known = self._memo.get(key) or self._promises.get(key)
+            known = self._cache.get(key) or self._pending.get(key)
             if known is not None:
                 return known
-            promise = self._promises[key] = self._pool.submit(answer, reference)
-        # Outside the lock: a promise that is kept already calls back at once.
-        promise.add_done_callback(_keeps(self._promises, self._memo, key))
-        return promise
+            future = self._pending[key] = self._pool.submit(answer, reference)
+        # Outside the lock: a future that is done already calls back at once.
+        future.add_done_callback(_store_when_done(self._pending, self._cache, key))
+        return future
 
     def _start(self) -> None:
         self._lock = threading.RLock()
-        self._pool = Pool(self.num_workers, self.timeout)
+        self._pool = WorkerPool(self.num_workers, self.timeout)
         self._close = weakref.finalize(self, self._pool.close)
 
     def _start_in_child(self) -> None:
         """Begins anew where a fork has copied neither threads nor the right to the workers."""
         if self._close.detach() is None:  # closed
             return
-        promises, self._promises = self._promises, {}
+        pending, self._pending = self._pending, {}
         self._start()
-        for promise in list(promises.values()):
-            if not promise.done():
-                promise.set_exception(RuntimeError("a fork cut off this grade: ask for it again"))
+        for future in list(pending.values()):
+            if not future.done():
+                future.set_exception(RuntimeError("a fork cut off this grade: ask for it again"))
 
     def __enter__(self) -> Self:
         return self
@@ -153,7 +153,7 @@ class Grader:
         self.close()
 
 
-class Pool:
+class WorkerPool:
     """Threads that each keep one worker busy; they hold no reference to who asks.
 
     Args:
@@ -163,7 +163,7 @@ class Pool:
     """
 
     def __init__(
-        self, num_workers: int, timeout: float, judge: str = "reasonenv.grading:evaluate"
+        self, num_workers: int, timeout: float, judge: str = "reasonenv.grading:symbolic_verdict"
     ) -> None:
         self._num_workers = num_workers
         self._server = ForkServer(timeout, judge)
@@ -175,19 +175,19 @@ class Pool:
 
     def submit(self, answer: str, reference: str) -> Future[Grade]:
         """Starts judging a pair."""
-        promise: Future[Grade] = Future()
-        # Others may have been promised the same: nobody can cancel it.
-        promise.set_running_or_notify_cancel()
+        future: Future[Grade] = Future()
+        # Others may have been given the same future: nobody can cancel it.
+        future.set_running_or_notify_cancel()
         with self._lock:
             if self._closed:
                 raise ValueError("this Grader is closed: make another")
-            self._jobs.put((answer, reference, promise))
+            self._jobs.put((answer, reference, future))
             if not self._idle.acquire(blocking=False) and self._num_threads < self._num_workers:
                 self._num_threads += 1
                 # A daemon: an interpreter that is told to exit does not wait for a grade. It
                 # lives until `close`, as the server does, which ends with the thread it began in.
                 threading.Thread(target=self._work, name="reasonenv", daemon=True).start()
-        return promise
+        return future
 
     def close(self) -> None:
         """Ends the workers."""
@@ -200,36 +200,38 @@ class Pool:
     def _work(self) -> None:
         process = GradingProcess(self._server)
         while (job := self._jobs.get()) is not None:
-            answer, reference, promise = job
+            answer, reference, future = job
             try:
                 correct, status = process.judge(answer, reference)
-                promise.set_result(Grade(correct, answer, status))
+                future.set_result(Grade(correct, answer, status))
             # Nothing may end this thread while others wait for their grades.
             except Exception as error:
-                promise.set_exception(error)
+                future.set_exception(error)
             self._idle.release()
         process.end()
 
 
-def _keeps(promises: _Promises, memo: _Memo, key: _Key) -> Callable[[Future[Grade]], None]:
-    """A callback that puts a grade into the memo, unless it was no fault of the pair.
+def _store_when_done(
+    pending: _Pending, cache: _Cache, key: _Key
+) -> Callable[[Future[Grade]], None]:
+    """A callback that puts a grade into the cache, unless it was no fault of the pair.
 
     A deadline that was reached and a memory that was full are the pair's own fault.
     """
 
-    def keep(promise: Future[Grade]) -> None:
-        if not promise.exception() and promise.result().status != "error":
-            _remember(memo, key, promise.result())
-        promises.pop(key, None)
+    def keep(future: Future[Grade]) -> None:
+        if not future.exception() and future.result().status != "error":
+            _store(cache, key, future.result())
+        pending.pop(key, None)
 
     return keep
 
 
-def _remember(memo: _Memo, key: _Key, grade: Grade) -> None:
-    if len(memo) >= _MEMO_SIZE:
-        memo.clear()
-    if len(key[0]) <= _LONGEST_ANSWER:
-        memo[key] = grade
+def _store(cache: _Cache, key: _Key, grade: Grade) -> None:
+    if len(cache) >= _CACHE_SIZE:
+        cache.clear()
+    if len(key[0]) <= _MAX_CACHED_LENGTH:
+        cache[key] = grade
 
 
 def _num_cores() -> int:

@@ -20,13 +20,16 @@ _REPLY_S = 60.0
 _LINE = 4096
 _CLOSED = "the Grader was closed"
 
-# A package without its __init__: a worker needs no environments, and their imports take time.
+# Packages without their __init__: a worker needs neither environments nor the Grader, and their
+# imports take time. A judge that imports `reasonenv.workers` gets the real one.
 _MAIN = """
 import json, sys, types
 sys.path[:] = json.loads(sys.argv[1])
-package = sys.modules["reasonenv"] = types.ModuleType("reasonenv")
-package.__path__ = [sys.argv[2]]
+for name in ("reasonenv", "reasonenv.workers"):
+    package = sys.modules[name] = types.ModuleType(name)
+    package.__path__ = [f"{sys.argv[2]}/{name.replace('.', '/')}"]
 from reasonenv.workers.forkserver import serve
+del sys.modules["reasonenv.workers"]
 serve(int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), sys.argv[6])
 """
 
@@ -43,7 +46,7 @@ class ForkServer:
         judge: "module:function" of reasonenv, from two texts to a verdict and its status.
     """
 
-    def __init__(self, timeout: float, judge: str = "reasonenv.grading:evaluate") -> None:
+    def __init__(self, timeout: float, judge: str = "reasonenv.grading:symbolic_verdict") -> None:
         self.timeout, self.judge = timeout, judge
         self._talk = threading.Lock()
         # Collecting garbage may call `stop` at any line, in a thread that holds the lock.
@@ -99,7 +102,7 @@ class ForkServer:
             self._control.settimeout(_REPLY_S)
             words = theirs.fileno(), os.getpid(), self.timeout, self.judge
             folders = json.dumps([str(folder) for folder in sys.path])
-            arguments = [folders, str(Path(__file__).parents[1]), *map(str, words)]
+            arguments = [folders, str(Path(__file__).parents[2]), *map(str, words)]
             self._process = subprocess.Popen(
                 # Warnings of sympy would concern nobody but the author of an answer.
                 [sys.executable, "-W", "ignore", "-c", _MAIN, *arguments],

@@ -1,4 +1,4 @@
-"""Real workers that misbehave on request: in them, `evaluate` obeys the answer."""
+"""Real workers that misbehave on request: in them, `symbolic_verdict` obeys the answer."""
 
 import ctypes
 import os
@@ -44,7 +44,7 @@ FAULTS = {
 }
 
 
-def evaluate(answer: str, reference: str) -> tuple[bool, str]:
+def symbolic_verdict(answer: str, reference: str) -> tuple[bool, str]:
     """Does what the first word of the answer says; the answer is right where it looks right."""
     try:
         FAULTS.get(answer.split(maxsplit=1)[0], lambda: None)()
@@ -54,15 +54,22 @@ def evaluate(answer: str, reference: str) -> tuple[bool, str]:
 
 
 def unsettled(answer: str, reference: str, options: Sequence[str] = ()) -> tuple[None, str]:
-    """Leaves every answer to a worker; takes the place of `settle` in the caller."""
+    """Leaves every answer to a worker; takes the place of `grade_by_rules` in the caller."""
     return None, options["ABCDE".index(reference)] if options else reference
 
 
 def install() -> None:
-    """Takes the place of `evaluate` in the process that forks workers."""
+    """Takes the place of `symbolic_verdict` in the process that forks workers."""
     import reasonenv.grading
 
-    reasonenv.grading.evaluate = evaluate
+    reasonenv.grading.symbolic_verdict = symbolic_verdict
+
+
+_START = """
+import reasonenv.workers as w
+from helpers.faults import unsettled
+w.grade_by_rules = unsettled
+"""
 
 
 @contextmanager
@@ -71,7 +78,7 @@ def obedient_workers(folder: Path):
     (folder / "math_verify.py").write_text("from helpers import faults; faults.install()\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        patch.setattr("reasonenv.workers.settle", unsettled)
+        patch.setattr("reasonenv.workers.grade_by_rules", unsettled)
         yield
 
 
@@ -79,8 +86,7 @@ def run_script(text: str, folder: Path, **kwargs) -> subprocess.Popen:
     """A program of a user's, in an interpreter of its own, whose workers are obedient."""
     (folder / "math_verify.py").write_text("from helpers import faults; faults.install()\n")
     script = folder / "script.py"
-    setup = "import reasonenv.workers as w; from helpers import faults; w.settle = faults.unsettled"
-    script.write_text(f"{setup}\n{text}")
+    script.write_text(_START + text)
     path = os.pathsep.join([str(folder), *sys.path])
     return subprocess.Popen(
         [sys.executable, str(script)],

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import settings
 
-from reasonenv.grading import evaluate, grade, settle
+from reasonenv.grading import grade, grade_by_rules, symbolic_verdict
 
 Pairs = Mapping[str, Sequence[tuple[str, str]]]
 
@@ -25,8 +25,8 @@ def accepted(answer: str, reference: str) -> bool:
 
 def correct(answer: str, reference: str) -> bool:
     """Whether this answer is, as it stands."""
-    verdict, text = settle(answer, reference)
-    return (verdict or evaluate(answer, text))[0]
+    verdict, text = grade_by_rules(answer, reference)
+    return (verdict or symbolic_verdict(answer, text))[0]
 
 
 def rows(pairs: Pairs) -> list[object]:

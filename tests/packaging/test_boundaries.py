@@ -20,8 +20,8 @@ envs = reasonenv.make("Figures-v0", num_envs=4, group_size=2)
 envs.reset(seed=0)
 envs.step(["1"] * 4)
 import reasonenv.testing, reasonenv.check, reasonenv.envs.mmk12
-from reasonenv.grading import evaluate
-evaluate("x", "y")
+from reasonenv.grading import symbolic_verdict
+symbolic_verdict("x", "y")
 """
 
 

@@ -3,21 +3,21 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from reasonenv.grading.equivalence.normal_form import named, without_name
-from reasonenv.grading.equivalence.verdicts import Match, Verdict, every
+from reasonenv.grading.equivalence.normal_form import defined_value, definition
+from reasonenv.grading.equivalence.verdicts import Match, Verdict, conjunction
 from reasonenv.grading.numeric.exact import TooLarge
 from reasonenv.grading.parsing.nodes import Node
 
 MAX_PAIRS = 1024
 """Pairs of members at most that are compared, when the order is free."""
 
-_LISTED = frozenset(["list", "set"])
+_UNORDERED = frozenset(["list", "set"])
 
 
 def same_collection(a: Node, r: Node, matches: Match) -> Verdict:
     """Two lists or sets, in any order; or one of them, and what may be written without."""
-    if a.op in _LISTED and r.op in _LISTED:
-        return same_members(a.args, r.args, matches)
+    if a.op in _UNORDERED and r.op in _UNORDERED:
+        return same_unordered(a.args, r.args, matches)
     if "tuple" in (a.op, r.op):
         return _same_coordinates(a, r, matches)
     if "relation" in (a.op, r.op):
@@ -29,13 +29,13 @@ def same_collection(a: Node, r: Node, matches: Match) -> Verdict:
     return False
 
 
-def same_members(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
+def same_unordered(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
     """Whether each reference has an answer of its own, and none is left over.
 
     Raises:
         TooLarge: More than 1024 pairs would have to be compared.
     """
-    answers, references = _unnamed(answers, references)
+    answers, references = _without_names(answers, references)
     if len(answers) != len(references):
         return False
     left, asked = _unequal(answers, references)
@@ -61,19 +61,19 @@ def _unequal(a: Sequence[Node], b: Sequence[Node]) -> tuple[list[Node], list[Nod
     return list((left - right).elements()), list((right - left).elements())
 
 
-def in_order(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
+def same_ordered(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
     """Whether each answer is the reference in its place."""
     if len(answers) != len(references):
         return False
-    return every(matches(a, r) for a, r in zip(answers, references, strict=True))
+    return conjunction(matches(a, r) for a, r in zip(answers, references, strict=True))
 
 
 def same_tuple(a: Node, r: Node, matches: Match) -> Verdict:
     """Points and intervals: brackets and order count."""
     if a.op == r.op:
-        return a.args[0] == r.args[0] and in_order(a.args[1], r.args[1], matches)
+        return a.args[0] == r.args[0] and same_ordered(a.args[1], r.args[1], matches)
     if "matrix" in (a.op, r.op):
-        return in_order(_cells(a), _cells(r), matches)
+        return same_ordered(_cells(a), _cells(r), matches)
     return False
 
 
@@ -84,7 +84,7 @@ def same_matrix(a: Node, r: Node, matches: Match) -> Verdict:
         return same_tuple(a, r, matches) if "tuple" in (a.op, r.op) else False
     if len(a.args) != len(r.args):
         return False
-    return every(in_order(x, y, matches) for x, y in zip(a.args, r.args, strict=True))
+    return conjunction(same_ordered(x, y, matches) for x, y in zip(a.args, r.args, strict=True))
 
 
 def _as_matrix(node: Node) -> Node:
@@ -105,27 +105,27 @@ def _cells(node: Node) -> Sequence[Node]:
 def _same_coordinates(a: Node, r: Node, matches: Match) -> Verdict:
     """(1, 2) against x = 1, y = 2: only names say that a list has an order."""
     point, listed = (a, r) if a.op == "tuple" else (r, a)
-    if point.args[0] != "()" or not all(named(item) for item in listed.args):
+    if point.args[0] != "()" or not all(definition(item) for item in listed.args):
         return False
-    values = [without_name(item) for item in listed.args]
+    values = [defined_value(item) for item in listed.args]
     if point is r:
-        return in_order(values, r.args[1], matches)
-    return in_order(a.args[1], values, matches)
+        return same_ordered(values, r.args[1], matches)
+    return same_ordered(a.args[1], values, matches)
 
 
 def _values_of_name(a: Node, r: Node, matches: Match) -> Verdict:
     """The values of x = {1, 2} against 1, 2."""
     relation = a if a.op == "relation" else r
-    equation = named(relation)
+    equation = definition(relation)
     if equation is not None and equation[1].op == "tuple":
-        split = _each_named(*relation.args[1])
+        split = _component_equations(*relation.args[1])
         return split is not None and (matches(split, r) if relation is a else matches(a, split))
-    if equation is None or equation[1].op not in _LISTED:
+    if equation is None or equation[1].op not in _UNORDERED:
         return False
     return matches(equation[1], r) if a.op == "relation" else matches(a, equation[1])
 
 
-def _each_named(names: Node, values: Node) -> Node | None:
+def _component_equations(names: Node, values: Node) -> Node | None:
     """(a, b) = (3, 4) as a = 3, b = 4."""
     if names.op != "tuple" or len(names.args[1]) != len(values.args[1]):
         return None
@@ -133,7 +133,7 @@ def _each_named(names: Node, values: Node) -> Node | None:
     return Node("list", tuple(Node("relation", (("=",), pair)) for pair in pairs))
 
 
-def _unnamed(
+def _without_names(
     answers: Sequence[Node], references: Sequence[Node]
 ) -> tuple[Sequence[Node], Sequence[Node]]:
     """Members without the names that only one side has, or that are all the same.
@@ -141,15 +141,14 @@ def _unnamed(
     Where one side has several names and the other none, the order tells which value is whose: then
     each side is one point.
     """
-    names = [
-        {equation[0] for equation in map(named, side) if equation} for side in (answers, references)
-    ]
+    sides = (answers, references)
+    names = [{equation[0] for equation in map(definition, side) if equation} for side in sides]
+    values = [[defined_value(item) for item in side] for side in sides]
     if _are_numbered(*names) or _are_numbered(*reversed(names)):
-        return [without_name(item) for item in answers], [without_name(item) for item in references]
+        return values[0], values[1]
     most = max(map(len, names))
     if most == 0 or (all(names) and (len(names[0] | names[1]) > 1)):
         return answers, references
-    values = [[without_name(item) for item in side] for side in (answers, references)]
     if most > 1:
         return [_point(values[0])], [_point(values[1])]
     return values[0], values[1]

@@ -7,22 +7,26 @@ may be missing from the answer, and a decimal reference is a rounded number.
 from collections.abc import Callable
 
 from reasonenv.grading.equivalence.collections import (
-    in_order,
     same_collection,
     same_matrix,
+    same_ordered,
     same_tuple,
 )
 from reasonenv.grading.equivalence.equations import (
-    is_region,
-    is_system,
+    is_inequality_system,
+    is_interval_set,
     same_equation,
     same_ratio,
-    same_set,
+    same_solution_set,
 )
-from reasonenv.grading.equivalence.normal_form import same_roundings, stated, with_one_parameter
+from reasonenv.grading.equivalence.normal_form import (
+    normal_form,
+    same_roundings,
+    with_shared_parameter,
+)
 from reasonenv.grading.equivalence.quantities import same_quantity
 from reasonenv.grading.equivalence.verdicts import Match, Verdict
-from reasonenv.grading.numeric.rounding import is_without_base, same_value
+from reasonenv.grading.numeric.rounding import omits_base, same_value
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node
 
 _Rule = Callable[[Node, Node, Match], Verdict]
@@ -39,7 +43,7 @@ def matches(answer: Node, reference: Node) -> Verdict:
         return True
     if not same_roundings(answer, reference):
         return False
-    given, asked = map(stated, with_one_parameter(answer, reference))
+    given, asked = map(normal_form, with_shared_parameter(answer, reference))
     if given is None or asked is None or "false" in given.kinds:
         return False
     return _rule(given, asked)(given, asked, matches)
@@ -47,22 +51,27 @@ def matches(answer: Node, reference: Node) -> Verdict:
 
 def _rule(a: Node, r: Node) -> _Rule:
     """The first rule that is meant for either of two trees."""
-    if is_region(a) or is_region(r) or is_system(a) or is_system(r):
-        return same_set
+    if (
+        is_interval_set(a)
+        or is_interval_set(r)
+        or is_inequality_system(a)
+        or is_inequality_system(r)
+    ):
+        return same_solution_set
     for op, rule in _RULES.items():
         if op in (a.op, r.op):
             return rule
-    return _same_expression
+    return _same_values
 
 
-def _same_expression(a: Node, r: Node, _: Match) -> Verdict:
+def _same_values(a: Node, r: Node, _: Match) -> Verdict:
     """Values; infinite ones are equal where they are written alike."""
     if a.op not in EXPRESSIONS or r.op not in EXPRESSIONS:
         return False
     if "infty" in a.kinds or "infty" in r.kinds:
         return a == r
     if (a.op, r.op) == ("num", "sym"):
-        return is_without_base(a, r)
+        return omits_base(a, r)
     return same_value(a, r)
 
 
@@ -70,7 +79,7 @@ _RULES: dict[str, _Rule] = {
     "false": lambda a, r, _: False,
     "list": same_collection,
     "set": same_collection,
-    "case": lambda a, r, matches: a.op == r.op and in_order(a.args, r.args, matches),
+    "case": lambda a, r, matches: a.op == r.op and same_ordered(a.args, r.args, matches),
     "relation": same_equation,
     "matrix": same_matrix,
     "tuple": same_tuple,

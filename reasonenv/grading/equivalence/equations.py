@@ -2,58 +2,58 @@
 
 from collections.abc import Sequence
 
-from reasonenv.grading.equivalence.collections import same_members
+from reasonenv.grading.equivalence.collections import same_unordered
 from reasonenv.grading.equivalence.intervals import (
-    FLIPPED,
     REAL_LINE,
-    is_inequality,
-    region,
-    same_region,
+    same_intervals,
+    solution_set,
 )
-from reasonenv.grading.equivalence.normal_form import contains, named
-from reasonenv.grading.equivalence.verdicts import Match, Verdict, every
-from reasonenv.grading.numeric.equality import factor, same
+from reasonenv.grading.equivalence.normal_form import contains, definition
+from reasonenv.grading.equivalence.verdicts import Match, Verdict, conjunction
+from reasonenv.grading.numeric.equality import constant_factor, same_expression
 from reasonenv.grading.parsing.nodes import (
     EXPRESSIONS,
     FALSE,
     MINUS_ONE,
+    MIRRORED,
     Node,
     inverse,
-    mapped,
+    is_inequality,
+    map_children,
     negative,
-    parts,
     product,
+    walk,
 )
 
 
-def is_region(node: Node) -> bool:
+def is_interval_set(node: Node) -> bool:
     """Whether a tree can only be a set of numbers, or a part of the plane."""
     return node.op in ("union", "minus", "builder") or node == REAL_LINE or is_inequality(node)
 
 
-def is_system(node: Node) -> bool:
+def is_inequality_system(node: Node) -> bool:
     """Whether a tree is a list with inequalities in it."""
-    return node.op == "list" and any(is_region(item) for item in node.args)
+    return node.op == "list" and any(is_interval_set(item) for item in node.args)
 
 
-def same_set(a: Node, r: Node, matches: Match) -> Verdict:
+def same_solution_set(a: Node, r: Node, matches: Match) -> Verdict:
     """Intervals, inequalities and unions, as sets of numbers or term by term."""
-    left, right = region(a), region(r)
+    left, right = solution_set(a), solution_set(r)
     if left is not None and right is not None:
         is_one_name = left[1] == right[1] or None in (left[1], right[1])
-        return is_one_name and same_region(left[0], right[0])
+        return is_one_name and same_intervals(left[0], right[0])
     if is_inequality(a) and is_inequality(r):
         return _same_inequality(a, r, matches)
     if a.op != r.op:
         return False
     if a.op == "builder":
-        return every(matches(x, y) for x, y in zip(a.args, r.args, strict=True))
-    return same_members(a.args, r.args, matches) if a.op in ("list", "union") else False
+        return conjunction(matches(x, y) for x, y in zip(a.args, r.args, strict=True))
+    return same_unordered(a.args, r.args, matches) if a.op in ("list", "union") else False
 
 
 def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
     """Equations are equal up to a factor; x = 5 may be written 5."""
-    left, right = named(a), named(r)
+    left, right = definition(a), definition(r)
     if a.op == r.op:
         if set(a.args[0]) != {"="} or set(r.args[0]) != {"="}:
             return False
@@ -77,14 +77,14 @@ def _solves(solution: tuple[str, Node] | None, equation: Node) -> bool:
         return False
     left, right = (_replaced(side, name, value) for side in equation.args[1])
     is_expression = left.op in EXPRESSIONS and right.op in EXPRESSIONS
-    return is_expression and same(left, right) is True
+    return is_expression and same_expression(left, right) is True
 
 
 def _isolable(equation: Node, name: Node) -> bool:
     """Whether a name stands once in an equation, under sums, products and quotients alone."""
-    if sum(part == name for part in parts(equation)) != 1:
+    if sum(part == name for part in walk(equation)) != 1:
         return False
-    around = [part for part in parts(equation) if part != name and contains(part, name)]
+    around = [part for part in walk(equation) if part != name and contains(part, name)]
     return all(
         part.op in ("relation", "add", "mul") or (part.op == "pow" and part.args[1] == MINUS_ONE)
         for part in around
@@ -98,8 +98,8 @@ def same_ratio(a: Node, r: Node, matches: Match) -> Verdict:
         return left is not None and right is not None and matches(left, right)
     if len(a.args) != len(r.args):
         return False
-    return every(
-        same(product([a.args[0], y]), product([x, r.args[0]]))
+    return conjunction(
+        same_expression(product([a.args[0], y]), product([x, r.args[0]]))
         for x, y in zip(a.args[1:], r.args[1:], strict=True)
     )
 
@@ -111,12 +111,12 @@ def _same_inequality(a: Node, r: Node, matches: Match) -> Verdict:
         return False
     if len(ops) > 1:
         if ops[0][0] != ref_ops[0][0]:
-            sides, ops = sides[::-1], tuple(FLIPPED[op] for op in ops[::-1])
+            sides, ops = sides[::-1], tuple(MIRRORED[op] for op in ops[::-1])
         pairs = zip(sides, ref_sides, strict=True)
-        return ops == ref_ops and every(matches(x, y) for x, y in pairs)
+        return ops == ref_ops and conjunction(matches(x, y) for x, y in pairs)
     if _strictness(ops[0]) != _strictness(ref_ops[0]):
         return False
-    ratio = factor(_difference(ops[0], sides), _difference(ref_ops[0], ref_sides))
+    ratio = constant_factor(_difference(ops[0], sides), _difference(ref_ops[0], ref_sides))
     return ratio is not None and (ratio > 0 or "!=" in ops)
 
 
@@ -134,11 +134,11 @@ def _difference(op: str, sides: Sequence[Node]) -> Node:
 def _same_up_to_factor(a: Node, r: Node, matches: Match) -> Verdict:
     left, right = a.args[1], r.args[1]
     for sides in (right, right[::-1]):
-        if every(matches(x, y) for x, y in zip(left, sides, strict=True)):
+        if conjunction(matches(x, y) for x, y in zip(left, sides, strict=True)):
             return True
     if len(left) > 2:
         return False
-    return factor(_difference("=", left), _difference("=", right)) is not None
+    return constant_factor(_difference("=", left), _difference("=", right)) is not None
 
 
 def _is_one_name(a: str, b: str) -> bool:
@@ -158,7 +158,7 @@ def _in_variable_of(reference: Node, answer: Node, value: Node) -> Node:
 
 
 def _replaced(node: Node, old: Node, new: Node) -> Node:
-    return new if node == old else mapped(node, lambda part: _replaced(part, old, new))
+    return new if node == old else map_children(node, lambda part: _replaced(part, old, new))
 
 
 def _quotient(node: Node) -> Node | None:

@@ -3,14 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reasonenv.grading.equivalence.verdicts import Verdict, every
-from reasonenv.grading.numeric.equality import approximate, same
-from reasonenv.grading.parsing.nodes import Node, inverse, is_known, negative, num, product
+from reasonenv.grading.equivalence.verdicts import Verdict, conjunction
+from reasonenv.grading.numeric.equality import float_value, same_expression
+from reasonenv.grading.parsing.nodes import (
+    MIRRORED,
+    Node,
+    inverse,
+    is_known,
+    negative,
+    num,
+    product,
+)
 
-FLIPPED: Mapping[str, str] = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
-"""Comparisons, read from right to left."""
 _COMPOUNDS = frozenset(["relation", "list", "set", "tuple", "union"])
-MAX_JOINED = 16
+MAX_CONDITIONS = 16
 """Conditions at most of which it is found out what fulfils all of them."""
 REAL_LINE = Node("sym", ("mathbb R",))
 
@@ -24,12 +30,12 @@ class Interval(NamedTuple):
     high_closed: bool
 
 
-Region = list[Interval]
-Described = tuple[Region, str | None]
+Intervals = list[Interval]
+SolutionSet = tuple[Intervals, str | None]
 """A set, and the name of the variable whose values it holds."""
 
 
-def region(node: Node) -> Described | None:
+def solution_set(node: Node) -> SolutionSet | None:
     """The set that a tree describes, and the variable that it speaks of; None for no such set."""
     if node == REAL_LINE:
         return [Interval(None, False, None, False)], None
@@ -37,53 +43,48 @@ def region(node: Node) -> Described | None:
     return rule(node.args) if rule else None
 
 
-def same_region(a: Region, b: Region) -> Verdict:
+def same_intervals(a: Intervals, b: Intervals) -> Verdict:
     """Whether two sets of intervals are the same, in any order."""
     if len(a) != len(b):
         return False
     pairs = zip(sorted(a, key=_key), sorted(b, key=_key), strict=True)
-    return every(_same_interval(x, y) for x, y in pairs)
+    return conjunction(_same_interval(x, y) for x, y in pairs)
 
 
-def is_inequality(node: Node) -> bool:
-    """Whether a tree is a chain of comparisons, none of them an equation."""
-    return node.op == "relation" and all(op in FLIPPED for op in node.args[0])
-
-
-def _interval(brackets: str, items: Sequence[Node]) -> Described:
-    low, high = (_end(item) for item in items)
+def _interval(brackets: str, items: Sequence[Node]) -> SolutionSet:
+    low, high = (_endpoint(item) for item in items)
     return [Interval(low, brackets[0] == "[", high, brackets[1] == "]")], None
 
 
-def _end(node: Node) -> Node | None:
+def _endpoint(node: Node) -> Node | None:
     """An end of an interval: None where it is infinite, of either sign."""
     return None if "infty" in node.kinds else node
 
 
-def _relation(ops: Sequence[str], sides: Sequence[Node]) -> Described | None:
+def _relation(ops: Sequence[str], sides: Sequence[Node]) -> SolutionSet | None:
     if len(ops) == 1 and ops[0] == "in":
-        inner = region(sides[1])
-        return (inner[0], _subject(sides[0])) if inner else None
-    if ops == ("=",) and _subject(sides[0]) is not None and _is_bound(sides[1]):
-        return [Interval(sides[1], True, sides[1], True)], _subject(sides[0])
-    if any(op not in FLIPPED for op in ops):
+        inner = solution_set(sides[1])
+        return (inner[0], _variable(sides[0])) if inner else None
+    if ops == ("=",) and _variable(sides[0]) is not None and _is_bound(sides[1]):
+        return [Interval(sides[1], True, sides[1], True)], _variable(sides[0])
+    if any(op not in MIRRORED for op in ops):
         return None
     if len(ops) == 1:
         return _comparison(ops[0], *sides)
     return _between(ops, sides) if len(ops) == 2 else None
 
 
-def _comparison(op: str, left: Node, right: Node) -> Described | None:
+def _comparison(op: str, left: Node, right: Node) -> SolutionSet | None:
     """2 x + 1 < 5 as x < 2."""
     if _is_bound(left):
-        op, left, right = FLIPPED[op], right, left
+        op, left, right = MIRRORED[op], right, left
     if left.op == "fn" and left.args[0] == "abs":
         return _absolute(op, left.args[1][0], right)
     solution = _solved(left, right) if _is_bound(right) else None
     if solution is None:
         return None
     subject, bound, is_falling = solution
-    op = FLIPPED[op] if is_falling else op
+    op = MIRRORED[op] if is_falling else op
     closed = op in ("<=", ">=")
     below = Interval(None, False, bound, closed)
     above = Interval(bound, closed, None, False)
@@ -92,24 +93,24 @@ def _comparison(op: str, left: Node, right: Node) -> Described | None:
     return [below if op in ("<", "<=") else above], subject
 
 
-def _between(ops: Sequence[str], sides: Sequence[Node]) -> Described | None:
+def _between(ops: Sequence[str], sides: Sequence[Node]) -> SolutionSet | None:
     """1 < x < 2, in either direction."""
     low, middle, high = sides
     if ops[0] in (">", ">="):
-        ops, low, high = [FLIPPED[op] for op in reversed(ops)], high, low
-    subject = _subject(middle)
+        ops, low, high = [MIRRORED[op] for op in reversed(ops)], high, low
+    subject = _variable(middle)
     is_rising = all(op in ("<", "<=") for op in ops)
     if not is_rising or subject is None or not (_is_bound(low) and _is_bound(high)):
         return None
-    return [Interval(_end(low), ops[0] == "<=", _end(high), ops[1] == "<=")], subject
+    return [Interval(_endpoint(low), ops[0] == "<=", _endpoint(high), ops[1] == "<=")], subject
 
 
-def _union(items: Sequence[Node]) -> Described | None:
+def _union(items: Sequence[Node]) -> SolutionSet | None:
     """The union of sets that speak of one variable, or of none."""
-    total: Region = []
+    total: Intervals = []
     subjects: set[str] = set()
     for item in items:
-        found = region(item)
+        found = solution_set(item)
         if found is None:
             return None
         total += found[0]
@@ -117,46 +118,46 @@ def _union(items: Sequence[Node]) -> Described | None:
     return (total, subjects.pop() if subjects else None) if len(subjects) < 2 else None
 
 
-def _absolute(op: str, left: Node, right: Node) -> Described | None:
+def _absolute(op: str, left: Node, right: Node) -> SolutionSet | None:
     """|x| < 5 as -5 < x < 5, and |x| > 5 as x < -5 or x > 5."""
     above, below = (
         _comparison(op, left, right),
-        _comparison(FLIPPED[op], left, negative(right)),
+        _comparison(MIRRORED[op], left, negative(right)),
     )
     if above is None or below is None or op == "!=":
         return None
     is_between = op in ("<", "<=")
-    return _common(above[0], below[0]) if is_between else [*above[0], *below[0]], above[1]
+    return _intersection(above[0], below[0]) if is_between else [*above[0], *below[0]], above[1]
 
 
-def _system(items: Sequence[Node]) -> Described | None:
+def _system(items: Sequence[Node]) -> SolutionSet | None:
     """What fulfils every item; where nothing does, the union, as in "x < 1, x > 4"."""
     union = _union(items)
-    if len(items) > MAX_JOINED:
+    if len(items) > MAX_CONDITIONS:
         return union
-    found = [region(item) for item in items if item.op == "relation"]
+    found = [solution_set(item) for item in items if item.op == "relation"]
     if union is None or union[1] is None or len(found) < len(items):
         return union
     common = [Interval(None, False, None, False)]
     for described in found:
-        common = _common(common, described[0]) if described else []
+        common = _intersection(common, described[0]) if described else []
     return (common, union[1]) if common else union
 
 
-def _without(whole: Node, points: Node) -> Described | None:
+def _difference(whole: Node, points: Node) -> SolutionSet | None:
     r"""R \setminus { 2 }."""
-    found = region(whole)
+    found = solution_set(whole)
     is_known_set = points.op == "set" and all(map(_is_bound, points.args))
-    if found is None or not is_known_set or len(points.args) > MAX_JOINED:
+    if found is None or not is_known_set or len(points.args) > MAX_CONDITIONS:
         return None
     left, subject = found
     for point in points.args:
         beside = [Interval(None, False, point, False), Interval(point, False, None, False)]
-        left = _common(left, beside)
+        left = _intersection(left, beside)
     return left, subject
 
 
-def _common(a: Region, b: Region) -> Region:
+def _intersection(a: Intervals, b: Intervals) -> Intervals:
     """The intersection of two sets of intervals."""
     overlaps = [_overlap(x, y) for x in a for y in b]
     return [overlap for overlap in overlaps if overlap]
@@ -174,18 +175,18 @@ def _overlap(x: Interval, y: Interval) -> Interval | None:
 
 def _solved(left: Node, bound: Node) -> tuple[str, Node, bool] | None:
     """The name alone on one side: a x + b < c as x < (c - b) / a, and whether a is negative."""
-    subject = _subject(left)
+    subject = _variable(left)
     if subject is not None:
         return subject, bound, False
-    line = _line(left)
-    value = approximate(line[0]) if line else None
+    line = _linear(left)
+    value = float_value(line[0]) if line else None
     if line is None or value is None:
         return None
     slope, offset, name = line
     return name, product([Node("add", (bound, negative(offset))), inverse(slope)]), value < 0
 
 
-def _line(node: Node) -> tuple[Node, Node, str] | None:
+def _linear(node: Node) -> tuple[Node, Node, str] | None:
     """a, b and x of a x + b; None for what is no line."""
     terms = node.args if node.op == "add" else (node,)
     offset = tuple(term for term in terms if _is_bound(term))
@@ -200,7 +201,7 @@ def _line(node: Node) -> tuple[Node, Node, str] | None:
     return slope, Node("add", offset) if offset else num(0), names[0].args[0]
 
 
-def _subject(node: Node) -> str | None:
+def _variable(node: Node) -> str | None:
     """The name of a lone variable or of a function's value."""
     if node.op == "sym":
         return node.args[0]
@@ -213,34 +214,34 @@ def _is_bound(node: Node) -> bool:
 
 
 def _key(interval: Interval) -> tuple[float, float]:
-    low = None if interval.low is None else approximate(interval.low)
-    high = None if interval.high is None else approximate(interval.high)
+    low = None if interval.low is None else float_value(interval.low)
+    high = None if interval.high is None else float_value(interval.high)
     return (float("-inf") if low is None else low, float("inf") if high is None else high)
 
 
 def _same_interval(a: Interval, b: Interval) -> Verdict:
     if (a.low_closed, a.high_closed) != (b.low_closed, b.high_closed):
         return False
-    return every(_same_end(x, y) for x, y in ((a.low, b.low), (a.high, b.high)))
+    return conjunction(_same_endpoint(x, y) for x, y in ((a.low, b.low), (a.high, b.high)))
 
 
-def _same_end(a: Node | None, b: Node | None) -> Verdict:
-    return a is b if a is None or b is None else same(a, b)
+def _same_endpoint(a: Node | None, b: Node | None) -> Verdict:
+    return a is b if a is None or b is None else same_expression(a, b)
 
 
-def _points(items: Sequence[Node]) -> Described | None:
+def _points(items: Sequence[Node]) -> SolutionSet | None:
     """{ 1, 2 } as a set of intervals."""
     if not items or not all(map(_is_bound, items)):
         return None
     return [Interval(item, True, item, True) for item in items], None
 
 
-_RULES: Mapping[str, Callable[[Sequence[Any]], Described | None]] = {
+_RULES: Mapping[str, Callable[[Sequence[Any]], SolutionSet | None]] = {
     "tuple": lambda args: _interval(*args) if len(args[1]) == 2 else None,
     "relation": lambda args: _relation(*args),
     "list": _system,
     "union": _union,
-    "minus": lambda args: _without(*args),
+    "minus": lambda args: _difference(*args),
     "set": _points,
-    "builder": lambda args: region(args[1]),
+    "builder": lambda args: solution_set(args[1]),
 }

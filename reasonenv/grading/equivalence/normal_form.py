@@ -9,34 +9,34 @@ from reasonenv.grading.parsing.nodes import (
     MINUS_ONE,
     Node,
     is_constant,
-    mapped,
+    map_children,
     negative,
-    parts,
     product,
+    walk,
 )
 
 _INTEGERS = Node("sym", ("mathbb Z",))
 _NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
 
 
-def stated(node: Node) -> Node | None:
+def normal_form(node: Node) -> Node | None:
     """The tree without approximations, chains of equal numbers and ±; None when it is false."""
     if "pm" in node.kinds:
-        node = _unsigned(node)
+        node = _sign_cases(node)
     if node.op == "list":
         return Node("list", tuple(_flat(node.args)))
     if node.op == "tuple" and len(node.args[1]) == 1:
-        return stated(node.args[1][0])
+        return normal_form(node.args[1][0])
     if node.op == "relation" and node.args[0] == ("in",) and _is_name(node.args[1][0]):
         return node.args[1][1]
     if node.op == "relation" and "~" in node.args[0]:
-        return _unapproximated(node)
+        return _without_approximation(node)
     if node.op == "relation" and set(node.args[0]) == {"="}:
         return _equation(node.args[1])
     return _scaled_matrix(node) if "matrix" in node.kinds else node
 
 
-def with_one_parameter(a: Node, b: Node) -> tuple[Node, Node]:
+def with_shared_parameter(a: Node, b: Node) -> tuple[Node, Node]:
     """Two trees in which a whole number has one name: kπ, k ∈ Z is nπ, n ∈ Z, and kπ."""
     (left, name), (right, other) = _family(a), _family(b)
     if name is None and other is None:
@@ -44,7 +44,7 @@ def with_one_parameter(a: Node, b: Node) -> tuple[Node, Node]:
     name, other = name or _lone_parameter(left), other or _lone_parameter(right)
     if name is None or other is None or contains(left, other):
         return (left, right) if name == other else (a, b)
-    return _renamed(left, name, other), right
+    return _substituted(left, name, other), right
 
 
 def _family(node: Node) -> tuple[Node, Node | None]:
@@ -58,12 +58,12 @@ def _family(node: Node) -> tuple[Node, Node | None]:
 
 
 def _lone_parameter(node: Node) -> Node | None:
-    found = {part for part in parts(node) if part.op == "sym" and part.args[0] in tuple("klmnt")}
+    found = {part for part in walk(node) if part.op == "sym" and part.args[0] in tuple("klmnt")}
     return found.pop() if len(found) == 1 else None
 
 
-def _renamed(node: Node, old: Node, new: Node) -> Node:
-    return new if node == old else mapped(node, lambda part: _renamed(part, old, new))
+def _substituted(node: Node, old: Node, new: Node) -> Node:
+    return new if node == old else map_children(node, lambda part: _substituted(part, old, new))
 
 
 def same_roundings(a: Node, b: Node) -> bool:
@@ -76,7 +76,7 @@ def same_roundings(a: Node, b: Node) -> bool:
     return same_value(left, right) is not False or same_value(right, left) is not False
 
 
-def named(node: Node) -> tuple[str, Node] | None:
+def definition(node: Node) -> tuple[str, Node] | None:
     """The name and the value of an equation that says what something is; None for any other."""
     if node.op != "relation" or node.args[0] != ("=",):
         return None
@@ -90,22 +90,22 @@ def named(node: Node) -> tuple[str, Node] | None:
     return _name(left), right
 
 
-def without_name(node: Node) -> Node:
+def defined_value(node: Node) -> Node:
     """The value of x = 1, and anything else as it is."""
-    equation = named(node)
+    equation = definition(node)
     return equation[1] if equation else node
 
 
 def contains(node: Node, symbol: Node) -> bool:
     """Whether a symbol, and no other tree, is somewhere in a tree."""
-    return symbol.op == "sym" and symbol in parts(node)
+    return symbol.op == "sym" and symbol in walk(node)
 
 
 def _flat(items: Sequence[Node]) -> list[Node]:
     """Items in one list, those of x = 1, 2 and of x = ±1 among them."""
     flat: list[Node] = []
     for item in items:
-        inner = stated(item) or FALSE
+        inner = normal_form(item) or FALSE
         if inner.op == "list" and item.op != "list":
             flat += inner.args
         else:
@@ -113,12 +113,12 @@ def _flat(items: Sequence[Node]) -> list[Node]:
     return flat
 
 
-def _unsigned(node: Node) -> Node:
+def _sign_cases(node: Node) -> Node:
     """A list of what a tree with ± says: both signs of all, or of each member of a list."""
     if node.op in ("list", "set") and sum(item.op == "relation" for item in node.args) < 2:
-        signed = [_unsigned(item).args if "pm" in item.kinds else (item,) for item in node.args]
+        signed = [_sign_cases(item).args if "pm" in item.kinds else (item,) for item in node.args]
         return Node("list", tuple(item for items in signed for item in items))
-    return Node("list", (_signed(node, True), _signed(node, False)))
+    return Node("list", (_with_sign(node, True), _with_sign(node, False)))
 
 
 def _scaled_matrix(node: Node) -> Node:
@@ -133,25 +133,25 @@ def _scaled_matrix(node: Node) -> Node:
     return Node("matrix", tuple(tuple(product([*factors, x]) for x in row) for row in rows))
 
 
-def _signed(node: Node, upper: bool) -> Node:
+def _with_sign(node: Node, upper: bool) -> Node:
     """The tree with the upper or the lower sign of each ±."""
     if node.op != "pm":
-        return mapped(node, lambda part: _signed(part, upper))
-    term = _signed(node.args[0], upper)
+        return map_children(node, lambda part: _with_sign(part, upper))
+    term = _with_sign(node.args[0], upper)
     return term if node.args[1] == upper else negative(term)
 
 
-def _unapproximated(node: Node) -> Node | None:
+def _without_approximation(node: Node) -> Node | None:
     """What stands before ≈, unless it is a name: an exact value, since 7 ≈ 8 says nothing."""
     ops, sides = node.args
     cut = ops.index("~")
     if cut == len(ops) - 1 and _is_name(sides[cut]):
         kept = (*sides[: cut + 1], sides[-1])
-        return stated(Node("relation", (("=",) * len(ops), kept)))
+        return normal_form(Node("relation", (("=",) * len(ops), kept)))
     if _is_plain_number(sides[cut]):
         return None
     kept = sides[: cut + 1]
-    return kept[0] if len(kept) == 1 else stated(Node("relation", (ops[:cut], kept)))
+    return kept[0] if len(kept) == 1 else normal_form(Node("relation", (ops[:cut], kept)))
 
 
 def _is_plain_number(node: Node) -> bool:

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from reasonenv.grading.equivalence.verdicts import Match, Verdict
-from reasonenv.grading.numeric.equality import same
-from reasonenv.grading.numeric.rounding import in_radians
+from reasonenv.grading.numeric.equality import same_expression
+from reasonenv.grading.numeric.rounding import to_radians
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, FALSE, Node, num, product
 from reasonenv.grading.parsing.units import UNITS, Unit
 
@@ -39,21 +39,21 @@ class Quantity(NamedTuple):
 
 def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
     """Whether two values are the same, at least one of them with a unit."""
-    given, asked = measured(answer), measured(reference)
+    given, asked = as_quantity(answer), as_quantity(reference)
     if given is None or asked is None or _opposed(given.words, asked.words):
         return False
     if asked.unit is None:
-        return _counts(given, asked, matches)
+        return _against_plain_number(given, asked, matches)
     if given.unit is None:
         return _without_unit(given, asked, matches)
     if not given.unit.measures_like(asked.unit):
-        return _turns(given, asked)
+        return _same_angle(given, asked)
     if given.unit.factor == asked.unit.factor:
         return matches(given.value, asked.value)
     return matches(given.scaled, asked.scaled)
 
 
-def measured(node: Node) -> Quantity | None:
+def as_quantity(node: Node) -> Quantity | None:
     """Value, unit and words of a quantity or a number; 2 h 30 min is 2.5 h; None for no such."""
     if node.op == "quantity":
         value, unit, words = node.args
@@ -67,7 +67,7 @@ def measured(node: Node) -> Quantity | None:
 
 
 def _compound(first: Node, second: Node) -> Quantity:
-    large, small = measured(first), measured(second)
+    large, small = as_quantity(first), as_quantity(second)
     if not (large and small and large.unit and small.unit):
         return Quantity(FALSE, None, "")
     if not large.unit.measures_like(small.unit):
@@ -76,7 +76,7 @@ def _compound(first: Node, second: Node) -> Quantity:
     return Quantity(Node("add", (large.value, rest)), large.unit, small.words)
 
 
-def _counts(given: Quantity, asked: Quantity, matches: Match) -> Verdict:
+def _against_plain_number(given: Quantity, asked: Quantity, matches: Match) -> Verdict:
     """Against a number without a unit: any unit will do, but not another thing."""
     if given.words and asked.words and not _related(given.words, asked.words):
         return False
@@ -107,11 +107,11 @@ def _opposed(words: str, others: str) -> bool:
     return bool(left and right) and left != right
 
 
-def _turns(given: Quantity, asked: Quantity) -> Verdict:
+def _same_angle(given: Quantity, asked: Quantity) -> Verdict:
     """Degrees against radians; any other two units that measure different things are wrong."""
     dimensions = [set(each.unit.dimension) for each in (given, asked) if each.unit]
     if dimensions == [{"angle"}, {"arc"}]:
-        return same(in_radians(given.value), asked.value)
+        return same_expression(to_radians(given.value), asked.value)
     if dimensions == [{"arc"}, {"angle"}]:
-        return same(given.value, in_radians(asked.value))
+        return same_expression(given.value, to_radians(asked.value))
     return False

@@ -9,7 +9,7 @@ Match = Callable[[Node, Node], Verdict]
 """Whether an answer is what a reference says: `comparison.matches`, given to rules for parts."""
 
 
-def every(verdicts: Iterable[Verdict]) -> Verdict:
+def conjunction(verdicts: Iterable[Verdict]) -> Verdict:
     """False when one is, else None when one is open, else True; stops at the first False."""
     is_open = False
     for verdict in verdicts:

@@ -8,22 +8,20 @@ those agree with fine ones.
 from functools import lru_cache
 from typing import Any
 
-from reasonenv.grading.numeric.evaluation import Valuation
-from reasonenv.grading.numeric.exact import TooLarge, Undefined, exact
+from reasonenv.grading.numeric.evaluation import Evaluator
+from reasonenv.grading.numeric.exact import TooLarge, exact_value
 from reasonenv.grading.numeric.precision import FINE, ROUGH, Precision, is_real
-from reasonenv.grading.parsing.nodes import Node, is_known, parts
-
-__all__ = ["TooLarge", "Undefined", "approximate", "exact", "factor", "parts", "same"]
+from reasonenv.grading.parsing.nodes import Node, is_known
 
 NUM_POINTS = 8
 """Points at which rough numbers are compared."""
 NUM_FINE_POINTS = 2
 """Points at which fine ones are."""
 # What rough numbers that are equal may differ by, relative to the larger; they only tell apart.
-_ROUGHLY = 1e-6
+_ROUGH_TOLERANCE = 1e-6
 
 
-def same(a: Node, b: Node) -> bool | None:
+def same_expression(a: Node, b: Node) -> bool | None:
     """Whether two expressions are equal wherever both are real; None when that stays open.
 
     Args:
@@ -35,23 +33,23 @@ def same(a: Node, b: Node) -> bool | None:
     """
     if a == b:
         return True
-    left, right = exact(a), exact(b)
+    left, right = exact_value(a), exact_value(b)
     if left is not None and right is not None:
         return left == right
     kinds = a.kinds | b.kinds
-    verdict = _same(a, b, natural=True)
+    verdict = _agree_at_points(a, b, natural=True)
     if verdict is False and "log" in kinds:
-        verdict = _same(a, b, natural=False)
+        verdict = _agree_at_points(a, b, natural=False)
     return None if verdict is False and "opaque" in kinds else verdict
 
 
-def approximate(node: Node) -> float | None:
+def float_value(node: Node) -> float | None:
     """The value of a real constant in floating point, None when there is none."""
     value = _value(node, ROUGH, 0, True) if is_known(node) else None
     return value.real if value is not None and value is not TooLarge and is_real(value) else None
 
 
-def factor(a: Node, b: Node) -> float | None:
+def constant_factor(a: Node, b: Node) -> float | None:
     """The real constant k with a = k b, None when there is none.
 
     Args:
@@ -83,7 +81,7 @@ def _is_proportional(a: Node, b: Node) -> bool:
     return _near(above * other_below, other_above * below, FINE.rounding)
 
 
-def _same(a: Node, b: Node, natural: bool) -> bool | None:
+def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
     r"""Whether two expressions agree, with \log as that to base e or 10."""
     varies = not (is_known(a) and is_known(b))
     points = range(NUM_POINTS if varies else 1)
@@ -96,15 +94,15 @@ def _same(a: Node, b: Node, natural: bool) -> bool | None:
             continue
         if values is None or (varies and is_real(values[0]) != is_real(values[1])):
             continue
-        if not _near(*values, _ROUGHLY):
+        if not _near(*values, _ROUGH_TOLERANCE):
             return False
         agreeing.append(point)
     if len(agreeing) < min(NUM_FINE_POINTS, len(points)):
         return None
-    return _agree(a, b, agreeing[:NUM_FINE_POINTS], natural)
+    return _agree_precisely(a, b, agreeing[:NUM_FINE_POINTS], natural)
 
 
-def _agree(a: Node, b: Node, points: list[int], natural: bool) -> bool | None:
+def _agree_precisely(a: Node, b: Node, points: list[int], natural: bool) -> bool | None:
     """Whether the fine values of two expressions are the same at every point."""
     pairs = [_values(a, b, FINE, point, natural) for point in points]
     verdicts = [None if pair is None else _near(*pair, FINE.rounding) for pair in pairs]
@@ -137,7 +135,7 @@ def _values(
 def _value(node: Node, precision: Precision, point: int, natural: bool) -> Any:
     """The value of an expression, None where it has none; TooLarge, the class, where it is that."""
     try:
-        return Valuation(precision, point, natural).value(node)
+        return Evaluator(precision, point, natural).value(node)
     except TooLarge:
         return TooLarge
     except (ArithmeticError, ValueError):

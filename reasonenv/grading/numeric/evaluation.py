@@ -6,7 +6,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from reasonenv.grading.numeric.exact import Undefined, exact
+from reasonenv.grading.numeric.exact import Undefined, exact_value
 from reasonenv.grading.numeric.precision import Precision
 from reasonenv.grading.parsing.nodes import Node
 
@@ -15,11 +15,11 @@ _ELEMENTARY = frozenset(
 )
 _RECIPROCALS = {"cot": "tan", "sec": "cos", "csc": "sin"}
 _LOGARITHMS = frozenset(["ln", "log", "lg"])
-_WHOLE = frozenset(["floor", "ceil", "factorial", "binomial", "mod"])
-_LARGEST_DETERMINANT = 3
+_INTEGER_FUNCTIONS = frozenset(["floor", "ceil", "factorial", "binomial", "mod"])
+_MAX_DETERMINANT = 3
 
 
-class Valuation:
+class Evaluator:
     r"""Numbers for all symbols, in one precision; and so a value for every expression.
 
     Unknown functions, f(x) or a sum that is not carried out, stand for smooth functions of their
@@ -74,7 +74,7 @@ class Valuation:
 
     def _power(self, node: Node, in_radians: bool) -> Any:
         base, exponent = node.args
-        rational = exact(exponent)
+        rational = exact_value(exponent)
         value = self.value(base, in_radians)
         if rational is not None:
             result = self.precision.rational_power(value, rational)
@@ -94,7 +94,7 @@ class Valuation:
             value = self._root(*args)
         elif name == "abs":
             value = abs(self.value(args[0])) + self.precision.number(Fraction(0))
-        elif name in _WHOLE:
+        elif name in _INTEGER_FUNCTIONS:
             value = self._whole(node, name, args)
         else:
             value = self._named(node, name, [self.value(arg, in_radians=True) for arg in args])
@@ -118,14 +118,14 @@ class Valuation:
         return self.precision.logarithm(value, base)
 
     def _root(self, radicand: Node, degree: Node) -> Any:
-        rational = exact(degree)
+        rational = exact_value(degree)
         if not rational:
             raise Undefined
         return self.precision.rational_power(self.value(radicand), 1 / rational)
 
     def _whole(self, node: Node, name: str, args: Sequence[Node]) -> Any:
         """A function of whole numbers: exact for those, extended or any function to others."""
-        value = exact(node)
+        value = exact_value(node)
         if value is not None:
             return self.precision.number(value)
         gamma = self.precision.gamma
@@ -137,7 +137,7 @@ class Valuation:
         return self._unknown(node)
 
     def _determinant(self, rows: Sequence[Sequence[Node]]) -> Any:
-        if not 1 <= len(rows) <= _LARGEST_DETERMINANT or any(len(row) != len(rows) for row in rows):
+        if not 1 <= len(rows) <= _MAX_DETERMINANT or any(len(row) != len(rows) for row in rows):
             raise Undefined
         return _determinant([[self.value(cell) for cell in row] for row in rows])
 
@@ -153,17 +153,17 @@ class Valuation:
         return self.precision.finite(total)
 
 
-_RULES: dict[str, Callable[[Valuation, Node, bool], Any]] = {
-    "num": Valuation._number,
-    "sym": Valuation._symbol,
-    "const": Valuation._constant,
-    "add": Valuation._sum,
-    "mul": Valuation._product,
-    "pow": Valuation._power,
-    "deg": Valuation._degrees,
-    "fn": Valuation._function,
-    "call": Valuation._unknown,
-    "opaque": Valuation._unknown,
+_RULES: dict[str, Callable[[Evaluator, Node, bool], Any]] = {
+    "num": Evaluator._number,
+    "sym": Evaluator._symbol,
+    "const": Evaluator._constant,
+    "add": Evaluator._sum,
+    "mul": Evaluator._product,
+    "pow": Evaluator._power,
+    "deg": Evaluator._degrees,
+    "fn": Evaluator._function,
+    "call": Evaluator._unknown,
+    "opaque": Evaluator._unknown,
 }
 
 

@@ -36,7 +36,7 @@ class _NotRational(ArithmeticError):  # noqa: N818 - as above
 
 
 @lru_cache(maxsize=8192)
-def exact(node: Node) -> Fraction | None:
+def exact_value(node: Node) -> Fraction | None:
     """The value of a rational expression, None when it is not plainly rational.
 
     Raises:
@@ -49,7 +49,7 @@ def exact(node: Node) -> Fraction | None:
         return None
 
 
-def bounded(value: Fraction) -> Fraction:
+def check_size(value: Fraction) -> Fraction:
     """A number that is not too large.
 
     Raises:
@@ -72,14 +72,14 @@ def _value(node: Node) -> Fraction:
 def _sum(terms: Sequence[Node]) -> Fraction:
     total = Fraction(0)
     for term in terms:
-        total = bounded(total + _value(term))
+        total = check_size(total + _value(term))
     return total
 
 
 def _product(factors: Sequence[Node]) -> Fraction:
     total = Fraction(1)
     for factor in factors:
-        total = bounded(total * _value(factor))
+        total = check_size(total * _value(factor))
     return total
 
 
@@ -89,13 +89,13 @@ def _power(args: Sequence[Node]) -> Fraction:
         raise Undefined
     if exponent.denominator != 1:
         root = _root_of(base, exponent.denominator)
-        return root ** _affordable(base, exponent.numerator)
+        return root ** _bounded_exponent(base, exponent.numerator)
     if abs(base) == 1:
         return base if exponent % 2 else Fraction(1)
-    return base ** _affordable(base, exponent.numerator)
+    return base ** _bounded_exponent(base, exponent.numerator)
 
 
-def _affordable(base: Fraction, exponent: int) -> int:
+def _bounded_exponent(base: Fraction, exponent: int) -> int:
     """The exponent, when the power has digits that can be paid for."""
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     if bits * abs(exponent) > MAX_BITS:
@@ -107,10 +107,11 @@ def _root_of(value: Fraction, degree: int) -> Fraction:
     """The root of a perfect power."""
     if value < 0 or not 0 < degree <= MAX_DEGREE:
         raise _NotRational
-    return Fraction(_whole_root(value.numerator, degree), _whole_root(value.denominator, degree))
+    above, below = (_integer_root(part, degree) for part in value.as_integer_ratio())
+    return Fraction(above, below)
 
 
-def _whole_root(value: int, degree: int) -> int:
+def _integer_root(value: int, degree: int) -> int:
     if value.bit_length() > MAX_ROOT_BITS:
         raise _NotRational
     root = math.isqrt(value) if degree == 2 else round(value ** (1 / degree))
@@ -124,7 +125,7 @@ def _function(args: Sequence[Any]) -> Fraction:
     rule = _FUNCTIONS.get(name)
     if rule is None:
         raise _NotRational
-    return bounded(rule(*map(_value, inner)))
+    return check_size(rule(*map(_value, inner)))
 
 
 def _root(value: Fraction, degree: Fraction) -> Fraction:

@@ -15,7 +15,7 @@ from typing import Any
 import mpmath
 from mpmath import libmp
 
-from reasonenv.grading.numeric.exact import TooLarge, Undefined, bounded
+from reasonenv.grading.numeric.exact import TooLarge, Undefined, check_size
 
 DIGITS = 150
 """Decimals of fine numbers."""
@@ -138,7 +138,7 @@ def is_real(value: Any) -> bool:
 
 
 def _rough(value: Fraction) -> complex:
-    bounded(value)
+    check_size(value)
     try:
         return complex(value.numerator / value.denominator)
     except OverflowError:
@@ -155,7 +155,7 @@ for _constant in (libmp.pi_fixed, libmp.ln2_fixed, libmp.ln10_fixed, libmp.e_fix
 
 
 def _fine(value: Fraction) -> Any:
-    bounded(value)
+    check_size(value)
     return _FINE.mpc(_FINE.mpf(value.numerator) / value.denominator)
 
 

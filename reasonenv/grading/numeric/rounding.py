@@ -4,8 +4,7 @@ from fractions import Fraction
 from math import floor, log10
 from typing import NamedTuple
 
-from reasonenv.grading.equivalence.verdicts import Verdict
-from reasonenv.grading.numeric.equality import approximate, exact, same
+from reasonenv.grading.numeric.equality import exact_value, float_value, same_expression
 from reasonenv.grading.parsing.nodes import PI, Node, num, product
 
 ENOUGH_DIGITS = 6
@@ -28,26 +27,26 @@ class Decimal(NamedTuple):
     unit: float
 
 
-def same_value(answer: Node, reference: Node) -> Verdict:
+def same_value(answer: Node, reference: Node) -> bool | None:
     """Whether two expressions are equal, or one is the other rounded, or in degrees.
 
     Raises:
         TooLarge: A number in one of them has too many digits.
     """
-    verdict = same(answer, reference)
+    verdict = same_expression(answer, reference)
     if verdict is not False:
         return verdict
     return _is_degrees_as_arc(answer, reference) or _rounds(answer, reference)
 
 
-def is_without_base(answer: Node, reference: Node) -> bool:
+def omits_base(answer: Node, reference: Node) -> bool:
     """Whether an answer has the digits of a number in another base, 4210_7, without that."""
     digits, _, base = reference.args[0].partition("_")
     is_number = digits.isdecimal() and base.isdecimal() and max(map(int, digits)) < int(base)
     return is_number and answer.args == (Fraction(int(digits)), 0)
 
 
-def in_radians(degrees: Node) -> Node:
+def to_radians(degrees: Node) -> Node:
     """A number of degrees as a multiple of π."""
     return product([degrees, PI, num(Fraction(1, 180))])
 
@@ -58,14 +57,14 @@ def _is_degrees_as_arc(a: Node, b: Node) -> bool:
         angle.op == "deg"
         and arc.op != "deg"
         and "pi" in arc.kinds
-        and same(in_radians(angle.args[0]), arc) is True
+        and same_expression(to_radians(angle.args[0]), arc) is True
         for angle, arc in ((a, b), (b, a))
     )
 
 
 def _rounds(answer: Node, reference: Node) -> bool:
     """Whether a decimal is the other value, rounded."""
-    x, y = approximate(answer), approximate(reference)
+    x, y = float_value(answer), float_value(reference)
     if not x or not y:
         return False
     distance = abs(x - y)
@@ -86,14 +85,14 @@ def _rounds(answer: Node, reference: Node) -> bool:
 
 
 def _is_whole(node: Node) -> bool:
-    value = exact(node)
+    value = exact_value(node)
     return value is not None and value.denominator == 1
 
 
 def _decimal(node: Node) -> Decimal | None:
     """The precision of 0.50 or of 1.5 x 10^8; None for what is no decimal."""
     if node.op == "mul" and len(node.args) == 2 and node.args[1].op == "pow":
-        inner, scale = _decimal(node.args[0]), approximate(node.args[1])
+        inner, scale = _decimal(node.args[0]), float_value(node.args[1])
         return Decimal(inner.digits, inner.unit * abs(scale)) if inner and scale else None
     if node.op != "num" or not node.args[0] or not node.args[1]:
         return None

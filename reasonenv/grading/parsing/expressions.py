@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, inverse, negative, num, product
-from reasonenv.grading.parsing.numerals import number, script
+from reasonenv.grading.parsing.numerals import number_node, parse_subscript
 from reasonenv.grading.parsing.tokens import Token
 from reasonenv.grading.parsing.units import UNITS
 
@@ -12,39 +12,39 @@ _MULTIPLIED = ("*", "times", "cdot")
 _DIVIDED = ("/", "div")
 
 
-def sum_(cursor: Cursor) -> Node:
+def parse_sum(cursor: Cursor) -> Node:
     """Product + product - product ..."""
     cursor.descend()
-    terms = [_signed(cursor)]
+    terms = [_signed_product(cursor)]
     while cursor.peek("+", "-", "pm", "mp"):
-        terms.append(_signed(cursor))
+        terms.append(_signed_product(cursor))
     cursor.ascend()
     return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
 
 
-def _signed(cursor: Cursor) -> Node:
+def _signed_product(cursor: Cursor) -> Node:
     """A product with its sign, or two: x + -3."""
     sign = cursor.take().text if cursor.peek("+", "-", "pm", "mp") else "+"
     if sign in "+-" and cursor.peek("+", "-"):
         sign = "+" if sign == cursor.take().text else "-"
-    term = product_(cursor)
+    term = parse_product(cursor)
     if sign in "+-":
         return term if sign == "+" else negative(term)
     return Node("pm", (term, sign == "pm"))
 
 
-def product_(cursor: Cursor) -> Node:
+def parse_product(cursor: Cursor) -> Node:
     """Power power * power / power ..."""
-    factors = [power(cursor)]
+    factors = [parse_power(cursor)]
     while True:
         if cursor.skip(*_MULTIPLIED):
             sign = cursor.skip("-")
-            factor = power(cursor)
+            factor = parse_power(cursor)
         elif cursor.skip(*_DIVIDED):
             sign = cursor.skip("-")
-            factor = inverse(power(cursor))
+            factor = inverse(parse_power(cursor))
         elif cursor.skip("bmod", "mod"):
-            factors = [Node("fn", ("mod", (product(factors), power(cursor))))]
+            factors = [Node("fn", ("mod", (product(factors), parse_power(cursor))))]
             continue
         elif _atom_follows(cursor):
             factors.append(_implicit(cursor, factors))
@@ -67,7 +67,7 @@ def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
     token = cursor.tokens[start]
     if token.kind == "number" and last.op == "num":
         return _after_number(cursor, factors)
-    value = power(cursor)
+    value = parse_power(cursor)
     is_mixed = len(factors) == 1 and _is_whole(last) and token.text == "frac" and _is_ratio(value)
     if is_mixed:
         return Node("add", (factors.pop(), value))
@@ -84,10 +84,10 @@ def _grouped(cursor: Cursor, value: Node, factors: list[Node]) -> Node:
     is_prime = factors[-1].op == "fn" and factors[-1].args[0] == "prime"
     if len(members) == 1 or not (factors[-1].op == "sym" or is_prime):
         raise Unreadable
-    return point(cursor, factors.pop(), value)
+    return labeled_point(cursor, factors.pop(), value)
 
 
-def point(cursor: Cursor, name: Node, value: Node) -> Node:
+def labeled_point(cursor: Cursor, name: Node, value: Node) -> Node:
     """A(2, -3), which is A = (2, -3) unless it goes on: P(A, B) = 0.4."""
     is_label = name.op != "sym" or (name.args[0][:1].isupper() and len(name.args[0]) < 4)
     if cursor.peek("=", "approx") or not is_label:
@@ -103,20 +103,20 @@ def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
     match cursor.ahead(2):
         case [Token(text="/"), Token(kind="number", text=below)]:
             cursor.at += 3
-            fraction = product([number(token.text), inverse(number(below))])
+            fraction = product([number_node(token.text), inverse(number_node(below))])
             return Node("add", (factors.pop(), fraction))
     if token.spaced and before.text.isdecimal() and len(token.text.partition(".")[0]) == 3:
         factors.pop()
         joined = Token("number", before.text + token.text, False)
         cursor.tokens[cursor.at] = joined
         cursor.at += 1
-        return number(joined.text)
+        return number_node(joined.text)
     raise Unreadable
 
 
-def power(cursor: Cursor) -> Node:
+def parse_power(cursor: Cursor) -> Node:
     """Atom ^ power, and what else stands behind an atom."""
-    base = atom(cursor)
+    base = parse_atom(cursor)
     while True:
         if cursor.skip("!"):
             base = Node("fn", ("factorial", (base,)))
@@ -148,7 +148,7 @@ def _raised(cursor: Cursor, base: Node) -> Node:
     sign = cursor.skip("-")
     exponent = _exponent(cursor)
     if base.op == "sym" and cursor.skip("_"):  # x^2_1 is x_1^2
-        base = Node("sym", (f"{base.args[0]}_{script(cursor)}",))
+        base = Node("sym", (f"{base.args[0]}_{parse_subscript(cursor)}",))
     return Node("pow", (base, negative(exponent) if sign else exponent))
 
 
@@ -168,40 +168,40 @@ def _with_minutes(cursor: Cursor, degrees: Node) -> Node:
         after = [token.text for token in cursor.ahead(len(marks))]
         ends = cursor.ahead(len(marks) + 1)[len(marks) :]
         if cursor.kind() == "number" and after == list(marks) and [t.text for t in ends] != ["'"]:
-            terms.append(product([number(cursor.take().text), num(Fraction(1, parts))]))
+            terms.append(product([number_node(cursor.take().text), num(Fraction(1, parts))]))
             cursor.at += len(marks)
     return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
 
 
 def _exponent(cursor: Cursor) -> Node:
     if cursor.peek("{"):
-        return braced(cursor)
-    return power(cursor) if cursor.peek("sqrt", "frac", "(") else atom(cursor)
+        return parse_braced(cursor)
+    return parse_power(cursor) if cursor.peek("sqrt", "frac", "(") else parse_atom(cursor)
 
 
-def braced(cursor: Cursor) -> Node:
+def parse_braced(cursor: Cursor) -> Node:
     """{ sum }."""
     cursor.descend()
     cursor.expect("{")
-    value = sum_(cursor)
+    value = parse_sum(cursor)
     cursor.expect("}")
     cursor.ascend()
     return value
 
 
-def argument(cursor: Cursor) -> Node:
+def parse_argument(cursor: Cursor) -> Node:
     """{ sum }, or the one digit or letter that LaTeX takes without braces."""
     if cursor.peek("{"):
-        return braced(cursor)
+        return parse_braced(cursor)
     token = cursor.next
     if token is not None and token.kind == "number" and len(token.text) > 1:
         digit, rest = token.text[0], token.text[1:]
         cursor.tokens[cursor.at] = Token("number", rest, False)
-        return number(digit)
-    return atom(cursor)
+        return number_node(digit)
+    return parse_atom(cursor)
 
 
-def atom(cursor: Cursor) -> Node:
+def parse_atom(cursor: Cursor) -> Node:
     """A number, a name, a function with its argument, or a bracket."""
     cursor.descend()
     token = cursor.take()

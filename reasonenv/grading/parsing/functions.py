@@ -1,9 +1,14 @@
 r"""The grammar of what has a name: letters, functions, and the commands of LaTeX."""
 
 from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
-from reasonenv.grading.parsing.expressions import argument, braced, power, sum_
+from reasonenv.grading.parsing.expressions import (
+    parse_argument,
+    parse_braced,
+    parse_power,
+    parse_sum,
+)
 from reasonenv.grading.parsing.nodes import MINUS_ONE, Node, inverse, num, product
-from reasonenv.grading.parsing.numerals import literal, script
+from reasonenv.grading.parsing.numerals import parse_literal, parse_subscript
 
 CLOSING = {"(": (")", "]"), "[": ("]", ")"), "{": ("}",)}
 """What may close a bracket: intervals may be open on one side."""
@@ -17,14 +22,14 @@ _CONSTANTS = frozenset(["pi", "e", "i", "infty"])
 _INVERTED = frozenset(["sin", "cos", "tan"])
 
 
-def letter(cursor: Cursor, name: str) -> Node:
+def parse_letter(cursor: Cursor, name: str) -> Node:
     """A constant, or a letter with its subscript."""
     if name in _CONSTANTS and not cursor.peek("_"):
         return Node("const", (name,))
-    return Node("sym", (f"{name}_{script(cursor)}" if cursor.skip("_") else name,))
+    return Node("sym", (f"{name}_{parse_subscript(cursor)}" if cursor.skip("_") else name,))
 
 
-def function(cursor: Cursor, name: str) -> Node:
+def parse_function(cursor: Cursor, name: str) -> Node:
     r"""Sin x, \sin^2 x, \log_2 8, \sqrt[3]{x}."""
     if name == "sqrt":
         return _root(cursor)
@@ -32,9 +37,9 @@ def function(cursor: Cursor, name: str) -> Node:
     exponent: Node | None = None
     while cursor.peek("_", "^"):
         if cursor.take().text == "_":
-            base = (argument(cursor),)
+            base = (parse_argument(cursor),)
         else:
-            exponent = argument(cursor)
+            exponent = parse_argument(cursor)
     inner = (_operand(cursor), *base)
     if exponent == MINUS_ONE and name in _INVERTED:
         return Node("fn", (f"arc{name}", inner))
@@ -47,57 +52,57 @@ def _operand(cursor: Cursor) -> Node:
     if cursor.peek("(", "["):
         cursor.descend()
         opening = cursor.take().text
-        value = sum_(cursor)
+        value = parse_sum(cursor)
         cursor.expect(*CLOSING[opening])
         cursor.ascend()
         return value
     if cursor.peek("{"):
-        return braced(cursor)
-    factors = [power(cursor)]
+        return parse_braced(cursor)
+    factors = [parse_power(cursor)]
     while cursor.kind() in ("number", "name") or cursor.peek("frac", "sqrt"):
-        factors.append(power(cursor))
+        factors.append(parse_power(cursor))
     if cursor.skip("/", "div"):
-        factors.append(inverse(power(cursor)))
+        factors.append(inverse(parse_power(cursor)))
     return product(factors)
 
 
 def _root(cursor: Cursor) -> Node:
     degree = num(2)
     if cursor.skip("["):
-        degree = sum_(cursor)
+        degree = parse_sum(cursor)
         cursor.expect("]")
     if cursor.skip("("):
-        value = sum_(cursor)
+        value = parse_sum(cursor)
         cursor.expect(")")
     else:
-        value = argument(cursor)
+        value = parse_argument(cursor)
     return Node("fn", ("root", (value, degree)))
 
 
 def _fraction(cursor: Cursor, _: str) -> Node:
-    above, below = argument(cursor), argument(cursor)
+    above, below = parse_argument(cursor), parse_argument(cursor)
     return product([above, inverse(below)])
 
 
 def _binomial(cursor: Cursor, _: str) -> Node:
-    return Node("fn", ("binomial", (argument(cursor), argument(cursor))))
+    return Node("fn", ("binomial", (parse_argument(cursor), parse_argument(cursor))))
 
 
 def _rounded(cursor: Cursor, name: str) -> Node:
     r"""\lfloor sum \rfloor, and the ceiling."""
-    value = sum_(cursor)
+    value = parse_sum(cursor)
     cursor.expect(f"r{name[1:]}")
     return Node("fn", (name[1:], (value,)))
 
 
 def _absolute(cursor: Cursor, _: str) -> Node:
-    value = cursor.within_bars(sum_)
+    value = cursor.within_bars(parse_sum)
     cursor.expect("|")
     return Node("fn", ("abs", (value,)))
 
 
 def _accented(cursor: Cursor, name: str) -> Node:
-    return Node("sym", (f"{name} {script(cursor)}",))
+    return Node("sym", (f"{name} {parse_subscript(cursor)}",))
 
 
 def _figure(cursor: Cursor, name: str) -> Node:
@@ -111,12 +116,12 @@ def _figure(cursor: Cursor, name: str) -> Node:
 
 
 ATOMS: dict[str, Rule] = {
-    "number": literal,
-    "function": function,
+    "number": parse_literal,
+    "function": parse_function,
     "|": _absolute,
     r"\frac": _fraction,
     r"\emptyset": lambda cursor, _: Node("set", ()),
-    r"\boxed": lambda cursor, _: braced(cursor),
+    r"\boxed": lambda cursor, _: parse_braced(cursor),
     **dict.fromkeys([r"\binom", r"\dbinom", r"\tbinom"], _binomial),
     **dict.fromkeys([r"\lfloor", r"\lceil"], _rounded),
     **dict.fromkeys([f"\\{name}" for name in _ACCENTS], _accented),

@@ -8,23 +8,20 @@ is taken once, so that the tree has no more nodes than a few for each token.
 from collections.abc import Sequence
 from functools import lru_cache
 
-from reasonenv.grading.equivalence.intervals import is_inequality
 from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
-from reasonenv.grading.parsing.expressions import argument, point, product_
-from reasonenv.grading.parsing.functions import ATOMS, CLOSING, letter
-from reasonenv.grading.parsing.lookahead import inverted, is_called, turned
-from reasonenv.grading.parsing.measurements import quantity
-from reasonenv.grading.parsing.nodes import Node, negative, num, product
+from reasonenv.grading.parsing.expressions import labeled_point, parse_argument, parse_product
+from reasonenv.grading.parsing.functions import ATOMS, CLOSING, parse_letter
+from reasonenv.grading.parsing.lookahead import is_call_ahead, skip_inverse, skip_transpose
+from reasonenv.grading.parsing.measurements import parse_quantity
+from reasonenv.grading.parsing.nodes import Node, is_inequality
 from reasonenv.grading.parsing.notation import MAX_LENGTH, canonical
-from reasonenv.grading.parsing.tokens import Token, tokens, with_groups
-
-__all__ = ["MAX_LENGTH", "MAX_TOKENS", "Node", "Unreadable", "negative", "num", "product", "read"]
+from reasonenv.grading.parsing.tokens import Token, join_digit_groups, tokenize
 
 MAX_TOKENS = 400
 """Tokens of a formula at most."""
 
 # Trees of what is longer are seldom asked for twice, and would weigh on the memory.
-_REMEMBERED = 256
+_MAX_CACHED_LENGTH = 256
 _RELATIONS = {
     "=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "approx": "~", "simeq": "~",
     "in": "in", "equiv": "=", "to": "->", "rightarrow": "->",
@@ -36,7 +33,7 @@ _SYSTEMS = frozenset(["cases", "aligned", "align", "alignedat", "gathered", "spl
 _OPAQUE = ("sum", "prod", "int", "lim", "gcd", "max", "min", "det")
 
 
-def read(text: str, units: bool = False, grouped: bool = True) -> Node | None:
+def parse_answer(text: str, units: bool = False, grouped: bool = True) -> Node | None:
     """The tree of an answer, or None when it is prose, too long, or something unknown.
 
     Args:
@@ -46,42 +43,42 @@ def read(text: str, units: bool = False, grouped: bool = True) -> Node | None:
     """
     if len(text) > MAX_LENGTH:
         return None
-    return (_read if len(text) > _REMEMBERED else _remembered)(text, units, grouped)
+    return (_parse if len(text) > _MAX_CACHED_LENGTH else _cached_parse)(text, units, grouped)
 
 
-def _read(text: str, units: bool, grouped: bool) -> Node | None:
-    found = tokens(canonical(text), units, MAX_TOKENS)
+def _parse(text: str, units: bool, grouped: bool) -> Node | None:
+    found = tokenize(canonical(text), units, MAX_TOKENS)
     if not found:
         return None
     try:
-        return answer(Cursor(with_groups(found) if grouped else found, units, _ATOMS))
+        return parse_groups(Cursor(join_digit_groups(found) if grouped else found, units, _ATOMS))
     except Unreadable:
         return None
 
 
-_remembered = lru_cache(maxsize=8192)(_read)
+_cached_parse = lru_cache(maxsize=8192)(_parse)
 
 
-def answer(cursor: Cursor) -> Node:
+def parse_groups(cursor: Cursor) -> Node:
     r"""Items ; items \\ items ... up to the end.
 
     Raises:
         Unreadable: Something else stands there.
     """
-    groups = [items(cursor)]
+    groups = [parse_items(cursor)]
     while cursor.skip(";", "\\"):
         if cursor.next is not None:
-            groups.append(items(cursor))
+            groups.append(parse_items(cursor))
     if cursor.next is not None:
         raise Unreadable
     return groups[0] if len(groups) == 1 else Node("list", tuple(groups))
 
 
-def items(cursor: Cursor) -> Node:
+def parse_items(cursor: Cursor) -> Node:
     """Relation, relation or relation ..."""
-    found, separators = [relation(cursor)], []
+    found, separators = [parse_relation(cursor)], []
     while separator := _separator(cursor):
-        found.append(relation(cursor))
+        found.append(parse_relation(cursor))
         separators += separator
     if len(found) == 1:
         return found[0]
@@ -99,27 +96,27 @@ def _separator(cursor: Cursor) -> list[str]:
     return [token.text for token in cursor.tokens[start : cursor.at]]
 
 
-def relation(cursor: Cursor) -> Node:
+def parse_relation(cursor: Cursor) -> Node:
     """Side = side < side ..., or one side."""
-    sides, ops = [_side(cursor)], []
+    sides, ops = [_parse_side(cursor)], []
     while cursor.peek(*_RELATIONS):
         ops.append(_RELATIONS[cursor.take().text])
-        sides.append(_side(cursor))
+        sides.append(_parse_side(cursor))
     return Node("relation", (tuple(ops), tuple(sides))) if ops else sides[0]
 
 
-def _side(cursor: Cursor) -> Node:
+def _parse_side(cursor: Cursor) -> Node:
     """A union of sets, a ratio, or a quantity."""
     if cursor.at == 0:
         cursor.skip("=", "approx")
     if title := _title(cursor):
         return Node("sym", (title,))
-    first = quantity(cursor)
+    first = parse_quantity(cursor)
     for sign, op in _JOINED.items():
         if cursor.peek(sign) and not (cursor.barred and sign == ":"):
             parts = [first]
             while cursor.skip(sign):
-                parts.append(quantity(cursor))
+                parts.append(parse_quantity(cursor))
             return Node(op, tuple(parts))
     return first
 
@@ -142,20 +139,20 @@ def _title(cursor: Cursor) -> str:
 
 def _bracket(cursor: Cursor, opening: str) -> Node:
     """( sum ), a point, or an interval."""
-    inner = items(cursor)
+    inner = parse_items(cursor)
     if cursor.skip(";"):
-        inner = Node("list", (*_members(inner), *_members(items(cursor))))
+        inner = Node("list", (*_elements(inner), *_elements(parse_items(cursor))))
     brackets = opening + cursor.expect(*CLOSING[opening])
     if inner.op != "list" and brackets == "()":
         return inner
-    return Node("tuple", (brackets, _members(inner)))
+    return Node("tuple", (brackets, _elements(inner)))
 
 
 def _brace(cursor: Cursor, _: str) -> Node:
     """{ }, { a, b }, { x | condition }, or { sum } where the braces only group."""
     if cursor.skip("}"):
         return Node("set", ())
-    inner = cursor.within_bars(items)
+    inner = cursor.within_bars(parse_items)
     if cursor.skip("|"):
         return _builder(cursor, inner)
     cursor.expect("}")
@@ -164,20 +161,20 @@ def _brace(cursor: Cursor, _: str) -> Node:
 
 def _set(cursor: Cursor, _: str) -> Node:
     r"""\{ a, b \} or \{ x | condition \}."""
-    inner = cursor.within_bars(items)
+    inner = cursor.within_bars(parse_items)
     if cursor.skip("|", ":"):
         return _builder(cursor, inner)
     cursor.expect("}")
-    return Node("set", _members(inner))
+    return Node("set", _elements(inner))
 
 
 def _builder(cursor: Cursor, variable: Node) -> Node:
-    condition = cursor.within_bars(items, barred=False)
+    condition = cursor.within_bars(parse_items, barred=False)
     cursor.expect("}")
     return Node("builder", (variable, condition))
 
 
-def _members(inner: Node) -> tuple[Node, ...]:
+def _elements(inner: Node) -> tuple[Node, ...]:
     return inner.args if inner.op == "list" else (inner,)
 
 
@@ -186,19 +183,19 @@ def _members(inner: Node) -> tuple[Node, ...]:
 
 def _name(cursor: Cursor, name: str) -> Node:
     """A letter with its subscript; a call when it is a function's usual name."""
-    value = letter(cursor, name)
-    if value.op != "sym" or not (name in tuple("fghFGP") or is_called(cursor)):
+    value = parse_letter(cursor, name)
+    if value.op != "sym" or not (name in tuple("fghFGP") or is_call_ahead(cursor)):
         return value
-    start, primes = cursor.at, "^-1" if inverted(cursor) else ""
+    start, primes = cursor.at, "^-1" if skip_inverse(cursor) else ""
     while cursor.skip("'"):
         primes += "'"
     if not cursor.skip("("):
         cursor.at = start
         return value
-    members = _members(items(cursor))
+    members = _elements(parse_items(cursor))
     cursor.expect(")")
     if name.isupper() and len(members) > 1:
-        return point(cursor, value, Node("tuple", ("()", members)))
+        return labeled_point(cursor, value, Node("tuple", ("()", members)))
     return Node("call", (value.args[0] + primes, members))
 
 
@@ -207,12 +204,12 @@ def _opaque(cursor: Cursor, name: str) -> Node:
     parts: list[Node] = []
     while cursor.skip("_", "^"):
         if cursor.skip("{"):
-            inner = relation(cursor)
+            inner = parse_relation(cursor)
             cursor.expect("}")
         else:
-            inner = argument(cursor)
+            inner = parse_argument(cursor)
         parts += inner.args[1] if inner.op == "relation" else [inner]
-    return Node("opaque", (name, (*parts, product_(cursor))))
+    return Node("opaque", (name, (*parts, parse_product(cursor))))
 
 
 def _environment(cursor: Cursor, name: str) -> Node:
@@ -231,7 +228,8 @@ def _environment(cursor: Cursor, name: str) -> Node:
             cursor.take()
     rows = tuple(_rows(cursor))
     is_regular = len({len(row) for row in rows}) == 1
-    return Node("matrix", tuple(zip(*rows, strict=True)) if is_regular and turned(cursor) else rows)
+    is_transposed = is_regular and skip_transpose(cursor)
+    return Node("matrix", tuple(zip(*rows, strict=True)) if is_transposed else rows)
 
 
 def _rows(cursor: Cursor) -> Sequence[tuple[Node, ...]]:
@@ -241,7 +239,7 @@ def _rows(cursor: Cursor) -> Sequence[tuple[Node, ...]]:
         if cursor.skip("\\"):
             rows.append([])
         elif not cursor.skip("&"):
-            rows[-1].append(items(cursor))
+            rows[-1].append(parse_items(cursor))
     cursor.take()
     return [tuple(row) for row in (rows if rows[-1] else rows[:-1])]
 

@@ -4,7 +4,7 @@ from reasonenv.grading.parsing.cursor import Cursor
 from reasonenv.grading.parsing.tokens import Token
 
 
-def turned(cursor: Cursor) -> bool:
+def skip_transpose(cursor: Cursor) -> bool:
     """Whether a T follows, by which a matrix is transposed."""
     texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 4]]
     for raised in (["^", "T"], ["^", "top"], ["^", "{", "T", "}"], ["^", "{", "top", "}"]):
@@ -14,7 +14,7 @@ def turned(cursor: Cursor) -> bool:
     return False
 
 
-def is_called(cursor: Cursor) -> bool:
+def is_call_ahead(cursor: Cursor) -> bool:
     """Whether (0) follows, for y(0) is no product, which would be 0; or (x) =."""
     match cursor.tokens[cursor.at : cursor.at + 4]:
         case [Token(text="("), Token(text="0"), Token(text=")"), *_]:
@@ -24,7 +24,7 @@ def is_called(cursor: Cursor) -> bool:
     return False
 
 
-def inverted(cursor: Cursor) -> bool:
+def skip_inverse(cursor: Cursor) -> bool:
     """Whether ^{-1}( followed, and only the bracket does now: f^{-1}(x) is no quotient."""
     texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 6]]
     if texts != ["^", "{", "-", "1", "}", "("]:

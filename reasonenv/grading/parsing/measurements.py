@@ -1,7 +1,7 @@
 """The grammar of quantities: a value with its unit, and the words beside it."""
 
 from reasonenv.grading.parsing.cursor import Cursor, Unreadable
-from reasonenv.grading.parsing.expressions import sum_
+from reasonenv.grading.parsing.expressions import parse_sum
 from reasonenv.grading.parsing.nodes import Node, num, product
 from reasonenv.grading.parsing.units import UNITS, Unit
 
@@ -14,10 +14,10 @@ _SCALES = {
 _POWERS = {"square": 2, "sq": 2, "cubic": 3}
 
 
-def quantity(cursor: Cursor) -> Node:
+def parse_quantity(cursor: Cursor) -> Node:
     """A sum, and what may stand around it: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
     before = _currency(cursor)
-    value = sum_(cursor)
+    value = parse_sum(cursor)
     while cursor.kind() == "word" and (scale := _SCALES.get(cursor.tokens[cursor.at].text.lower())):
         cursor.at += 1
         value = product([value, num(scale)])
@@ -29,7 +29,7 @@ def quantity(cursor: Cursor) -> Node:
     measured = Node("quantity", (value, before or after, words))
     if after is None or words or cursor.kind() != "number":
         return measured
-    rest = quantity(cursor)
+    rest = parse_quantity(cursor)
     if rest.op != "quantity":
         raise Unreadable
     return Node("compound", (measured, rest))
@@ -55,15 +55,15 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
     words: list[str] = []
     while (token := cursor.next) is not None:
         if unit is not None and not words and token.text == "per":
-            unit = _times(cursor, unit)
+            unit = _unit_product(cursor, unit)
         elif token.kind == "word" or cursor.peek("%"):
             cursor.at += 1
-            if not words and (factor := _factor(cursor, token.text)) is not None:
+            if not words and (factor := _unit_power(cursor, token.text)) is not None:
                 unit = factor if unit is None else unit * factor
             elif token.text not in _FILLERS:
                 words.append(token.text)
         elif unit is not None and not words and cursor.peek("/", "cdot", "times"):
-            unit = _times(cursor, unit)
+            unit = _unit_product(cursor, unit)
         elif unit is None and token.kind == "sign" and token.text in "$€£¢₹":
             cursor.at += 1
             # A dollar behind a number may as well be the end of a formula.
@@ -73,30 +73,30 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
     return unit, " ".join(words)
 
 
-def _times(cursor: Cursor, unit: Unit) -> Unit:
+def _unit_product(cursor: Cursor, unit: Unit) -> Unit:
     """A unit times or by the next one, or by several in brackets: J/(kg K)."""
     is_divided = cursor.take().text in ("/", "per")
-    factor = _bracketed(cursor) if cursor.skip("(") else _single(cursor)
+    factor = _bracketed_units(cursor) if cursor.skip("(") else _single_unit(cursor)
     return unit * (factor**-1 if is_divided else factor)
 
 
-def _bracketed(cursor: Cursor) -> Unit:
-    total = _single(cursor)
+def _bracketed_units(cursor: Cursor) -> Unit:
+    total = _single_unit(cursor)
     while not cursor.skip(")"):
         cursor.skip("cdot", "times", "*")
-        total *= _single(cursor)
+        total *= _single_unit(cursor)
     return total
 
 
-def _single(cursor: Cursor) -> Unit:
+def _single_unit(cursor: Cursor) -> Unit:
     token = cursor.take()
-    factor = _factor(cursor, token.text) if token.kind in ("word", "name") else None
+    factor = _unit_power(cursor, token.text) if token.kind in ("word", "name") else None
     if factor is None:
         raise Unreadable
     return factor
 
 
-def _factor(cursor: Cursor, word: str) -> Unit | None:
+def _unit_power(cursor: Cursor, word: str) -> Unit | None:
     """A unit with its power, such as cm^2 or square feet."""
     word, power = word.strip(), 1
     if word in _POWERS and cursor.kind() == "word":

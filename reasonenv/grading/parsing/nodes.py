@@ -5,7 +5,7 @@ answers list, tuple, set, union, relation, builder, matrix, ratio, quantity and 
 statement, such as 1 + 1 = 3, is false.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +14,9 @@ EXPRESSIONS = frozenset(
 )  # fmt: skip
 """The operations that have a number for a value."""
 UNKNOWN = frozenset(["sym", "call", "opaque"])
-"""Those whose value is not known."""
+"""The operations of unknown value."""
+MIRRORED: Mapping[str, str] = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+"""Comparisons, read from right to left."""
 
 
 class Node:
@@ -58,34 +60,34 @@ class Node:
 
 def children(node: Node) -> Iterator[Node]:
     """The trees right below one, in order."""
-    return _trees(node.args)
+    return _nodes(node.args)
 
 
-def _trees(args: Sequence[Any]) -> Iterator[Node]:
+def _nodes(args: Sequence[Any]) -> Iterator[Node]:
     for arg in args:
         if isinstance(arg, Node):
             yield arg
         elif isinstance(arg, tuple):
-            yield from _trees(arg)
+            yield from _nodes(arg)
 
 
-def parts(node: Node) -> Iterator[Node]:
+def walk(node: Node) -> Iterator[Node]:
     """A tree and everything in it."""
     yield node
     for child in children(node):
-        yield from parts(child)
+        yield from walk(child)
 
 
-def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
+def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     """The tree with every tree right below it changed."""
-    return Node(node.op, _mapped(node.args, change))
+    return Node(node.op, _map_args(node.args, change))
 
 
-def _mapped(args: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[Any, ...]:
+def _map_args(args: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[Any, ...]:
     return tuple(
         change(arg)
         if isinstance(arg, Node)
-        else _mapped(arg, change)
+        else _map_args(arg, change)
         if isinstance(arg, tuple)
         else arg
         for arg in args
@@ -100,6 +102,11 @@ def is_known(node: Node) -> bool:
 def is_constant(node: Node) -> bool:
     """Whether a tree is an expression without symbols: it has one value, if any."""
     return node.op in EXPRESSIONS and is_known(node)
+
+
+def is_inequality(node: Node) -> bool:
+    """True if a node is a chain of comparisons, none of them an equation."""
+    return node.op == "relation" and all(op in MIRRORED for op in node.args[0])
 
 
 def num(value: int | Fraction, places: int = 0) -> Node:

@@ -3,12 +3,12 @@
 import re
 from functools import lru_cache
 
-from reasonenv.grading.parsing.spellings import SPELLINGS, applied, rewrite
+from reasonenv.grading.parsing.spellings import SPELLINGS, apply_rewrites, rewrite
 
 MAX_LENGTH = 1024
 """Characters of a formula at most; of what is longer rarer spellings are left as they are."""
 # What is longer is seldom asked for twice, and would weigh on the memory.
-_REMEMBERED = 256
+_MAX_CACHED_LENGTH = 256
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
 _CIRCLED = {chr(0x2460 + k): f"({k + 1})" for k in range(20)}
@@ -124,7 +124,7 @@ def canonical(text: str) -> str:
     Equal texts become equal; different ones stay different in everything that carries meaning:
     letters, digits, case, order, and where words begin.
     """
-    return (_canonical if len(text) > _REMEMBERED else _remembered)(text)
+    return (_canonical if len(text) > _MAX_CACHED_LENGTH else _cached_canonical)(text)
 
 
 def _canonical(text: str) -> str:
@@ -133,15 +133,15 @@ def _canonical(text: str) -> str:
         text = _RAISED.sub(_lowered, text.translate(_TABLE))
     text = undelimited(_MARKDOWN.sub("", text))
     if _REWRITTEN.search(text):
-        text = applied(_REWRITES, text)
+        text = apply_rewrites(_REWRITES, text)
     if "$" in text and len(_DOLLAR.findall(text)) % 2 == 0:
         text = _DOLLAR.sub("", text)
     if len(text) > MAX_LENGTH or (text.isascii() and text.isalnum() and len(text) > 1):
         return text.strip()
-    return applied(SPELLINGS, _GAPS.sub(" ", text.strip())).strip()
+    return apply_rewrites(SPELLINGS, _GAPS.sub(" ", text.strip())).strip()
 
 
-_remembered = lru_cache(maxsize=8192)(_canonical)
+_cached_canonical = lru_cache(maxsize=8192)(_canonical)
 
 
 def _lowered(run: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ MAX_PERIOD = 20
 """Digits that repeat at most."""
 
 
-def script(cursor: Cursor) -> str:
+def parse_subscript(cursor: Cursor) -> str:
     """A subscript as it is written."""
     if not cursor.skip("{"):
         return cursor.take().text
@@ -24,28 +24,28 @@ def script(cursor: Cursor) -> str:
     return "".join(texts[:-1])
 
 
-def literal(cursor: Cursor, text: str) -> Node:
+def parse_literal(cursor: Cursor, text: str) -> Node:
     r"""A number, with its base as a subscript or the digits under \overline that repeat."""
     if "." in text and cursor.peek("overline", "dot", "bar"):
         return _recurring(cursor, text)
-    value = number(text)
+    value = number_node(text)
     if cursor.skip("_"):
-        return Node("sym", (f"{text}_{script(cursor)}",))
+        return Node("sym", (f"{text}_{parse_subscript(cursor)}",))
     return value
 
 
 def _recurring(cursor: Cursor, text: str) -> Node:
     period = ""
     while cursor.skip("overline", "dot", "bar"):
-        period += script(cursor)
+        period += parse_subscript(cursor)
     if not period.isdecimal() or len(period) > MAX_PERIOD:
         raise Unreadable
     places = len(text.partition(".")[2])
     repeated = Fraction(int(period), (10 ** len(period) - 1) * 10**places)
-    return num(number(text + "0").args[0] + repeated)
+    return num(number_node(text + "0").args[0] + repeated)
 
 
-def number(text: str) -> Node:
+def number_node(text: str) -> Node:
     """The number that digits write, with a decimal point and a power of ten where there are any.
 
     Raises:

@@ -33,7 +33,7 @@ def rewrite(
     return Rewrite(needle, re.compile(pattern), replacement)
 
 
-def applied(rules: Sequence[Rewrite], text: str) -> str:
+def apply_rewrites(rules: Sequence[Rewrite], text: str) -> str:
     """The text after one rule and the next; each takes linear time."""
     for needle, pattern, replacement in rules:
         if needle in text:
@@ -135,7 +135,7 @@ SPELLINGS = [
         r"(?<=\d)_\{?\s*\\text\{\s*([a-z]+)\s*\}\s*\}?",
         lambda found: "_{" + _NUMERALS.get(found[1], found[1]) + "}",
     ),
-    rewrite("_", r"\((\d+)\)_|(?<=\d)_\{\((\d+)\)\}", lambda found: _based(*found.groups())),
+    rewrite("_", r"\((\d+)\)_|(?<=\d)_\{\((\d+)\)\}", lambda found: _with_base(*found.groups())),
     rewrite("base", r"(?<=\d)\s*(?:\\text\{)?\s*\(?base[-\s]*\}?\s*(\d+)\s*[)}]?$", r"_{\1}"),
     # Angles, money and units.
     rewrite("\\circ", r"(?<=\d)\s*\\circ(?![a-zA-Z])", r"^{\\circ}"),
@@ -178,6 +178,6 @@ def _tangent(inverse: str, prefix: str) -> str:
     return f"\\{inverse}{'cot' if prefix else 'tan'} "
 
 
-def _based(number: str | None, base: str | None) -> str:
+def _with_base(number: str | None, base: str | None) -> str:
     """A number and the start of its base, or its base without brackets."""
     return f"{number}_" if number else f"_{{{base}}}"

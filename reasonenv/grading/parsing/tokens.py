@@ -48,7 +48,7 @@ class Token(NamedTuple):
     spaced: bool
 
 
-def tokens(text: str, units: bool, limit: int) -> list[Token] | None:
+def tokenize(text: str, units: bool, limit: int) -> list[Token] | None:
     """The tokens of a canonical text, or None when there are more than `limit`.
 
     Args:
@@ -76,7 +76,7 @@ def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Itera
     if kind == "number":
         yield Token("number", value.replace("{,}", ""), spaced)
     elif kind == "text":
-        yield _worded(value.strip(), True)
+        yield _word_token(value.strip(), True)
     elif kind == "environment":
         yield Token("begin" if "\\begin" in match[0] else "end", value.rstrip("*"), spaced)
     elif kind == "command":
@@ -86,12 +86,12 @@ def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Itera
     elif kind == "chinese":
         yield from _characters(value)
     elif kind == "other":
-        yield _worded(value, spaced)
+        yield _word_token(value, spaced)
     else:
         yield Token("sign", value, spaced)
 
 
-def _worded(text: str, spaced: bool) -> Token:
+def _word_token(text: str, spaced: bool) -> Token:
     return Token("connector" if text in CONNECTORS else "word", text, spaced)
 
 
@@ -104,7 +104,7 @@ def _characters(run: str) -> Iterator[Token]:
     """Chinese words: units and connectors as long as they get, and single characters."""
     while run:
         size = next((n for n in (4, 3, 2) if run[:n] in UNITS), 1)
-        yield _worded(run[:size], False)
+        yield _word_token(run[:size], False)
         run = run[size:]
 
 
@@ -133,7 +133,7 @@ def _is_word(run: str) -> bool:
     return len(run) > 3 and _VOWEL.search(run[1:].lower()) is not None and not run.isupper()
 
 
-def with_groups(found: list[Token]) -> list[Token]:
+def join_digit_groups(found: list[Token]) -> list[Token]:
     """The tokens with 1 , 234 joined, outside of brackets; and 0 , 5 where it is all there is."""
     if not any(token.text == "," for token in found):
         return found

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import section
+from reasonenv.grading.extraction import answer_section
 from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against
 
 TABLES = {}
@@ -36,7 +36,7 @@ def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
 
 def marked_number(response: str) -> str | None:
     """The number behind the first mark of a response, without commas; None without a mark."""
-    text = section(response)[0]
+    text = answer_section(response)[0]
     match = _MARKED.search(text) or _LABELLED.search(text)
     return match[1].replace(",", "") if match else None
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import section
+from reasonenv.grading.extraction import answer_section
 from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against
 from reasonenv.scoring.short_answers import LETTERS, chosen_option
 
@@ -69,7 +69,7 @@ def _with_option(case: LabeledResponse, options: Sequence[str]) -> LabeledRespon
     if case.extraction is not None or not _is_letter(str(case.label["answer"])):
         return case
     names = options or LETTERS[:4]
-    return replace(case, extraction=chosen_option(section(case.response)[0].strip(), names))
+    return replace(case, extraction=chosen_option(answer_section(case.response)[0].strip(), names))
 
 
 def _is_letter(answer: str) -> bool:

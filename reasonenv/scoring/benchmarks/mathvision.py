@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import section
+from reasonenv.grading.extraction import answer_section
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 from reasonenv.scoring.numbers import value
 from reasonenv.scoring.score_statistics import over_problems
@@ -76,7 +76,7 @@ def extras(graded: GradedResponses, seed: int) -> dict[str, Any]:
 def _grade(case: LabeledResponse, equal: Callable[[str, str], bool]) -> Grade:
     answer = case.extraction
     if answer is None:
-        answer = extract_answer_text(section(case.response)[0])
+        answer = extract_answer_text(answer_section(case.response)[0])
     right = any(equal(reference, answer) for reference in right_answers(case.label))
     return Grade(right, answer or None, "ok" if answer else "no_answer")
 
@@ -202,6 +202,6 @@ def _with_option(case: LabeledResponse) -> LabeledResponse:
     options: Any = case.label.get("options") or []
     if case.extraction is not None or not options:
         return case
-    letter = inferred_letter(section(case.response)[0], [str(option) for option in options])
-    answer = letter if letter else extract_answer_text(section(case.response)[0])
+    letter = inferred_letter(answer_section(case.response)[0], [str(option) for option in options])
+    answer = letter if letter else extract_answer_text(answer_section(case.response)[0])
     return replace(case, extraction=answer)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import section
+from reasonenv.grading.extraction import answer_section
 from reasonenv.scoring.final_answers import LabeledResponse, Row
 from reasonenv.scoring.short_answers import chosen_option, last_list, last_number
 
@@ -40,7 +40,7 @@ def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
 def _graded(case: LabeledResponse) -> Grade:
     answer = case.extraction
     if answer is None:
-        answer = extract_answer(section(case.response)[0].strip(), case.label)
+        answer = extract_answer(answer_section(case.response)[0].strip(), case.label)
     prediction = normalise_answer(answer, case.label)
     correct = prediction == case.label["answer"]
     return Grade(correct, prediction, "no_answer" if prediction is None else "ok")

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import section
+from reasonenv.grading.extraction import answer_section
 from reasonenv.scoring.benchmarks.olympiad_items import equal_items
 from reasonenv.scoring.final_answers import LabeledResponse, Row
-from reasonenv.workers import Pool
+from reasonenv.workers import WorkerPool
 
 PRECISION = 1e-8
 NEEDED = ("final_answer",)
@@ -64,7 +64,7 @@ _BRACE = re.compile(r"\\boxed\{|[{}]")
 
 def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The official verdicts; sympy runs in workers with a time limit."""
-    pool = Pool(
+    pool = WorkerPool(
         min(8, os.cpu_count() or 1),
         _TIMEOUT_S,
         "reasonenv.scoring.benchmarks.olympiadbench:judge_request",
@@ -76,11 +76,11 @@ def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
         pool.close()
 
 
-def _submit(case: LabeledResponse, pool: Pool) -> Grade | Future[Grade]:
+def _submit(case: LabeledResponse, pool: WorkerPool) -> Grade | Future[Grade]:
     text = case.extraction
     if text is None:
         text = final_statement(
-            section(case.response)[0], str(case.label.get("language") or "English")
+            answer_section(case.response)[0], str(case.label.get("language") or "English")
         )
     if not text.strip():
         return Grade(False, None, "no_answer")

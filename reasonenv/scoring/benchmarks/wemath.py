@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import section
+from reasonenv.grading.extraction import answer_section
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 from reasonenv.scoring.score_statistics import NUM_RESAMPLES, percentiles
 
@@ -51,7 +51,7 @@ def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
 def _graded(case: LabeledResponse) -> Grade:
     letter = case.extraction
     if letter is None:
-        letter = chosen_letter(section(case.response)[0])
+        letter = chosen_letter(answer_section(case.response)[0])
     correct = letter is not None and letter == str(case.label["answer"]).strip()
     return Grade(correct, letter, "ok" if letter else "no_answer")
 

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reasonenv.grading.extraction import (
-    claim,
-    enumerates,
+    answer_section,
     final_answer,
-    is_hedged,
+    has_qualifier,
+    joins_answers,
     last_boxes,
-    section,
+    prose_answer,
 )
 
 NEAR_LIMIT = 20_000
@@ -116,7 +116,7 @@ def test_of_a_very_long_section_only_a_box_at_its_end_counts(response, answer):
     ],
 )
 def test_a_section_is_what_may_hold_the_answer(response, text, tagged):
-    assert section(response) == (text, tagged)
+    assert answer_section(response) == (text, tagged)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_last_boxes_are_those_of_one_enumeration(text, boxes):
 
 @pytest.mark.parametrize("gap", [" and ", ", ", " or ", "和", "; ", "$, and $x_2 = $", "、"])
 def test_answers_are_listed_by_commas_and_conjunctions(gap):
-    assert enumerates(gap)
+    assert joins_answers(gap)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_answers_are_listed_by_commas_and_conjunctions(gap):
     ["", " ", ". ", " is not ", ", so ", ", wait, ", ", then ", "\n", ", " + "x" * 60, " 3, "],
 )
 def test_answers_are_not_listed_across_a_break(gap):
-    assert not enumerates(gap)
+    assert not joins_answers(gap)
 
 
 @pytest.mark.parametrize(
@@ -190,17 +190,17 @@ def test_answers_are_not_listed_across_a_break(gap):
     ],
 )
 def test_prose_claims_what_it_says_last(prose, said):
-    assert claim(prose) == said
+    assert prose_answer(prose) == said
 
 
 @pytest.mark.parametrize("words", ["not", "it isn't", "at most", "Less than", "twice", "不"])
 def test_words_hedge(words):
-    assert is_hedged(words)
+    assert has_qualifier(words)
 
 
 @pytest.mark.parametrize("words", ["", "the area equals", "notation", "so there are", "a knot"])
 def test_plain_words_do_not_hedge(words):
-    assert not is_hedged(words)
+    assert not has_qualifier(words)
 
 
 TOKENS = [
@@ -262,5 +262,5 @@ def test_thoughts_never_hold_the_answer(response):
 def test_finding_takes_time_in_proportion_to_the_length(response):
     start = time.process_time()
     final_answer(response)
-    claim(response)
+    prose_answer(response)
     assert time.process_time() - start < 2

@@ -6,7 +6,15 @@ from helpers.verdicts import boxed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reasonenv.grading import Grade, choose, evaluate, grade, quick, settle, turned_down
+from reasonenv.grading import (
+    Grade,
+    choice_verdict,
+    grade,
+    grade_by_rules,
+    is_unsafe,
+    rule_verdict,
+    symbolic_verdict,
+)
 
 
 @pytest.mark.parametrize(
@@ -123,11 +131,11 @@ def test_a_reference_says_its_answer_however_it_is_given(reference):
 
 
 def test_a_choice_is_settled_and_its_text_is_asked_for():
-    assert choose("B", "B", ()) == (True, "B")
-    assert choose("A", "B", ())[0] is False
-    assert choose("12", "B", ("11", "12")) == (None, "12")
-    assert choose("12", "12", ("11", "12")) == (None, "12")
-    assert settle("12.0", "B", ("11", "12")) == ((True, "ok"), "12")
+    assert choice_verdict("B", "B", ()) == (True, "B")
+    assert choice_verdict("A", "B", ())[0] is False
+    assert choice_verdict("12", "B", ("11", "12")) == (None, "12")
+    assert choice_verdict("12", "12", ("11", "12")) == (None, "12")
+    assert grade_by_rules("12.0", "B", ("11", "12")) == ((True, "ok"), "12")
 
 
 HOSTILE = [
@@ -167,8 +175,8 @@ def test_hostile_answers_are_turned_down_at_once(answer):
 
 @pytest.mark.parametrize("answer", HOSTILE, ids=lambda text: ascii(text[:20]))
 def test_what_is_hostile_is_never_evaluated(answer):
-    assert turned_down(answer) or settle(answer, "3")[0] is not None
-    assert turned_down(answer) is False or evaluate(answer, "3") == (False, "unparseable")
+    assert is_unsafe(answer) or grade_by_rules(answer, "3")[0] is not None
+    assert is_unsafe(answer) is False or symbolic_verdict(answer, "3") == (False, "unparseable")
 
 
 def test_a_response_never_reaches_eval_as_code(tmp_path):
@@ -176,7 +184,7 @@ def test_a_response_never_reaches_eval_as_code(tmp_path):
     code = f"__import__('pathlib').Path('{trap}').touch()"
     for response in (boxed(code), code, f"${code}$", f"<answer>{code}</answer>"):
         assert not grade(response, "3").correct
-    evaluate(code, "3")
+    symbolic_verdict(code, "3")
     assert not trap.exists()
 
 
@@ -184,10 +192,10 @@ def test_a_response_never_reaches_eval_as_code(tmp_path):
     "answer", [r"\frac{-5+\sqrt{13}}{6}", "2^{10}", "x^2+y^2=1", "10!", "1.5E3"]
 )
 def test_ordinary_mathematics_is_not_turned_down(answer):
-    assert not turned_down(answer)
+    assert not is_unsafe(answer)
 
 
 @given(st.fractions(max_denominator=10**6), st.fractions(max_denominator=10**6))
 def test_plain_numbers_compare_as_numbers(a, b):
-    same = quick(f"{a.numerator}/{a.denominator}", f"{b.numerator}/{b.denominator}")
+    same = rule_verdict(f"{a.numerator}/{a.denominator}", f"{b.numerator}/{b.denominator}")
     assert same == (a == b)

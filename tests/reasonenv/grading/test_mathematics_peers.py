@@ -12,7 +12,7 @@ from helpers.verdicts import PROPERTY
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reasonenv.grading import quick
+from reasonenv.grading import rule_verdict
 
 math_verify = pytest.importorskip("math_verify")
 
@@ -84,7 +84,7 @@ def pairs(texts) -> st.SearchStrategy:
     )
 )
 def test_the_cheap_path_never_contradicts_math_verify(pair):
-    verdict = quick(*pair)
+    verdict = rule_verdict(*pair)
     assert verdict is not None, "nothing so plain should need a worker"
     assert verdict == peer(*pair)
 
@@ -102,5 +102,5 @@ def test_the_cheap_path_never_contradicts_math_verify(pair):
     ],
 )
 def test_both_accept_what_is_equal(answer, reference):
-    assert quick(answer, reference) is True
+    assert rule_verdict(answer, reference) is True
     assert peer(answer, reference) is True

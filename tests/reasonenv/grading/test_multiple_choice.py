@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reasonenv.grading import grade
-from reasonenv.grading.multiple_choice import asked, chosen, right_text
+from reasonenv.grading.multiple_choice import answer_letters, option_text, reference_letters
 
 OPTIONS = ("10 cm", "11 cm", "12 cm", "13 cm")
 
@@ -22,12 +22,12 @@ OPTIONS = ("10 cm", "11 cm", "12 cm", "13 cm")
     ],
 )
 def test_a_reference_of_capitals_asks_for_options(reference, letters):
-    assert asked(reference) == frozenset(letters)
+    assert reference_letters(reference) == frozenset(letters)
 
 
 @pytest.mark.parametrize("reference", ["c", "K", "DB", "AA", "12", "", "AX", "A+B", "A, 12", "Abe"])
 def test_another_reference_asks_for_none(reference):
-    assert asked(reference) is None
+    assert reference_letters(reference) is None
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_another_reference_asks_for_none(reference):
     ],
 )
 def test_letters_are_chosen_in_every_dress(answer, letters):
-    assert chosen(answer) == frozenset(letters)
+    assert answer_letters(answer) == frozenset(letters)
 
 
 @pytest.mark.parametrize(
     "answer", ["12 cm", "", "x", "a triangle", "A triangle", "I think so", "K"]
 )
 def test_what_names_no_letter_chooses_none(answer):
-    assert chosen(answer) is None
+    assert answer_letters(answer) is None
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_names_no_letter_chooses_none(answer):
 )
 @pytest.mark.parametrize("letter", "ABCDEFGHIJ")
 def test_every_letter_has_every_dress(letter, dress):
-    assert chosen(dress.format(letter)) == {letter}
+    assert answer_letters(dress.format(letter)) == {letter}
 
 
 @pytest.mark.parametrize(
@@ -167,23 +167,23 @@ def test_an_article_names_no_option(reference):
 
 
 def test_right_text_is_that_of_one_option_that_there_is():
-    assert right_text(frozenset("B"), OPTIONS) == "11 cm"
-    assert right_text(frozenset("F"), OPTIONS) is None
-    assert right_text(frozenset("AB"), OPTIONS) is None
-    assert right_text(frozenset("A"), ()) is None
+    assert option_text(frozenset("B"), OPTIONS) == "11 cm"
+    assert option_text(frozenset("F"), OPTIONS) is None
+    assert option_text(frozenset("AB"), OPTIONS) is None
+    assert option_text(frozenset("A"), ()) is None
 
 
 @given(st.sets(st.sampled_from("ABCDEFGHIJ"), min_size=1), st.randoms(use_true_random=False))
 def test_the_order_of_letters_never_matters(letters, rng):
     ordered = "".join(sorted(letters))
     shuffled = rng.sample(ordered, len(ordered))
-    assert asked(ordered) == letters
+    assert reference_letters(ordered) == letters
     for joint in (", ", " and ", "、", " "):
-        assert chosen(joint.join(shuffled)) == letters
+        assert answer_letters(joint.join(shuffled)) == letters
 
 
 @given(st.text())
 def test_no_text_makes_choosing_fail(text):
-    letters = chosen(text)
+    letters = answer_letters(text)
     assert letters is None or letters <= set("ABCDEFGHIJ")
-    asked(text)
+    reference_letters(text)

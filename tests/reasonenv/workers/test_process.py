@@ -117,7 +117,7 @@ def test_the_end_of_its_pipe_is_enough_to_end_a_worker(tmp_path):
 
 
 def judge(connection) -> None:
-    workers.settle = unsettled  # in this child alone
+    workers.grade_by_rules = unsettled  # in this child alone
     with Grader(num_workers=1) as grader:
         grades = grader.grade([r"\boxed{\sin^2 y+x}", r"\boxed{x+2}"], [r"x+\sin^2 y", "x+1"])
         connection.send(([grade.correct for grade in grades], len(descendants())))
