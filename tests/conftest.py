@@ -14,7 +14,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection_modifyitems(items):
     has = {"gpu": has_gpu, "vllm": lambda: importlib.util.find_spec("vllm") is not None}
     for mark, needs in {"gpu": "a CUDA device", "vllm": "vLLM"}.items():
-        marked = [item for item in items if mark in item.keywords]
+        marked = [item for item in items if item.get_closest_marker(mark)]
         if marked and not has[mark]():
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=f"needs {needs}"))

@@ -250,8 +250,8 @@ def test_flags_of_a_cell_win_over_those_of_all_and_are_told_once():
 
 CELLS = (
     Cell("CPGD", "helpers.grid_cell"),
-    Cell("PG", "grid_cell --clip-low None --clip-high None --drift-coefficient None"),
-    Cell("broken", "grid_cell --env Nowhere-v0"),
+    Cell("PG", "helpers.grid_cell --clip-low None --clip-high None --drift-coefficient None"),
+    Cell("broken", "helpers.grid_cell --env Nowhere-v0"),
 )
 
 

@@ -1,7 +1,7 @@
 """Sampler and trainer compared on two ranks, of which one may disagree: run by
 test_parity.py.
 
-Usage: torchrun --nproc-per-node 2 agreement_ranks.py MODEL_FOLDER EMPTY_FOLDER
+Usage: torchrun --nproc-per-node 2 parity_ranks.py MODEL_FOLDER EMPTY_FOLDER
 """
 
 import json

@@ -164,7 +164,7 @@ def test_bfloat16_stays_within_its_bound(engine):
 
 
 def test_all_ranks_agree_on_whether_they_agree(folder, tmp_path):
-    torchrun.run("agreement_ranks.py", folder, tmp_path)
+    torchrun.run("parity_ranks.py", folder, tmp_path)
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert first["whole"] == second["whole"]
     assert first["whole"]["num_prompts"] == 5
