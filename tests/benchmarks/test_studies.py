@@ -89,16 +89,16 @@ def test_a_page_of_studies_quotes_rows_of_their_tables(group):
     assert set(quoted) <= rows
 
 
-def test_the_readme_says_of_an_algorithm_what_the_table_of_figure_1_says():
+def test_the_overview_of_the_studies_has_the_rows_of_the_table_of_figure_1():
     table_rows = (RESULTS / "stability/below.md").read_text().splitlines()
     cells = [cell.name for cell in study.find("stability/below").cells]
-    said = [row.strip("| ").split(" | ") for row in readme_of_studies().splitlines()]
+    said = [row.strip("| ").split(" | ") for row in claims_in_short().splitlines()]
     said = [parts for parts in said if parts[0] in cells]
     assert [parts[0] for parts in said] == cells
     for parts in said:
         assert any(all(f"| {part} |" in row for part in parts) for row in table_rows)
 
 
-def readme_of_studies():
-    text = (RESULTS.parent / "README.md").read_text()
-    return text.split("## What the papers claim", 1)[1].split("\n## ", 1)[0]
+def claims_in_short():
+    text = (RESULTS / "README.md").read_text()
+    return text.split("## The claims in short", 1)[1].split("\n## ", 1)[0]

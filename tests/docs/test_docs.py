@@ -12,7 +12,7 @@ from helpers.tiny_runs import SMALL, flags
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "howto").glob("*.md"))
+PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "```python" in path.read_text())
 BLOCK = re.compile(r"```python(?: title=\"(?P<file>[^\"]+)\")?\n(?P<code>.*?)```", re.DOTALL)
 
 

@@ -4,6 +4,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from helpers import hub_rows
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -13,9 +14,35 @@ def block_with(words: str) -> str:
     return next(block for block in blocks if words in block)
 
 
-def test_the_environment_session_runs(capsys):
-    exec(block_with("reasonenv.make"), {})
-    assert "(56, 140, 3)" in capsys.readouterr().out
+def test_the_readme_is_read_in_two_minutes():
+    assert len(README.splitlines()) <= 130
+
+
+def test_the_environment_session_runs_on_files_in_the_format_of_its_data_set(
+    capsys, monkeypatch, tmp_path
+):
+    rows = [
+        {
+            "id": str(number),
+            "question": f"What is {number} + 3?",
+            "answer": str(number + 3),
+            "subject": "math",
+            "image": hub_rows.cell(number, size=(84, 56)),
+        }
+        for number in (2, 12)
+    ]
+    hub_rows.hub(tmp_path / "mmk12", "train", rows)
+    monkeypatch.setenv("REASONENV_DATA", str(tmp_path))
+    session = {}
+    exec(block_with("reasonenv.make"), session)
+    assert "(56, 84, 3)" in capsys.readouterr().out
+    assert sorted(session["rewards"].tolist()) == [0.5] * 8 + [1.5] * 8
+    assert set(session["infos"]["reference"]) == {"5", "15"}
+
+
+def test_the_environment_session_has_eight_lines():
+    lines = block_with("reasonenv.make").splitlines()
+    assert len([line for line in lines if line.strip()]) == 8
 
 
 def test_the_grading_session_runs(capsys):

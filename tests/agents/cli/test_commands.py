@@ -48,7 +48,7 @@ def start(module):
     if module.endswith("figures"):
         return importlib.import_module(module + ".__main__").main
     found = getattr(importlib.import_module(module), "main", None)
-    if found and getattr(found, "__module__", "") == module:
+    if found:
         return found
     learner = find_learner(module.removeprefix("agents."))
     return lambda: run.main(learner)
