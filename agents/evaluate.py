@@ -15,7 +15,7 @@ from agents.engines.load import check_size, load_model, local_device
 from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.evaluation.arguments import EvaluationArguments, default_arguments, envs_and_model
-from agents.evaluation.presentation import draw_results, report_lines
+from agents.evaluation.presentation import draw_results, evaluation_lines
 from agents.evaluation.published import published
 from agents.evaluation.session import Stopped, run_evaluation
 from agents.sft import cached_tiny_model, recipe
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Stopped as stopped:
         print(f"{stopped}: the responses are in {folder}; repeat the command to resume")
         sys.exit(128 + signal.Signals[str(stopped)])
-    print(*report_lines(results, options.compare), sep="\n")
+    print(*evaluation_lines(results, options.compare), sep="\n")
     print(f"\nresponses and results: {folder}")
     try:
         tables = published()[options.compare].tables if options.compare else ()

@@ -1,1 +1,1 @@
-"""What a machine can run, and the command that mends what it cannot; needs no torch itself."""
+"""Checks behind `python -m agents.doctor`: packages, machine, and programs run as trials."""

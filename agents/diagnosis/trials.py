@@ -1,226 +1,190 @@
-"""Things that are tried in a process of their own, so that a crash or a hang is only told."""
+"""Trials of components that can only be tested by use, each in a process of its own.
+
+A trial returns the text of its result, or exits with the reason of its failure; `attempt` runs it
+with a time limit, so that a crash or a hang of a library is no crash of the doctor.
+"""
 
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-from agents.diagnosis.finding import Finding
-
-TORCH = """
-import json, torch
-seen = {"version": torch.__version__, "cuda": torch.version.cuda, "gpus": [], "error": ""}
-try:
-    if torch.version.cuda:
-        torch.cuda.init()
-    names = range(torch.cuda.device_count())
-    seen["gpus"] = [
-        (torch.cuda.get_device_name(i), torch.cuda.get_device_properties(i).total_memory / 2**30)
-        for i in names
-    ]
-except RuntimeError as error:
-    seen["error"] = " ".join(str(error).split())
-seen["available"] = bool(seen["gpus"])
-print(json.dumps(seen))
-"""
-
-TRANSFORMERS = """
-import importlib.util, json
-if importlib.util.find_spec("torchvision"):
-    import torchvision
-from transformers import Qwen2_5_VLForConditionalGeneration
-print(json.dumps({"torchvision": bool(importlib.util.find_spec("torchvision"))}))
-"""
-
-DEEPSPEED = """
-import json, os, torch
-if not torch.cuda.is_available():
-    os.environ["DS_ACCELERATOR"] = "cpu"
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from agents.engines.deepspeed import DeepSpeedEngine
-from agents.engines.load import local_device
-from agents.engines.model import Policy
-from agents.engines.sampling import Sampling
-from agents.engines.optimizer import Optimization
-from transformers import AutoModelForCausalLM, Qwen2Config
-config = Qwen2Config(hidden_size=32, intermediate_size=32, num_hidden_layers=1,
-    num_attention_heads=2, num_key_value_heads=1, vocab_size=64)
-dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
-policy = Policy(AutoModelForCausalLM.from_config(config).to(local_device(), dtype))
-engine = DeepSpeedEngine(policy, None, Sampling(), Optimization(1e-3, 10))
-hidden = policy.model(torch.arange(8, device=policy.device)[None]).logits
-engine.backward(hidden.float().square().mean())
-print(json.dumps({"norm": engine.step()["train/grad_norm"]}))
-"""
+from typing import Any, NamedTuple
 
-VLLM = """
-import json, os
-os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
-import vllm
-from vllm.platforms import current_platform
-print(json.dumps({"version": vllm.__version__, "platform": str(current_platform.device_name)}))
-"""
-
-GRADER = r"""
-import json
-from reasonenv.workers import Grader
-with Grader(num_workers=1) as grader:
-    answers = [r"\boxed{x^2 + 2 x + 1}", r"\boxed{\forall x}"]
-    grades = grader.grade(answers, ["(x + 1)^2", r"\exists x"])  # only a worker settles this
-print(json.dumps([[grade.correct, grade.status] for grade in grades]))
-"""
-
-AGREEMENT = """
-import json, tempfile, numpy as np, torch
-from pathlib import Path
-from agents import tiny_model
-from agents.engines.load import load_model, local_device
-from agents.engines.model import Policy
-from agents.engines.sampling import Sampling
-from agents.engines.transformers import TransformersSampler
-with tempfile.TemporaryDirectory() as folder:
-    tiny_model.save_untrained(Path(folder), ["What is the sum? How many?"], seed=0)
-    model, chat = load_model(folder, local_device(), torch.float32)
-policy, sampling = Policy(model).ready(), Sampling(1.0, chat.banned)
-image = np.random.default_rng(0).integers(0, 256, (56, 84, 3), dtype=np.uint8)
-observation = {"system": ("",) * 8, "question": ("How many?",) * 8,
-    "images": ((),) * 4 + ((image,),) * 4}
-sampler = TransformersSampler(policy, chat, sampling, 16)
-responses = sampler.generate(sampler.encode(observation), (0,))
-with torch.no_grad():
-    log_prob = policy(responses, sampling)[0].cpu()
-apart = (log_prob - responses.sampler_log_prob).abs()[responses.mask].max().item()
-print(json.dumps({"apart": apart, "tokens": int(responses.mask.sum())}))
-"""
-
-APART = 1e-3
-"""Nats between sampler and trainer, in fp32, beyond which something is wrong."""
+from agents.diagnosis.result import CheckResult, check_result
 
 
-@dataclass(frozen=True)
-class Trial:
-    """What became of a program that was tried."""
+class Outcome(NamedTuple):
+    """Result of a program, or the reason of its failure in one line."""
 
-    said: Any = None
-    """The JSON of its last line; None where it failed."""
+    value: Any = None
     reason: str = ""
-    """Why it failed, in one line."""
-
-    @property
-    def failed(self) -> bool:
-        """Whether it did not come to its end."""
-        return bool(self.reason)
 
 
-def attempt(program: str, timeout: float) -> Trial:
-    """Runs a Python program in a process of its own and reads the JSON of its last line.
+def attempt(program: str, timeout: float) -> Outcome:
+    """Runs a Python program in a process of its own; its value is the JSON of the last line.
 
     Args:
-        program: Source.
-        timeout: Seconds after which it is killed with all that it has started.
+        program: Source code, or the name of a trial below.
+        timeout: Seconds after which the process and its children are killed.
     """
-    command = [sys.executable, "-c", program]
-    # A group of its own, so that what it has started ends with it.
+    if program.isidentifier():
+        program = f"import json, agents.diagnosis.trials as t; print(json.dumps(t.{program}()))"
     with subprocess.Popen(
-        command,
+        [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         text=True,
-        start_new_session=True,
+        start_new_session=True,  # a process group, so that children are killed with it
     ) as process:
         try:
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return Trial(reason=f"no end after {timeout:.0f} s")
-    if process.returncode < 0:
-        return Trial(reason=f"killed by {signal.Signals(-process.returncode).name}")
-    if process.returncode > 0:
-        told = [line for line in errors.splitlines() if line.strip()]
-        return Trial(reason=told[-1].strip() if told else f"status {process.returncode}")
+            return Outcome(reason=f"timeout after {timeout:.0f} s")
+    status = process.returncode
+    if status < 0:
+        return Outcome(reason=f"killed by {signal.Signals(-status).name}")
+    if status > 0:
+        return Outcome(
+            reason=(errors.strip().splitlines() or [f"exit status {status}"])[-1].strip()
+        )
     try:
-        return Trial(said=json.loads(output.splitlines()[-1]))
+        return Outcome(json.loads(output.splitlines()[-1]))
     except (IndexError, ValueError):
-        return Trial(reason="it ended without a result")
+        return Outcome(reason="no result")
 
 
-def check_transformers(trial: Trial) -> Finding:
-    """Whether vision models can be had, which a torchvision that does not match breaks."""
-    if not trial.failed:
-        beside = "with" if trial.said["torchvision"] else "without"
-        return Finding("transformers", "ok", f"imports, {beside} torchvision")
-    text, mend = f"cannot be used: {trial.reason}", 'pip install "reasonenv[train]"'
-    if "torchvision" in trial.reason:
-        text = f"torchvision does not match torch and breaks transformers: {trial.reason}"
-        mend = "pip uninstall torchvision (nothing here needs it), or install the one for torch"
-    return Finding("transformers", "problem", text, mend)
+def check_trial(name: str, outcome: Outcome, fix: str, *, needed: bool = True) -> CheckResult:
+    """Result of a trial; a failure is only a note where runs on this machine do without it."""
+    if not outcome.reason:
+        return check_result(name, outcome.value)
+    text = f"unusable: {outcome.reason}"
+    if name == "transformers" and "torchvision" in outcome.reason:
+        text = f"torchvision does not match torch and breaks transformers: {outcome.reason}"
+        fix = "pip uninstall torchvision, which is optional, or install the version for torch"
+    if name == "vllm" and "No module named 'vllm'" in outcome.reason:
+        needed, text = False, "not installed: transformers samples, slowly"
+    return check_result(name, text, fix, problem=needed, note=True)
 
 
-def check_deepspeed(trial: Trial, *, needed: bool) -> Finding:
-    """Whether DeepSpeed takes a step; needed on GPUs and with several ranks."""
-    if not trial.failed:
-        return Finding("deepspeed", "ok", "takes a step")
-    level = "problem" if needed else "note"
-    mend = "pip install deepspeed" if "No module" in trial.reason else "--engine torch, meanwhile"
-    return Finding("deepspeed", level, f"takes no step: {trial.reason}", mend)
+def devices() -> dict[str, Any]:
+    """GPUs of torch, as `machine.check_devices` expects them."""
+    import torch
 
-
-def check_vllm(trial: Trial, *, needed: bool) -> Finding:
-    """Whether vLLM can be imported and finds its device."""
-    if not trial.failed and trial.said["platform"] not in ("None", ""):
-        said = trial.said
-        return Finding("vllm", "ok", f"{said['version']} imports, for {said['platform']}")
-    reason = trial.reason or "it finds no device that it was built for"
-    missing = "No module named 'vllm'" in reason
-    level = "note" if missing or not needed else "problem"
-    text = "not installed: transformers samples, slowly" if missing else f"unusable: {reason}"
-    return Finding(
-        "vllm", level, text, 'pip install "reasonenv[vllm]"' if missing or needed else ""
-    )
-
-
-def check_grader(trial: Trial) -> Finding:
-    """Whether the workers of the grader start and give the grades that they should."""
-    expected = [[True, "ok"], [False, "ok"]]
-    if trial.said == expected:
-        return Finding("grader", "ok", "its workers start and grade")
-    text = trial.reason or f"grades {trial.said} where {expected} is right"
-    return Finding("grader", "problem", text, 'pip install --force-reinstall "reasonenv"')
-
-
-def check_agreement(trial: Trial) -> Finding:
-    """Whether sampler and trainer say the same of a tiny model with and without images."""
-    if trial.failed:
-        mend = 'pip install --force-reinstall "reasonenv[train]"'
-        return Finding("tiny model", "problem", trial.reason, mend)
-    text = f"sampler and trainer are {trial.said['apart']:.1e} nats apart"
-    text += f" on {trial.said['tokens']} tokens"
-    # A comparison that is also false for what is no number.
-    if not trial.said["apart"] <= APART:
-        mend = "torch and transformers as in pyproject.toml; then report it"
-        return Finding("tiny model", "problem", text, mend)
-    return Finding("tiny model", "ok", text)
-
-
-def check_hub(endpoint: str, environment: Mapping[str, str], timeout: float = 5) -> Finding:
-    """Whether the hub of models and data sets can be reached."""
-    if environment.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
-        text = "HF_HUB_OFFLINE is set: only what is in the cache can be had"
-        return Finding("hub", "note", text, "unset HF_HUB_OFFLINE, or --data DIR and --model DIR")
-    request = urllib.request.Request(endpoint, method="HEAD")
+    gpus, reason = [], ""
     try:
-        with urllib.request.urlopen(request, timeout=timeout):
-            return Finding("hub", "ok", f"{endpoint} answers")
+        if torch.version.cuda:
+            torch.cuda.init()
+        properties = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
+        gpus = [(gpu.name, gpu.total_memory / 2**30) for gpu in properties]
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+    build = {"version": torch.__version__, "cuda": torch.version.cuda}
+    return {**build, "gpus": gpus, "error": reason}
+
+
+def transformers() -> str:
+    """Import of a vision model, which fails if torchvision does not match torch."""
+    vision = find_spec("torchvision") is not None
+    if vision:
+        import_module("torchvision")
+    assert import_module("transformers").Qwen2_5_VLForConditionalGeneration
+    return f"imports, {'with' if vision else 'without'} torchvision"
+
+
+def vllm() -> str:
+    """Import, and detection of a device."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    vllm = import_module("vllm")
+    device = import_module("vllm.platforms").current_platform.device_name
+    if not device:
+        sys.exit("finds no device that it was built for")
+    return f"{vllm.__version__} imports, for {device}"
+
+
+def grader() -> str:
+    """Grades of two answers, of which only a worker process can settle the second."""
+    from reasonenv.workers import Grader
+
+    with Grader(num_workers=1) as workers:
+        responses = [r"\boxed{x^2 + 2 x + 1}", r"\boxed{\forall x}"]
+        grades = workers.grade(responses, ["(x + 1)^2", r"\exists x"])
+    pairs, expected = [(g.correct, g.status) for g in grades], [(True, "ok"), (False, "ok")]
+    if pairs != expected:
+        sys.exit(f"grades {pairs} instead of {expected}")
+    return "its workers start and grade"
+
+
+def deepspeed() -> str:
+    """A step of the tiny model with DeepSpeed, in bf16 on a GPU."""
+    import torch
+
+    if not torch.cuda.is_available():
+        os.environ["DS_ACCELERATOR"] = "cpu"
+    from agents.engines.deepspeed import DeepSpeedEngine
+
+    _train(DeepSpeedEngine, torch.bfloat16 if torch.cuda.is_available() else torch.float32)
+    return "takes an optimizer step"
+
+
+def tiny_model() -> str:
+    """A step of the tiny model on images and text, after a comparison of sampler and trainer."""
+    import torch
+
+    from agents.engines.torch import TorchEngine
+
+    return _train(TorchEngine, torch.float32)
+
+
+def _train(make_engine: Callable[..., Any], dtype: Any) -> str:
+    import numpy as np
+
+    from agents.engines.load import load_model, local_device
+    from agents.engines.model import Policy
+    from agents.engines.optimizer import Optimization
+    from agents.engines.sampling import Sampling
+    from agents.engines.transformers import TransformersSampler
+    from agents.tiny_model import save_untrained
+    from agents.training import parity
+
+    with tempfile.TemporaryDirectory() as folder:
+        save_untrained(Path(folder), ["What is the sum? How many?"], seed=0)
+        model, chat = load_model(folder, local_device(), dtype)
+    policy, sampling = Policy(model), Sampling(1.0, chat.banned)
+    engine = make_engine(policy, chat, sampling, Optimization(1e-3, 10))
+    sampler = TransformersSampler(policy, chat, sampling, 16)
+    image = np.random.default_rng(0).integers(0, 256, (56, 84, 3), dtype=np.uint8)
+    questions, images = ("What is the sum?", "How many?"), ((), (image,))
+    observations = {"system": ("", ""), "question": questions, "images": images}
+    agreement = parity.measure(engine, sampler, chat, observations)
+    agreement.check(parity.bound(dtype))
+    responses = sampler.generate(sampler.encode(observations), (0,))
+    engine.backward(engine.forward(responses)[0].mean())
+    engine.step()
+    return str(agreement)
+
+
+def check_hub(endpoint: str, environment: Mapping[str, str], timeout: float = 5) -> CheckResult:
+    """Connection to the hub of models and data sets."""
+    fix = "use local files: --data DIR and --model DIR"
+    if environment.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
+        text = "HF_HUB_OFFLINE is set: only files in the cache are available"
+        return check_result("hub", text, f"unset HF_HUB_OFFLINE, or {fix}", note=True)
+    try:
+        request = urllib.request.Request(endpoint, method="HEAD")
+        urllib.request.urlopen(request, timeout=timeout).close()
     except urllib.error.HTTPError:
-        return Finding("hub", "ok", f"{endpoint} answers")
+        pass  # a response all the same
     except (OSError, ValueError) as error:
-        text = f"{endpoint} cannot be reached: {error}"
-        return Finding("hub", "note", text, "--data DIR and --model DIR with local files")
+        return check_result("hub", f"{endpoint} is unreachable: {error}", fix, note=True)
+    return check_result("hub", f"{endpoint} responds")

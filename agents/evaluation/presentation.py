@@ -20,7 +20,7 @@ def rate(result: Result) -> float:
     return (result["official"] or result)["accuracy"]
 
 
-def report_lines(results: Mapping[str, Result], compare: str | None) -> Iterator[str]:
+def evaluation_lines(results: Mapping[str, Result], compare: str | None) -> Iterator[str]:
     """All tables, line by line.
 
     Args:

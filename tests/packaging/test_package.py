@@ -20,8 +20,8 @@ MODULES = sorted(
 ALLOWED = {
     "torch": ("agents/",),
     "agents": ("agents/",),
-    "deepspeed": ("agents/engines/", "agents/doctor.py"),
-    "vllm": ("agents/engines/", "agents/doctor.py"),
+    "deepspeed": ("agents/engines/",),
+    "vllm": ("agents/engines/",),
     "datasets": ("reasonenv/datasets/hub.py", "reasonenv/adapters/trl.py"),
 }
 
