@@ -1,6 +1,7 @@
-"""Advantages: from the rewards of groups of responses to the credit of each response.
+"""Advantages: from the rewards of groups of responses to the advantage of each response or token.
 
-p prompts, g responses of a group. A function takes the rewards of the whole rollout, of all ranks.
+p prompts, g responses of a group. A function of rewards takes those of the whole rollout, of all
+ranks; a token-level one takes those of this rank and an all-reduce.
 """
 
 from collections.abc import Callable
@@ -11,10 +12,12 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from agents.errors import UsageError
-from agents.rollout import Group
+from agents.rollout import Group, Mask, PerToken
 
 Advantage = Callable[[Group], Group]
 """Rewards `[p g]` to advantages `[p g]`."""
+AllReduce = Callable[[Tensor], Tensor]
+"""Sum of a tensor over all ranks."""
 
 STD_EPSILON = 1e-9
 """Added to a standard deviation before it divides, as in CPGD's released code; the papers add none.
@@ -31,7 +34,7 @@ def raw(reward: Group) -> Group:
 
 
 def centered(reward: Group) -> Group:
-    """R - mean of the group: what a response earns beyond its siblings.
+    """R - mean of the group.
 
     Exactly zero where all rewards of a group are equal, and so in a group of one. The equal weight
     of CPGD (section 4.3, III).
@@ -42,8 +45,9 @@ def centered(reward: Group) -> Group:
 def batch_centered(reward: Group) -> Group:
     """R - mean of all responses of the rollout, whatever their prompts.
 
-    It also compares prompts with each other, of which the policy has no choice: unbiased but for
-    one's own share in the mean, and noisier. Source: RPG (arXiv:2505.17508), appendix G.
+    It also compares prompts with each other, which the policy does not choose: unbiased but for
+    the share of the response itself in the mean, and noisier. Source: RPG (arXiv:2505.17508),
+    appendix G.
     """
     return torch.where(reward.amax() != reward.amin(), reward - reward.mean(), 0)
 
@@ -75,8 +79,8 @@ def leave_one_out(reward: Group) -> Group:
 class clip_filter:  # noqa: N801 - reads like its siblings, which are functions
     """min(cap, prompts / prompts with spread) (R - mean): the clip-filter-like weight.
 
-    One factor for the whole rollout makes up for the prompts whose responses all earned the same,
-    which teach nothing. Prompts are counted over all ranks, as in the paper; the released code
+    One factor for the whole rollout makes up for the prompts whose rewards are all equal and give
+    no gradient. Prompts are counted over all ranks, as in the paper; the released code
     counts those of each rank. Source: CPGD (arXiv:2505.12504), section 4.3, III.
     """
 
@@ -96,6 +100,32 @@ class clip_filter:  # noqa: N801 - reads like its siblings, which are functions
         return factor * (standardized(reward) if self.divide_by_std else centered(reward))
 
 
+def return_to_go(value: PerToken, mask: Mask) -> PerToken:
+    """Σ_{j >= i} of the values of a response's tokens, at its token i; no discount."""
+    return value.where(mask, 0.0).flip(-1).cumsum(-1).flip(-1)
+
+
+def whitened(advantage: PerToken, mask: Mask, all_reduce: AllReduce) -> PerToken:
+    """(A - mean) / std over all response tokens of the rollout: the global normalization.
+
+    Long responses count more than short ones, in the mean and in the std, which divides by the
+    number of tokens. Zero where all advantages are equal. Source: Hu et al., REINFORCE++
+    (arXiv:2501.03262); its authors' code divides by n, others by n - 1.
+
+    Args:
+        advantage: Of each token.
+        mask: True on response tokens.
+        all_reduce: Sum over all ranks.
+    """
+    values = advantage.where(mask, 0.0).double()
+    count, total = all_reduce(torch.stack([mask.sum().double(), values.sum()]))
+    count = count.clamp(min=1)
+    deviation = (values - total / count).where(mask, 0.0)
+    # The floor acts only where nothing but rounding is left of the spread.
+    variance = (all_reduce(deviation.square().sum()) / count).clamp(min=1e-8)
+    return (deviation / variance.sqrt()).to(advantage)
+
+
 def _has_spread(reward: Group) -> Bool[Tensor, "p 1"]:
-    """Whether the rewards of a group differ; not asked of their std, whose mean is rounded."""
+    """True if the rewards of a group differ; exact, where a std would suffer from rounding."""
     return reward.amax(-1, keepdim=True) != reward.amin(-1, keepdim=True)

@@ -30,7 +30,7 @@ class CISPO(Learner):
     advantage_function: Advantage = standardized
     """A: standardized, or another function of the group's rewards."""
     reduction: Reduction = token_mean
-    """How the losses of tokens become one number."""
+    """From the losses of tokens to a scalar."""
     clip_low: float | None = None
     """ε_low in [0, 1): the smallest weight is 1 - ε_low."""
     clip_high: float | None = 4.0

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from agents import references
 from agents.advantages import Advantage, standardized
 from agents.divergences import Divergence, k3, unnormalized_forward_kl
-from agents.learner import Learner
-from agents.levels import Level, per_token
-from agents.losses import Bound, clipped_log_ratio, policy_drift
+from agents.learner import ReferenceLearner
+from agents.losses import Bound, Level, clipped_log_ratio, per_token, policy_drift
 from agents.reductions import Reduction, prompt_mean
-from agents.references import Refresh
 from agents.rollout import Batch, Group, Mask, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class CPGD(Learner):
+class CPGD(ReferenceLearner):
     """Clipped policy gradient optimization with policy drift.
 
     In theory a response y to a prompt x is one action, and the policy after π_old maximizes (eq. 1)
@@ -54,7 +51,7 @@ class CPGD(Learner):
     advantage_function: Advantage = standardized
     """A, with its weight ω: standardized (STD), centered (equal), clip_filter(cap), or raw."""
     reduction: Reduction = prompt_mean
-    """How the losses of tokens become one number."""
+    """From the losses of tokens to a scalar."""
     clip_low: float | None = 0.2
     """ε below, in [0, 1): a negative advantage moves no token whose ratio is under 1 - ε."""
     clip_high: float | None = 0.2
@@ -69,16 +66,10 @@ class CPGD(Learner):
     """The drift: unnormalized_forward_kl (k3, eq. 4), forward_kl (k1, eq. 3), k2, or, of section
     6.2, reverse_kl and unnormalized_reverse_kl; the cap bounds the slope of each."""
     level: Level = per_token
-    """What u is of: per_token (eq. 2), or per_response (eq. 1, with `sequence_mean`)."""
+    """Importance-sampling level of u: per_token (eq. 2), or per_response (eq. 1, with
+    `sequence_mean`)."""
     beta: float | None = None
-    """Weight of the k3 penalty to a reference policy, >= 0."""
-    reference: Refresh = references.fixed
-    """The policy of that penalty: fixed, every(steps), when_moved(kappa), or old."""
-
-    @property
-    def uses_reference(self) -> bool:
-        """Whether there is a penalty to a reference policy."""
-        return bool(self.beta) and self.reference is not references.old
+    """β, the weight of the k3 penalty to the reference policy, >= 0."""
 
     def advantage(self, reward: Group) -> Group:
         """A = ω(x) (R - mean of the group), section 4.3 (III)."""
@@ -95,7 +86,7 @@ class CPGD(Learner):
             drift = policy_drift(log_prob, old, self.drift_cap, self.divergence)
             loss = loss + self.drift_coefficient * drift
         if self.beta:
-            ref = self.level(batch.reference(self.reference is references.old), batch.mask)
+            ref = self.level(self.ref_log_prob(batch), batch.mask)
             loss = loss + self.beta * k3(log_prob, old, ref)
         return loss
 

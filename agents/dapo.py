@@ -1,9 +1,9 @@
 """DAPO, a learner and a command: python -m agents.dapo --help."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from agents.advantages import Advantage, standardized
-from agents.cli.settings import Run
 from agents.learner import Learner
 from agents.losses import clipped_ratio
 from agents.reductions import Reduction, token_mean
@@ -32,7 +32,7 @@ class DAPO(Learner):
     advantage_function: Advantage = standardized
     """A: standardized, or another function of the group's rewards."""
     reduction: Reduction = token_mean
-    """How the losses of tokens become one number."""
+    """From the losses of tokens to a scalar."""
     clip_low: float | None = 0.2
     """ε_low in [0, 1)."""
     clip_high: float | None = 0.28
@@ -41,9 +41,9 @@ class DAPO(Learner):
     """Largest ratio where the advantage is negative, > 1."""
 
     @classmethod
-    def adapt(cls, run: Run) -> Run:
+    def run_defaults(cls, max_response_length: int) -> dict[str, Any]:
         """At most ten rollouts for an update, and the paper's fifth of a response as its buffer."""
-        return replace(run, max_generations=10, overlong_buffer=run.max_response_length // 5)
+        return {"max_generations": 10, "overlong_buffer": max_response_length // 5}
 
     def advantage(self, reward: Group) -> Group:
         """A, by default (R - mean) / std of the group."""

@@ -32,7 +32,7 @@ class DrGRPO(Learner):
     advantage_function: Advantage = centered
     """A: centered, or another function of the group's rewards."""
     reduction: Reduction = constant_length(3000)  # noqa: RUF009 - frozen
-    """How the losses of tokens become one number."""
+    """From the losses of tokens to a scalar."""
     clip_low: float | None = 0.2
     """ε below, in [0, 1)."""
     clip_high: float | None = 0.2

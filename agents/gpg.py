@@ -26,7 +26,7 @@ class GPG(Learner):
     """
 
     reduction: Reduction = token_mean
-    """How the losses of tokens become one number."""
+    """From the losses of tokens to a scalar."""
     divide_by_std: bool = False
     """F_norm is the standard deviation of the group, rather than 1."""
 

@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass
 
-from agents import references
 from agents.advantages import Advantage, standardized
 from agents.divergences import Divergence, k3
-from agents.learner import Learner
+from agents.learner import ReferenceLearner
 from agents.losses import clipped_ratio, policy_drift
 from agents.reductions import Reduction, sequence_mean
-from agents.references import Refresh
 from agents.rollout import Batch, Group, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class GRPO(Learner):
+class GRPO(ReferenceLearner):
     """Group relative policy optimization: PPO whose baseline is the group, not a critic.
 
     Each token's loss is, with w = π / π_old and ρ = π / π_ref,
@@ -35,7 +33,7 @@ class GRPO(Learner):
     advantage_function: Advantage = standardized
     """A: standardized, or another function of the group's rewards."""
     reduction: Reduction = sequence_mean
-    """How the losses of tokens become one number; many libraries take `token_mean`."""
+    """From the losses of tokens to a scalar; many libraries take `token_mean`."""
     clip_low: float | None = 0.2
     """ε below, in [0, 1)."""
     clip_high: float | None = 0.2
@@ -46,17 +44,10 @@ class GRPO(Learner):
     """β, the weight of the penalty to the reference policy, >= 0."""
     divergence: Divergence = k3
     """The penalty: k3 as published, or unnormalized_reverse_kl, which is k3 corrected."""
-    reference: Refresh = references.fixed
-    """The reference policy: fixed, every(steps), when_moved(kappa), or old."""
     drift_coefficient: float | None = None
     """α, the weight of the policy drift, >= 0; 0.01 in CPGD's comparison."""
     drift_cap: float | None = 2.0
     """The largest slope of the policy drift, > 0."""
-
-    @property
-    def uses_reference(self) -> bool:
-        """Whether there is a penalty to another policy than the old one."""
-        return bool(self.beta) and self.reference is not references.old
 
     def advantage(self, reward: Group) -> Group:
         """A, by default (R - mean) / std of the group."""
@@ -69,7 +60,7 @@ class GRPO(Learner):
         if self.drift_coefficient is not None:
             loss = loss + self.drift_coefficient * policy_drift(log_prob, old, self.drift_cap)
         if self.beta:
-            ref = batch.reference(not self.uses_reference)
+            ref = self.ref_log_prob(batch)
             loss = loss + self.beta * self.divergence(log_prob, old, ref)
         return loss
 

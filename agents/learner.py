@@ -1,81 +1,108 @@
-"""The learner: an algorithm as a value, and the one update that all of them share."""
+"""The learner: an algorithm as a value, from rewards and log-probabilities to a scalar loss."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
 
-from agents import ranges
-from agents.cli.settings import Run
-from agents.credits import Total
-from agents.engines import TrainEngine
+from agents import references
+from agents.advantages import AllReduce
 from agents.errors import UsageError
-from agents.importance import sampler_weight
-from agents.monitoring.traces import Trace
+from agents.losses import sampler_weight
 from agents.reductions import Reduction, token_mean
-from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses
-from agents.training.update import Passes, Reference, Update
+from agents.references import Refresh
+from agents.rollout import Batch, Group, Mask, PerResponse, PerToken
 
 Scalar = Float[Tensor, ""]
+Range = tuple[Callable[[float], bool], str]
+
+_WEIGHT: Range = (lambda x: 0 <= x < math.inf, ">= 0")
+_POSITIVE: Range = (lambda x: x > 0, "> 0")
+RANGES: dict[str, Range] = {
+    "clip_low": (lambda x: 0 <= x < 1, "in [0, 1)"),
+    "clip_high": (lambda x: x >= 0, ">= 0"),
+    "dual_clip": (lambda x: x > 1, "> 1"),
+    "drift_coefficient": _WEIGHT,
+    "drift_cap": _POSITIVE,
+    "clip_schedule": (lambda x: 0 <= x <= 1, "in [0, 1]"),
+    "beta": _WEIGHT,
+    "z_old": (lambda x: 0 < x < math.inf, "> 0"),
+    "sampler_correction": (lambda x: 0 < x < math.inf, "> 0"),
+}
+"""Ranges of hyper-parameters, by the names that learners share."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learner(ABC):
-    """An algorithm: how rewards become advantages, and advantages a loss for each token.
+    """An algorithm: advantages from rewards, and the loss of each token from advantages.
 
     A learner is a frozen value without state. A subclass gives `advantage` and `loss`; its fields
     are its hyper-parameters and its command line.
     """
 
     reduction: Reduction = token_mean
-    """How the losses of tokens become one number."""
+    """From the losses of tokens to a scalar."""
     sampler_correction: float | None = None
-    """Cap > 0 of the weights π_old / μ of tokens that a sampler drew from μ."""
+    """Cap > 0 of the importance weights π_old / μ of tokens drawn from the sampler's μ."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a number outside its range."""
-        ranges.check(self)
+        """Raises UsageError for a number outside its range."""
+        for name in RANGES.keys() & {field.name for field in fields(self)}:
+            (valid, words), value = RANGES[name], getattr(self, name)
+            if value is not None and not valid(value):
+                raise UsageError(f"{name} is {value}: give a number {words}, or None for without")
 
     @classmethod
-    def adapt(cls, run: Run) -> Run:
-        """The defaults of a run as this algorithm would have them; a user's words come after."""
-        return run
+    def run_defaults(cls, max_response_length: int) -> dict[str, Any]:
+        """Settings of a run, by name, that this algorithm has in place of the common defaults.
+
+        Args:
+            max_response_length: Of the run, in tokens.
+        """
+        return {}
 
     @property
     def uses_reference(self) -> bool:
-        """Whether the loss looks at `ref_log_prob`."""
+        """True if the loss or the advantage reads `ref_log_prob`."""
         return False
 
     @property
-    def credit_uses_old_policy(self) -> bool:
-        """Whether `token_advantage` looks at `old_log_prob`, by default where it is overridden.
+    def reference_schedule(self) -> Refresh | None:
+        """Schedule of the reference model; None for a learner without such a model."""
+        return references.fixed if self.uses_reference else None
 
-        Where it does not, one optimizer step a rollout needs no forward pass beside its own; the
-        credit is then given before the old policy is known, and finds NaN there.
+    @property
+    def token_advantage_uses_old_policy(self) -> bool:
+        """True if `token_advantage` reads `old_log_prob`; by default where it is overridden.
+
+        Otherwise one optimizer step a rollout needs no forward pass beside its own: token-level
+        advantages then come before the old log-probabilities, which are NaN there.
         """
         return type(self).token_advantage is not Learner.token_advantage
 
     @abstractmethod
     def advantage(self, reward: Group) -> Group:
-        """Credit of each response, from the rewards of the whole rollout on all ranks."""
+        """Advantage of each response, from the rewards of the whole rollout on all ranks."""
 
-    def token_advantage(self, batch: Batch, total: Total) -> PerToken:
-        """Credit of each token of a rollout, by default that of its response.
+    def token_advantage(self, batch: Batch, all_reduce: AllReduce) -> PerToken:
+        """Advantage of each token of a rollout, by default that of its response.
 
         Args:
             batch: This rank's part of the rollout, before it is cut into minibatches; its
                 `advantage` is that of the responses.
-            total: For what must be known of the rollout of all ranks; each calls it as often.
+            all_reduce: Sum over all ranks; every rank calls it equally often.
         """
         return batch.advantage
 
     @abstractmethod
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
-        """Loss of each token, to be minimised; what stands outside the mask is ignored."""
+        """Loss of each token, to be minimised; values outside the mask are ignored."""
 
-    def compute_loss(  # noqa: PLR0913 - the algorithm's quantities, then by name what few need
+    def compute_loss(  # noqa: PLR0913 - the algorithm's quantities, rare ones by name
         self,
         log_prob: PerToken,
         old_log_prob: PerToken,
@@ -95,7 +122,7 @@ class Learner(ABC):
             response_mask: True on response tokens.
             group_size: Responses per prompt.
             ref_log_prob: Under the reference policy, where the learner uses one.
-            sampler_log_prob: Under what the sampler drew from; None where that is the old policy.
+            sampler_log_prob: Under the sampler's distribution; None where that is the old policy.
 
         Raises:
             UsageError: `group_size` does not divide the number of responses, or the learner uses a
@@ -110,63 +137,59 @@ class Learner(ABC):
         advantage = (
             self.advantage(reward.reshape(-1, group_size)).flatten()[:, None].expand_as(log_prob)
         )
-        self._check(sampler_log_prob, response_mask, lambda part: part)
-        others = ref_log_prob, sampler_log_prob
-        batch = Batch(response_mask, advantage, old_log_prob, old_log_prob, *others)
-        batch = replace(batch, advantage=self.token_advantage(batch, total=lambda part: part))
+        if self.sampler_correction is not None and sampler_log_prob is not None:
+            self.check_sampler(bool(sampler_log_prob[response_mask].isnan().any()))
+        policies = old_log_prob, old_log_prob, ref_log_prob, sampler_log_prob
+        batch = Batch(response_mask, advantage, *policies)
+        batch = replace(batch, advantage=self.token_advantage(batch, lambda part: part))
         weight = self.reduction(response_mask.sum(-1), group_size)
         return self.weighted(log_prob, batch, weight)
 
-    def update(
-        self,
-        engine: TrainEngine,
-        responses: Responses,
-        reward: Group,
-        passes: Passes,
-        reference: Reference | None = None,
-        trace: Trace | None = None,
-    ) -> dict[str, float]:
-        """Trains on one rollout and gives what is logged of it.
-
-        The result does not depend on microbatches, nor on how many ranks share the rollout:
-        advantages and denominators are those of the whole. A step whose gradient is not finite
-        changes nothing and is counted by `train/skipped`.
-
-        Args:
-            engine: Holds the policy.
-            responses: Of this rank; those of a prompt are consecutive.
-            reward: Of this rank, one row a prompt.
-            passes: Minibatches, microbatches, epochs.
-            reference: Needed when `uses_reference`. The tokens of a minibatch are held to the one
-                that stands when its turn comes; a token's credit knows that of the start.
-            trace: Filled with what the update does to each token, where it is wanted.
-
-        Raises:
-            UsageError: In one line, when it is missing, or a minibatch would not be whole groups,
-                or `sampler_correction` has no log-probabilities of the sampler.
-        """
-        if self.uses_reference and reference is None:
-            raise UsageError(f"{type(self).__name__} with a reference constraint needs a reference")
-        self._check(responses.sampler_log_prob, responses.mask, engine.all_gather)
-        return Update(self, engine, responses, reward, passes, reference, trace).run()
-
     def weighted(self, log_prob: PerToken, batch: Batch, weight: PerResponse) -> Scalar:
-        """Sum over tokens, weighted by response; off the mask is neither value nor gradient."""
+        """Sum of the token losses, weighted by response; padding has neither value nor gradient."""
         log_prob = log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0))
         loss = self.loss(log_prob, batch)
         if self.sampler_correction is not None:
             loss = loss * sampler_weight(batch, self.sampler_correction)
         return (weight * loss.where(batch.mask, 0.0).sum(-1)).sum()
 
-    def _check(
-        self, sampler_log_prob: PerToken | None, mask: Mask, gather: Callable[[Tensor], Tensor]
-    ) -> None:
-        """Raises UsageError on all ranks where one lacks what a correction needs."""
-        if self.sampler_correction is None or sampler_log_prob is None:
-            return
-        if gather(sampler_log_prob[mask].isnan().any()[None]).any():
+    def check_sampler(self, is_missing: bool) -> None:
+        """Raises UsageError where `sampler_correction` lacks the sampler's log-probabilities."""
+        if self.sampler_correction is not None and is_missing:
             raise UsageError(
                 f"{type(self).__name__} with sampler_correction {self.sampler_correction} needs "
-                "sampler_log_prob, and the sampler gave none: have it tell log-probabilities, or "
+                "sampler_log_prob, and the sampler gave none: have it return log-probabilities, or "
                 "leave the correction out"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceLearner(Learner):
+    """A learner with a penalty β to a reference policy, in its loss or in its reward."""
+
+    beta: float | None = None
+    """β, the weight of the penalty to the reference policy, >= 0."""
+    reference: Refresh = references.fixed
+    """The reference policy: fixed, every(steps), when_moved(kappa), or old."""
+
+    @property
+    def uses_reference(self) -> bool:
+        """True if there is a penalty to another policy than the old one."""
+        return bool(self.beta) and self.reference is not references.old
+
+    @property
+    def reference_schedule(self) -> Refresh | None:
+        """`reference`, or None where no second model is needed."""
+        return self.reference if self.uses_reference else None
+
+    def ref_log_prob(self, batch: Batch) -> PerToken:
+        """Log-probabilities under the reference policy, which may be the old one.
+
+        Raises:
+            UsageError: For another one, where `batch.ref_log_prob` is missing.
+        """
+        if not self.uses_reference:
+            return batch.old_log_prob
+        if batch.ref_log_prob is None:
+            raise UsageError("this loss needs ref_log_prob: give it, or beta None for without")
+        return batch.ref_log_prob

@@ -1,17 +1,19 @@
-"""Losses of tokens, to be minimised: pure functions `[b t]` to `[b t]`.
+"""Token losses, to be minimised: functions `[b t]` to `[b t]`; and the ratios that they look at.
 
-They know no masks: what they give on padding means nothing. Only `log_prob` carries a gradient.
-In formulas π is the policy being trained, w = π / π_old a token's ratio, u = ln w, A its advantage.
+They know no masks: values on padding mean nothing. Only `log_prob` carries a gradient. In formulas
+π is the policy being trained, w = π / π_old a token's ratio, u = ln w, A its advantage.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor
 
 from agents.divergences import Divergence, unnormalized_forward_kl
-from agents.rollout import PerToken
+from agents.rollout import Batch, Mask, PerToken
 
 Bound = float | PerToken | None
 """Distance of a clip bound from a ratio of 1, for all tokens or for each; None for no bound."""
@@ -21,6 +23,8 @@ Function = Callable[[PerToken], PerToken]
 """Loss of each token as a function of ln π."""
 Estimator = Callable[[Function, PerToken], PerToken]
 """A loss with the gradient of a function of ln π, at ln π."""
+Level = Callable[[PerToken, Mask], PerToken]
+"""Log-probabilities of tokens and the mask, to those of the actions that a ratio compares."""
 
 
 def policy_gradient(log_prob: PerToken, advantage: PerToken) -> PerToken:
@@ -107,7 +111,7 @@ def policy_drift(
 def masked(
     log_ratio: PerToken, credit: PerToken, low: Bound, high: Bound, dual: float | None = None
 ) -> PerToken:
-    """u, held where it has left the clip range in the direction that the credit favors.
+    """u, held at a bound where it has left the clip range in the direction that the credit favors.
 
     Any loss of the held ratio is the clipped one, and has no gradient where it is held. Positive
     credit is held at ln(1 + high); other credit at ln(1 - low) and ln(dual).
@@ -117,7 +121,9 @@ def masked(
     down = log_ratio if top is None else log_ratio.clamp(max=top)
     up = log_ratio if bottom is None else log_ratio.clamp(min=bottom)
     up = up if dual is None else up.clamp(max=math.log(dual))
-    return torch.where(credit > 0, down, up)
+    bounded = torch.where(credit > 0, down, up)
+    record_clipped((bounded != log_ratio) & (credit != 0))
+    return bounded
 
 
 def truncated(
@@ -126,13 +132,87 @@ def truncated(
     """u, cut to [ln(1 - low), ln(1 + high)] in value, while its gradient stays that of u.
 
     A loss -w A then has the slope -clip(w, 1 - low, 1 + high) A: every token goes on learning, with
-    a bounded weight. `credit` and `dual` are ignored.
+    a bounded weight. `dual` is ignored.
     """
     with torch.no_grad():
         cut = log_ratio if high is None else log_ratio.clamp(max=_like(high, log_ratio).log1p())
         cut = cut if low is None else cut.clamp(min=_like(low, log_ratio).neg().log1p())
         step = cut - log_ratio
+    record_clipped((cut != log_ratio) & (credit != 0))
     return log_ratio + step
+
+
+_clipped_tokens: ContextVar[list[Mask] | None] = ContextVar("clipped_tokens", default=None)
+
+
+@contextmanager
+def clipped_tokens() -> Iterator[list[Mask]]:
+    """List of the masks that `record_clipped` receives until the context ends.
+
+    A training step computes its loss within, and so knows the clip fraction of any learner.
+    """
+    masks: list[Mask] = []
+    token = _clipped_tokens.set(masks)
+    try:
+        yield masks
+    finally:
+        _clipped_tokens.reset(token)
+
+
+def record_clipped(clipped: Mask) -> None:
+    """Counts tokens as clipped in `policy/clip_fraction`; for losses with a clip of their own.
+
+    The functions of this module call it themselves. It changes no loss.
+
+    Args:
+        clipped: True on tokens whose gradient the clip changes; padding may have any value.
+    """
+    masks = _clipped_tokens.get()
+    if masks is not None:
+        masks.append(clipped.detach())
+
+
+def per_token(log_prob: PerToken, mask: Mask) -> PerToken:
+    """Ln π(y_i | x, y_<i): each token is an action, as in every released code.
+
+    On policy the gradients of the tokens add up to that of the response. Off policy a token's ratio
+    leaves out the probability of the tokens before it, so the gradient of the reward is biased, and
+    that of a reverse divergence; a forward one splits into tokens exactly.
+    """
+    return log_prob
+
+
+def per_response(log_prob: PerToken, mask: Mask) -> PerToken:
+    """Σ_i ln π(y_i | x, y_<i) at each token: the response is the action, as in the theory.
+
+    Each token then has the loss of its whole response: `sequence_mean` gives their mean. The ratio
+    of a response of hundreds of tokens is soon 0 or huge, so clip it.
+    """
+    return log_prob.where(mask, 0.0).sum(-1, keepdim=True).expand_as(log_prob)
+
+
+@torch.no_grad()
+def sampler_weight(batch: Batch, cap: float) -> PerToken:
+    """min(π_old / μ, c): truncated importance weight of each token drawn from the sampler's μ.
+
+    An update takes the policy as the trainer computes it for the one that sampled. But the sampler
+    has other kernels and another precision, and `top_p` and `top_k` cut its distribution off and
+    renormalise the rest: an average over responses is one over μ. Weighted by π_old / μ, the loss
+    of a token has its expectation under π_old, given the tokens before; tokens that the sampler
+    never draws stay out. The ratio π / π_old stays as it is, 1 before the first step, and its clip
+    too: times this weight it is π / μ. The cap c trades bias for less variance.
+
+    Source: Yao et al., Your Efficient RL Framework Secretly Brings You Off-Policy RL Training
+    (2025). DeepSeek-V3.2 (arXiv:2512.02556), section 3.1, cuts the trained policy off as well,
+    which needs the sampler's choices at every token.
+
+    Args:
+        batch: With `sampler_log_prob`; without, the sampler is the trainer and π_old / μ is 1.
+        cap: c > 0.
+    """
+    old, sampler = batch.old_log_prob, batch.sampler_log_prob
+    log_weight = torch.zeros_like(old) if sampler is None else old - sampler
+    return log_weight.where(batch.mask, 0.0).exp().clamp(max=cap)
 
 
 def differentiable(function: Function, log_prob: PerToken) -> PerToken:

@@ -22,8 +22,7 @@ import torch
 import agents
 from agents.cli.flags import errors_in_one_line, parse_run
 from agents.cli.settings import Run, check
-from agents.engines.build import uses_vllm
-from agents.engines.lora import begins_as_base
+from agents.engines.build import needs_reference_model, uses_vllm
 from agents.errors import ModelError, UsageError
 from agents.learner import Learner
 from agents.planning.changes import changes
@@ -31,7 +30,6 @@ from agents.planning.phases import Plan, plan
 from agents.planning.setting import Machine, setting
 from agents.planning.shapes import read
 from agents.planning.table import lines, summary, totals
-from agents.references import fixed, old
 from agents.storage.json_files import json_value
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -65,7 +63,7 @@ def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
         memory /= int(os.environ.get("LOCAL_WORLD_SIZE", num_ranks))
     machine = Machine(num_gpus=num_gpus, memory=memory, num_processes=num_ranks)
     run = replace(run, sampler="vllm" if uses_vllm(run.sampler) else "transformers")
-    reference, shape = keeps_reference(learner, run.lora), read(run.model)
+    reference, shape = needs_reference_model(learner.reference_schedule, run.lora), read(run.model)
     found = plan(setting(run, shape, machine, reference=reference))
     if found.least > memory:
         raise ModelError(refusal(found))
@@ -91,20 +89,6 @@ def here(num_gpus: int) -> float:
     if num_gpus and torch.cuda.is_available():
         return torch.cuda.get_device_properties(0).total_memory / 2**30
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-
-
-def keeps_reference(learner: Learner, lora: str | None = None) -> bool:
-    """Whether a second model stays beside the policy.
-
-    It does not where the old policy is the reference, or the policy without its adapters.
-
-    Args:
-        learner: The algorithm.
-        lora: The run's adapters, as JSON.
-    """
-    refresh = getattr(learner, "reference", fixed)
-    within = refresh is fixed and lora is not None and begins_as_base(lora)
-    return learner.uses_reference and refresh is not old and not within
 
 
 def find_learner(name: str) -> type[Learner]:
@@ -177,7 +161,7 @@ def _plan(run: Run, learner: Learner, asked: argparse.Namespace) -> Plan:
         num_words=asked.num_words,
         num_images=asked.num_images,
     )
-    reference, shape = keeps_reference(learner, run.lora), read(run.model)
+    reference, shape = needs_reference_model(learner.reference_schedule, run.lora), read(run.model)
     return plan(setting(run, shape, machine, reference=reference))
 
 

@@ -1,6 +1,6 @@
-"""Reductions: how the losses of tokens become one number.
+"""Reductions: from the losses of tokens to a scalar.
 
-A reduction looks at the lengths of all responses of a minibatch, over all ranks, and gives the
+A reduction takes the lengths of all responses of a minibatch, over all ranks, and gives the
 weight of a token of each; the scalar is the weighted sum of the losses of response tokens. Neither
 microbatches nor ranks can change that sum, since the weights know nothing of them.
 

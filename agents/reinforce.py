@@ -27,7 +27,7 @@ class Reinforce(Learner):
     advantage_function: Advantage = raw
     """A: raw, leave_one_out, centered, batch_centered."""
     reduction: Reduction = constant_length(1)  # noqa: RUF009 - frozen
-    """How the losses of tokens become one number: by default summed over each response."""
+    """From the losses of tokens to a scalar: by default summed over each response."""
 
     def advantage(self, reward: Group) -> Group:
         """A, by default R."""

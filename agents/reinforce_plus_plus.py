@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 
-from agents import references
-from agents.advantages import Advantage, raw
-from agents.credits import Total, return_to_go, whitened
-from agents.learner import Learner
+from agents.advantages import Advantage, AllReduce, raw, return_to_go, whitened
+from agents.learner import ReferenceLearner
 from agents.losses import clipped_ratio
 from agents.reductions import Reduction, token_mean
-from agents.references import Refresh
 from agents.reinforce_plus_plus_baseline import ReinforcePlusPlusBaseline
 from agents.rollout import Batch, Group, PerToken
 
@@ -16,10 +13,10 @@ __all__ = ["ReinforcePlusPlus", "ReinforcePlusPlusBaseline"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReinforcePlusPlus(Learner):
+class ReinforcePlusPlus(ReferenceLearner):
     """REINFORCE++: PPO's loss with a penalty in the reward, normalized over the whole rollout.
 
-    The credit of token i counts the penalties from there on (no discount),
+    The return of token i has the penalties from there on (no discount),
 
         G_i = R - β Σ_{j >= i} ln π_old(y_j) / π_ref(y_j),
 
@@ -36,7 +33,7 @@ class ReinforcePlusPlus(Learner):
     advantage_function: Advantage = raw
     """R: raw, or a function of the group's rewards."""
     reduction: Reduction = token_mean
-    """How the losses of tokens become one number."""
+    """From the losses of tokens to a scalar."""
     clip_low: float | None = 0.2
     """ε below, in [0, 1)."""
     clip_high: float | None = 0.2
@@ -45,30 +42,23 @@ class ReinforcePlusPlus(Learner):
     """Largest ratio where the advantage is negative, > 1."""
     beta: float | None = 0.01
     """β, the weight of the penalty in the reward, >= 0."""
-    reference: Refresh = references.fixed
-    """The reference policy: fixed, every(steps), or when_moved(kappa)."""
 
     @property
-    def uses_reference(self) -> bool:
-        """Whether there is a penalty; one to the old policy itself would be zero."""
-        return bool(self.beta) and self.reference is not references.old
-
-    @property
-    def credit_uses_old_policy(self) -> bool:
-        """Whether there is a penalty."""
+    def token_advantage_uses_old_policy(self) -> bool:
+        """True if there is a penalty, whose value it is."""
         return bool(self.beta)
 
     def advantage(self, reward: Group) -> Group:
         """R."""
         return self.advantage_function(reward)
 
-    def token_advantage(self, batch: Batch, total: Total) -> PerToken:
+    def token_advantage(self, batch: Batch, all_reduce: AllReduce) -> PerToken:
         """A: the return of each token, normalized."""
-        credit = batch.advantage
+        advantage = batch.advantage
         if self.beta:
-            penalty = batch.old_log_prob - batch.reference(not self.uses_reference)
-            credit = credit - self.beta * return_to_go(penalty, batch.mask)
-        return whitened(credit, batch.mask, total)
+            penalty = batch.old_log_prob - self.ref_log_prob(batch)
+            advantage = advantage - self.beta * return_to_go(penalty, batch.mask)
+        return whitened(advantage, batch.mask, all_reduce)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""

@@ -2,19 +2,16 @@
 
 from dataclasses import dataclass
 
-from agents import references
-from agents.advantages import Advantage, centered
-from agents.credits import Total, whitened
+from agents.advantages import Advantage, AllReduce, centered, whitened
 from agents.divergences import Divergence, k2
-from agents.learner import Learner
+from agents.learner import ReferenceLearner
 from agents.losses import clipped_ratio
 from agents.reductions import Reduction, token_mean
-from agents.references import Refresh
 from agents.rollout import Batch, Group, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReinforcePlusPlusBaseline(Learner):
+class ReinforcePlusPlusBaseline(ReferenceLearner):
     """REINFORCE++-Baseline: rewards centered in their group, normalized over the whole rollout.
 
     A = (C - mean) / std over all response tokens of the rollout, C = R - mean of the group; the
@@ -34,44 +31,35 @@ class ReinforcePlusPlusBaseline(Learner):
     advantage_function: Advantage = centered
     """C: centered, or another function of the group's rewards."""
     reduction: Reduction = token_mean
-    """How the losses of tokens become one number."""
+    """From the losses of tokens to a scalar."""
     clip_low: float | None = 0.2
     """ε below, in [0, 1)."""
     clip_high: float | None = 0.2
     """ε above, >= 0."""
     dual_clip: float | None = None
     """Largest ratio where the advantage is negative, > 1."""
-    beta: float | None = None
-    """β, the weight of the penalty to the reference policy, >= 0."""
     divergence: Divergence = k2
     """The penalty: k2, or another."""
-    reference: Refresh = references.fixed
-    """The reference policy: fixed, every(steps), when_moved(kappa), or old."""
 
     @property
-    def uses_reference(self) -> bool:
-        """Whether there is a penalty to another policy than the old one."""
-        return bool(self.beta) and self.reference is not references.old
-
-    @property
-    def credit_uses_old_policy(self) -> bool:
-        """False: `whitened` looks at rewards and lengths alone."""
+    def token_advantage_uses_old_policy(self) -> bool:
+        """False: `whitened` reads rewards and lengths alone."""
         return False
 
     def advantage(self, reward: Group) -> Group:
         """C, by default R - mean of the group."""
         return self.advantage_function(reward)
 
-    def token_advantage(self, batch: Batch, total: Total) -> PerToken:
+    def token_advantage(self, batch: Batch, all_reduce: AllReduce) -> PerToken:
         """A: C at each token, normalized."""
-        return whitened(batch.advantage, batch.mask, total)
+        return whitened(batch.advantage, batch.mask, all_reduce)
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above."""
         old, bounds = batch.old_log_prob, (self.clip_low, self.clip_high, self.dual_clip)
         loss = clipped_ratio(log_prob, old, batch.advantage, *bounds)
         if self.beta:
-            ref = batch.reference(not self.uses_reference)
+            ref = self.ref_log_prob(batch)
             loss = loss + self.beta * self.divergence(log_prob, old, ref)
         return loss
 

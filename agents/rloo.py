@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass
 
-from agents.advantages import Advantage, leave_one_out
-from agents.credits import Total, whitened
+from agents.advantages import Advantage, AllReduce, leave_one_out, whitened
 from agents.learner import Learner
-from agents.levels import Level, per_token
-from agents.losses import clipped_ratio, policy_gradient
+from agents.losses import Level, clipped_ratio, per_token, policy_gradient
 from agents.reductions import Reduction, constant_length
 from agents.rollout import Batch, Group, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
 class RLOO(Learner):
-    """REINFORCE leave-one-out: each response against the mean of its siblings.
+    """REINFORCE leave-one-out: each response against the mean of the others.
 
     A response is one action, and its loss -A Σ_i ln π(y_i | x, y_<i), with A = R - mean of the
     other responses to the prompt: a baseline that does not depend on the response, so on policy
@@ -31,7 +29,7 @@ class RLOO(Learner):
     advantage_function: Advantage = leave_one_out
     """A: leave_one_out, or another function of the group's rewards."""
     reduction: Reduction = constant_length(1)  # noqa: RUF009 - frozen
-    """How the losses of tokens become one number: by default summed over each response."""
+    """From the losses of tokens to a scalar: by default summed over each response."""
     whiten: bool = False
     """Normalize A over all tokens of the rollout."""
     clip_low: float | None = None
@@ -41,20 +39,21 @@ class RLOO(Learner):
     dual_clip: float | None = None
     """Largest ratio where the advantage is negative, > 1."""
     level: Level = per_token
-    """What w is a ratio of: per_token, or per_response (with `sequence_mean`)."""
+    """Importance-sampling level, what w is a ratio of: per_token, or per_response (with
+    `sequence_mean`)."""
 
     @property
-    def credit_uses_old_policy(self) -> bool:
-        """False: `whitened` looks at rewards and lengths alone."""
+    def token_advantage_uses_old_policy(self) -> bool:
+        """False: `whitened` reads rewards and lengths alone."""
         return False
 
     def advantage(self, reward: Group) -> Group:
         """A, by default R - mean of the others."""
         return self.advantage_function(reward)
 
-    def token_advantage(self, batch: Batch, total: Total) -> PerToken:
+    def token_advantage(self, batch: Batch, all_reduce: AllReduce) -> PerToken:
         """A at each token."""
-        return whitened(batch.advantage, batch.mask, total) if self.whiten else batch.advantage
+        return whitened(batch.advantage, batch.mask, all_reduce) if self.whiten else batch.advantage
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """-A ln π, or PPO's loss where there is a bound."""

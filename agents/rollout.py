@@ -1,16 +1,14 @@
-"""What a rollout is made of: prompts, responses, and the batch that a loss sees.
+"""Prompts, responses, and the batch that a loss reads.
 
 Axis letters, here and everywhere: p prompts, g responses of a group, b = p * g responses,
 t response tokens, s prompt tokens, v vocabulary.
 """
 
 from dataclasses import dataclass, fields
+from typing import Any
 
-import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
-
-from agents.errors import UsageError
 
 PerToken = Float[Tensor, "b t"]
 PerResponse = Float[Tensor, " b"]
@@ -20,7 +18,7 @@ Mask = Bool[Tensor, "b t"]
 
 @dataclass(frozen=True, eq=False)
 class Prompt:
-    """What the policy is shown, in its own units: token ids and image patches."""
+    """A prompt in the units of the model: token ids and image patches."""
 
     token_ids: tuple[int, ...]
     """Of the whole prompt, image placeholders expanded; s of them."""
@@ -28,13 +26,13 @@ class Prompt:
     """Patches of all images, one after the other; None for a prompt of words."""
     image_grid_thw: Int[Tensor, "images 3"] | None = None
     """Time, height and width of each image, in patches."""
-    images: tuple[np.ndarray, ...] = ()
-    """The pictures themselves, HxWx3 uint8, for a sampler that makes its own patches."""
+    images: tuple[UInt8[Any, "_ _ 3"], ...] = ()
+    """Images as arrays `[height width 3]`, for a sampler that makes its own patches."""
 
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """b responses and the prompts that they answer; the responses of a group are consecutive.
+    """b responses and their prompts; the responses of a group are consecutive.
 
     The tensors are right-padded and live on the CPU; an engine packs, pads and moves as it likes.
     """
@@ -49,7 +47,7 @@ class Responses:
     """Decoded, without special tokens."""
     sampler_log_prob: PerToken
     """As the sampler computed it, of the distribution that it drew from; 0 on padding, NaN where
-    the sampler was not asked for it."""
+    the sampler does not give it."""
     finished: Bool[Tensor, " b"]
     """False where the length limit cut the response."""
 
@@ -77,12 +75,12 @@ class Responses:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What a loss knows about b responses besides their log-probabilities under the policy."""
+    """The inputs of a loss for b responses, besides their log-probabilities under the policy."""
 
     mask: Mask
     """True on response tokens."""
     advantage: PerToken
-    """Credit of each token."""
+    """Of each token."""
     old_log_prob: PerToken
     """Under the policy before this update, by the trainer."""
     epoch_log_prob: PerToken
@@ -96,30 +94,18 @@ class Batch:
     def rows(self, start: int, stop: int, width: int) -> "Batch":
         """Rows start, ..., stop - 1 and the first `width` tokens."""
         part = (slice(start, stop), slice(width))
-        given = {
+        values = {
             field.name: getattr(self, field.name)[part]
             for field in fields(self)
             if getattr(self, field.name) is not None
         }
-        return Batch(**given)
+        return Batch(**values)
 
     def to(self, like: Tensor) -> "Batch":
         """The same on the device and, but for the mask, in the dtype of another tensor."""
-        given = {
+        values = {
             field.name: value.to(like) if value.is_floating_point() else value.to(like.device)
             for field in fields(self)
             if (value := getattr(self, field.name)) is not None
         }
-        return Batch(**given)
-
-    def reference(self, old_is_reference: bool) -> PerToken:
-        """Log-probabilities under the reference policy, which may be the old one.
-
-        Raises:
-            UsageError: When it is another and `ref_log_prob` is missing.
-        """
-        if old_is_reference:
-            return self.old_log_prob
-        if self.ref_log_prob is None:
-            raise UsageError("this loss needs ref_log_prob: give it, or beta None for without")
-        return self.ref_log_prob
+        return Batch(**values)

@@ -6,16 +6,24 @@ from functools import partial
 from agents import references
 from agents.advantages import Advantage, centered
 from agents.divergences import Divergence, unnormalized_reverse_kl
-from agents.learner import Learner
-from agents.levels import Level, per_token
-from agents.losses import Clip, Estimator, Function, differentiable, masked, slope
+from agents.learner import ReferenceLearner
+from agents.losses import (
+    Clip,
+    Estimator,
+    Function,
+    Level,
+    differentiable,
+    masked,
+    per_token,
+    slope,
+)
 from agents.reductions import Reduction, token_mean
 from agents.references import Refresh
 from agents.rollout import Batch, Group, PerToken
 
 
 @dataclass(frozen=True, kw_only=True)
-class RPG(Learner):
+class RPG(ReferenceLearner):
     """Regularized policy gradient: the exact off-policy gradient of E_π[R] - β D.
 
     D is a divergence between the policy π and a reference, by default the old policy that sampled.
@@ -58,7 +66,7 @@ class RPG(Learner):
     advantage_function: Advantage = centered
     """A: centered, leave_one_out, batch_centered, or raw."""
     reduction: Reduction = token_mean
-    """How the losses of tokens become one number."""
+    """From the losses of tokens to a scalar."""
     divergence: Divergence = unnormalized_reverse_kl
     """D: forward_kl, reverse_kl, unnormalized_forward_kl, or unnormalized_reverse_kl."""
     estimator: Estimator = differentiable
@@ -78,14 +86,10 @@ class RPG(Learner):
     kl_in_clip: bool = True
     """Clip reward and divergence together, or the reward alone."""
     level: Level = per_token
-    """What w is a ratio of: per_token, or per_response (with `sequence_mean`)."""
+    """Importance-sampling level, what w is a ratio of: per_token, or per_response (with
+    `sequence_mean`)."""
     z_old: float = 1.0
     """Z_old > 0, the mass of an old policy whose probabilities do not add up to one."""
-
-    @property
-    def uses_reference(self) -> bool:
-        """Whether the divergence is from another policy than the old one."""
-        return bool(self.beta) and self.reference is not references.old
 
     def advantage(self, reward: Group) -> Group:
         """A, by default R - mean of the group."""
@@ -93,7 +97,7 @@ class RPG(Learner):
 
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
         """The loss above, clipped."""
-        ref = batch.reference(not self.uses_reference)
+        ref = self.ref_log_prob(batch)
         log_prob, old, ref = (
             self.level(x, batch.mask) for x in (log_prob, batch.old_log_prob, ref)
         )

@@ -23,6 +23,7 @@ from agents.training.interrupt import Interrupt
 from agents.training.rollouts import Generation, generate, num_tokens, reward_metrics
 from agents.training.setup import prepare, settings
 from agents.training.state import Job
+from agents.training.update import update
 
 L = TypeVar("L", bound=Learner)
 ROLLOUTS_EVERY = 10
@@ -81,7 +82,7 @@ def advance(job: Job, posed: Any, log: RunLog) -> tuple[Any, dict[str, float]]:
     sampler.release()
     with clock("train"):
         passes, reference = job.passes(), job.engines.reference
-        metrics |= job.learner.update(engine, responses, reward, passes, reference, trace=trace)
+        metrics |= update(job.learner, engine, responses, reward, passes, reference, trace=trace)
     with clock("sync"):
         sampler.load_weights(engine.weights())
     count = len(made) * run.num_prompts * run.group_size

@@ -12,6 +12,7 @@ from agents.advantages import leave_one_out
 from agents.learner import Learner
 from agents.losses import clipped_log_ratio
 from agents.rollout import Batch, Group, PerToken
+from agents.training.update import Passes, update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,6 @@ import matplotlib.pyplot as plt
 import torch
 
 from agents.engines.bandit import BanditEngine, respond
-from agents.learner import Passes
 
 
 def accuracy(learner: Learner, steps: int = 40, seed: int = 0) -> list[float]:
@@ -84,7 +84,8 @@ def accuracy(learner: Learner, steps: int = 40, seed: int = 0) -> list[float]:
         chances = engine.logits.detach().softmax(-1)[problems]
         tokens = torch.multinomial(chances.flatten(0, 1), 1, generator=random).view(-1, 3)
         reward = (tokens == right).float().mean(-1)
-        learner.update(
+        update(
+            learner,
             engine,
             respond(problems, tokens, [3] * len(problems)),
             reward.view(2, 16),

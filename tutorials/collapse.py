@@ -19,8 +19,9 @@ import torch
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, respond
 from agents.grpo import GRPO
-from agents.learner import Learner, Passes
+from agents.learner import Learner
 from agents.monitoring.collapse import all_warnings
+from agents.training.update import Passes, update
 
 LENGTH, CHOICES, GROUP = 4, 6, 8
 PROBLEMS = [problem for _ in range(3) for problem in range(4) for _ in range(GROUP)]
@@ -46,7 +47,7 @@ def train(
         said = table[PROBLEMS].gather(-1, tokens[..., None])[..., 0]
         responses = replace(responses, sampler_log_prob=said)
         reward = (verdict ^ errs).float().view(-1, GROUP)
-        metrics = learner.update(engine, responses, reward, PASSES)
+        metrics = update(learner, engine, responses, reward, PASSES)
         exact = table.exp().gather(-1, right[..., None]).prod(1).mean().item()
         rows.append({"step": step, "reward/accuracy": exact, **metrics})
     return rows

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, get_origin
 import gymnasium
 import tyro
 
-from agents import advantages, divergences, levels, losses, reductions, references
+from agents import advantages, divergences, losses, reductions, references
 from agents.cli import config_file
 from agents.cli.settings import Run, defaults
 from agents.errors import UsageError
@@ -24,11 +24,17 @@ from agents.learner import Learner
 Place = ModuleType | tuple[Callable[..., Any], ...]
 MODULES = (advantages, reductions, divergences)
 KINDS = (
-    (advantages.Advantage, advantages),
+    (
+        advantages.Advantage,
+        (
+            *(advantages.raw, advantages.centered, advantages.batch_centered),
+            *(advantages.standardized, advantages.leave_one_out, advantages.clip_filter),
+        ),
+    ),
     (reductions.Reduction, reductions),
     (references.Refresh, references),
     (divergences.Divergence, divergences),
-    (levels.Level, levels),
+    (losses.Level, (losses.per_token, losses.per_response)),
     (losses.Estimator, (losses.differentiable, losses.reinforce)),
     (losses.Clip, (losses.masked, losses.truncated)),
 )
@@ -88,7 +94,8 @@ def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple
         run = defaults(first.env or told.get("env"), first.model or told.get("model"))
         length = first.max_response_length or told.get("max_response_length")
         run = replace(run, max_response_length=int(length)) if length else run
-        default = command(learner.adapt(run), learner(), File())
+        run = replace(run, **learner.run_defaults(run.max_response_length))
+        default = command(run, learner(), File())
         typed = config_file.words(told, vars(default.run) | vars(default.learner)) + typed
     parsed: Any = parse(command, _module(learner), typed, default)
     return parsed.run, parsed.learner

@@ -15,11 +15,12 @@ from agents.engines.chat import Chat
 from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.reference_policy import ReferencePolicy
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.errors import ModelError, UsageError
-from agents.references import ReferencePolicy, Refresh, fixed, old
+from agents.references import Refresh, fixed
 from agents.rollout import PerToken, Responses
 from agents.storage.json_files import read_json
 
@@ -52,9 +53,8 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     dtype = torch.bfloat16 if deepspeed and device.type == "cuda" else torch.float32
     model, chat = load_model(folder, device, dtype, run.max_pixels)
     apply_liger(model)
-    refresh = None if refresh is old else refresh
     # Copied before adapters change it and DeepSpeed takes its weights apart.
-    base = copy.deepcopy(model) if refresh and not _is_within(run, refresh) else None
+    base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None
     policy = _policy(run, model)
     sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
     parts: Any = (policy, chat, sampling, Optimization(run.learning_rate, run.optimizer_steps()))
@@ -75,9 +75,15 @@ def _policy(run: Run, model: Any) -> Policy:
     return policy
 
 
-def _is_within(run: Run, refresh: Refresh) -> bool:
-    """Whether the reference is the policy without its adapters, for the whole run."""
-    return refresh is fixed and run.lora is not None and lora.begins_as_base(run.lora)
+def needs_reference_model(refresh: Refresh | None, adapters: str | None) -> bool:
+    """True if the reference is a second model, not the policy without its adapters.
+
+    Args:
+        refresh: The learner's `reference_schedule`.
+        adapters: The run's `lora`, as JSON.
+    """
+    is_within_policy = refresh is fixed and adapters is not None and lora.begins_as_base(adapters)
+    return refresh is not None and not is_within_policy
 
 
 def _reference(

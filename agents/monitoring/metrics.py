@@ -1,38 +1,11 @@
-"""What is logged of an update, the same for every learner; nothing here carries a gradient."""
+"""Metrics of an update and its rollout, the same for every learner; none carries a gradient."""
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
 
 from agents.engines import TrainEngine
-from agents.losses import slope
 from agents.rollout import Batch, Mask, PerToken, Responses
-
-if TYPE_CHECKING:
-    from agents.learner import Learner
-
-
-WIDE = {"clip_low": math.nextafter(1.0, 0.0), "clip_high": 1e30, "dual_clip": 1e30}
-"""Bounds of a clip that no ratio reaches."""
-
-
-def clipped(learner: "Learner", log_prob: PerToken, batch: Batch) -> Mask:
-    """Tokens whose gradient the clip of a learner changes, whatever the kind of clip.
-
-    Found by widening the fields `clip_low`, `clip_high` and `dual_clip`, so that it holds for a
-    schedule, a dual clip, one that cuts weights, one of whole responses.
-    """
-    wide = {name: value for name, value in WIDE.items() if getattr(learner, name, None) is not None}
-    if not wide:
-        return torch.zeros_like(batch.mask)
-    log_prob = log_prob.detach().where(batch.mask, 0.0)
-    here, free = (
-        slope(lambda x, of=of: of.loss(x, batch).where(batch.mask, 0.0), log_prob)
-        for of in (learner, replace(learner, **wide))
-    )
-    return (here != free) & batch.mask
 
 
 @torch.no_grad()
@@ -44,13 +17,13 @@ def token_kl(log_prob: PerToken, batch: Batch) -> float:
     """
     if batch.ref_log_prob is None:
         return 0.0
-    kept = [x[batch.mask].double() for x in (log_prob, batch.old_log_prob, batch.ref_log_prob)]
-    here, old, ref = kept
-    return ((here - old).exp() * (torch.expm1(ref - here) + here - ref)).sum().item()
+    policies = log_prob, batch.old_log_prob, batch.ref_log_prob
+    new, old, ref = (x[batch.mask].double() for x in policies)
+    return ((new - old).exp() * (torch.expm1(ref - new) + new - ref)).sum().item()
 
 
 class Statistics:
-    """Sums over the tokens of an update, on all ranks, and what they come to."""
+    """Sums over the tokens of an update, for means and extremes over all ranks."""
 
     def __init__(self) -> None:
         self.sums = torch.zeros(4, dtype=torch.float64)
@@ -63,8 +36,8 @@ class Statistics:
         if not len(u):
             return
         drift = torch.expm1(u) - u
-        seen = [value[batch.mask].double().cpu() for value in (entropy, clipped)]
-        parts = [torch.ones_like(u), drift, *seen]
+        others = [value[batch.mask].double().cpu() for value in (entropy, clipped)]
+        parts = [torch.ones_like(u), drift, *others]
         self.sums += torch.stack([part.sum() for part in parts])
         self.extremes = torch.maximum(self.extremes, torch.stack([u.max(), (-u).max()]))
 
@@ -84,22 +57,22 @@ class Statistics:
 def rollout_metrics(
     responses: Responses, old_log_prob: PerToken, engine: TrainEngine
 ) -> dict[str, float]:
-    """Lengths in tokens, and how far sampler and trainer are apart in log-probability, in nats.
+    """Response lengths, and the log-probability difference between sampler and trainer.
 
-    The distance is over the tokens whose log-probability the sampler told, and is left out where
-    it told none.
+    Lengths are in tokens, differences in nats, over the tokens whose log-probability the sampler
+    returned; without any they are left out.
     """
     sampler, lengths = responses.sampler_log_prob, responses.lengths.double()
-    told = responses.mask & ~sampler.isnan()
-    difference = (sampler - old_log_prob.cpu()).abs()[told].double()
+    has_log_prob = responses.mask & ~sampler.isnan()
+    difference = (sampler - old_log_prob.cpu()).abs()[has_log_prob].double()
     cut, count = (~responses.finished).double(), float(len(responses))
-    mine = [difference.sum(), told.sum(), lengths.sum(), cut.sum(), torch.tensor(count)]
-    sums = torch.stack([value.double() for value in mine])
-    total, compared, tokens, truncated, count = engine.all_gather(sums[None]).sum(0).tolist()
+    sums = [difference.sum(), has_log_prob.sum(), lengths.sum(), cut.sum(), torch.tensor(count)]
+    local = torch.stack([value.double() for value in sums])
+    total, compared, tokens, truncated, count = engine.all_gather(local[None]).sum(0).tolist()
     # A rank without a single token gathers too, or the others would wait for ever.
-    widest = engine.all_gather(torch.cat([difference, difference.new_zeros(1)]).amax()[None]).max()
+    largest = engine.all_gather(torch.cat([difference, difference.new_zeros(1)]).amax()[None]).max()
     metrics = {"response/length_mean": tokens / count, "response/truncated": truncated / count}
     if compared or not tokens:
         metrics["sampler/log_prob_diff_mean"] = total / max(1.0, compared)
-        metrics["sampler/log_prob_diff_max"] = widest.item()
+        metrics["sampler/log_prob_diff_max"] = largest.item()
     return metrics

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
-from agents.learner import Learner, Passes
+from agents.learner import Learner
 from agents.rollout import PerToken, Responses
 from agents.testing.examples import Draw, Rollout, rollouts
 from agents.testing.outcomes import Outcome
+from agents.training.update import Passes, update
 
 LEARNING_RATE = 4.0
 """Of the bandits: the second minibatch is off-policy, and some of its tokens are clipped."""
@@ -64,7 +65,8 @@ def trained(
 
     def work(rank: int) -> tuple[float, Tensor]:
         policy = BanditEngine(rollout.logits, LEARNING_RATE, rank, ranks)
-        metrics = learner.update(
+        metrics = update(
+            learner,
             policy,
             _responses(rollout, rank, num_ranks),
             rollout.reward[rank::num_ranks],

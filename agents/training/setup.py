@@ -16,7 +16,6 @@ from agents.errors import UsageError
 from agents.learner import Learner
 from agents.plan import brief
 from agents.planning.shapes import UnplannableError
-from agents.references import fixed
 from agents.sft import cached_tiny_model, recipe
 from agents.storage import checkpoints
 from agents.storage.json_files import json_value
@@ -46,10 +45,9 @@ def prepare(run: Run, learner: Learner) -> Job:
     with ExitStack() as held:  # closed where something does not fit
         envs, splits = make_envs(run)
         held.enter_context(closing(envs))
-        refresh = getattr(learner, "reference", fixed) if learner.uses_reference else None
         if run.model != "tiny":
             say(planned(run, learner))
-        engines = build(run, model_folder(run), refresh)
+        engines = build(run, model_folder(run), learner.reference_schedule)
         held.enter_context(closing(engines.sampler))
         if not engines.policy.packs:
             say(PADDED)

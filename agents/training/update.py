@@ -3,30 +3,28 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from agents.engines import TrainEngine
+from agents.engines.reference_policy import ReferencePolicy
 from agents.errors import UsageError
-from agents.monitoring.metrics import Statistics, clipped, rollout_metrics, token_kl
+from agents.learner import Learner
+from agents.losses import clipped_tokens
+from agents.monitoring.metrics import Statistics, rollout_metrics, token_kl
 from agents.monitoring.traces import Trace
-from agents.references import ReferencePolicy
-from agents.rollout import Batch, Group, PerResponse, PerToken, Responses
+from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses
 from agents.training import microbatches
 from agents.training.microbatches import Load
 
-if TYPE_CHECKING:
-    from agents.learner import Learner
-
-Reference = Callable[[Responses], PerToken]
-"""Log-probability of each token under the reference policy; a `ReferencePolicy` may change."""
+Policy = Callable[[Responses], PerToken]
+"""Log-probability of each token under a policy."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passes:
-    """How often and in what pieces an update goes through its responses."""
+    """Minibatches, microbatches and epochs of an update."""
 
     minibatch_size: int
     """Responses per optimizer step, over all ranks; whole groups."""
@@ -34,7 +32,7 @@ class Passes:
     """Responses per forward pass on one rank; changes memory and speed, never the result."""
     tokens_per_microbatch: int | None = None
     """Prompt and response tokens of a forward pass on one rank, a shared prompt counted once; None
-    counts responses. A response that is longer has a pass of its own."""
+    counts responses. A longer response has a pass of its own."""
     epochs: int = 1
     """Passes over one rollout."""
 
@@ -46,10 +44,10 @@ class Passes:
             )
 
     def cut(self, responses: Responses, group_size: int, engine: TrainEngine) -> list[list[slice]]:
-        """The microbatches of each minibatch of this rank, as many on every rank.
+        """Microbatches of each minibatch of this rank, as many on every rank.
 
-        Forward passes of ranks go together where ranks share weights: a rank with fewer tokens
-        makes more and smaller ones. It never lacks responses, for all ranks have as many.
+        Ranks that share weights make their forward passes together, so a rank with fewer tokens
+        cuts them into more and smaller microbatches.
 
         Raises:
             UsageError: In one line, when a minibatch would not be whole groups.
@@ -67,8 +65,8 @@ class Passes:
             cuts = [microbatches.by_count(size, self.microbatch_size) for _ in starts]
         else:
             loads = [Load.of(responses.rows(start, start + size)) for start in starts]
-            mine = torch.tensor([[len(microbatches.fitting(load, budget)) for load in loads]])
-            counts = engine.all_gather(mine).amax(0).tolist()
+            counts = torch.tensor([[len(microbatches.fitting(load, budget)) for load in loads]])
+            counts = engine.all_gather(counts).amax(0).tolist()
             cuts = [
                 microbatches.cut(load, budget, count)
                 for load, count in zip(loads, counts, strict=True)
@@ -79,68 +77,112 @@ class Passes:
         ]
 
 
-@dataclass(eq=False)
-class Update:
-    """A learner at work on one rollout.
+def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
+    learner: Learner,
+    engine: TrainEngine,
+    responses: Responses,
+    reward: Group,
+    passes: Passes,
+    reference: Policy | None = None,
+    *,
+    trace: Trace | None = None,
+) -> dict[str, float]:
+    """Trains on one rollout and returns its metrics.
 
-    The first minibatch of an epoch is trained at the weights with which the epoch begins: what it
-    finds before its step is the old log-probability, and no pass is made for that. What is known
-    of the whole rollout is kept in float64 on the CPU; a microbatch takes its part in the dtype and
-    on the device of its own log-probabilities.
+    The result does not depend on microbatches, nor on how many ranks share the rollout:
+    advantages and denominators are those of the whole. A step whose gradient is not finite
+    changes nothing and is counted by `train/skipped`.
+
+    Args:
+        learner: The algorithm.
+        engine: Holds the policy.
+        responses: Of this rank; those of a prompt are consecutive.
+        reward: Of this rank, one row a prompt.
+        passes: Minibatches, microbatches, epochs.
+        reference: Needed when the learner `uses_reference`. A minibatch is trained with the
+            reference of its turn; token-level advantages are those of the start.
+        trace: Filled with the update's effect on each token, where it is given.
+
+    Raises:
+        UsageError: In one line, when `reference` is missing, or a minibatch would not be whole
+            groups, or `sampler_correction` has no log-probabilities of the sampler.
+    """
+    if learner.uses_reference and reference is None:
+        raise UsageError(f"{type(learner).__name__} with a reference constraint needs a reference")
+    if learner.sampler_correction is not None:
+        is_missing = responses.sampler_log_prob[responses.mask].isnan().any()[None]
+        learner.check_sampler(bool(engine.all_gather(is_missing).any()))
+    reference = reference if learner.uses_reference else None
+    return _Update(learner, engine, responses, reward, passes, reference, trace).run()
+
+
+@dataclass(eq=False)
+class _Update:
+    """The state of an update: its batch, and the sums behind its metrics.
+
+    Values of the whole rollout are kept in float64 on the CPU; a microbatch takes its rows in the
+    dtype and on the device of its own log-probabilities.
+
+    An epoch's first minibatch is trained at the weights with which the epoch begins, so its forward
+    pass gives that epoch's `epoch_log_prob`, and in the first epoch `old_log_prob` as well: no
+    other pass is made for them. Until then they are NaN in `batch`.
     """
 
-    learner: "Learner"
+    learner: Learner
     engine: TrainEngine
     responses: Responses
     reward: Group
     passes: Passes
-    reference: Reference | None = None
-    trace: Trace | None = None
+    reference: Policy | None
+    trace: Trace | None
 
     def __post_init__(self) -> None:
-        """Cuts the rollout up, and finds what must be known of it before the first step."""
-        if not self.learner.uses_reference:
-            self.reference = None
+        """Cuts the rollout into minibatches and computes its batch."""
         self.group_size = self.reward.shape[1]
         self.minibatches = self.passes.cut(self.responses, self.group_size, self.engine)
         self.lengths = self.engine.all_gather(self.responses.lengths[None])
         self.statistics = Statistics()
-        self.batch = self._batch()
+        self.batch = self._initial_batch()
 
     def run(self) -> dict[str, float]:
-        """Trains, and gives what is logged of it."""
+        """Trains, and returns the metrics."""
         steps: list[dict[str, float]] = []
-        moved = False
+        has_moved = False
         for epoch in range(self.passes.epochs):
             if epoch:
-                current = self._log_prob(self._policy, self.minibatches[1:])
-                self.batch = replace(self.batch, epoch_log_prob=current)
-            for parts in self.minibatches:
-                if moved and self.reference is not None:
-                    ref = self._log_prob(self.reference, [parts])
-                    self.batch = replace(self.batch, ref_log_prob=ref)
-                steps.append(self._step(parts))
-                moved |= self._moves(steps[-1])
-        old_log_prob = self.batch.old_log_prob
+                log_prob = self._log_prob(self._policy, self.minibatches[1:])
+                self.batch = replace(self.batch, epoch_log_prob=log_prob)
+            for index, parts in enumerate(self.minibatches):
+                if has_moved and self.reference is not None:
+                    ref_log_prob = self._log_prob(self.reference, [parts])
+                    self.batch = replace(self.batch, ref_log_prob=ref_log_prob)
+                steps.append(self._step(parts, starts_epoch=index == 0, epoch=epoch))
+                has_moved |= self._refreshes_reference(steps[-1])
         return (
-            _joined(steps)
+            _mean_metrics(steps)
             | self.statistics.metrics(self.engine)
-            | rollout_metrics(self.responses, old_log_prob, self.engine)
+            | rollout_metrics(self.responses, self.batch.old_log_prob, self.engine)
         )
 
-    def _batch(self) -> Batch:
-        """Advantages from the rewards of all ranks, and what the old and reference policies say."""
+    def _initial_batch(self) -> Batch:
+        """Advantages from the rewards of all ranks, and log-probabilities before the first step."""
         learner, engine, mask = self.learner, self.engine, self.responses.mask
-        mine = slice(engine.rank * len(self.reward), (engine.rank + 1) * len(self.reward))
-        credit = learner.advantage(engine.all_gather(self.reward))[mine].flatten().double().cpu()
-        whole = learner.credit_uses_old_policy
-        old = self._log_prob(self._policy, self.minibatches[0 if whole else 1 :])
-        ref = self.reference and self._log_prob(self.reference, self.minibatches)
-        sampler = self.responses.sampler_log_prob.double()
-        batch = Batch(mask, credit[:, None].expand(mask.shape), old, old, ref, sampler)
-        return replace(batch, advantage=learner.token_advantage(batch, self._total))
+        rows = slice(engine.rank * len(self.reward), (engine.rank + 1) * len(self.reward))
+        advantage = learner.advantage(engine.all_gather(self.reward))[rows].flatten().double().cpu()
+        first = 0 if learner.token_advantage_uses_old_policy else 1
+        old_log_prob = self._log_prob(self._policy, self.minibatches[first:])
+        ref_log_prob = self.reference and self._log_prob(self.reference, self.minibatches)
+        batch = Batch(
+            mask,
+            advantage[:, None].expand(mask.shape),
+            old_log_prob,
+            epoch_log_prob=old_log_prob.clone(),
+            ref_log_prob=ref_log_prob,
+            sampler_log_prob=self.responses.sampler_log_prob.double(),
+        )
+        return replace(batch, advantage=learner.token_advantage(batch, self._all_reduce))
 
-    def _step(self, parts: Sequence[slice]) -> dict[str, float]:
+    def _step(self, parts: Sequence[slice], starts_epoch: bool, epoch: int) -> dict[str, float]:
         """One optimizer step on a minibatch, microbatch by microbatch."""
         first, last = parts[0].start, parts[-1].stop
         lengths = self.lengths[:, first:last]
@@ -148,7 +190,16 @@ class Update:
         weight = weights.view_as(lengths)[self.engine.rank]
         totals = torch.zeros(1, 2, dtype=torch.float64)
         for part in parts:
-            totals += self._backward(part, weight[part.start - first : part.stop - first])
+            log_prob, entropy = self.engine.forward(self.responses.rows(part.start, part.stop))
+            if starts_epoch:
+                self._store(part, log_prob.detach(), epoch)
+            batch = self.batch.rows(part.start, part.stop, log_prob.shape[1]).to(log_prob)
+            part_weight = weight[part.start - first : part.stop - first].to(log_prob)
+            loss, clipped = self._backward(log_prob, batch, part_weight)
+            totals += torch.tensor([[loss, token_kl(log_prob, batch)]], dtype=torch.float64)
+            self.statistics.add(log_prob, entropy, clipped, batch)
+            if self.trace is not None:
+                self.trace.add(part, log_prob, clipped, batch)
         loss, kl = self.engine.all_gather(totals).sum(0).tolist()
         metrics = {"train/loss": loss}
         if self.reference is not None:
@@ -156,48 +207,51 @@ class Update:
         metrics |= self.engine.step()
         return metrics | {"train/skipped": float(not math.isfinite(metrics["train/grad_norm"]))}
 
-    def _backward(self, part: slice, weight: PerResponse) -> Tensor:
-        """Adds the gradient of a microbatch; its loss, and its sum of `token_kl`, as `[1 2]`."""
-        log_prob, entropy = self.engine.forward(self.responses.rows(part.start, part.stop))
+    def _store(self, part: slice, log_prob: PerToken, epoch: int) -> None:
+        """Writes the log-probabilities at the start of an epoch into `batch`."""
         width = log_prob.shape[1]
-        if part.start < self.minibatches[0][-1].stop:
-            # In the first epoch it is `old_log_prob` too, one tensor; a later one brings its own.
-            self.batch.epoch_log_prob[part, :width] = log_prob.detach().to(self.batch.old_log_prob)
-        batch = self.batch.rows(part.start, part.stop, width).to(log_prob)
-        loss = self.learner.weighted(log_prob, batch, weight.to(log_prob))
+        self.batch.epoch_log_prob[part, :width] = log_prob.to(self.batch.epoch_log_prob)
+        if epoch == 0:
+            self.batch.old_log_prob[part, :width] = log_prob.to(self.batch.old_log_prob)
+
+    def _backward(
+        self, log_prob: PerToken, batch: Batch, weight: PerResponse
+    ) -> tuple[float, Mask]:
+        """Adds the gradient of a microbatch; its loss, and the tokens that the loss clipped."""
+        with clipped_tokens() as masks:
+            loss = self.learner.weighted(log_prob, batch, weight)
         self.engine.backward(loss)
-        clip = clipped(self.learner, log_prob, batch)
-        self.statistics.add(log_prob, entropy, clip, batch)
-        if self.trace is not None:
-            self.trace.add(part, log_prob, clip, batch)
-        return torch.tensor([[loss.item(), token_kl(log_prob, batch)]], dtype=torch.float64)
+        clipped = torch.zeros_like(batch.mask)
+        for mask in masks:
+            clipped |= mask & batch.mask
+        return loss.item(), clipped
 
     @torch.no_grad()
-    def _log_prob(self, policy: Reference, minibatches: Iterable[Sequence[slice]]) -> PerToken:
+    def _log_prob(self, policy: Policy, minibatches: Iterable[Sequence[slice]]) -> PerToken:
         """Log-probability of each token under a policy; NaN for tokens of other minibatches."""
         mask = self.responses.mask
         log_prob = torch.zeros(mask.shape, dtype=torch.float64).masked_fill(mask, math.nan)
         for parts in minibatches:
             for part in parts:
-                said = policy(self.responses.rows(part.start, part.stop))
-                log_prob[part, : said.shape[1]] = said.to(log_prob)
+                values = policy(self.responses.rows(part.start, part.stop))
+                log_prob[part, : values.shape[1]] = values.to(log_prob)
         return log_prob
 
     def _policy(self, responses: Responses) -> PerToken:
         return self.engine.forward(responses)[0]
 
-    def _total(self, part: Tensor) -> Tensor:
+    def _all_reduce(self, part: Tensor) -> Tensor:
         return self.engine.all_gather(part[None]).sum(0)
 
-    def _moves(self, step: dict[str, float]) -> bool:
-        """Whether the reference is another one after an optimizer step; one skipped is none."""
+    def _refreshes_reference(self, step: dict[str, float]) -> bool:
+        """True if the reference has been refreshed after an optimizer step that was not skipped."""
         if not isinstance(self.reference, ReferencePolicy) or step["train/skipped"]:
             return False
         return self.reference.stepped(self.engine, step["policy/kl_ref"])
 
 
-def _joined(steps: Sequence[dict[str, float]]) -> dict[str, float]:
-    """How many steps were skipped, and means over the others, or over all where there is none."""
-    made = [step for step in steps if not step["train/skipped"]] or steps
-    means = {name: sum(step[name] for step in made) / len(made) for name in steps[0]}
+def _mean_metrics(steps: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Number of skipped steps, and means over the others, or over all where all are skipped."""
+    finite = [step for step in steps if not step["train/skipped"]] or steps
+    means = {name: sum(step[name] for step in finite) / len(finite) for name in steps[0]}
     return means | {"train/skipped": sum(step["train/skipped"] for step in steps)}

@@ -9,9 +9,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from agents.advantages import centered, standardized
 from agents.grpo import GRPO
-from agents.learner import Passes
 from agents.reductions import constant_length, sequence_mean, token_mean
 from agents.rollout import Prompt, Responses
+from agents.training.update import Passes, update
 from throughput.sizes import Size
 
 STD_EPSILON = 2e-4
@@ -81,7 +81,7 @@ def compare(engine: Any, file: Path, case: str, size: Size) -> dict[str, Any]:
     engine.step = step
     passes = Passes(minibatch_size=size.responses, microbatch_size=size.microbatch_size)
     reward = theirs["reward"].view(-1, size.group_size)
-    metrics = objective(case, size).update(engine, rollout, reward, passes)
+    metrics = update(objective(case, size), engine, rollout, reward, passes)
     engine.step = applied
     errors = {
         name: ((found[name] - there).norm() / there.norm().clamp(min=1e-30)).item()

@@ -26,7 +26,7 @@ from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
-from agents.learner import Passes
+from agents.training.update import Passes, update
 
 CUDA = torch.cuda.is_available()
 CPU = {"device": "cpu"}
@@ -79,7 +79,7 @@ def train(engine, num_steps: int) -> list[dict[str, float]]:
         minibatch_size=PASSES["minibatch_size"] * engine.num_ranks,
         microbatch_size=PASSES["microbatch_size"],
     )
-    return [CPGD().update(engine, responses, REWARD, passes) for _ in range(num_steps)]
+    return [update(CPGD(), engine, responses, REWARD, passes) for _ in range(num_steps)]
 
 
 def sample(engine) -> float:

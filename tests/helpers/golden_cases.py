@@ -16,8 +16,7 @@ from agents.divergences import unnormalized_reverse_kl
 from agents.dr_grpo import DrGRPO
 from agents.gpg import GPG
 from agents.grpo import GRPO
-from agents.levels import per_response
-from agents.losses import reinforce, truncated
+from agents.losses import per_response, reinforce, truncated
 from agents.reductions import constant_length, sequence_mean, token_mean
 from agents.reinforce import Reinforce
 from agents.reinforce_plus_plus import ReinforcePlusPlus, ReinforcePlusPlusBaseline

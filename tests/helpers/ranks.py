@@ -19,12 +19,13 @@ from agents.advantages import clip_filter
 from agents.cpgd import CPGD
 from agents.engines import lora
 from agents.engines.model import Policy
-from agents.learner import Passes
+from agents.engines.reference_policy import ReferencePolicy
 from agents.reductions import prompt_mean, sequence_mean, token_mean
-from agents.references import ReferencePolicy, every
+from agents.references import every
 from agents.reinforce_plus_plus import ReinforcePlusPlus
 from agents.rollout import Responses
 from agents.training.dynamic_sampling import pick
+from agents.training.update import Passes, update
 from helpers import tiny_engines
 from helpers.tiny_engines import STAGES, difference, vector
 
@@ -62,13 +63,13 @@ def share(responses: Responses, rank: int, num_ranks: int) -> Responses:
     )
 
 
-def update(engine, learner, num_images, minibatch_size, reference=None) -> tuple:
+def updated(engine, learner, num_images, minibatch_size, reference=None) -> tuple:
     """Metrics of an update of all ranks, and how it moved the weights."""
     before = vector(engine)
     mine = share(whole_rollout(engine.chat, num_images), engine.rank, engine.num_ranks)
     reward = REWARD[engine.rank :: engine.num_ranks]
     passes = Passes(minibatch_size=minibatch_size, microbatch_size=3)
-    metrics = learner.update(engine, mine, reward, passes, reference)
+    metrics = update(learner, engine, mine, reward, passes, reference)
     return metrics, vector(engine) - before
 
 
@@ -80,7 +81,7 @@ def hold(folder, stage) -> dict:
         policy = Policy(copy.deepcopy(tiny_engines.pristine(folder)[0]))
         says = partial(log_prob_under, policy, engine.sampling)
         reference = ReferencePolicy(policy.model, says, HELD.reference)
-        metrics, _ = update(engine, HELD, (0, 1, 3, 2), 4, reference)
+        metrics, _ = updated(engine, HELD, (0, 1, 3, 2), 4, reference)
         newest = dict(engine.weights())
         own = policy.model.state_dict()
         equal = all(torch.equal(own[weight], newest[weight]) for weight in own)
@@ -110,7 +111,7 @@ def compare(folder, stage, learner, num_images, minibatch_size=8, rate=tiny_engi
     """Metrics with one rank and two, and the relative difference of the two steps."""
     engines = (tiny_engines.descent(kind, folder, rate) for kind in ("torch", stage))
     (one, expected), (two, step) = (
-        update(engine, learner, num_images, minibatch_size) for engine in engines
+        updated(engine, learner, num_images, minibatch_size) for engine in engines
     )
     return {"one": one, "two": two, "difference": difference(step, expected)}
 
@@ -119,10 +120,10 @@ def resume(folder, stage, checkpoint) -> bool:
     """Whether training after loading equals training on, on this rank."""
     kept, loaded = (tiny_engines.build(stage, folder) for _ in range(2))
     learner = LEARNERS["prompt_mean"]
-    update(kept, learner, (0, 1, 3, 2), 4)
+    updated(kept, learner, (0, 1, 3, 2), 4)
     kept.save(checkpoint)
     loaded.load(checkpoint)
-    ends = [update(engine, learner, (0, 1, 3, 2), 4) for engine in (kept, loaded)]
+    ends = [updated(engine, learner, (0, 1, 3, 2), 4) for engine in (kept, loaded)]
     return ends[0][0] == ends[1][0] and torch.equal(vector(kept), vector(loaded))
 
 
@@ -135,7 +136,9 @@ def adapt(folder, stage) -> float:
     steps = []
     for kind in ("torch", stage):
         engine = tiny_engines.build(kind, folder, prepare=attach)
-        steps.append(sum(update(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 4)[1] for _ in "ab"))
+        steps.append(
+            sum(updated(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 4)[1] for _ in "ab")
+        )
     return difference(steps[1], steps[0])
 
 
@@ -169,9 +172,9 @@ def train_and_sample(folder, stage) -> dict:
     for kind in ("torch", stage):
         engine = tiny_engines.build(kind, folder)
         for _ in range(3):
-            update(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 8)
+            updated(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 8)
         sampled.append(sample(engine, int(os.environ["RANK"])))
-        update(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 8)
+        updated(engine, LEARNERS["prompt_mean"], (0, 1, 3, 2), 8)
         ends.append(vector(engine))
     pairs = list(zip(*sampled, strict=True))
     return {
@@ -208,7 +211,7 @@ def cut_by_tokens(folder, stage) -> dict:
         reward = REWARD[engine.rank :: engine.num_ranks]
         passes = Passes(minibatch_size=4, microbatch_size=8, tokens_per_microbatch=budget, epochs=2)
         engine.policy.register_forward_hook(lambda *_, calls=calls: calls.append(1))
-        metrics = LEARNERS["prompt_mean"].update(engine, mine, reward, passes)
+        metrics = update(LEARNERS["prompt_mean"], engine, mine, reward, passes)
         step = vector(engine) - before
         if budget is None:
             expected, one = step, metrics
@@ -227,14 +230,14 @@ def spoiled(folder, stage) -> dict:
     kept, other = (tiny_engines.build(stage, folder) for _ in range(2))
     learner = CPGD()
     for engine in (kept, other):
-        update(engine, learner, (0, 1, 3, 2), 8)
+        updated(engine, learner, (0, 1, 3, 2), 8)
     before = vector(other)
     mine = share(whole_rollout(other.chat, (0, 1, 3, 2)), other.rank, other.num_ranks)
     reward = REWARD[other.rank :: other.num_ranks] * (torch.nan if other.rank else 1)
     passes = Passes(minibatch_size=4, microbatch_size=1)
-    skipped = learner.update(other, mine, reward, passes)["train/skipped"]
+    skipped = update(learner, other, mine, reward, passes)["train/skipped"]
     same = torch.equal(vector(other), before)
-    later = [update(engine, learner, (0, 1, 3, 2), 8)[0] for engine in (kept, other)]
+    later = [updated(engine, learner, (0, 1, 3, 2), 8)[0] for engine in (kept, other)]
     return {
         "skipped": skipped,
         "same": same,

@@ -15,7 +15,7 @@ from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.vllm.sampler import VLLMSampler
-from agents.learner import Passes
+from agents.training.update import Passes, update
 
 LENGTH = 24
 BOUND = 1e-4
@@ -93,7 +93,7 @@ def learn(engine: TorchEngine, responses) -> None:
     """A step after which the likeliest responses are others."""
     reward = torch.arange(len(responses)).remainder(2).float().view(-1, 2)
     passes = Passes(minibatch_size=len(responses), microbatch_size=len(responses))
-    assert CPGD().update(engine, responses, reward, passes)["train/grad_norm"] > 0
+    assert update(CPGD(), engine, responses, reward, passes)["train/grad_norm"] > 0
 
 
 def differences(engine: TorchEngine, responses) -> torch.Tensor:

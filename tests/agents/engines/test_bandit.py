@@ -9,9 +9,9 @@ from agents.advantages import centered
 from agents.cpgd import CPGD
 from agents.engines import TrainEngine
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
-from agents.learner import Passes
 from agents.reductions import constant_length
 from agents.testing.slopes import slopes
+from agents.training.update import Passes, update
 
 LOGITS = torch.tensor(
     [[[0.0, 1.0, -1.0], [0.5, 0.0, 0.0]], [[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]]], dtype=torch.float64
@@ -42,7 +42,8 @@ def test_a_step_on_every_arm_once_is_that_of_the_expected_reward():
     uniform, reward = torch.zeros(1, 1, 3, dtype=torch.float64), [1.0, 0.0, 0.5]
     engine = BanditEngine(uniform, learning_rate=3.0)
     learner = CPGD(advantage_function=centered, reduction=constant_length(1))
-    metrics = learner.update(
+    metrics = update(
+        learner,
         engine,
         respond([0, 0, 0], torch.tensor([[0], [1], [2]]), [1, 1, 1]),
         torch.tensor([reward], dtype=torch.float64),
@@ -130,7 +131,7 @@ def test_a_rank_without_a_single_token_does_not_stop_an_update():
         responses = respond([rank] * 2, torch.tensor([[0, 1], [2, 0]]), lengths[rank])
         reward = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
         passes = Passes(minibatch_size=4, microbatch_size=1)
-        return CPGD().update(engine, responses, reward, passes), engine.logits.detach()
+        return update(CPGD(), engine, responses, reward, passes), engine.logits.detach()
 
     (one, table), (two, other) = ranks.run(work)
     assert one == two

@@ -9,8 +9,8 @@ from helpers.tiny_engines import ADAMW, KINDS, RATE, STAGES, difference, respond
 from agents.cpgd import CPGD
 from agents.engines import TrainEngine
 from agents.engines.load import load_model
-from agents.learner import Passes
 from agents.reductions import prompt_mean, sequence_mean, token_mean
+from agents.training.update import Passes, update
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
@@ -221,7 +221,7 @@ def test_microbatches_do_not_change_an_update(kind, folder, reduction):
         passes = Passes(
             minibatch_size=8, microbatch_size=microbatch_size, tokens_per_microbatch=tokens
         )
-        metrics = CPGD(reduction=reduction).update(engine, responses, reward, passes)
+        metrics = update(CPGD(reduction=reduction), engine, responses, reward, passes)
         steps.append(vector(engine) - before)
         losses.append(metrics["train/loss"])
     assert max(difference(step, steps[0]) for step in steps) < 1e-6

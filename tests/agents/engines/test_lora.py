@@ -13,7 +13,8 @@ from transformers import AutoModelForImageTextToText
 from agents.engines import lora
 from agents.engines.load import load_model
 from agents.engines.model import Policy
-from agents.references import ReferencePolicy, fixed
+from agents.engines.reference_policy import ReferencePolicy
+from agents.references import fixed
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")

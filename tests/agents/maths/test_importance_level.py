@@ -8,8 +8,7 @@ from helpers.oracle import ShortResponses, cpgd_objective, expected_reward, kl
 
 from agents.advantages import raw
 from agents.cpgd import CPGD
-from agents.levels import per_response, per_token
-from agents.losses import differentiable, reinforce
+from agents.losses import differentiable, per_response, per_token, reinforce
 from agents.reductions import constant_length
 from agents.rollout import Batch
 

@@ -13,11 +13,11 @@ from agents.cispo import CISPO
 from agents.cli.flags import parse_run
 from agents.cpgd import CPGD
 from agents.grpo import GRPO
-from agents.learner import Passes
 from agents.reductions import sequence_mean
 from agents.reinforce_plus_plus import ReinforcePlusPlus
 from agents.rollout import Batch
 from agents.rpg import RPG
+from agents.training.update import Passes, update
 
 every_learner = pytest.mark.parametrize("learner", EVERY.values(), ids=EVERY)
 CLASSES = sorted({type(learner) for learner in EVERY.values()}, key=lambda kind: kind.__name__)
@@ -171,6 +171,6 @@ def test_an_update_charges_and_whitens_as_the_algorithm_on_tensors_does(tmp_path
     learner = ReinforcePlusPlus(beta=0.5, reduction=sequence_mean)
     expected = learner.compute_loss(old, old, reward.flatten(), responses.mask, 2, ref)
     passes = Passes(minibatch_size=4, microbatch_size=3)
-    metrics = learner.update(engine, responses, reward, passes, reference)
+    metrics = update(learner, engine, responses, reward, passes, reference)
     assert abs(expected.item()) > 0.01
     assert metrics["train/loss"] == pytest.approx(expected.item(), abs=1e-5)

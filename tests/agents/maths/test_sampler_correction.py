@@ -10,10 +10,10 @@ from agents.advantages import raw
 from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.grpo import GRPO
-from agents.importance import sampler_weight
-from agents.learner import Passes
+from agents.losses import sampler_weight
 from agents.reductions import sequence_mean
 from agents.rollout import Batch
+from agents.training.update import Passes, update
 
 OLD = torch.tensor([0.5, 0.25, 0.125, 0.125], dtype=torch.float64).log()
 SAMPLER = torch.tensor([0.25, 0.25, 0.125, 0.375], dtype=torch.float64).log()
@@ -176,7 +176,7 @@ def test_ratios_and_the_difference_of_sampler_and_trainer_are_right_when_the_sam
     mass = mass[responses.mask]
     reward = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0], [0.0, 2.0]])
     whole = Passes(minibatch_size=8, microbatch_size=8)
-    metrics = corrected(2.0).update(engine, responses, reward, whole)
+    metrics = update(corrected(2.0), engine, responses, reward, whole)
     assert metrics["policy/ratio_max"] == pytest.approx(1, abs=1e-5)
     assert metrics["policy/ratio_min"] == pytest.approx(1, abs=1e-5)
     assert metrics["sampler/log_prob_diff_mean"] == pytest.approx(mass.abs().mean().item())

@@ -4,7 +4,7 @@ from helpers.golden_cases import tensor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.credits import return_to_go, whitened
+from agents.advantages import return_to_go, whitened
 
 CREDIT = tensor([[1.0, 1.0, 9.0], [4.0, 9.0, 9.0]])
 MASK = torch.tensor([[True, True, False], [True, False, False]])

@@ -1,7 +1,7 @@
-"""Which tokens the log counts as clipped: those whose gradient the clip changes."""
+"""The tokens that the log counts as clipped: those whose gradient the clip changes."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -12,9 +12,7 @@ from agents.dapo import DAPO
 from agents.gpg import GPG
 from agents.grpo import GRPO
 from agents.learner import Learner
-from agents.levels import per_response
-from agents.losses import truncated
-from agents.monitoring.metrics import clipped
+from agents.losses import clipped_tokens, per_response, record_clipped, slope, truncated
 from agents.rollout import Batch
 from agents.rpg import RPG
 
@@ -29,10 +27,35 @@ def batch_of(advantage, ratios=RATIOS):
     return log_prob, Batch(mask, torch.full_like(old, advantage), old, old, old)
 
 
-def found(learner, advantage) -> list[float]:
+def clipped(learner, log_prob, batch):
+    """The tokens that a loss says it has clipped."""
+    with clipped_tokens() as masks:
+        learner.weighted(log_prob, batch, torch.ones(len(log_prob), dtype=log_prob.dtype))
+    return sum(masks, torch.zeros_like(batch.mask)) & batch.mask
+
+
+WIDE = {"clip_low": math.nextafter(1.0, 0.0), "clip_high": 1e30, "dual_clip": 1e30}
+
+
+def with_another_gradient(learner, log_prob, batch):
+    """The tokens whose gradient changes where all bounds are beyond every ratio."""
+    bounds = {name: wide for name, wide in WIDE.items() if getattr(learner, name, None) is not None}
+    log_prob = log_prob.where(batch.mask, 0.0)
+    here, free = (
+        slope(lambda x, of=of: of.loss(x, batch).where(batch.mask, 0.0), log_prob)
+        for of in (learner, replace(learner, **bounds))
+    )
+    return (here != free) & batch.mask
+
+
+def clipped_ratios(learner, advantage) -> list[float]:
     """The ratios at which a token is clipped."""
-    clip = clipped(learner, *batch_of(advantage))[:, 0].tolist()
-    return [ratio for ratio, held in zip(RATIOS, clip, strict=True) if held]
+    log_prob, batch = batch_of(advantage)
+    clip = clipped(learner, log_prob, batch)
+    assert torch.equal(clip, with_another_gradient(learner, log_prob, batch))
+    return [
+        ratio for ratio, is_clipped in zip(RATIOS, clip[:, 0].tolist(), strict=True) if is_clipped
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +68,9 @@ class Own(Learner):
         return reward
 
     def loss(self, log_prob, batch):
-        weight = (log_prob - batch.old_log_prob).exp().clamp(max=1 + self.clip_high)
-        return -weight.detach() * batch.advantage * log_prob
+        ratio, bound = (log_prob - batch.old_log_prob).exp(), 1 + self.clip_high
+        record_clipped((ratio > bound) & (batch.advantage != 0))
+        return -ratio.clamp(max=bound).detach() * batch.advantage * log_prob
 
 
 LOW, HIGH = list(RATIOS[:2]), list(RATIOS[6:])
@@ -67,14 +91,15 @@ LOW, HIGH = list(RATIOS[:2]), list(RATIOS[6:])
         (CISPO(clip_low=0.2, clip_high=0.28), [*LOW, *HIGH], [*LOW, *HIGH]),
         (RPG(beta=None, dual_clip=3.0), HIGH, [*LOW, 3.1, 10.0]),
         (RPG(beta=None, clip=truncated), [*LOW, *HIGH], [*LOW, *HIGH]),
+        (RPG(clip=truncated, kl_in_clip=False), [*LOW, *HIGH], [*LOW, *HIGH]),
         (GPG(), [], []),
         (Own(), HIGH, HIGH),
     ],
 )
 def test_the_clipped_tokens_are_those_of_the_golden_table(learner, up, down):
-    assert found(learner, 1.0) == up
-    assert found(learner, -1.0) == down
-    assert found(learner, 0.0) == []
+    assert clipped_ratios(learner, 1.0) == up
+    assert clipped_ratios(learner, -1.0) == down
+    assert clipped_ratios(learner, 0.0) == []
 
 
 def test_a_schedule_bounds_early_tokens_tighter():

@@ -3,8 +3,8 @@ import torch
 from helpers import tiny_engines
 
 from agents.cpgd import CPGD
+from agents.losses import clipped_tokens
 from agents.monitoring.logs import RunLog
-from agents.monitoring.metrics import clipped
 from agents.monitoring.traces import Trace, pieces
 from agents.rollout import Batch
 from agents.storage.json_files import read_json_lines
@@ -37,7 +37,9 @@ def traced(responses):
         part = Batch(
             *(x[rows] for x in (responses.mask, batch(responses, old).advantage, old, old))
         )
-        trace.add(rows, new[rows], clipped(learner, new[rows], part), part)
+        with clipped_tokens() as clipped:
+            learner.loss(new[rows], part)
+        trace.add(rows, new[rows], clipped[0], part)
     return trace, new - old
 
 

@@ -8,8 +8,9 @@ from transformers import Lfm2Config, Qwen2Config
 
 from agents.cli.settings import Run, defaults
 from agents.cpgd import CPGD
+from agents.engines.build import needs_reference_model
 from agents.grpo import GRPO
-from agents.plan import brief, find_learner, here, keeps_reference, main
+from agents.plan import brief, find_learner, here, main
 from agents.planning.changes import changes
 from agents.planning.phases import plan
 from agents.planning.setting import Machine, setting, sharing
@@ -89,12 +90,12 @@ def test_a_reference_is_a_second_model(planned):
 
 
 def test_a_learner_keeps_a_reference_where_it_holds_to_one_that_stays():
-    assert keeps_reference(GRPO(beta=0.1))
-    assert not keeps_reference(GRPO(beta=0.1), lora='{"r": 8}')  # the model without its adapters
-    assert keeps_reference(GRPO(beta=0.1), lora='{"init_lora_weights": "pissa"}')
-    assert not keeps_reference(GRPO(beta=None))
-    assert not keeps_reference(RPG(reference=old))
-    assert not keeps_reference(CPGD())
+    schedule = GRPO(beta=0.1).reference_schedule
+    assert needs_reference_model(schedule, None)
+    assert not needs_reference_model(schedule, '{"r": 8}')  # the model without its adapters
+    assert needs_reference_model(schedule, '{"init_lora_weights": "pissa"}')
+    for learner in (GRPO(beta=None), RPG(reference=old), CPGD()):
+        assert not needs_reference_model(learner.reference_schedule, None)
 
 
 def test_vllm_beside_the_trainer_has_weights_and_a_cache_while_sampling(planned):

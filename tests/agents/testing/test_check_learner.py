@@ -25,8 +25,7 @@ from agents.divergences import (
 from agents.gpg import GPG
 from agents.grpo import GRPO
 from agents.learner import Learner
-from agents.levels import per_response
-from agents.losses import differentiable, reinforce, truncated
+from agents.losses import differentiable, per_response, reinforce, truncated
 from agents.reductions import constant_length, sequence_mean, token_mean
 from agents.rloo import RLOO
 from agents.rollout import Batch, Group, PerToken
@@ -177,15 +176,14 @@ class LocallyScaled(Plain):
 
 @dataclass(frozen=True, kw_only=True)
 class LocalReward(Plain):
-    def update(self, engine, responses, reward, passes, reference=None):
-        reward = reward / (1 + reward.abs().mean())
-        return super().update(engine, responses, reward, passes, reference)
+    def token_advantage(self, batch, all_reduce):
+        return batch.advantage / (1 + batch.advantage.abs().mean())
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnotherUpdate(Plain):
-    def update(self, engine, responses, reward, passes, reference=None):
-        return super().update(engine, responses, 2 * reward, passes, reference)
+    def compute_loss(self, *args, **kwargs):
+        return 2 * super().compute_loss(*args, **kwargs)
 
 
 @dataclass(frozen=True, kw_only=True)

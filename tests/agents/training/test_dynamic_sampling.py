@@ -7,9 +7,9 @@ import torch
 
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
-from agents.learner import Passes
 from agents.rollout import Prompt, Responses
 from agents.training.dynamic_sampling import evened, joined, mixed, pick
+from agents.training.update import Passes, update
 
 GROUP_SIZE = 2
 
@@ -237,7 +237,7 @@ def test_evened_ranks_have_fewer_tokens_to_wait_for_and_train_as_before():
             given = responses, reward[rank::2]
             mine = evened(*given, 8, engine) if even else given
             passes = Passes(minibatch_size=8, microbatch_size=3)
-            metrics = CPGD().update(engine, *mine, passes)
+            metrics = update(CPGD(), engine, *mine, passes)
             return engine.logits.detach(), metrics, int(mine[0].lengths[:4].sum())
 
         return ranks.run(work)

@@ -9,9 +9,9 @@ from helpers.golden_cases import EVERY
 
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
-from agents.learner import Passes
 from agents.rollout import Prompt, Responses
 from agents.training.microbatches import Load, by_count, cut, evened, fitting
+from agents.training.update import Passes, update
 
 
 def drawn(seed, most=8) -> tuple[Load, int]:
@@ -158,7 +158,8 @@ def trained(learner, num_ranks, budget, num_minibatches=1, epochs=2):
         rows = torch.arange(12).view(num_minibatches, num_ranks, -1)[:, rank].flatten()
         problems = rows // 3
         engine = Counting(logits, 4.0, rank, ranks)
-        metrics = learner.update(
+        metrics = update(
+            learner,
             engine,
             respond(problems.tolist(), tokens[rows], LENGTHS[rows].tolist()),
             REWARD[problems[::3]],

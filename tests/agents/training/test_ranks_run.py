@@ -7,7 +7,7 @@ import torch
 from helpers import torchrun
 from helpers.tiny_runs import numbers, same
 
-from agents.references import STATE
+from agents.engines.reference_policy import STATE
 from agents.storage.json_files import read_json_lines
 
 

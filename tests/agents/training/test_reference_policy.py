@@ -14,11 +14,12 @@ from helpers.tiny_runs import numbers, same, train
 from agents import references
 from agents.cli.flags import function, spelled
 from agents.cpgd import CPGD
+from agents.engines.reference_policy import STATE, ReferencePolicy
 from agents.grpo import GRPO
-from agents.learner import Passes
 from agents.monitoring.metrics import token_kl
-from agents.references import STATE, ReferencePolicy, every, fixed, old, when_moved
+from agents.references import every, fixed, old, when_moved
 from agents.rollout import Batch
+from agents.training.update import Passes, update
 
 REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0], [0.0, 2.0]])
 PIECES = Passes(minibatch_size=2, microbatch_size=2)
@@ -112,7 +113,7 @@ def test_after_every_k_steps_the_reference_is_the_policy_and_stays_so(engine, re
     reference = reference_of(engine, every(steps))
     stood = [snapshot(reference.model)]
     for step in range(1, 8):
-        CPGD().update(engine, responses, REWARD, Passes(minibatch_size=8, microbatch_size=8))
+        update(CPGD(), engine, responses, REWARD, Passes(minibatch_size=8, microbatch_size=8))
         assert equal(snapshot(reference.model), stood[-1])  # what trains the policy leaves it
         assert reference.stepped(engine, 0.0) is (step % steps == 0)
         if step % steps == 0:
@@ -125,7 +126,7 @@ def test_a_fixed_reference_never_changes(engine, responses):
     reference = reference_of(engine, fixed)
     before = snapshot(reference.model)
     for _ in range(3):
-        metrics = GRPO(reference=fixed).update(engine, responses, REWARD, PIECES, reference)
+        metrics = update(GRPO(reference=fixed), engine, responses, REWARD, PIECES, reference)
     assert equal(snapshot(reference.model), before)
     assert not equal(snapshot(engine.policy.model), before)
     assert metrics["policy/kl_ref"] > 0
@@ -146,7 +147,7 @@ def refreshed_by(refresh, engine, responses) -> list[int]:
     counted: list[bool] = []
     reference.stepped = count
     for _ in range(3):
-        learner.update(engine, responses, REWARD, PIECES, reference)
+        update(learner, engine, responses, REWARD, PIECES, reference)
     steps = [i + 1 for i, moved in enumerate(counted) if moved]
     assert equal(snapshot(reference.model), before) == (not steps)
     return steps
@@ -169,7 +170,7 @@ def test_minibatches_after_a_refresh_are_held_to_the_new_reference(engine, respo
     witness = Witness(reference=every(2))
     reference = reference_of(engine, every(2))
     start = reference(responses)
-    witness.update(engine, responses, REWARD, PIECES, reference)
+    update(witness, engine, responses, REWARD, PIECES, reference)
     seen = [(log_prob, batch) for log_prob, batch in witness.batches]
     assert len(seen) == 4
     for i, (log_prob, batch) in enumerate(seen):
@@ -194,7 +195,7 @@ def test_a_reference_refreshed_with_each_rollout_is_the_old_policy(engine, respo
     witness = Witness(reference=every(4))
     reference = reference_of(engine, every(4))
     for _ in range(2):
-        witness.update(engine, responses, REWARD, PIECES, reference)
+        update(witness, engine, responses, REWARD, PIECES, reference)
     for _, batch in witness.batches:
         ref, before = batch.ref_log_prob[batch.mask], batch.old_log_prob[batch.mask]
         torch.testing.assert_close(ref, before, atol=1e-5, rtol=0)
@@ -203,7 +204,7 @@ def test_a_reference_refreshed_with_each_rollout_is_the_old_policy(engine, respo
 
 
 def test_the_old_policy_as_reference_needs_no_model(engine, responses):
-    metrics = GRPO(reference=old).update(engine, responses, REWARD, PIECES)
+    metrics = update(GRPO(reference=old), engine, responses, REWARD, PIECES)
     assert "policy/kl_ref" not in metrics
 
 
@@ -222,7 +223,7 @@ def test_the_token_kl_is_exact_in_expectation():
 
 def test_a_saved_reference_is_restored_with_its_count(engine, responses, tmp_path):
     reference = reference_of(engine, every(3))
-    GRPO(reference=every(3)).update(engine, responses, REWARD, PIECES, reference)
+    update(GRPO(reference=every(3)), engine, responses, REWARD, PIECES, reference)
     reference.save(tmp_path)
     loaded = reference_of(engine, every(3))
     assert not equal(snapshot(loaded.model), snapshot(reference.model))

@@ -12,14 +12,16 @@ from helpers.tiny_engines import difference, respond, vector
 
 from agents.advantages import centered
 from agents.cpgd import CPGD
-from agents.learner import Learner, Passes
+from agents.engines.reference_policy import ReferencePolicy
+from agents.learner import Learner
 from agents.monitoring.traces import Trace
 from agents.reductions import token_mean
-from agents.references import ReferencePolicy, every
+from agents.references import every
 from agents.reinforce_plus_plus import ReinforcePlusPlus
 from agents.rloo import RLOO
 from agents.rollout import Batch, Group, PerToken
 from agents.storage.json_files import json_line
+from agents.training.update import Passes, update
 
 REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0], [0.0, 2.0]])
 LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)
@@ -91,7 +93,7 @@ def log_prob_of(engine, responses):
 def test_an_update_logs_finite_numbers_under_the_names_of_the_design(engine, responses):
     # The made-up responses say that the sampler gave each token a probability of one.
     apart = -log_prob_of(engine, responses)
-    metrics = CPGD().update(engine, responses, REWARD, WHOLE)
+    metrics = update(CPGD(), engine, responses, REWARD, WHOLE)
     assert set(metrics) == METRICS
     assert all(math.isfinite(value) for value in metrics.values())
     assert metrics["response/length_mean"] == sum(LENGTHS) / len(LENGTHS)
@@ -103,12 +105,12 @@ def test_an_update_logs_finite_numbers_under_the_names_of_the_design(engine, res
 def test_the_loss_logged_is_that_of_the_algorithm_on_tensors(engine, responses):
     old = log_prob_of(engine, responses)
     expected = CPGD().compute_loss(old, old, REWARD.flatten(), responses.mask, 2)
-    metrics = CPGD().update(engine, responses, REWARD, WHOLE)
+    metrics = update(CPGD(), engine, responses, REWARD, WHOLE)
     assert metrics["train/loss"] == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_the_first_minibatch_is_on_policy(engine, responses):
-    metrics = CPGD().update(engine, responses, REWARD, WHOLE)
+    metrics = update(CPGD(), engine, responses, REWARD, WHOLE)
     assert metrics["policy/ratio_max"] == pytest.approx(1, abs=1e-5)
     assert metrics["policy/ratio_min"] == pytest.approx(1, abs=1e-5)
     assert metrics["policy/clip_fraction"] == 0
@@ -116,7 +118,7 @@ def test_the_first_minibatch_is_on_policy(engine, responses):
 
 
 def test_later_minibatches_are_off_policy(engine, responses):
-    metrics = CPGD().update(engine, responses, REWARD, Passes(minibatch_size=2, microbatch_size=2))
+    metrics = update(CPGD(), engine, responses, REWARD, Passes(minibatch_size=2, microbatch_size=2))
     assert metrics["policy/ratio_max"] > 1.001
     assert metrics["policy/ratio_min"] < 0.999
     assert metrics["policy/kl_old"] > 0
@@ -124,7 +126,7 @@ def test_later_minibatches_are_off_policy(engine, responses):
 
 def test_equal_rewards_give_no_gradient(engine, responses):
     before = vector(engine)
-    metrics = CPGD().update(engine, responses, torch.ones(4, 2), WHOLE)
+    metrics = update(CPGD(), engine, responses, torch.ones(4, 2), WHOLE)
     assert metrics["train/grad_norm"] == 0
     assert metrics["train/loss"] == 0
     assert (vector(engine) - before).norm() < 1e-3 * before.norm()  # weight decay alone
@@ -134,7 +136,7 @@ def test_equal_rewards_give_no_gradient(engine, responses):
 def test_an_update_makes_better_responses_likelier_and_worse_ones_less(folder, responses, learner):
     engine = tiny_engines.descent("torch", folder, rate=1e-2)
     before = log_prob_of(engine, responses).sum(-1)
-    learner.update(engine, responses, REWARD, WHOLE)
+    update(learner, engine, responses, REWARD, WHOLE)
     change = (log_prob_of(engine, responses).sum(-1) - before).reshape(4, 2)
     better = centered(REWARD)
     assert (change * better).sum() > 0
@@ -150,9 +152,11 @@ def test_the_second_epoch_knows_the_policy_at_the_end_of_the_first(folder, respo
     witness = Witness()
     engine = tiny_engines.build("torch", folder)
     old = log_prob_of(engine, responses)
-    witness.update(engine, responses, REWARD, Passes(minibatch_size=4, microbatch_size=4, epochs=2))
+    update(
+        witness, engine, responses, REWARD, Passes(minibatch_size=4, microbatch_size=4, epochs=2)
+    )
     after_one = tiny_engines.build("torch", folder)
-    CISPO().update(after_one, responses, REWARD, Passes(minibatch_size=4, microbatch_size=4))
+    update(CISPO(), after_one, responses, REWARD, Passes(minibatch_size=4, microbatch_size=4))
     expected = log_prob_of(after_one, responses)
     batches = [batch for _, batch in witness.batches]
     assert len(batches) == 4
@@ -171,7 +175,7 @@ def step_of(learner, folder, responses, reference=None):
     """How an update moves the weights, in multiples of the gradient."""
     engine = tiny_engines.descent("torch", folder)
     before = vector(engine)
-    learner.update(engine, responses, REWARD, WHOLE, reference)
+    update(learner, engine, responses, REWARD, WHOLE, reference)
     return vector(engine) - before
 
 
@@ -190,14 +194,14 @@ def test_the_reference_constraint_pulls_to_the_reference(engine, folder, respons
 
 def test_a_missing_reference_is_refused_in_one_line(engine, responses):
     with pytest.raises(ValueError, match=r"^CPGD with a reference constraint needs[^\n]*$"):
-        CPGD(beta=0.1).update(engine, responses, REWARD, WHOLE)
+        update(CPGD(beta=0.1), engine, responses, REWARD, WHOLE)
 
 
 @pytest.mark.parametrize("minibatch_size", [0, 1, 3, 6, 16])
 def test_minibatches_of_broken_groups_are_refused_in_one_line(engine, responses, minibatch_size):
     passes = Passes(minibatch_size=minibatch_size, microbatch_size=2)
     with pytest.raises(ValueError, match=rf"^minibatch_size {minibatch_size} must hold[^\n]*$"):
-        CPGD().update(engine, responses, REWARD, passes)
+        update(CPGD(), engine, responses, REWARD, passes)
 
 
 def test_tokens_outside_the_mask_have_no_influence(folder, responses):
@@ -217,7 +221,7 @@ def calls_of(engine, learner, responses, reference=None, **passes) -> list[str]:
         return forward(*arguments)
 
     engine.policy.forward = counted
-    learner.update(engine, responses, REWARD, Passes(**passes), reference)
+    update(learner, engine, responses, REWARD, Passes(**passes), reference)
     return calls
 
 
@@ -258,17 +262,17 @@ class Forgetful(Thrifty):
     """Says that it does not look."""
 
     @property
-    def credit_uses_old_policy(self):
+    def token_advantage_uses_old_policy(self):
         return False
 
 
 def test_credit_may_look_at_the_old_policy_and_who_denies_it_trains_on_nothing(engine, responses):
     old = log_prob_of(engine, responses)
     expected = Thrifty().compute_loss(old, old, REWARD.flatten(), responses.mask, 2)
-    denied = Forgetful().update(engine, responses, REWARD, WHOLE)
+    denied = update(Forgetful(), engine, responses, REWARD, WHOLE)
     assert math.isnan(denied["train/loss"])
     assert denied["train/skipped"] == 1
-    metrics = Thrifty().update(engine, responses, REWARD, WHOLE)
+    metrics = update(Thrifty(), engine, responses, REWARD, WHOLE)
     assert metrics["train/loss"] == pytest.approx(expected.item(), rel=1e-5)
 
 
@@ -277,7 +281,7 @@ class Cautious(CPGD):
     """Looks at everything before the first step, though its credit does not need it."""
 
     @property
-    def credit_uses_old_policy(self):
+    def token_advantage_uses_old_policy(self):
         return True
 
 
@@ -288,7 +292,7 @@ def test_a_pass_more_before_the_first_step_changes_nothing(folder, responses, mi
     for learner in (CPGD(), Cautious()):
         engine = tiny_engines.descent("torch", folder, rate=0.1)
         before = vector(engine)
-        logged.append(learner.update(engine, responses, REWARD, passes))
+        logged.append(update(learner, engine, responses, REWARD, passes))
         ends.append(vector(engine) - before)
     assert difference(*ends) < 1e-5
     assert logged[0] == pytest.approx(logged[1], rel=1e-4, abs=1e-6)
@@ -302,9 +306,9 @@ HALVES = Passes(minibatch_size=4, microbatch_size=3)
 
 def test_a_loss_that_is_no_number_skips_its_step_and_no_other(folder, responses):
     one, two = (tiny_engines.build("torch", folder) for _ in range(2))
-    metrics = CISPO().update(one, responses, NAN, HALVES)
+    metrics = update(CISPO(), one, responses, NAN, HALVES)
     alone = replace(HALVES, minibatch_size=4)
-    expected = CISPO().update(two, responses.rows(4, 8), REWARD[2:], alone)
+    expected = update(CISPO(), two, responses.rows(4, 8), REWARD[2:], alone)
     assert metrics["train/skipped"] == 1
     assert expected["train/skipped"] == 0
     for name in ("train/loss", "train/grad_norm"):
@@ -314,19 +318,19 @@ def test_a_loss_that_is_no_number_skips_its_step_and_no_other(folder, responses)
 
 def test_metrics_of_a_skipped_step_are_written_and_the_next_update_is_as_ever(engine, responses):
     before = vector(engine)
-    metrics = CPGD().update(engine, responses, torch.full((4, 2), math.inf), HALVES)
+    metrics = update(CPGD(), engine, responses, torch.full((4, 2), math.inf), HALVES)
     assert metrics["train/skipped"] == 2
     assert torch.equal(vector(engine), before)
     row = json.loads(json_line(metrics))
     assert row["train/loss"] is None
     assert row["response/length_mean"] == sum(LENGTHS) / len(LENGTHS)
-    after = CPGD().update(engine, responses, REWARD, WHOLE)
+    after = update(CPGD(), engine, responses, REWARD, WHOLE)
     assert after["train/skipped"] == 0
     assert all(math.isfinite(value) for value in after.values())
 
 
 def test_a_ratio_beyond_all_numbers_is_told_as_a_large_one(engine, responses):
-    metrics = CPGD().update(engine, responses, REWARD, WHOLE)
+    metrics = update(CPGD(), engine, responses, REWARD, WHOLE)
 
     @dataclass(frozen=True, kw_only=True)
     class Far(CPGD):
@@ -334,7 +338,7 @@ def test_a_ratio_beyond_all_numbers_is_told_as_a_large_one(engine, responses):
             batch.old_log_prob[batch.mask] = -1e4
             return batch.advantage
 
-    far = Far().update(engine, responses, REWARD, Passes(minibatch_size=4, microbatch_size=4))
+    far = update(Far(), engine, responses, REWARD, Passes(minibatch_size=4, microbatch_size=4))
     assert far["policy/ratio_max"] > 1e300 > metrics["policy/ratio_max"]
 
 
@@ -351,7 +355,7 @@ def test_a_skipped_step_neither_moves_the_reference_nor_counts_for_it(folder, re
     for reward in (REWARD, torch.full((4, 2), math.nan), REWARD):
         counts.append(len(reference.token_kl))
         assert torch.equal(vector(other), start)
-        learner.update(engine, responses, reward, WHOLE, reference)
+        update(learner, engine, responses, reward, WHOLE, reference)
     assert counts == [0, 1, 1]
     assert torch.equal(vector(other), vector(engine))
 
@@ -359,11 +363,11 @@ def test_a_skipped_step_neither_moves_the_reference_nor_counts_for_it(folder, re
 def test_what_a_sampler_does_not_tell_is_not_compared(engine, responses):
     apart = -log_prob_of(engine, responses)
     responses.sampler_log_prob[1:] = math.nan
-    metrics = CPGD().update(engine, responses, REWARD, WHOLE)
+    metrics = update(CPGD(), engine, responses, REWARD, WHOLE)
     assert metrics["sampler/log_prob_diff_max"] == pytest.approx(apart[0].max().item())
     assert metrics["sampler/log_prob_diff_mean"] == pytest.approx(apart[0].mean().item())
     responses.sampler_log_prob[:] = math.nan
-    metrics = CPGD().update(engine, responses, REWARD, WHOLE)
+    metrics = update(CPGD(), engine, responses, REWARD, WHOLE)
     assert set(metrics) == {name for name in METRICS if not name.startswith("sampler/")}
     assert all(math.isfinite(value) for value in metrics.values())
 
@@ -374,7 +378,7 @@ def test_a_correction_without_the_samplers_log_probabilities_is_refused_in_one_l
     learner = CPGD(sampler_correction=2.0)
     responses.sampler_log_prob[3, 2] = math.nan
     with pytest.raises(ValueError, match=r"^CPGD with sampler_correction 2.0 needs [^\n]*$"):
-        learner.update(engine, responses, REWARD, WHOLE)
+        update(learner, engine, responses, REWARD, WHOLE)
     tensors = torch.zeros(8, 9), torch.zeros(8, 9), REWARD.flatten(), responses.mask, 2
     with pytest.raises(ValueError, match=r"^CPGD with sampler_correction 2.0 needs [^\n]*$"):
         learner.compute_loss(*tensors, sampler_log_prob=responses.sampler_log_prob)
@@ -385,7 +389,7 @@ def test_a_correction_without_the_samplers_log_probabilities_is_refused_in_one_l
 def test_an_update_fills_the_trace_that_it_is_given(engine, responses):
     trace, witness = Trace(responses), Witness()
     passes = Passes(minibatch_size=4, microbatch_size=2)
-    witness.update(engine, responses, REWARD, passes, trace=trace)
+    update(witness, engine, responses, REWARD, passes, trace=trace)
     assert (trace.log_ratio[:4] == 0).all()
     assert (trace.log_ratio[4:].abs().max(1).values > 0).all()
     for i, (log_prob, batch) in enumerate(witness.batches):

@@ -1,0 +1,84 @@
+"""The reference model beside the policy, refreshed by a schedule of `agents.references`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from agents.engines import TrainEngine
+from agents.errors import CheckpointError
+from agents.references import Refresh
+from agents.rollout import PerToken, Responses
+
+STATE = "reference.pt"
+"""File within a checkpoint; no name by which a sampler would look for weights."""
+
+
+class ReferencePolicy:
+    """A second model beside the policy, which becomes a copy of it when `refresh` says so.
+
+    Within a rollout too: the minibatches that follow then have the new reference.
+    """
+
+    def __init__(
+        self, model: nn.Module | None, log_prob: Callable[[Responses], PerToken], refresh: Refresh
+    ) -> None:
+        """Starts with the weights of `model`.
+
+        Args:
+            model: Its weights, named as `TrainEngine.weights` names them; None for a `fixed` one
+                that is the policy itself without its adapters.
+            log_prob: Log-probability of each token under these weights.
+            refresh: Schedule of the copies.
+        """
+        self.model = nn.Module() if model is None else model.requires_grad_(False).eval()
+        self.log_prob = log_prob
+        self.refresh = refresh
+        self.token_kl: list[float] = []
+        """Token KL of each optimizer step since the last copy."""
+
+    @torch.no_grad()
+    def __call__(self, responses: Responses) -> PerToken:
+        """Log-probability of each token under the current reference."""
+        return self.log_prob(responses)
+
+    def stepped(self, engine: TrainEngine, token_kl: float) -> bool:
+        """Counts an optimizer step; True if the policy has been copied after it.
+
+        Args:
+            engine: Has made the step; every rank calls this.
+            token_kl: Between policy and reference, the same on all ranks.
+        """
+        self.token_kl.append(token_kl)
+        if not self.refresh(self.token_kl):
+            return False
+        self.token_kl = []
+        self._copy(engine)
+        return True
+
+    @torch.no_grad()
+    def _copy(self, engine: TrainEngine) -> None:
+        state = self.model.state_dict()
+        for name, weight in engine.weights():
+            state[name].copy_(weight)
+
+    def save(self, folder: Path) -> None:
+        """Writes weights and counters into an existing folder."""
+        torch.save({"model": self.model.state_dict(), "token_kl": self.token_kl}, folder / STATE)
+
+    def load(self, folder: Path) -> None:
+        """Restores a folder that `save` has written.
+
+        Raises:
+            CheckpointError: In one line, for a file that is missing or of another model.
+        """
+        try:
+            state = torch.load(folder / STATE, map_location="cpu", weights_only=True)
+            self.model.load_state_dict(state["model"])
+        except (OSError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise CheckpointError(
+                f"{folder / STATE} is no reference for this run: {reason}"
+            ) from error
+        self.token_kl = state["token_kl"]
