@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from agents.engines import attention
 from agents.engines.packing import Packing, pack
-from agents.engines.sampling import Sampling, distinct
+from agents.engines.sampling import Sampling, unique_prompts
 from agents.engines.token_log_probs import log_prob
 from agents.rollout import Prompt, Responses
 
@@ -105,7 +105,7 @@ class Policy(nn.Module):
         """Log-probability, and entropy in nats, of each response token; see `TrainEngine`."""
         device = self.device
         mask = responses.mask.to(device)
-        prompts, rows = distinct(responses.prompts)
+        prompts, rows = unique_prompts(responses.prompts)
         lengths = responses.lengths.tolist()
         packing = pack([len(prompt.token_ids) for prompt in prompts], rows, lengths, device)
         embedded, places = self._row(prompts, rows, responses.tokens, packing)

@@ -12,23 +12,23 @@ from agents.rollout import Prompt, Responses
 
 @dataclass(frozen=True)
 class Sampling:
-    """The policy that a model's logits stand for, and what the sampler draws from it.
+    """Policy distribution over a model's logits, and its truncation by the sampler.
 
-    The trainer knows the policy by `logits`, which is never cut off: a token that was likely enough
-    to be drawn may be so no more after a step, and would have no probability.
+    The trainer uses `logits`, which ignores `top_p` and `top_k`: a token that passed the cutoff
+    when it was sampled may fail it after an optimizer step, and would have probability 0.
     """
 
     temperature: float = 1.0
     """Divides the logits; 0 picks the most likely token."""
     banned: tuple[int, ...] = ()
-    """Token ids that are never sampled: placeholders of images, padding."""
+    """Token ids that are never sampled: image placeholders, padding."""
     top_p: float = 1.0
-    """In (0, 1]: the sampler keeps the likeliest tokens, as few as have this probability."""
+    """In (0, 1]: the sampler keeps the fewest most likely tokens with this total probability."""
     top_k: int = 0
-    """The sampler keeps this many tokens, the likeliest; 0 keeps all. It comes before `top_p`."""
+    """The sampler keeps this many most likely tokens; 0 keeps all. Applied before `top_p`."""
 
     def logits(self, logits: Tensor) -> Tensor:
-        """Logits `[n v]` of the policy, float32 at least: -inf where banned; not cut off."""
+        """Logits `[n v]` of the policy, float32 at least: -inf where banned, not truncated."""
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         if self.temperature not in (0.0, 1.0):
             logits = logits / self.temperature
@@ -39,10 +39,10 @@ class Sampling:
         return logits
 
     def behaviour(self, logits: Tensor) -> Tensor:
-        """Log-probability `[n v]` of the distribution that is drawn from, cut off and renormalised.
+        """Log-probability `[n v]` of the sampling distribution, truncated and renormalised.
 
-        Tokens as likely as the last that `top_k` keeps are kept too. Source: the order, and what is
-        kept, are those of transformers and vLLM.
+        Ties with the last token within `top_k` are kept. Source: order and ties are those of
+        transformers and vLLM.
         """
         logits = self.logits(logits)
         if self.temperature == 0:
@@ -53,14 +53,14 @@ class Sampling:
             logits = logits.where(logits >= least, -torch.inf)
         if self.top_p < 1:
             probability, order = logits.softmax(-1).sort(descending=True)
-            kept = probability.cumsum(-1) - probability < self.top_p
-            keep = torch.zeros_like(kept).scatter(-1, order, kept)
-            logits = logits.where(keep, -torch.inf)
+            sorted_mask = probability.cumsum(-1) - probability < self.top_p
+            mask = torch.zeros_like(sorted_mask).scatter(-1, order, sorted_mask)
+            logits = logits.where(mask, -torch.inf)
         return logits.log_softmax(-1)
 
 
-def distinct(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
-    """The prompts without equal neighbours, and for each prompt the row of its first copy."""
+def unique_prompts(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
+    """Prompts with consecutive duplicates removed, and the index of each prompt among them."""
     rows: list[int] = []
     unique: list[Prompt] = []
     for prompt in prompts:
@@ -72,7 +72,7 @@ def distinct(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
 
 @dataclass
 class Row:
-    """A response on its way."""
+    """A response during sampling."""
 
     tokens: list[int] = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
@@ -80,15 +80,15 @@ class Row:
 
 
 def collate(
-    prompts: tuple[Prompt, ...], rows: list[Row], ends: tuple[int, ...], *, log_probs: bool
+    prompts: tuple[Prompt, ...], rows: list[Row], eos: tuple[int, ...], *, log_probs: bool
 ) -> Responses:
-    """The rows side by side.
+    """Collates finished rows into right-padded tensors.
 
     Args:
-        prompts: One for each row.
-        rows: Complete, none without a token.
-        ends: Tokens that end a response.
-        log_probs: Whether the rows have log-probabilities, which else are NaN for unknown.
+        prompts: One per row.
+        rows: Each of at least one token.
+        eos: Tokens that end a response.
+        log_probs: False for rows without log-probabilities, which then are NaN.
     """
     tokens = pad_sequence([torch.tensor(row.tokens) for row in rows], batch_first=True)
     lengths = torch.tensor([len(row.tokens) for row in rows])
@@ -102,5 +102,5 @@ def collate(
         mask=mask,
         texts=tuple(row.text for row in rows),
         sampler_log_prob=log_prob,
-        finished=torch.tensor([row.tokens[-1] in ends for row in rows]),
+        finished=torch.tensor([row.tokens[-1] in eos for row in rows]),
     )

@@ -12,7 +12,7 @@ from transformers import DynamicCache
 
 from agents.engines.chat import Chat
 from agents.engines.model import Policy
-from agents.engines.sampling import Row, Sampling, collate, distinct
+from agents.engines.sampling import Row, Sampling, collate, unique_prompts
 from agents.rollout import Prompt, Responses
 
 
@@ -118,7 +118,7 @@ class _Decoding:
         """Last hidden state, cache, attention and last position of every row."""
         policy = self.policy
         cache = DynamicCache(config=policy.model.config.get_text_config())
-        unique, rows = distinct(self.prompts)
+        unique, rows = unique_prompts(self.prompts)
         pad = {"batch_first": True, "padding_side": "left"}
         tokens = pad_sequence([torch.tensor(p.token_ids) for p in unique], **pad).to(policy.device)
         attention = pad_sequence(

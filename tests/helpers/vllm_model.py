@@ -110,8 +110,8 @@ def assert_drawn_from(sampling: Sampling, engine: TorchEngine, responses) -> Non
             logits = engine.policy.model(torch.tensor([[*prompt.token_ids, *tokens]])).logits[0]
         expected = sampling.behaviour(logits[len(prompt.token_ids) - 1 : -1])
         expected = expected.gather(-1, torch.tensor(tokens)[:, None])[:, 0]
-        told = responses.sampler_log_prob[row, : len(tokens)]
-        torch.testing.assert_close(told, expected, atol=BOUND, rtol=0)
+        sampled = responses.sampler_log_prob[row, : len(tokens)]
+        torch.testing.assert_close(sampled, expected, atol=BOUND, rtol=0)
 
 
 def assert_ends(chat, responses, limit: int) -> None:
@@ -141,10 +141,10 @@ def move(engine: TorchEngine, by: float) -> None:
             weight.add_(by)
 
 
-def after_refused_weights(sampler, trainer: TorchEngine, told: str):
+def after_refused_weights(sampler, trainer: TorchEngine, message: str):
     """Responses after weights of other shapes, refused in these words, and then the right ones."""
     prompts = sampler.encode(observations())
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         sampler.load_weights([(name, weight[..., :-1]) for name, weight in trainer.weights()])
     with pytest.raises(ValueError, match="call load_weights first"):
         sampler.generate(prompts, (0,))

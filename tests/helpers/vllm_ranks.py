@@ -23,7 +23,7 @@ def check(folder: Path, rank: int, size: int) -> dict:
     sampler = VLLMSampler(folder, engine.chat, engine.sampling, LENGTH, options=options)
     # Neither the prompts nor their number are those of the other rank.
     prompts = sampler.encode(observations(QUESTIONS[rank : 2 * rank + 1], group_size=2 + rank))
-    likeliest, differences, told = [], [], []
+    likeliest, differences, announced = [], [], []
     for step in range(2):
         vllm_model.move(engine, 0.1 * step)
         sampler.load_weights(engine.weights())
@@ -31,9 +31,9 @@ def check(folder: Path, rank: int, size: int) -> dict:
         responses = sampler.generate(prompts, (rank, step))
         likeliest.append(made(responses) == [greedy(engine, prompt) for prompt in prompts])
         sampler.sampling = engine.sampling
-        told.clear()
-        responses = sampler.generate(prompts, (rank, step), lambda *words: told.append(words))
-        assert sorted(told) == list(enumerate(responses.texts))
+        announced.clear()
+        responses = sampler.generate(prompts, (rank, step), lambda *words: announced.append(words))
+        assert sorted(announced) == list(enumerate(responses.texts))
         differences.append(vllm_model.differences(engine, responses).max().item())
     sampler.close()
     assert distributed.is_initialized()

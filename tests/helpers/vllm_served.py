@@ -24,7 +24,7 @@ def served(folder: Path, log: Path) -> Iterator[tuple[str, list[psutil.Process]]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [sys.executable, "-m", "agents.engines.vllm.server", "--model", str(folder)]
+    words = [sys.executable, "-m", "agents.engines.vllm_server", "--model", str(folder)]
     words += ["--host", "127.0.0.1", "--port", str(port), "--", "--max-model-len", "256"]
     settings = torchrun.ENVIRONMENT | {"VLLM_NO_USAGE_STATS": "1"}
     with log.open("wb") as to:

@@ -1,4 +1,4 @@
-"""A vLLM server as one who asks it over HTTP sees it, with every failure in one line."""
+"""HTTP client of a vLLM server, which turns every failure into an error of one line."""
 
 import http.client
 import json
@@ -12,109 +12,115 @@ from urllib.parse import urlsplit
 from agents.engines.vllm.routes import HEARTBEAT, ROUTE
 from agents.errors import SamplerError, UsageError
 
-SILENCE = 12 * HEARTBEAT
-"""Seconds without a sign of life, after which a server counts as gone."""
-FAULTS = (OSError, http.client.HTTPException, json.JSONDecodeError)
+HEARTBEAT_TIMEOUT = 12 * HEARTBEAT
+"""Seconds without a heartbeat after which a server counts as lost."""
+CONNECTION_ERRORS = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
-class Server:
-    """Asks one question for each connection, so that several may be open at once."""
+class VLLMClient:
+    """Client that opens one connection per request, so that requests may overlap."""
 
-    def __init__(self, url: str, patience: float) -> None:
-        """Does not connect yet.
+    def __init__(self, url: str, timeout: float) -> None:
+        """Parses the address; `call` connects.
 
         Args:
             url: http://HOST:PORT, or https.
-            patience: Seconds without an answer after which a server that lives counts as hung.
+            timeout: Seconds without a result after which a server with a heartbeat counts as hung.
 
         Raises:
-            UsageError: In one line, when this is no address.
+            UsageError: The address is not valid.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{url!r} is no address of a server: write http://HOST:PORT")
-        self.url, self.patience = url, patience
+            raise UsageError(f"{url!r} is not the address of a server: write http://HOST:PORT")
+        self.url, self.timeout = url, timeout
         secure = parts.scheme == "https"
         self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self.host, self.port = parts.hostname, parts.port or (443 if secure else 80)
 
-    def ask(
-        self, what: str, told: dict[str, Any] | None = None
+    def call(
+        self, method: str, arguments: dict[str, Any] | None = None
     ) -> Generator[dict[str, Any], None, None]:
-        """What the server answers, as it comes; see `agents.engines.vllm.routes`.
+        """Streams the results of a method of `agents.engines.vllm.routes`.
 
         Raises:
-            SamplerError: In one line, when it is not there, dies, hangs or refuses.
+            SamplerError: The server is unreachable, lost or hung, or the method fails.
         """
         with self._connection() as connection:
-            with self._alive(what):
-                connection.request("POST", ROUTE + what, json.dumps(told or {}))
-                answer = connection.getresponse()
-            if answer.status != http.HTTPStatus.OK:
+            with self._connection_errors(method):
+                connection.request("POST", ROUTE + method, json.dumps(arguments or {}))
+                response = connection.getresponse()
+            if response.status != http.HTTPStatus.OK:
                 raise SamplerError(
-                    f"the server at {self.url} answers {answer.status} {answer.reason}: it was not "
-                    f"started with `{self._start()}`"
+                    f"the server at {self.url} answers {response.status} {response.reason}: it was "
+                    f"not started with `{self._start_command()}`"
                 )
-            yield from self._lines(answer, what)
+            yield from self._stream(response, method)
 
-    def lost(self, what: str) -> str:
-        """The first half of a line on a server that was lost while it did something."""
-        return f"the vLLM server at {self.url} was lost while it {what}"
+    def lost(self, method: str) -> str:
+        """First half of the error message about a server that was lost during a method."""
+        return f"the vLLM server at {self.url} was lost during {method!r}"
 
-    def seen_from_there(self) -> str:
-        """The address of this machine on its way to the server."""
-        with self._alive("about"), socket.create_connection((self.host, self.port), SILENCE) as way:
-            return way.getsockname()[0]
+    def local_address(self) -> str:
+        """Address of this machine, as the server sees it."""
+        address = (self.host, self.port)
+        with (
+            self._connection_errors("about"),
+            socket.create_connection(address, HEARTBEAT_TIMEOUT) as connection,
+        ):
+            return connection.getsockname()[0]
 
     @contextmanager
     def _connection(self) -> Iterator[http.client.HTTPConnection]:
-        connection = self._kind(self.host, self.port, timeout=SILENCE)
+        connection = self._kind(self.host, self.port, timeout=HEARTBEAT_TIMEOUT)
         try:
             connection.connect()
         except OSError as error:
             raise SamplerError(
                 f"no vLLM server at {self.url} ({_reason(error)}): start it there with "
-                f"`{self._start()}`, wait until it is up, and see that the port can be reached"
+                f"`{self._start_command()}`, wait until it is up, and check that its port is open"
             ) from error
         try:
             yield connection
         finally:
             connection.close()
 
-    def _lines(self, answer: http.client.HTTPResponse, what: str) -> Iterator[dict[str, Any]]:
-        until = time.monotonic() + self.patience
+    def _stream(self, response: http.client.HTTPResponse, method: str) -> Iterator[dict[str, Any]]:
+        deadline = time.monotonic() + self.timeout
         while True:
-            with self._alive(what):
-                line = json.loads(answer.readline() or _ended())
+            with self._connection_errors(method):
+                line = json.loads(response.readline() or _end_of_stream())
             if "error" in line:
-                raise SamplerError(f"the vLLM server at {self.url} cannot {what}: {line['error']}")
+                raise SamplerError(
+                    f"the vLLM server at {self.url} cannot {method}: {line['error']}"
+                )
             if "done" in line:
                 return
             if line:
-                until = time.monotonic() + self.patience
+                deadline = time.monotonic() + self.timeout
                 yield line
-            elif time.monotonic() > until:
+            elif time.monotonic() > deadline:
                 raise SamplerError(
-                    f"the vLLM server at {self.url} lives, but has told nothing for "
-                    f"{self.patience:.0f} seconds: see its log, and start it again"
+                    f"the vLLM server at {self.url} is alive, but has sent no result for "
+                    f"{self.timeout:.0f} seconds: see its log and restart it"
                 )
 
     @contextmanager
-    def _alive(self, what: str) -> Iterator[None]:
+    def _connection_errors(self, method: str) -> Iterator[None]:
         try:
             yield
-        except FAULTS as error:
+        except CONNECTION_ERRORS as error:
             raise SamplerError(
-                f"{self.lost(f'was asked to {what}')} ({_reason(error)}): see its log, start it "
-                "again, and go on with --resume"
+                f"{self.lost(method)} ({_reason(error)}): see its log, restart it, and continue "
+                "with --resume"
             ) from error
 
-    def _start(self) -> str:
+    def _start_command(self) -> str:
         return f"python -m agents.engines.vllm_server --model DIR --port {self.port}"
 
 
-def _ended() -> bytes:
-    raise ConnectionError("it ended in the middle of an answer")
+def _end_of_stream() -> bytes:
+    raise ConnectionError("the stream ended before its last line")
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""vLLM as a guest: whether and how it starts, what it may touch, how it fails and recovers."""
+"""Compatibility with vLLM: defaults, installation check, patches, isolation of process state."""
 
 import importlib.util
 import os
@@ -16,36 +16,36 @@ from agents.errors import AgentsError, MissingPackageError, SamplerError
 
 DEFAULTS: dict[str, Any] = {
     "logprobs_mode": "processed_logprobs",
-    # Only the folder's weights and tokenizer count, not its habits of sampling.
+    # Sampling options come from the run, not from the model's generation_config.json.
     "generation_config": "vllm",
     # A response is reported when it is done, not token by token.
     "stream_interval": 2**30,
 }
-"""Arguments of vLLM, in the trainer's process and in a server."""
+"""Arguments of vLLM, in the trainer's process and on a server."""
 ON_CPU: dict[str, Any] = {
     "dtype": "float32",
     "enforce_eager": True,
     "kv_cache_memory_bytes": 2**30,
-    # A seeded request whose prompt is read in parts fails on CPUs in vLLM 0.32.
+    # In vLLM 0.32 a seeded request with a chunked prompt fails on CPUs.
     "enable_chunked_prefill": False,
 }
-"""More of them, where there is no GPU."""
-INHERITED = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
-"""What vLLM sets for processes of its own, and those of others would inherit."""
+"""Further arguments without a GPU."""
+ENVIRONMENT_VARIABLES = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
+"""Variables that vLLM sets for its own child processes; they must not reach others."""
 
 
 def check_installed(*, sees: bool) -> None:
-    """Refuses where vLLM cannot run.
+    """Checks that vLLM and the packages that it needs are installed.
 
     Args:
-        sees: Whether the model reads images.
+        sees: True for a model that reads images.
 
     Raises:
-        MissingPackageError: In one line, with what to install.
+        MissingPackageError: A package is missing.
     """
     if importlib.util.find_spec("vllm") is None:
         raise MissingPackageError(
-            "vLLM is not installed: pip install 'reasonenv[vllm]' where there is a GPU, or use "
+            "vLLM is not installed: pip install 'reasonenv[vllm]' on a machine with a GPU, or use "
             "--sampler transformers"
         )
     if sees and importlib.util.find_spec("torchvision") is None:
@@ -56,19 +56,19 @@ def check_installed(*, sees: bool) -> None:
         )
 
 
-def ban(banned: tuple[int, ...]) -> type:
-    """A logits processor for vLLM, under which these tokens have no probability.
+def banned_tokens_processor(banned: tuple[int, ...]) -> type:
+    """Class of a logits processor for vLLM that gives these tokens probability 0.
 
-    One for all requests: a `logit_bias` in each is laid out anew, token by token, whenever one of
-    them ends. The two model runners of vLLM call it in two ways, and it answers to both.
+    One processor serves all requests; a `logit_bias` per request would be rebuilt, token by token,
+    whenever a request ends. It implements the interfaces of both model runners of vLLM.
     """
-    places = ("vllm.v1.sample.logits_processor", "vllm.v1.worker.gpu.sample.logits_processor")
-    there = [importlib.import_module(place) for place in places if importlib.util.find_spec(place)]
-    kinds: tuple[Any, ...] = tuple(module.LogitsProcessor for module in there)
+    names = ("vllm.v1.sample.logits_processor", "vllm.v1.worker.gpu.sample.logits_processor")
+    modules = [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
+    bases: tuple[Any, ...] = tuple(module.LogitsProcessor for module in modules)
 
-    class Ban(*kinds):
-        def __init__(self, config: Any, place: Any, *_: Any) -> None:
-            device = getattr(place, "device", place)
+    class BannedTokensProcessor(*bases):
+        def __init__(self, config: Any, owner: Any, *_: Any) -> None:
+            device = getattr(owner, "device", owner)
             self.banned = torch.tensor(banned, dtype=torch.long, device=device)
 
         def apply(self, logits: Tensor, *_: Any) -> Tensor:
@@ -78,76 +78,74 @@ def ban(banned: tuple[int, ...]) -> type:
             return False
 
         def update_state(self, batch_update: Any) -> None:
-            """Nothing to do: all requests are alike."""
+            """No-op: there is no state per request."""
 
-    return Ban
+    return BannedTokensProcessor
 
 
-def end_half_a_load(worker: Any) -> None:
-    """Has a worker of vLLM forget the layers of which only a part came, and keep their old weights.
+def discard_partial_load(worker: Any) -> None:
+    """Drops, on a vLLM worker, the partially received layers, which keep their old weights.
 
-    vLLM else takes that part for one of the next load.
+    vLLM would otherwise count the received part towards the next load.
     """
     reload = importlib.import_module("vllm.model_executor.model_loader.reload.layerwise")
     model = worker.model_runner.get_model()
     for layer in model.modules():
-        found = reload.get_layerwise_info(layer)
-        if found.can_load():
-            found.loaded_weights.clear()
-            found.load_numel = 0
+        info = reload.get_layerwise_info(layer)
+        if info.can_load():
+            info.loaded_weights.clear()
+            info.load_numel = 0
     reload.finalize_layerwise_reload(model, worker.vllm_config.model_config)
 
 
 @contextmanager
-def as_before() -> Iterator[None]:
-    """Leaves the process as it was: random generators, what children inherit, threads; silently."""
-    kept = {name: os.environ.get(name) for name in INHERITED}
-    numbers, more_numbers, threads = random.getstate(), np.random.get_state(), torch.set_num_threads
+def preserve_process_state() -> Iterator[None]:
+    """Restores random states, environment variables and thread settings; silences warnings."""
+    environment = {name: os.environ.get(name) for name in ENVIRONMENT_VARIABLES}
+    python_state, numpy_state = random.getstate(), np.random.get_state()
+    set_num_threads = torch.set_num_threads  # vLLM replaces the function
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             yield
         finally:
-            random.setstate(numbers)
-            np.random.set_state(more_numbers)
-            torch.set_num_threads = threads
-            for name, value in kept.items():
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)
+            torch.set_num_threads = set_num_threads
+            for name, value in environment.items():
                 os.environ.pop(name, None)
                 if value is not None:
                     os.environ[name] = value
 
 
 @contextmanager
-def keeping_group() -> Iterator[None]:
-    """Keeps the trainer's process group, which vLLM would end together with its own."""
-    end = torch.distributed.destroy_process_group
-    torch.distributed.destroy_process_group = lambda group=None: end(group) if group else None
+def preserve_process_group() -> Iterator[None]:
+    """Keeps the trainer's process group, which vLLM would destroy together with its own."""
+    destroy = torch.distributed.destroy_process_group
+    torch.distributed.destroy_process_group = lambda group=None: destroy(group) if group else None
     try:
         yield
     finally:
-        torch.distributed.destroy_process_group = end
+        torch.distributed.destroy_process_group = destroy
 
 
 @contextmanager
-def one_line(what: str) -> Iterator[None]:
-    """Says in one line what vLLM could not do, and why.
+def sampler_errors(failure: str) -> Iterator[None]:
+    """Turns errors of vLLM into a `SamplerError` of one line.
 
     Args:
-        what: The first half of the line.
-
-    Raises:
-        SamplerError: In place of what vLLM raised; when memory ran out, with what to lower.
+        failure: First half of the line, such as "vLLM cannot start".
     """
     try:
         yield
     except torch.OutOfMemoryError as error:
         raise SamplerError(
-            f"{what}: the GPU is out of memory; lower max_num_seqs, max_num_batched_tokens or "
+            f"{failure}: the GPU is out of memory; lower max_num_seqs, max_num_batched_tokens or "
             "gpu_memory_utilization of vLLM, or --max-response-length"
         ) from error
     except AgentsError:
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise SamplerError(f"{what}: {reason[:400]}") from error
+        raise SamplerError(f"{failure}: {reason[:400]}") from error

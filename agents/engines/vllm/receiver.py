@@ -1,6 +1,6 @@
-"""What a worker of a vLLM server can do besides sampling: take weights, and leave tokens out.
+"""Extension of the workers of a vLLM server: weights from the trainer, and banned tokens.
 
-vLLM mixes `Receiver` into its workers, and `Banned` changes their logits; see
+vLLM mixes `WeightReceiver` into its workers and passes logits through `BannedTokens`; see
 `agents.engines.vllm.server`.
 """
 
@@ -12,59 +12,61 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from agents.engines.vllm.compatibility import ban, end_half_a_load
-from agents.engines.vllm.weight_transfer import connect, place
+from agents.engines.vllm.compatibility import banned_tokens_processor, discard_partial_load
+from agents.engines.vllm.weight_transfer import connect, rendezvous
 
 
-class Banned(ban(())):
-    """Leaves out the tokens that the trainer named when it joined."""
+class BannedTokens(banned_tokens_processor(())):
+    """Logits processor that bans the tokens that the trainer gave when it joined."""
 
-    told: ClassVar[tuple[int, ...]] = ()
-    known: tuple[int, ...] = ()
+    token_ids: ClassVar[tuple[int, ...]] = ()
+    """Of the newest trainer."""
+    current: tuple[int, ...] = ()
+    """Those that `banned` holds."""
 
     def apply(self, logits: Tensor, *rest: Any) -> Tensor:
         """Logits `[n v]` without the banned tokens; called by vLLM."""
-        if self.known is not Banned.told:
-            self.known = Banned.told
-            self.banned = torch.tensor(self.known, dtype=torch.long, device=logits.device)
+        if self.current is not BannedTokens.token_ids:
+            self.current = BannedTokens.token_ids
+            self.banned = torch.tensor(self.current, dtype=torch.long, device=logits.device)
         return super().apply(logits, *rest)
 
 
-class Receiver:
-    """Methods of a worker, which vLLM calls by their names on all of them."""
+class WeightReceiver:
+    """Worker methods that vLLM calls by name on all workers (`collective_rpc`)."""
 
     parallel_config: Any
     device: torch.device
     reload_weights: Callable[..., None]
 
     def join_trainer(
-        self, address: str, port: int, device: str, banned: list[int], patience: float
+        self, address: str, port: int, device: str, banned: list[int], timeout: float
     ) -> None:
-        """Enters the group in which the trainer is 0 and the workers are 1, 2, ...
+        """Joins the transfer group, in which the trainer is 0 and the workers are 1, 2, ...
 
         Args:
-            address: Of the trainer, as seen from here.
-            port: Where its store listens.
-            device: Kind of memory that weights are received in: "cpu" or "cuda".
+            address: Of the trainer, as this machine sees it.
+            port: Of the trainer's store.
+            device: Kind of memory that receives weights: "cpu" or "cuda".
             banned: Tokens that are never sampled.
-            patience: Seconds to wait for weights.
+            timeout: Seconds to wait for weights.
         """
         ranks = self.parallel_config
         rank = 1 + ranks.data_parallel_index * ranks.world_size + ranks.rank
         size = 1 + ranks.world_size_across_dp
-        store = place(address, port, size, hosts=False)
-        kind = self.device if device == "cuda" else torch.device("cpu")
-        self._trainer = connect(store, rank, size, kind, patience)
-        Banned.told = tuple(banned)
+        store = rendezvous(address, port, size, hosts=False)
+        memory = self.device if device == "cuda" else torch.device("cpu")
+        self._trainer = connect(store, rank, size, memory, timeout)
+        BannedTokens.token_ids = tuple(banned)
 
     def receive_weights(self) -> None:
-        """Replaces the weights by those that the trainer sends, layer by layer."""
-        weights = self._trainer.received()
+        """Replaces the weights by the trainer's, layer by layer."""
+        weights = self._trainer.receive()
         try:
             self.reload_weights(weights_iterator=weights, is_checkpoint_format=True)
         except BaseException:
-            # One worker that refuses them must not leave the others and the trainer waiting.
+            # The other members wait in a broadcast until this worker has taken part in all of them.
             with suppress(ConnectionError):
                 deque(weights, maxlen=0)
-            end_half_a_load(self)
+            discard_partial_load(self)
             raise

@@ -1,7 +1,7 @@
-"""Sampling with a vLLM server on other GPUs or another node, which the trainer's ranks share.
+"""Sampling with a vLLM server on other GPUs or another node, shared by the trainer's ranks.
 
-Start it with `python -m agents.engines.vllm_server`. Weights go from the trainer's memory into the
-server's over a group of their own, NCCL between GPUs and gloo else, and never through a disk.
+Start it with `python -m agents.engines.vllm_server`. Weights go from the trainer's memory to the
+server's over a group of their own, NCCL between GPUs and gloo otherwise, and never through a disk.
 """
 
 import base64
@@ -15,9 +15,14 @@ from torch import Tensor, distributed
 
 from agents.engines.chat import Chat
 from agents.engines.sampling import Row, Sampling, collate
-from agents.engines.vllm.client import Server
-from agents.engines.vllm.sampling_requests import Group, check_length, groups, sampling_options
-from agents.engines.vllm.weight_transfer import Link, connect, place
+from agents.engines.vllm.client import VLLMClient
+from agents.engines.vllm.sampling_requests import (
+    SamplingRequest,
+    check_length,
+    sampling_options,
+    sampling_requests,
+)
+from agents.engines.vllm.weight_transfer import WeightTransferGroup, connect, rendezvous
 from agents.errors import AgentsError, SamplerError
 from agents.rollout import Prompt, Responses
 
@@ -25,10 +30,9 @@ CPU = torch.device("cpu")
 
 
 class RemoteSampler:
-    """A `RolloutEngine` on a vLLM server; each rank of the trainer has one for the same server.
+    """A `RolloutEngine` on a vLLM server; all ranks of the trainer share the server.
 
-    Each response is drawn from a seed of its own, so what other ranks sample beside it changes
-    rounding at most.
+    Each response has its own seed, so requests of other ranks change its rounding at most.
     """
 
     def __init__(
@@ -39,74 +43,74 @@ class RemoteSampler:
         max_response_length: int,
         *,
         log_probs: bool = True,
-        patience: float = 1800.0,
+        timeout: float = 1800.0,
     ) -> None:
-        """Asks the server what it is; `load_weights` must follow.
+        """Connects to the server; call `load_weights` before sampling.
 
         Args:
             url: Such as http://node7:8000.
             chat: Of the model that the server was started with.
-            sampling: How to draw; log-probabilities are those of `sampling.behaviour`.
-            max_response_length: Tokens after which a response is cut.
-            log_probs: Whether responses come with log-probabilities; without, they are NaN.
-            patience: Seconds without a response, or for all weights, after which the server counts
+            sampling: Sampling distribution; log-probabilities are those of `sampling.behaviour`.
+            max_response_length: Tokens after which a response is truncated.
+            log_probs: False for responses without log-probabilities, which are then NaN.
+            timeout: Seconds without a response, or for all weights, after which the server counts
                 as hung.
 
         Raises:
-            SamplerError: In one line, when there is no such server.
+            SamplerError: There is no such server.
         """
         self.chat = chat
         self.sampling = sampling
         self.max_response_length = max_response_length
         self.log_probs = log_probs
-        self.server = Server(url, patience)
-        (told,) = (line["about"] for line in self.server.ask("about"))
-        if told["logprobs_mode"] != "processed_logprobs":
+        self.client = VLLMClient(url, timeout)
+        (about,) = (line["about"] for line in self.client.call("about"))
+        if about["logprobs_mode"] != "processed_logprobs":
             raise SamplerError(
-                f"the server at {url} draws from another distribution than it tells log-"
-                "probabilities of: start it without --logprobs-mode"
+                f"the server at {url} does not return the log-probabilities of the distribution "
+                "that it samples from: start it without --logprobs-mode"
             )
-        self.dtype: torch.dtype = getattr(torch, told["dtype"])
-        self.max_length = int(told["max_length"])
-        self._num_workers = int(told["num_workers"])
-        both = told["device"] == "cuda" and torch.cuda.is_available()
+        self.dtype: torch.dtype = getattr(torch, about["dtype"])
+        self.max_length = int(about["max_length"])
+        self._num_workers = int(about["num_workers"])
+        both = about["device"] == "cuda" and torch.cuda.is_available()
         self._device = torch.device("cuda", torch.cuda.current_device()) if both else CPU
-        self._link: Link | None = None
-        self._empty = True
+        self._group: WeightTransferGroup | None = None
+        self._has_weights = False
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """See `RolloutEngine`."""
         return self.chat.encode(observations)
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """See `RolloutEngine`; every rank goes through `weights`, and rank 0 alone sends them.
+        """See `RolloutEngine`; every rank iterates over `weights`, and only rank 0 sends them.
 
-        They travel in the trainer's dtype, and vLLM rounds them to its own. All ranks return when
-        the server samples from them, or raise together.
+        They are sent in the trainer's dtype, and vLLM casts them to its own. All ranks return once
+        the server has loaded them, or raise together.
 
         Raises:
-            SamplerError: In one line, when the server cannot take them.
+            SamplerError: The server cannot load them.
         """
-        self._empty, fault, weights = True, "", iter(weights)
+        self._has_weights, failure, weights = False, "", iter(weights)
         if _rank() == 0:
             try:
-                self._hand_over(weights)
+                self._send(weights)
             except AgentsError as error:
-                fault = str(error)
+                failure = str(error)
         for _ in weights:
-            # A shared out weight is gathered by all ranks together.
+            # All ranks take part in the all-gather of a sharded weight.
             pass
-        fault = _told_by_first(fault)
-        if fault:
-            raise SamplerError(fault)
-        self._empty = False
+        failure = _broadcast(failure)
+        if failure:
+            raise SamplerError(failure)
+        self._has_weights = True
 
     def release(self) -> None:
-        """Nothing to do: the server's memory is its own."""
+        """No-op: the server shares no memory with the trainer."""
 
     def close(self) -> None:
-        """Leaves the server, which goes on and can serve another run."""
-        self._link = None
+        """Leaves the server, which keeps running and can serve another run."""
+        self._group = None
 
     def generate(
         self,
@@ -117,107 +121,111 @@ class RemoteSampler:
         """See `RolloutEngine`.
 
         Raises:
-            SamplerError: In one line, when a prompt is too long, the server reads it otherwise than
-                `encode` did, fails or is gone, or has no weights.
+            SamplerError: The server fails, is lost, or has no weights.
+            UsageError: A prompt is too long.
         """
-        if self._empty:
+        if not self._has_weights:
             raise SamplerError("the server has no weights to sample from: call load_weights first")
-        asked = groups(prompts, seed, self._form)
+        requests = sampling_requests(prompts, seed, self._convert)
         rows = [Row() for _ in prompts]
-        # Closed, or the server would go on for nobody after an error.
-        with closing(self.server.ask("generate", self._words(asked))) as answers:
-            for told in answers:
-                for index in self._take(asked[told["group"]], told, rows):
+        # An open connection would keep the server sampling after an error.
+        with closing(self.client.call("generate", self._arguments(requests))) as results:
+            for result in results:
+                for index in self._store(requests[result["group"]], result, rows):
                     if finished is not None:
                         finished(index, rows[index].text)
         return collate(prompts, rows, self.chat.eos, log_probs=self.log_probs)
 
-    def _take(self, group: Group, told: dict[str, Any], rows: list[Row]) -> Iterable[int]:
-        """The rows of a response; the likeliest is that of its whole group."""
-        tokens, text = told["tokens"], self.chat.decode(told["tokens"])
+    def _store(
+        self, request: SamplingRequest, result: dict[str, Any], rows: list[Row]
+    ) -> Iterable[int]:
+        """Stores a response and gives its rows: the whole group when decoding is greedy."""
+        tokens, text = result["tokens"], self.chat.decode(result["tokens"])
         if self.sampling.temperature > 0:
-            rows[group.first + told["index"]] = Row(tokens, told["log_probs"], text)
-            return (group.first + told["index"],)
-        of_group = range(group.first, group.first + group.count)
-        for index in of_group:
-            # Of the likeliest token, the one that can be drawn, vLLM tells the model's.
+            rows[request.first + result["index"]] = Row(tokens, result["log_probs"], text)
+            return (request.first + result["index"],)
+        group = range(request.first, request.first + request.count)
+        for index in group:
+            # vLLM returns the model's log-probability; under greedy decoding it is 0.
             rows[index] = Row(tokens, [0.0] * len(tokens), text)
-        return of_group
+        return group
 
-    def _form(self, prompt: Prompt) -> dict[str, Any]:
-        """A prompt on its way: a picture has one place, which vLLM widens itself."""
+    def _convert(self, prompt: Prompt) -> dict[str, Any]:
+        """A prompt as JSON, with one placeholder per image, which vLLM expands itself."""
         check_length(len(prompt.token_ids), self.max_response_length, self.max_length)
-        told: dict[str, Any] = {"token_ids": prompt.token_ids}
+        fields: dict[str, Any] = {"token_ids": prompt.token_ids}
         if prompt.images:
             size = self.chat.image_processor.size
-            told["collapsed"] = self.chat.collapsed(prompt)
-            told["pixels"] = {
+            fields["collapsed"] = self.chat.collapsed(prompt)
+            fields["pixels"] = {
                 "min_pixels": size["shortest_edge"],
                 "max_pixels": size["longest_edge"],
             }
-            told["images"] = [
-                [picture.shape, base64.b64encode(picture.tobytes()).decode()]
-                for picture in prompt.images
+            fields["images"] = [
+                [image.shape, base64.b64encode(image.tobytes()).decode()] for image in prompt.images
             ]
-        return told
+        return fields
 
-    def _words(self, asked: list[Group]) -> dict[str, Any]:
+    def _arguments(self, requests: list[SamplingRequest]) -> dict[str, Any]:
         greedy = self.sampling.temperature == 0
-        length, ends = self.max_response_length, self.chat.eos
+        length, eos = self.max_response_length, self.chat.eos
         return {
             "groups": [
-                group.prompt | {"count": 1 if greedy else group.count, "seed": group.seed}
-                for group in asked
+                request.prompt | {"count": 1 if greedy else request.count, "seed": request.seed}
+                for request in requests
             ],
-            "params": sampling_options(self.sampling, length, ends, log_probs=self.log_probs),
+            "params": sampling_options(self.sampling, length, eos, log_probs=self.log_probs),
         }
 
-    def _hand_over(self, weights: Iterator[tuple[str, Tensor]]) -> None:
-        """Sends the weights while the server, which holds back new requests, takes them."""
-        if self._link is None:
-            self._link = self._join()
-        link, self._link = self._link, None
-        with self._asked("load"):
-            link.send(weights)
-        self._link = link
+    def _send(self, weights: Iterator[tuple[str, Tensor]]) -> None:
+        """Sends the weights while the server, whose sampling is paused, loads them."""
+        if self._group is None:
+            self._group = self._join()
+        # A group is not used again after an error.
+        group, self._group = self._group, None
+        with self._concurrent_call("load"):
+            group.send(weights)
+        self._group = group
 
-    def _join(self) -> Link:
-        """Makes the group of this process and the server's workers."""
-        size, address = 1 + self._num_workers, self.server.seen_from_there()
-        store = place(address, 0, size, hosts=True)
-        told = {
+    def _join(self) -> WeightTransferGroup:
+        """Connects this process and the server's workers."""
+        size, address = 1 + self._num_workers, self.client.local_address()
+        store = rendezvous(address, 0, size, hosts=True)
+        arguments = {
             "address": address,
             "port": store.port,
             "device": self._device.type,
             "banned": self.chat.banned,
-            "patience": self.server.patience,
+            "timeout": self.client.timeout,
         }
-        with self._asked("join", told):
-            return connect(store, 0, size, self._device, self.server.patience)
+        with self._concurrent_call("join", arguments):
+            return connect(store, 0, size, self._device, self.client.timeout)
 
     @contextmanager
-    def _asked(self, what: str, told: dict[str, Any] | None = None) -> Iterator[None]:
-        """Does what stands within while the server does its part."""
+    def _concurrent_call(
+        self, method: str, arguments: dict[str, Any] | None = None
+    ) -> Iterator[None]:
+        """Context in which the server runs a method, whose end it awaits."""
         with ThreadPoolExecutor(1) as pool:
-            asking = pool.submit(lambda: list(self.server.ask(what, told)))
+            future = pool.submit(lambda: list(self.client.call(method, arguments)))
             try:
                 yield
             except ConnectionError as error:
-                # The server's own word says more.
-                asking.result()
-                line = self.server.lost(f"was asked to {what}")
+                # Raises the server's own error, which says more, if there is one.
+                future.result()
+                line = self.client.lost(method)
                 raise SamplerError(f"{line} ({str(error)[:300]}): see its log") from error
-            asking.result()
+            future.result()
 
 
 def _rank() -> int:
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
-def _told_by_first(word: str) -> str:
-    """What rank 0 says, on all ranks."""
+def _broadcast(text: str) -> str:
+    """The text of rank 0, on all ranks."""
     if not distributed.is_initialized():
-        return word
-    words = [word]
-    distributed.broadcast_object_list(words, 0)
-    return words[0]
+        return text
+    texts = [text]
+    distributed.broadcast_object_list(texts, 0)
+    return texts[0]

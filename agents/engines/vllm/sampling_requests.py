@@ -8,106 +8,107 @@ from typing import Any
 
 import numpy as np
 
-from agents.engines.sampling import Sampling, distinct
+from agents.engines.sampling import Sampling, unique_prompts
 from agents.errors import ParityError, UsageError
 from agents.rollout import Prompt
 
 
 @dataclass(frozen=True)
-class Group:
-    """Responses to one prompt, which are sampled as one request."""
+class SamplingRequest:
+    """One request to vLLM: a prompt and the number of responses to it."""
 
     prompt: dict[str, Any]
-    """As the sampler takes it."""
+    """In vLLM's format."""
     token_ids: tuple[int, ...]
-    """As the trainer reads it."""
+    """Of the prompt, as the trainer tokenizes it."""
     first: int
     """Index of the first response."""
     count: int
     seed: int
-    """Of the first response; that of the others is 1, 2, ... more."""
+    """Of the first response; response k of the group has seed + k."""
 
 
-def groups(
-    prompts: tuple[Prompt, ...], seed: tuple[int, ...], form: Callable[[Prompt], dict[str, Any]]
-) -> list[Group]:
-    """A request for each prompt, with a seed of its own.
+def sampling_requests(
+    prompts: tuple[Prompt, ...], seed: tuple[int, ...], convert: Callable[[Prompt], dict[str, Any]]
+) -> list[SamplingRequest]:
+    """One request per group of equal neighbouring prompts, each with its own seed.
 
     Args:
-        prompts: One for each response; equal neighbours are one group.
+        prompts: One per response.
         seed: Any number of integers >= 0.
-        form: A prompt as the sampler takes it.
+        convert: From a prompt to vLLM's format.
     """
-    unique, rows = distinct(prompts)
-    asked, first = [], 0
+    unique, rows = unique_prompts(prompts)
+    requests, first = [], 0
     for number, count in sorted(Counter(rows).items()):
         prompt = unique[number]
         entropy = np.random.SeedSequence(seed, spawn_key=(first,))
         start = int(entropy.generate_state(1, np.uint64)[0] >> 2)
-        asked.append(Group(form(prompt), prompt.token_ids, first, count, start))
+        request = SamplingRequest(convert(prompt), prompt.token_ids, first, count, start)
+        requests.append(request)
         first += count
-    return asked
+    return requests
 
 
-def check_length(length: int, response: int, most: int) -> None:
-    """Refuses a prompt that leaves no room for the response.
+def check_length(length: int, max_response_length: int, max_length: int) -> None:
+    """Rejects a prompt that leaves no room for the response.
 
     Args:
         length: Tokens of the prompt.
-        response: Tokens after which a response is cut.
-        most: Tokens of both together that vLLM reads.
+        max_response_length: Tokens after which a response is truncated.
+        max_length: Context length of vLLM, for prompt and response together.
 
     Raises:
-        UsageError: In one line, with what to raise or lower.
+        UsageError: They do not fit.
     """
-    if length + response > most:
+    if length + max_response_length > max_length:
         raise UsageError(
-            f"a prompt of {length} tokens and a response of {response} do not "
-            f"fit in the {most} tokens that vLLM reads: raise max_model_len, or "
-            "lower --max-response-length or --max-pixels"
+            f"a prompt of {length} tokens and a response of {max_response_length} do not fit in "
+            f"vLLM's context of {max_length} tokens: raise max_model_len, or lower "
+            "--max-response-length or --max-pixels"
         )
 
 
-def check_read(read: Sequence[int], expected: Sequence[int]) -> None:
-    """Refuses a prompt of which vLLM and the trainer make different tokens.
+def check_tokens(token_ids: Sequence[int], expected: Sequence[int]) -> None:
+    """Rejects a prompt that vLLM and the trainer tokenize differently.
 
     Args:
-        read: Its tokens as vLLM has them.
-        expected: Its tokens as the trainer has them.
+        token_ids: Of the prompt in vLLM.
+        expected: Those of the trainer.
 
     Raises:
-        ParityError: In one line.
+        ParityError: They differ.
     """
-    if tuple(read) != tuple(expected):
+    if tuple(token_ids) != tuple(expected):
         raise ParityError(
-            f"vLLM read a prompt as {len(read)} tokens that are not the {len(expected)} of the "
-            "trainer: their image processors differ"
+            f"vLLM reads a prompt as {len(token_ids)} tokens that are not the {len(expected)} of "
+            "the trainer: their image processors differ"
         )
 
 
 def sampling_options(
-    sampling: Sampling, length: int, ends: Sequence[int], *, log_probs: bool
+    sampling: Sampling, length: int, eos: Sequence[int], *, log_probs: bool
 ) -> dict[str, Any]:
-    """How vLLM draws, in words of its `SamplingParams` that JSON can hold.
+    """JSON-serializable arguments of vLLM's `SamplingParams`.
 
     Args:
-        sampling: The distribution.
-        length: Tokens after which a response is cut.
-        ends: Tokens that end a response.
-        log_probs: Whether log-probabilities are wanted.
+        sampling: Distribution to sample from.
+        length: Tokens after which a response is truncated.
+        eos: Tokens that end a response.
+        log_probs: True to return log-probabilities.
     """
     return {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "top_k": sampling.top_k,
         "max_tokens": length,
-        "stop_token_ids": list(ends),
+        "stop_token_ids": list(eos),
         "logprobs": 0 if log_probs else None,
     }
 
 
-def vllm_params(words: Mapping[str, Any]) -> Any:
-    """The `SamplingParams` of a request: those words, no text, and each token told once."""
+def vllm_params(options: Mapping[str, Any]) -> Any:
+    """`SamplingParams` with these options; vLLM reports new tokens only, and no text."""
     vllm = importlib.import_module("vllm.sampling_params")
     kind = vllm.RequestOutputKind.DELTA
-    return vllm.SamplingParams(**words, flat_logprobs=True, detokenize=False, output_kind=kind)
+    return vllm.SamplingParams(**options, flat_logprobs=True, detokenize=False, output_kind=kind)

@@ -1,8 +1,8 @@
-"""Weights from the trainer to other processes, over a group of their own.
+"""Weight transfer from the trainer to the workers of a vLLM server, over a group of their own.
 
-Each bucket is announced before it is sent, so that neither side needs the whole list, and no more
-than a bucket of weights is on its way. The group is NCCL's between GPUs and else gloo's, and has
-nothing to do with the one in which the trainer's ranks compute.
+Weights are broadcast in buckets, each after a header with its dtype, names and shapes, so no side
+needs the complete list and at most one bucket is in flight. The group is NCCL between GPUs and
+gloo otherwise, and independent of the trainer's own process group.
 """
 
 import json
@@ -16,136 +16,140 @@ import torch
 from torch import Tensor, distributed
 
 BUCKET = 2**28
-"""Bytes that are sent at once: large enough that announcing costs nothing beside it."""
-MEETING = 120.0
+"""Bytes per broadcast: large enough that the header's latency does not matter."""
+RENDEZVOUS_TIMEOUT = 120.0
 """Seconds in which the members must find each other."""
-GIVEN_UP = -1
-"""In place of an announcement's length: nothing more comes, and what came is not all."""
+ABORT = -1
+"""Header length that announces the end of an incomplete transfer."""
 
 
-class Link:
-    """One member's end of the group; member 0 sends."""
+class WeightTransferGroup:
+    """One member's end of a broadcast group; member 0 sends."""
 
-    def __init__(self, group: Any, device: torch.device, patience: float) -> None:
-        """An end of a group that exists.
+    def __init__(self, group: Any, device: torch.device, timeout: float) -> None:
+        """Wraps a connected process group.
 
         Args:
-            group: Gloo's or NCCL's.
-            device: On which the group works.
-            patience: Seconds that one member waits for the others.
+            group: Of gloo or NCCL.
+            device: Of the tensors that the group broadcasts.
+            timeout: Seconds that one member waits for the others.
         """
-        self.group, self.device, self.patience = group, device, timedelta(seconds=patience)
+        self.group, self.device, self.timeout = group, device, timedelta(seconds=timeout)
 
     def send(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Sends weights as they are, whatever their dtypes, to all other members.
+        """Sends weights, each in its own dtype, to all other members.
 
         Args:
-            weights: Names and tensors, of which a bucket is held at a time.
+            weights: Names and tensors; one bucket of them is held at a time.
 
         Raises:
-            ConnectionError: When another member is gone. What `weights` raises comes as it is.
+            ConnectionError: Another member is gone. Errors of `weights` pass through.
         """
         buckets = _buckets(weights)
         while bucket := self._next(buckets):
             dtype = str(bucket[0][1].dtype).removeprefix("torch.")
-            self._announce([dtype, [[name, list(part.shape)] for name, part in bucket]])
+            self._send_header([dtype, [[name, list(part.shape)] for name, part in bucket]])
             self._broadcast(torch.cat([part.to(self.device).flatten() for _, part in bucket]))
-        self._announce([])
+        self._send_header([])
 
-    def received(self) -> Iterator[tuple[str, Tensor]]:
-        """What member 0 sends, name by name.
+    def receive(self) -> Iterator[tuple[str, Tensor]]:
+        """Names and tensors of the weights that member 0 sends.
 
         Raises:
-            ConnectionError: When the sender is gone, or has given up.
+            ConnectionError: The sender is gone or has aborted the transfer.
         """
-        while told := self._announced():
-            dtype, shapes = told
+        while header := self._receive_header():
+            dtype, shapes = header
             sizes = [math.prod(shape) for _, shape in shapes]
             flat = torch.empty(sum(sizes), dtype=getattr(torch, dtype), device=self.device)
             self._broadcast(flat)
             for (name, shape), part in zip(shapes, flat.split(sizes), strict=True):
                 yield name, part.view(shape)
 
-    def meet(self) -> None:
-        """Connects to the others, which NCCL does at the first use only."""
+    def warm_up(self) -> None:
+        """Connects to the other members; NCCL connects at its first collective only."""
         self._broadcast(torch.zeros(1, dtype=torch.int64, device=self.device))
 
     def _next(self, buckets: Iterator[list[Any]]) -> list[Any]:
-        """The next bucket, empty at the end; where it cannot be had, the receivers are told so."""
+        """The next bucket, empty at the end; an error tells the receivers to abort."""
         try:
             return next(buckets, [])
         except BaseException:
-            self._broadcast(torch.tensor([GIVEN_UP], device=self.device))
+            self._broadcast(torch.tensor([ABORT], device=self.device))
             raise
 
-    def _announce(self, what: list[Any]) -> None:
-        words = torch.frombuffer(bytearray(json.dumps(what), "utf-8"), dtype=torch.uint8)
-        self._broadcast(torch.tensor([len(words)], device=self.device))
-        self._broadcast(words.to(self.device))
+    def _send_header(self, header: list[Any]) -> None:
+        data = torch.frombuffer(bytearray(json.dumps(header), "utf-8"), dtype=torch.uint8)
+        self._broadcast(torch.tensor([len(data)], device=self.device))
+        self._broadcast(data.to(self.device))
 
-    def _announced(self) -> list[Any]:
+    def _receive_header(self) -> list[Any]:
         length = torch.zeros(1, dtype=torch.int64, device=self.device)
         self._broadcast(length)
-        if length.item() == GIVEN_UP:
-            raise ConnectionError("the trainer gave up before all weights were sent")
-        words = torch.empty(int(length.item()), dtype=torch.uint8, device=self.device)
-        self._broadcast(words)
-        return json.loads(bytes(words.tolist()))
+        if length.item() == ABORT:
+            raise ConnectionError("the trainer aborted the transfer before all weights were sent")
+        data = torch.empty(int(length.item()), dtype=torch.uint8, device=self.device)
+        self._broadcast(data)
+        return json.loads(bytes(data.tolist()))
 
     def _broadcast(self, tensor: Tensor) -> None:
         options = distributed.BroadcastOptions()
-        options.timeout = self.patience
-        with _found():
+        options.timeout = self.timeout
+        with _connection_errors():
             self.group.broadcast([tensor], options).wait()
 
 
-def place(address: str, port: int, num_members: int, *, hosts: bool) -> Any:
-    """Where members find each other: a store, in which each waits `MEETING` seconds for the others.
+def rendezvous(address: str, port: int, num_members: int, *, hosts: bool) -> Any:
+    """TCP store through which the members of a group find each other.
+
+    Each waits `RENDEZVOUS_TIMEOUT` seconds for the others.
 
     Args:
-        address: Of the member that hosts it, as the others see it.
-        port: Where it listens; 0 for any that is free, which `.port` tells.
-        num_members: Of the group to be.
-        hosts: Whether this is the member.
+        address: Of the hosting member, as the others see it.
+        port: On which it listens; 0 for any free one, see `.port` of the store.
+        num_members: Size of the group.
+        hosts: True on the member that hosts the store.
 
     Raises:
-        ConnectionError: When it cannot be reached.
+        ConnectionError: The store cannot be reached.
     """
-    within = timedelta(seconds=MEETING)
+    timeout = timedelta(seconds=RENDEZVOUS_TIMEOUT)
     # A public name of torch that its stubs do not export.
     kind = distributed.TCPStore  # pyright: ignore[reportPrivateImportUsage]
-    with _found():
-        return kind(address, port, num_members, hosts, within, wait_for_workers=False)
+    with _connection_errors():
+        return kind(address, port, num_members, hosts, timeout, wait_for_workers=False)
 
 
-def connect(store: Any, rank: int, size: int, device: torch.device, patience: float) -> Link:
-    """An end of a new group, once all its members are there.
+def connect(
+    store: Any, rank: int, size: int, device: torch.device, timeout: float
+) -> WeightTransferGroup:
+    """Joins a new group, and returns once all members have.
 
     Args:
-        store: Made by `place`.
+        store: From `rendezvous`.
         rank: Of this member; the trainer is 0.
         size: Number of members.
-        device: Of the weights on their way: NCCL between GPUs, else gloo.
-        patience: Seconds that a member waits for the others later on.
+        device: Of the tensors in transfer: NCCL between GPUs, else gloo.
+        timeout: Seconds that a member waits for the others in later broadcasts.
 
     Raises:
-        ConnectionError: When they do not find each other.
+        ConnectionError: A member is missing.
     """
-    with _found():
+    with _connection_errors():
         if device.type == "cuda":
             options = distributed.ProcessGroupNCCL.Options()
-            options._timeout = timedelta(seconds=patience)
-            group: Any = distributed.ProcessGroupNCCL(store, rank, size, options)
+            options._timeout = timedelta(seconds=timeout)
+            process_group: Any = distributed.ProcessGroupNCCL(store, rank, size, options)
         else:
-            group = distributed.ProcessGroupGloo(store, rank, size, store.timeout)
-    link = Link(group, device, patience)
-    link.meet()
-    return link
+            process_group = distributed.ProcessGroupGloo(store, rank, size, store.timeout)
+    group = WeightTransferGroup(process_group, device, timeout)
+    group.warm_up()
+    return group
 
 
 @contextmanager
-def _found() -> Iterator[None]:
-    """What torch raises where another member is not found, as what it is."""
+def _connection_errors() -> Iterator[None]:
+    """Turns torch's RuntimeError about a missing member into a ConnectionError of one line."""
     try:
         yield
     except RuntimeError as error:
@@ -153,15 +157,15 @@ def _found() -> Iterator[None]:
 
 
 def _buckets(weights: Iterable[tuple[str, Tensor]]) -> Iterator[list[tuple[str, Tensor]]]:
-    """Neighbours of one dtype that together are about `BUCKET` bytes."""
+    """Consecutive weights of one dtype, about `BUCKET` bytes together."""
     bucket: list[tuple[str, Tensor]] = []
     size = 0
     for name, weight in weights:
-        more = weight.numel() * weight.element_size()
-        if bucket and (size + more > BUCKET or weight.dtype != bucket[0][1].dtype):
+        num_bytes = weight.numel() * weight.element_size()
+        if bucket and (size + num_bytes > BUCKET or weight.dtype != bucket[0][1].dtype):
             yield bucket
             bucket, size = [], 0
         bucket.append((name, weight.detach()))
-        size += more
+        size += num_bytes
     if bucket:
         yield bucket

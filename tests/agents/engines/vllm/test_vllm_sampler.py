@@ -19,7 +19,7 @@ from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, made, 
 import reasonenv
 from agents.engines import RolloutEngine
 from agents.engines.load import load_model
-from agents.engines.vllm.compatibility import check_installed, one_line
+from agents.engines.vllm.compatibility import check_installed, sampler_errors
 from agents.engines.vllm.sampler import VLLMSampler
 from agents.monitoring.timing import Clock
 from agents.training import parity
@@ -145,10 +145,10 @@ def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wr
 
 
 @pytest.mark.vllm
-def test_a_prompt_that_vllm_reads_otherwise_is_told_in_one_line(sampler, monkeypatch):
+def test_a_prompt_that_vllm_reads_otherwise_is_told_in_sampler_errors(sampler, monkeypatch):
     prompts = sampler.encode(observations())
     monkeypatch.setattr(sampler, "_input", lambda prompt: {"prompt_token_ids": [5, 6, 7]})
-    with pytest.raises(ValueError, match=r"^vLLM read a prompt as 3 tokens that are not the \d+ "):
+    with pytest.raises(ValueError, match=r"^vLLM reads a prompt as 3 tokens that are not the \d+ "):
         sampler.generate(prompts, (0,))
     assert sampler.llm.llm_engine.get_num_unfinished_requests() == 0
 
@@ -216,21 +216,23 @@ def test_responses_of_a_group_differ_and_share_a_request(sampler, monkeypatch):
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
     sampler.sampling = replace(sampler.sampling, temperature=temperature)
-    told, waiting = [], []
+    announced, waiting = [], []
 
     def finished(index, text):
-        told.append((index, text))
+        announced.append((index, text))
         waiting.append(sampler.llm.llm_engine.get_num_unfinished_requests())
 
     responses = sampler.generate(sampler.encode(observations(group_size=16)), (9,), finished)
-    assert sorted(told) == list(enumerate(responses.texts))
+    assert sorted(announced) == list(enumerate(responses.texts))
     if temperature:
-        lengths = [int(responses.lengths[index]) for index, _ in told]
+        lengths = [int(responses.lengths[index]) for index, _ in announced]
         assert lengths == sorted(lengths)
         assert lengths[0] < LENGTH
-        assert waiting[0] > len(told) // 2
+        assert waiting[0] > len(announced) // 2
         # Members of one group, each when it is done, not when all of them are.
-        assert [index // 16 for index, _ in told] != sorted(index // 16 for index, _ in told)
+        assert [index // 16 for index, _ in announced] != sorted(
+            index // 16 for index, _ in announced
+        )
 
 
 @pytest.mark.vllm
@@ -253,7 +255,7 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
 
 
 @pytest.mark.vllm
-def test_a_prompt_that_is_too_long_is_refused_in_one_line(sampler):
+def test_a_prompt_that_is_too_long_is_refused_in_sampler_errors(sampler):
     prompts = sampler.encode(observations(("how " * 300,)))
     with pytest.raises(
         ValueError, match=r"^a prompt of \d+ tokens [^\n]*raise max_model_len[^\n]*$"
@@ -299,7 +301,7 @@ def test_a_temperature_that_vllm_does_not_have_is_told_before_it_starts(trainer,
         ({"max_model_len": 10**7}, "max_model_len"),
     ],
 )
-def test_an_option_that_vllm_refuses_is_told_in_one_line(trainer, folder, options, words):
+def test_an_option_that_vllm_refuses_is_told_in_sampler_errors(trainer, folder, options, words):
     with pytest.raises(ValueError, match=rf"^vLLM cannot start with [^\n]*{words}[^\n]*$"):
         VLLMSampler(folder, trainer.chat, trainer.sampling, LENGTH, options=options)
 
@@ -343,7 +345,7 @@ def test_a_picture_has_one_place_in_what_vllm_is_given(tiny_folder):
 
 def test_memory_that_runs_out_is_told_in_one_line_with_what_to_lower():
     line = r"^vLLM cannot x: [^\n]* lower max_num_seqs[^\n]*$"
-    with pytest.raises(ValueError, match=line), one_line("vLLM cannot x"):
+    with pytest.raises(ValueError, match=line), sampler_errors("vLLM cannot x"):
         raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate")
 
 
@@ -357,7 +359,7 @@ def test_where_vllm_is_missing_the_line_says_what_to_do(monkeypatch):
     importlib.util.find_spec("torchvision") is not None, reason="torchvision is installed"
 )
 @pytest.mark.vllm
-def test_images_without_torchvision_are_refused_in_one_line(tiny_folder):
+def test_images_without_torchvision_are_refused_in_sampler_errors(tiny_folder):
     _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     with pytest.raises(ValueError, match=r"^vLLM reads images with torchvision[^\n]*matches torch"):
         VLLMSampler(tiny_folder, chat, vllm_model.Sampling(), LENGTH)
@@ -367,8 +369,8 @@ def test_images_without_torchvision_are_refused_in_one_line(tiny_folder):
 def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
     sampler, trainer
 ):
-    told = r"^vLLM cannot take the weights over: [^\n]*$"
-    responses = vllm_model.after_refused_weights(sampler, trainer, told)
+    message = r"^vLLM cannot load the weights: [^\n]*$"
+    responses = vllm_model.after_refused_weights(sampler, trainer, message)
     assert differences(trainer, responses).max() < BOUND
 
 

@@ -116,17 +116,17 @@ def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
 def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperature):
     sampler.sampling = replace(sampler.sampling, temperature=temperature)
     sampler.max_response_length = 200
-    told = []
+    announced = []
     prompts = sampler.encode(observations(group_size=8))
-    responses = sampler.generate(prompts, (9,), lambda *words: told.append(words))
-    assert sorted(told) == list(enumerate(responses.texts))
+    responses = sampler.generate(prompts, (9,), lambda *words: announced.append(words))
+    assert sorted(announced) == list(enumerate(responses.texts))
     if temperature:
         # The requests of other prompts may have begun some tokens earlier or later.
         for group in range(len(responses) // 8):
-            ended = [responses.lengths[i].item() for i, _ in told if i // 8 == group]
+            ended = [responses.lengths[i].item() for i, _ in announced if i // 8 == group]
             assert ended == sorted(ended)
         # One prompt does not wait for another.
-        groups = [index // 8 for index, _ in told]
+        groups = [index // 8 for index, _ in announced]
         assert groups != sorted(groups, key=groups.index)
 
 
@@ -153,8 +153,8 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
 def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
     sampler, trainer
 ):
-    told = r"^the vLLM server at \S+ cannot load: [^\n]*$"
-    responses = vllm_model.after_refused_weights(sampler, trainer, told)
+    message = r"^the vLLM server at \S+ cannot load: [^\n]*$"
+    responses = vllm_model.after_refused_weights(sampler, trainer, message)
     assert differences(trainer, responses).max() < BOUND
 
 
@@ -178,7 +178,7 @@ def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
 
 
 @pytest.mark.vllm
-def test_what_vllm_refuses_is_one_line(sampler, trainer):
+def test_what_vllm_refuses_is_sampler_errors(sampler, trainer):
     prompts = sampler.encode(observations())
     sampler.sampling = replace(trainer.sampling, temperature=3.0)
     with pytest.raises(ValueError, match=r"^the vLLM server at \S+ cannot generate: [^\n]*3.0"):
@@ -200,7 +200,7 @@ def test_two_ranks_share_a_server(url, folder, tmp_path):
 
 
 @pytest.mark.vllm
-def test_a_server_that_dies_is_told_in_one_line(folder, trainer, tmp_path):
+def test_a_server_that_dies_is_told_in_sampler_errors(folder, trainer, tmp_path):
     with served(folder, tmp_path / "log") as (url, processes):
         sampler = asking(url, trainer)
         sampler.load_weights(trainer.weights())
