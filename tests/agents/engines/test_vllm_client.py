@@ -1,8 +1,10 @@
 """Protocol between a trainer and a vLLM server, without vLLM: results, weights, failures."""
 
+import ast
 import asyncio
 import http.server
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -10,6 +12,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +25,7 @@ from agents.engines.sampling import Sampling
 from agents.engines.vllm import routes, weight_transfer
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.remote_sampler import RemoteSampler
-from agents.engines.vllm.server import command
+from agents.engines.vllm.server import OPTIONS, command
 
 
 def server(url: str) -> VLLMClient:
@@ -202,3 +206,21 @@ def test_the_command_is_that_of_vllm_and_the_users_options_come_last():
     assert "DIR" in words
     assert words[-4:] == ["--port", "1", "--dtype", "float16"]
     assert words[words.index("--logprobs-mode") + 1] == "processed_logprobs"
+
+
+@pytest.mark.parametrize("option", ["middleware", "worker_extension_cls", "logits_processors"])
+def test_classes_that_vllm_imports_by_name_exist(option):
+    # By syntax: the module of the workers can be imported where vLLM is installed only.
+    module, _, name = OPTIONS[option].replace(":", ".").rpartition(".")
+    source = Path(find_spec(module).origin).read_text()
+    classes = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+    assert name in classes
+
+
+def test_methods_that_vllm_calls_by_name_on_its_workers_exist():
+    folder = Path(routes.__file__).parent
+    calls = re.findall(r'collective_rpc\("(\w+)"', (folder / "routes.py").read_text())
+    receiver = ast.parse((folder / "receiver.py").read_text())
+    methods = {node.name for node in ast.walk(receiver) if isinstance(node, ast.FunctionDef)}
+    assert calls
+    assert set(calls) <= methods
