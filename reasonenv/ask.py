@@ -31,7 +31,7 @@ import gymnasium
 
 import reasonenv
 from reasonenv.cli import check_output, new_parser, status
-from reasonenv.datasets.selection import outline
+from reasonenv.datasets.selection import without_images
 from reasonenv.entry_points import evaluation_split
 from reasonenv.errors import EndpointError, UsageError
 from reasonenv.messages import messages
@@ -177,7 +177,7 @@ def _wanted(env: gymnasium.Env, options: argparse.Namespace, there: set[Key]) ->
     """Which samples of which problems are still to be asked for."""
     problems: Any = env.get_wrapper_attr("problems")
     indices, samples = range(min(len(problems), options.num_problems)), range(options.samples)
-    ids = {index: outline(problems, index).id for index in indices} if there else {}
+    ids = {index: without_images(problems, index).id for index in indices} if there else {}
     every = ((index, sample) for index in indices for sample in samples)
     return [(index, sample) for index, sample in every if (ids.get(index), sample) not in there]
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv import entry_points
+from reasonenv.atomic_write import atomic_write
 from reasonenv.cli import check_output, new_parser, status
 from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
-from reasonenv.datasets.files import replaced
 from reasonenv.errors import DataError, UsageError
 from reasonenv.progress import shown
 from reasonenv.registration import registry
@@ -134,9 +134,9 @@ def _run(options: argparse.Namespace) -> int:
         failing, paying = check(checked, grader, options.seed)
     if options.output:
         report = _report(options, checked, failing, paying) | {"unreadable": broken}
-        with replaced(options.output) as aside:
+        with atomic_write(options.output) as file:
             text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
-            aside.write_text(text, encoding="utf-8")
+            file.write_text(text, encoding="utf-8")
     for line in broken:
         print(f"unreadable: {line}")
     print(f"{'':34}references  of {len(checked)}")
@@ -176,7 +176,7 @@ def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
     path = Path(name)
     if options.env or name in registry or not _is_path(name):
         return _of_environment(name, options)
-    found = answer_keys.read(path, options.answer_column, options.options_column)
+    found = answer_keys.read_references(path, options.answer_column, options.options_column)
     return found[: options.num_problems], []
 
 

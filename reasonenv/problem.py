@@ -1,31 +1,36 @@
 """A problem: words, images and the reference answer."""
 
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeVar, overload
 
 import numpy as np
 
 _EMPTY: Mapping[str, object] = MappingProxyType({})
 
+Item_co = TypeVar("Item_co", covariant=True)
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One mathematics problem and all that is known about it.
+    """One mathematics problem with its reference answer and metadata.
 
-    Only `question` or `query`, and `images`, ever reach an observation.
+    Of these, an observation holds `question` or `query`, and `images`, alone.
 
     Args:
-        id: Its name, the same in every run: the data set's own where there is one.
+        id: Its stable id: the data set's own where there is one.
         question: The question in words, without any instruction about the form of the response.
-            "<image 1>" marks where the first image stands; without a mark it stands before them.
+            "<image 1>" marks the place of the first image; unmarked images precede the text.
         answer: The reference answer; a letter when `options` are given.
         images: Figures in the order of the question, each [height, width, 3] uint8, RGB.
         options: Texts of a multiple choice in the order A, B, C, ..., without their letters.
-        query: The question in the words of its benchmark, with their instruction, where it has any.
+        query: The benchmark's own prompt, question and instruction, where it has one.
         solution: A worked solution to learn from, where there is one.
-        metadata: Whatever else the source says: subject, level, family, ...
+        metadata: Further columns of the data set: subject, level, family, ...
     """
 
     id: str
@@ -39,6 +44,36 @@ class Problem:
 
 
 Problems = Sequence[Problem]
+
+
+class LazySequence(Sequence[Item_co]):
+    """A sequence whose items are made on access: a subclass defines `__len__` and `item`."""
+
+    @abstractmethod
+    def item(self, index: int) -> Item_co:
+        """The item at an index, which may be negative or out of range; see `wrap`."""
+
+    @overload
+    def __getitem__(self, index: int) -> Item_co: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item_co]: ...
+    def __getitem__(self, index: int | slice) -> Item_co | list[Item_co]:
+        if isinstance(index, slice):
+            return [self.item(i) for i in range(*index.indices(len(self)))]
+        return self.item(operator.index(index))
+
+    def __iter__(self) -> Iterator[Item_co]:
+        return (self.item(index) for index in range(len(self)))
+
+    def wrap(self, index: int) -> int:
+        """The index itself, or counted from the end where it is negative.
+
+        Raises:
+            IndexError: For an index out of range.
+        """
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range: there are {len(self)}")
+        return index % len(self)
 
 
 def answer_text(value: object) -> str:

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from reasonenv.atomic_write import atomic_write
 from reasonenv.cli import check_output, new_parser, status
-from reasonenv.datasets.files import replaced
 from reasonenv.scoring import judges
 from reasonenv.scoring.final_answers import GradedResponses
 from reasonenv.scoring.response_files import SkipLog, read_responses
@@ -53,8 +53,8 @@ def _run(options: argparse.Namespace) -> int:
         (options.verdicts, _verdicts(graded)),
     ):
         if path:
-            with replaced(path) as aside:
-                aside.write_text(content, encoding="utf-8")
+            with atomic_write(path) as file:
+                file.write_text(content, encoding="utf-8")
     with contextlib.suppress(BrokenPipeError):
         _print(scores)
         sys.stdout.flush()

@@ -39,7 +39,7 @@ from reasonenv.rewards import accuracy, think_answer_format
 SPLITS = ("train", "test")
 PROMPT = "cpgd"
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)}
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="sums",
     hub="me/sums",  # where it would be on the hub
     splits={split: datasets.Split(split) for split in SPLITS},
@@ -48,7 +48,7 @@ SOURCE = datasets.Source(
 
 
 def problems(split: str = "train", data: str | None = None):
-    return datasets.load(SOURCE, split, data, problem)
+    return datasets.load(SCHEMA, split, data, problem)
 
 
 def problem(row) -> Problem:

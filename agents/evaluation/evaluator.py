@@ -18,6 +18,7 @@ from agents.engines.build import ranks
 from agents.errors import UsageError
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, summarise
 from agents.training.distributed import all_gather_object
+from reasonenv.datasets.schema import schema_of
 from reasonenv.datasets.selection import held_out
 from reasonenv.entry_points import HELD_OUT, all_problems, evaluation_split
 from reasonenv.errors import DataError
@@ -226,7 +227,7 @@ def _distributed_rows(
 
 def _faults(task: EvaluationTask, split: str) -> dict[str, str]:
     """Reasons for which rows of a data set give no problem, by id."""
-    if not hasattr(importlib.import_module(find(task.env).module), "SOURCE"):
+    if schema_of(importlib.import_module(find(task.env).module)) is None:
         return {}
     options = environment_options(task.env_options, task.data)
     problems: Any = all_problems(
@@ -236,7 +237,7 @@ def _faults(task: EvaluationTask, split: str) -> dict[str, str]:
     is_selected = None if holdout is None else held_out(holdout, split == HELD_OUT)
     return {
         fault.id: fault.line
-        for fault in problems.faults().values()
+        for fault in problems.invalid_rows().values()
         if fault.id not in excluded and (is_selected is None or is_selected(fault.id))
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from reasonenv.datasets.schema import schema_of
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.registration import find
 from reasonenv.scoring import score
@@ -137,7 +138,7 @@ def official_score(
         data: Folder of the data; None for the default.
         rows: Responses.
     """
-    if not hasattr(import_module(find(env).module), "SOURCE"):
+    if schema_of(import_module(find(env).module)) is None:
         return None
     responses = [{"id": row["id"], "response": row["response"]} for row in rows]
     try:

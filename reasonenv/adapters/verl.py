@@ -24,7 +24,7 @@ import numpy as np
 
 from reasonenv.adapters import shared_grader
 from reasonenv.adapters.asked import Asked, Said
-from reasonenv.datasets.files import replaced
+from reasonenv.atomic_write import atomic_write
 from reasonenv.datasets.images import png
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
@@ -131,7 +131,7 @@ def write(
 
     asked = Asked(id, split, data, options)
     count = len(asked) if num_problems is None else min(num_problems, len(asked))
-    with replaced(path) as aside, parquet.ParquetWriter(aside, _schema()) as writer:
+    with atomic_write(path) as file, parquet.ParquetWriter(file, _schema()) as writer:
         for table in _tables(asked, count):
             writer.write_table(table)
     return count

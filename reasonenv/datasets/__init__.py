@@ -1,86 +1,87 @@
 """Rows of a hub data set, or of local files in the same format, as problems.
 
-A module of an environment says what its rows look like with a `Source`, and makes a `Problem` of
-a row; the rest is here. Words are at hand, images are read and decoded when a problem is asked
-for.
+A module of an environment describes its rows with a `Schema`, and converts a row to a `Problem`;
+the rest is here. Text columns are in memory, images are read and decoded on access.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
+from warnings import warn
 
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode
-from reasonenv.datasets.schema import Fault, Row, Source, Split
-from reasonenv.datasets.tables import Table
+from reasonenv.datasets.row_tables import Table
+from reasonenv.datasets.schema import InvalidRow, Row, Schema, Split
 from reasonenv.errors import DataError
-from reasonenv.problem import Problem
+from reasonenv.problem import LazySequence, Problem
 
 VARIABLE = "REASONENV_DATA"
-__all__ = ["VARIABLE", "Pool", "Row", "Rows", "Source", "Split", "load"]
+__all__ = ["VARIABLE", "ConcatRows", "Row", "Rows", "Schema", "Split", "load", "loader"]
 
 
-class Rows(Sequence[Problem]):
-    """Problems of a data set, made when they are asked for: no image is decoded before.
+def __getattr__(name: str) -> Any:
+    """Deprecated names."""
+    if name == "Source":
+        warn("reasonenv.datasets.Source is deprecated: use Schema", DeprecationWarning, 2)
+        return Schema
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class Rows(LazySequence[Problem]):
+    """Problems of a data set, made on access, which decodes their images.
 
     Args:
         table: The rows.
-        convert: One row to its problem without images; "row" is the row's number in the split.
-        source: What they are rows of.
-        split: Which part of it.
+        convert: Function of a row to its problem without images; "row" is the row's number.
+        schema: Schema of the data set.
+        split: Name of the split.
     """
 
     def __init__(
-        self, table: Table, convert: Callable[[Row], Problem], source: Source, split: str
+        self, table: Table, convert: Callable[[Row], Problem], schema: Schema, split: str
     ) -> None:
-        self._table, self._convert, self._source = table, convert, source
-        self._name = f"{source.name} {split}"
+        self._table, self._convert, self._schema = table, convert, schema
+        self._name = f"{schema.name} {split}"
 
     def __len__(self) -> int:
         return len(self._table)
 
-    @overload
-    def __getitem__(self, index: int) -> Problem: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Problem]: ...
-    def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def item(self, index: int) -> Problem:
+        """The problem at an index."""
         return self._problem(index, with_images=True)
 
-    def __iter__(self) -> Iterator[Problem]:
-        return (self[index] for index in range(len(self)))
-
-    def outline(self, index: int) -> Problem:
-        """A problem without its images, which are not even read."""
+    def without_images(self, index: int) -> Problem:
+        """A problem without its images, which are not read."""
         return self._problem(index, with_images=False)
 
     def keys(self) -> list[str]:
-        """What tells the rows apart in their source, as texts."""
-        return [str(key) for key in self._table.column(self._source.key)]
+        """The keys of the rows as texts."""
+        return [str(key) for key in self._table.column(self._schema.key)]
 
-    def faults(self) -> dict[int, Fault]:
-        """What is wrong with rows as far as it can be told without reading their images."""
+    def invalid_rows(self) -> dict[int, InvalidRow]:
+        """Rows with empty columns, by number; images are not read."""
         empty: dict[int, str] = {}
-        for name in (*self._source.texts, *self._source.values):
+        for name in (*self._schema.texts, *self._schema.values):
             for index, value in enumerate(self._table.column(name)):
-                if value is None or (name == self._source.answer and _is_blank(value)):
+                if value is None or (name == self._schema.answer and _is_blank(value)):
                     empty[index] = name
         return {
-            index: self._fault(index, f"column {name!r} is empty") for index, name in empty.items()
+            index: self._invalid(index, f"column {name!r} is empty")
+            for index, name in empty.items()
         }
 
-    def _fault(self, index: int, reason: str) -> Fault:
-        name = self._table.words(index).get(self._source.key)
+    def _invalid(self, index: int, reason: str) -> InvalidRow:
+        name = self._table.words(index).get(self._schema.key)
         id = str(index) if name is None else str(name)
-        return Fault(id, f"{self._name}, row {index} (id {id!r}): {reason}")
+        return InvalidRow(id, f"{self._name}, row {index} (id {id!r}): {reason}")
 
     def _problem(self, index: int, with_images: bool) -> Problem:
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"row {index} of {self._name}: there are {len(self)}")
-        index %= len(self)
+        index = self.wrap(index)
         row: Row = {}
         try:
             row = {"row": index, **self._table.words(index)}
@@ -92,58 +93,46 @@ class Rows(Sequence[Problem]):
             images = tuple(decode(cell) for cell in self._table.images(index))
             return replace(problem, images=images)
         except (ValueError, OSError) as error:
-            name, reason = row.get(self._source.key), str(error).partition("\n")[0]
+            name, reason = row.get(self._schema.key), str(error).partition("\n")[0]
             raise DataError(f"{self._name}, row {index} (id {name!r}): {reason}") from error
 
 
-class Pool(Sequence[Problem]):
-    """The problems of several parts, one part after the other."""
+class ConcatRows(LazySequence[Problem]):
+    """The concatenated problems of several data sets."""
 
     def __init__(self, parts: Sequence[Rows]) -> None:
         self._parts = parts
+        self._starts = [0, *accumulate(map(len, parts))]
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts))
+        return self._starts[-1]
 
-    @overload
-    def __getitem__(self, index: int) -> Problem: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Problem]: ...
-    def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def item(self, index: int) -> Problem:
+        """The problem at an index."""
         part, row = self._find(index)
         return part[row]
 
-    def __iter__(self) -> Iterator[Problem]:
-        return (problem for part in self._parts for problem in part)
-
-    def outline(self, index: int) -> Problem:
-        """A problem without its images, which are not even read."""
+    def without_images(self, index: int) -> Problem:
+        """A problem without its images, which are not read."""
         part, row = self._find(index)
-        return part.outline(row)
+        return part.without_images(row)
 
-    def faults(self) -> dict[int, Fault]:
-        """What is wrong with rows as far as it can be told without reading their images."""
-        found, start = {}, 0
-        for part in self._parts:
-            found |= {start + row: fault for row, fault in part.faults().items()}
-            start += len(part)
-        return found
+    def invalid_rows(self) -> dict[int, InvalidRow]:
+        """Rows with empty columns, by number; images are not read."""
+        return {
+            start + row: invalid
+            for start, part in zip(self._starts, self._parts, strict=False)
+            for row, invalid in part.invalid_rows().items()
+        }
 
     def _find(self, index: int) -> tuple[Rows, int]:
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"problem {index}: there are {len(self)}")
-        index %= len(self)
-        for part in self._parts:
-            if index < len(part):
-                return part, index
-            index -= len(part)
-        raise AssertionError("unreachable: the index is within the length")
+        index = self.wrap(index)
+        number = bisect_right(self._starts, index) - 1
+        return self._parts[number], index - self._starts[number]
 
 
 def load(
-    source: Source,
+    schema: Schema,
     split: str,
     data: str | os.PathLike[str] | None,
     convert: Callable[[Row], Problem],
@@ -151,23 +140,36 @@ def load(
     """The problems of a split: from `data`, else from REASONENV_DATA, else from the hub.
 
     Args:
-        source: What to read.
+        schema: Schema of the data set.
         split: Name of the split.
-        data: The folder of this data set, or a folder with a subfolder called `source.name`.
-        convert: One row to its problem without images.
+        data: The folder of this data set, or a folder with a subfolder called `schema.name`.
+        convert: Function of a row to its problem without images.
 
     Raises:
         MissingDataError: When the folder does not have the split.
-        DataError: When a file or a column is not what it should be.
+        DataError: When a file or a column does not fit the schema.
         DownloadError: When the hub cannot be reached.
     """
     data = data or os.environ.get(VARIABLE)
-    table = hub.table(source, split) if data is None else local.table(source, split, Path(data))
-    return Rows(table, convert, source, split)
+    if data is None:
+        return Rows(hub.hub_table(schema, split), convert, schema, split)
+    return Rows(local.local_table(schema, split, Path(data)), convert, schema, split)
+
+
+def loader(
+    schema: Schema, convert: Callable[[Row], Problem], default: str
+) -> Callable[..., Sequence[Problem]]:
+    """The function `problems` of an environment's module: `load` with a default split."""
+
+    def problems(split: str = default, data: str | None = None) -> Sequence[Problem]:
+        """The problems of a split, from the hub or from local files; see `load`."""
+        return load(schema, split, data, convert)
+
+    return problems
 
 
 def _is_blank(value: Any) -> bool:
-    """Whether there is nothing in an answer."""
+    """True for an empty answer."""
     if isinstance(value, str):
         return not value.strip()
     return isinstance(value, Sequence) and all(map(_is_blank, value))

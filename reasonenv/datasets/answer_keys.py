@@ -1,6 +1,6 @@
-"""Reference answers out of files of rows, whatever their columns are called.
+"""Reference answers in files of rows, with common names of columns.
 
-Only the answers and the texts of multiple choices are read: no question, no image.
+The answers and the texts of multiple choices are read, without questions and images.
 """
 
 import json
@@ -22,7 +22,7 @@ ANSWER_COLUMNS = (
     "gold",
     "solution",
 )
-"""Where an answer is looked for, in this order; a dot leads into a struct."""
+"""Columns of an answer, in order of preference; a dot leads into a struct."""
 
 OPTION_COLUMNS = ("options", "choices")
 _ID_COLUMNS = ("id", "pid", "unique_id", "idx", "sample_index", "extra_info.index")
@@ -36,7 +36,7 @@ class Reference:
 
     Args:
         id: The problem's name.
-        answer: What a grader compares with: a letter where the options have it.
+        answer: The reference for the grader: a letter where the options have it.
         options: Texts of a multiple choice, without their letters.
     """
 
@@ -45,11 +45,11 @@ class Reference:
     options: tuple[str, ...] = ()
 
     def forms(self) -> tuple[str, ...]:
-        """The ways to give this answer: as it is, and as the text that its letter stands for."""
+        """Equivalent forms of the answer: as it is, and the text of its option."""
         if not self.options or self.answer not in _LETTERS[: len(self.options)]:
             return (self.answer,)
         text = self.options[_LETTERS.index(self.answer)].strip()
-        # A text that is itself a letter, as $\text{B}$ is, may name another option.
+        # An option whose text is a letter, such as $\text{B}$, may name another option.
         bare = re.sub(r"\\text\w*|[\W_]", "", text)
         is_letter = len(bare) == 1 and bare.upper() in _LETTERS
         return (self.answer,) if is_letter or not text else (self.answer, text)
@@ -59,7 +59,7 @@ class NoAnswersError(DataError):
     """Raised when a file of rows has no answers, but outputs, scores or questions."""
 
 
-def read(
+def read_references(
     path: Path, answer_column: str | None = None, options_column: str | None = None
 ) -> list[Reference]:
     """The references in a file, or in those files of a folder that have a column of answers.
@@ -67,9 +67,9 @@ def read(
     Args:
         path: A file of JSON lines, JSON or Parquet, or a folder with such files. JSON may be a
             list of rows or an object of rows by id; a row may be the answer itself.
-        answer_column: Where the answers are; None to look for `ANSWER_COLUMNS`. Of a worked
-            solution, what follows `####` or is its final answer counts; of a list, all of it.
-        options_column: Where the texts of multiple choices are; None for `OPTION_COLUMNS`.
+        answer_column: Column of the answers; None for the first of `ANSWER_COLUMNS`. Of a worked
+            solution, the text after `####` or its final answer counts; of a list, all of it.
+        options_column: Column of the texts of multiple choices; None for `OPTION_COLUMNS`.
 
     Raises:
         MissingDataError: When there is no such file.
@@ -86,9 +86,9 @@ def read(
     columns = list(rows[0][1])
     column = answer_column or _first(rows[0][1], ANSWER_COLUMNS)
     if column is None or not any(_has(row, column) for _, row in rows):
-        wanted = f"no column {answer_column!r}" if answer_column else "no column of answers"
+        missing = f"no column {answer_column!r}" if answer_column else "no column of answers"
         raise NoAnswersError(
-            f"{path} has {wanted}: it has {', '.join(columns)}; name one with --answer-column"
+            f"{path} has {missing}: it has {', '.join(columns)}; name one with --answer-column"
         )
     return [_reference(path, row, name, column, options_column) for name, row in rows]
 
@@ -97,16 +97,16 @@ def _read_folder(folder: Path, answer: str | None, options: str | None) -> list[
     files = sorted(file for file in folder.rglob("*") if file.suffix in _SUFFIXES)
     if not files:
         raise DataError(f"{folder} has no file of rows: {', '.join(_SUFFIXES)} are read")
-    found: list[Reference] = []
+    references: list[Reference] = []
     reasons = []
     for file in files:
         try:
-            found += read(file, answer, options)
+            references += read_references(file, answer, options)
         except NoAnswersError as error:
             reasons.append(str(error))
-    if not found:
+    if not references:
         raise NoAnswersError(f"no file of {folder} has answers; the first: {reasons[0]}")
-    return found
+    return references
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

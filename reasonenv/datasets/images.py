@@ -1,4 +1,4 @@
-"""Images as arrays: from the cells of a data set, or from files beside it; and as PNG again."""
+"""Images of a data set as arrays, and arrays as PNG."""
 
 import io
 import warnings
@@ -12,24 +12,24 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from reasonenv.errors import DataError
 
 MAX_PIXELS = 50_000_000
-"""Pixels of the largest image that is read: a small file may claim far more than memory holds."""
+"""Largest image in pixels: a small file may declare more pixels than memory holds."""
 
 
 def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
-    """An image as [height, width, 3] uint8, RGB, whatever its mode.
+    """An image of any mode as [height, width, 3] uint8, RGB.
 
     Args:
-        cell: A file, or {bytes, path} as data sets have it.
+        cell: A file, or {bytes, path} as in data sets.
 
     Raises:
-        DataError: When there is no image, one that is too large, or none that can be read.
+        DataError: When the image is missing, too large or unreadable.
     """
     data = cell.read_bytes() if isinstance(cell, Path) else (cell or {}).get("bytes")
     if not data:
         raise DataError("the image is missing")
     try:
         with warnings.catch_warnings():
-            # Pillow warns of large images; the size is looked at below, before any pixel.
+            # Pillow warns of large images; their size is checked below, before any pixel is read.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(data))
             _check_size(image.width, image.height)
@@ -46,7 +46,7 @@ def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
 
 
 class _TooLargeError(Exception):
-    """An image of more pixels than are read."""
+    """Raised when an image has more pixels than are read."""
 
 
 def _check_size(width: int, height: int) -> None:
@@ -79,33 +79,33 @@ class ImageFiles:
     """The image files of some folders, and of the folders called `images` in them.
 
     Args:
-        folders: Where to look, in this order.
+        folders: In order of preference.
     """
 
     def __init__(self, *folders: Path) -> None:
         self._folders = folders
-        self._listed: dict[Path, dict[str, Path]] = {}
+        self._listings: dict[Path, dict[str, Path]] = {}
 
     def find(self, name: str) -> Path | None:
-        """The file that a row names, such as "images/7.jpg"; None where there is none.
+        """The file of a name in a row, such as "images/7.jpg"; None where there is none.
 
-        A file with the same stem and another ending will do, as data sets are kept as PNG and as
-        JPEG. A name that leads out of the folders finds nothing.
+        A file with the same stem and another suffix matches, as copies of a data set have PNG or
+        JPEG. A name that leads out of the folders matches nothing.
         """
         path = Path(name)
         if not name or path.is_absolute() or ".." in path.parts:
             return None
         for folder in self._folders:
             for place in (folder / path.parent, folder / "images" / path.parent):
-                found = self._files(place)
-                if path.name in found or path.stem in found:
-                    return found.get(path.name) or found[path.stem]
+                files = self._files(place)
+                if path.name in files or path.stem in files:
+                    return files.get(path.name) or files[path.stem]
         return None
 
     def _files(self, folder: Path) -> dict[str, Path]:
         """The files of a folder by name and by stem; listed once."""
-        if folder not in self._listed:
+        if folder not in self._listings:
             files = sorted(folder.iterdir()) if folder.is_dir() else []
             stems = {file.stem: file for file in files}
-            self._listed[folder] = stems | {file.name: file for file in files}
-        return self._listed[folder]
+            self._listings[folder] = stems | {file.name: file for file in files}
+        return self._listings[folder]

@@ -1,85 +1,84 @@
-"""Rows of local files: Parquet as on the hub, or JSON with the images in files beside it."""
+"""Rows of local files: Parquet as on the hub, or JSON with separate image files."""
 
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reasonenv.datasets import files
 from reasonenv.datasets.images import ImageFiles
-from reasonenv.datasets.parquet import Parquet
-from reasonenv.datasets.schema import Row, Source, check_columns
-from reasonenv.datasets.tables import Joined, Listed, Table
+from reasonenv.datasets.parquet import ParquetTable
+from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_files
+from reasonenv.datasets.row_tables import ConcatTable, MemoryTable, Table
+from reasonenv.datasets.schema import Row, Schema, check_columns
 from reasonenv.errors import DataError
 
 _LOG = logging.getLogger("reasonenv")
 
 
-def table(source: Source, split: str, data: Path) -> Table:
+def local_table(schema: Schema, split: str, data: Path) -> Table:
     """The rows of a split.
 
     Args:
-        source: What to read.
+        schema: Schema of the data set.
         split: Name of the split.
-        data: The folder of this data set, or a folder with a subfolder called `source.name`.
+        data: The folder of this data set, or a folder with a subfolder called `schema.name`.
 
     Raises:
-        MissingDataError: When there is no such file.
-        DataError: In one line, when a file, a column or a row is not what it should be.
+        MissingDataError: When there is no file of the split.
+        DataError: In one line, when a file, a column or a row does not fit the schema.
     """
-    folder = files.folder(source.name, data)
-    found = files.of_split(folder, split, source.files(), source.name, source.folders())
-    if found[0].suffix == ".parquet":
-        tables = [Parquet(file, source) for file in found]
-        made = Joined([each for each in tables if len(each)])
+    folder = dataset_folder(schema.name, data)
+    files = split_files(folder, split, schema.files(), schema.name, schema.folders())
+    if files[0].suffix == ".parquet":
+        tables = [ParquetTable(file, schema) for file in files]
+        table = ConcatTable([each for each in tables if len(each)])
     else:
-        made = _listed(source, split, folder, found)
-    if not len(made):
-        raise DataError(f"the split {split!r} of {source.name} in {data} has no rows")
-    return made
+        table = _memory_table(schema, split, folder, files)
+    if not len(table):
+        raise DataError(f"the split {split!r} of {schema.name} in {data} has no rows")
+    return table
 
 
-def _listed(source: Source, split: str, folder: Path, found: Sequence[Path]) -> Listed:
-    """The rows of files of JSON; of several files that have a row, the first counts."""
+def _memory_table(schema: Schema, split: str, folder: Path, files: Sequence[Path]) -> MemoryTable:
+    """The rows of JSON files; of several rows with one key, the first counts."""
     rows: dict[str, dict[str, Any]] = {}
     images = []
     missing = 0
-    for file in _with_questions(source, found):
-        beside = ImageFiles(file.parent, folder)
-        for number, row in enumerate(files.rows(file)):
-            named = _checked(source, row, f"{file}, row {number}")
-            key = _key(source, named, f"{file.name}/{number}")
+    for file in _with_questions(schema, files):
+        image_files = ImageFiles(file.parent, folder)
+        for number, raw in enumerate(iter_rows(file)):
+            row = _normalise(schema, raw, f"{file}, row {number}")
+            key = _key(schema, row, f"{file.name}/{number}")
             if key in rows:
-                _check_same(source, rows[key], named, f"{file}, row {number} (id {key!r})")
+                _check_same(schema, rows[key], row, f"{file}, row {number} (id {key!r})")
                 continue
-            rows[key] = named
-            cells = [beside.find(name) for name in source.image_files(named)]
+            rows[key] = row
+            cells = [image_files.find(name) for name in schema.image_files(row)]
             missing += None in cells
             images.append(tuple(cell for cell in cells if cell is not None))
     if missing:
         _LOG.warning(
             "%s %s: %d of %d problems lack an image in %s and are posed without it",
-            *(source.name, split, missing, len(rows), folder),
+            *(schema.name, split, missing, len(rows), folder),
         )
-    return Listed(list(rows.values()), images)
+    return MemoryTable(list(rows.values()), images)
 
 
-def _with_questions(source: Source, found: Sequence[Path]) -> list[Path]:
-    """The files whose rows hold questions; those of mere labels, unless there are no others."""
-    asked = source.question
-    names = {asked, *source.aliases.get(asked, ())}
-    firsts = {file: next(files.rows(file), {}) for file in found}
-    return [file for file in found if names & set(firsts[file])] or list(found[:1])
+def _with_questions(schema: Schema, files: Sequence[Path]) -> list[Path]:
+    """The files whose rows hold questions; the first of the files if all hold labels alone."""
+    names = {schema.question, *schema.aliases.get(schema.question, ())}
+    firsts = {file: next(iter_rows(file), {}) for file in files}
+    return [file for file in files if names & set(firsts[file])] or list(files[:1])
 
 
-def _checked(source: Source, row: dict[str, Any], where: str) -> dict[str, Any]:
-    """The row with its columns called as they are here."""
-    renamed = source.renamed(row)
-    row = {renamed.get(name, name): value for name, value in row.items()}
-    # What is empty is told later, with everything else that is; images are files beside.
+def _normalise(schema: Schema, row: dict[str, Any], where: str) -> dict[str, Any]:
+    """The row with the column names of the schema, checked."""
+    renaming = schema.renaming(row)
+    row = {renaming.get(name, name): value for name, value in row.items()}
+    # Empty values are reported later, with all others; images are separate files.
     kinds = {name: _kind(value) for name, value in row.items()}
-    named = [each for each in source.images if source.paths or isinstance(row.get(each), str)]
-    check_columns(source, where, kinds | dict.fromkeys(named, "image"))
+    files = [each for each in schema.images if schema.paths or isinstance(row.get(each), str)]
+    check_columns(schema, where, kinds | dict.fromkeys(files, "image"))
     return row
 
 
@@ -87,20 +86,20 @@ def _kind(value: object) -> str:
     return "string" if value is None or isinstance(value, str) else type(value).__name__
 
 
-def _key(source: Source, row: Row, otherwise: str) -> str:
-    """What tells rows apart: the value at the path of what is unique, else the id."""
-    if not source.unique:
-        return str(row.get(source.key, otherwise))
-    value: Any = row[source.unique[0]]
-    for name in source.unique[1:]:
+def _key(schema: Schema, row: Row, default: str) -> str:
+    """The unique value of a row, else its id."""
+    if not schema.unique:
+        return str(row.get(schema.key, default))
+    value: Any = row[schema.unique[0]]
+    for name in schema.unique[1:]:
         value = value[0] if isinstance(value, list) and len(value) == 1 else value
         if not isinstance(value, dict):
-            raise DataError(f"column {source.unique[0]!r} of row {otherwise} has no {name!r}")
+            raise DataError(f"column {schema.unique[0]!r} of row {default} has no {name!r}")
         value = value.get(name)
     return str(value)
 
 
-def _check_same(source: Source, one: Row, other: Row, where: str) -> None:
-    question = source.question
-    if not source.unique and one[question] != other[question]:
+def _check_same(schema: Schema, one: Row, other: Row, where: str) -> None:
+    question = schema.question
+    if not schema.unique and one[question] != other[question]:
         raise DataError(f"{where}: another row with this id has another question")

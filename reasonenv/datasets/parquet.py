@@ -1,4 +1,4 @@
-"""Rows of a Parquet file, without reading more of it than is asked for."""
+"""Rows of a Parquet file, its images read on access."""
 
 import os
 import tempfile
@@ -9,66 +9,65 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from reasonenv.datasets.schema import Source, check_columns
-from reasonenv.datasets.tables import Cell, first_rows
+from reasonenv.datasets.row_tables import EncodedImage, first_rows
+from reasonenv.datasets.schema import Schema, check_columns
 from reasonenv.errors import DataError
 
 GROUP_BYTES = 64 * 2**20
-"""Row groups whose images are larger than this are laid out on disk, not held in memory."""
-_GROUPS_HELD = 2
+"""Row groups with more bytes of images are written to a temporary file, not held in memory."""
+_GROUPS_IN_MEMORY = 2
 _BATCH_ROWS = 16
 _BUFFER_BYTES = 2**20
 
 
-class Parquet:
-    """Rows of a Parquet file: its words in memory, its images by row group.
+class ParquetTable:
+    """Rows of a Parquet file: its text columns in memory, its images by row group.
 
-    The last few row groups are held in memory. One too large for that is laid out once in a
-    temporary file, which is mapped into memory, so that any of its rows is at hand.
+    The last few row groups are held in memory. One too large for that is written once to a
+    temporary file, which is mapped into memory.
 
     Args:
         path: The file.
-        source: Which columns are images, and whether equal rows are left out; those are never all
-            in memory.
+        schema: Its image columns and unique values.
 
     Raises:
-        DataError: When it is no such file, or a column is not what it should be.
+        DataError: When it is no Parquet file, or a column is missing or of another type.
     """
 
-    def __init__(self, path: Path, source: Source) -> None:
+    def __init__(self, path: Path, schema: Schema) -> None:
         from pyarrow import ArrowException, parquet
 
-        self._arguments = path, source
+        self._arguments = path, schema
         try:
-            # Piece by piece, not ahead: a column of images may be larger than memory.
+            # No read-ahead: a column of images may be larger than memory.
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
         except (ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
             raise DataError(f"{path} is not a readable parquet file: {reason}") from None
-        schema = self._file.schema_arrow
-        renamed = source.renamed(schema.names)
+        fields = self._file.schema_arrow
+        renaming = schema.renaming(fields.names)
         kinds: dict[str, str] = {
-            str(renamed.get(name, name)): str(schema.field(name).type) for name in schema.names
+            str(renaming.get(name, name)): str(fields.field(name).type) for name in fields.names
         }
-        check_columns(source, str(path), kinds)
-        known = (*source.images, *source.more_images)
-        self._image_names = [name for name in known if "bytes" in kinds.get(name, "")]
-        self._needed = set(source.images)
-        texts = [name for name in schema.names if name not in self._image_names]
+        check_columns(schema, str(path), kinds)
+        columns = (*schema.images, *schema.more_images)
+        self._image_names = [name for name in columns if "bytes" in kinds.get(name, "")]
+        self._needed = set(schema.images)
+        texts = [name for name in fields.names if name not in self._image_names]
         try:
-            words, self._origin = _words(self._file, texts, source.unique)
+            words, self._origin = _words(self._file, texts, schema.unique)
         except (ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
             raise DataError(f"{path} cannot be read: {reason}") from None
-        self._words = words.rename_columns([renamed.get(name, name) for name in texts])
+        self._words = words.rename_columns([renaming.get(name, name) for name in texts])
         metadata = self._file.metadata
         sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         self._starts = [0, *accumulate(sizes)]
         self._groups: OrderedDict[int, Any] = OrderedDict()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """An open file does not travel to another process; its name does."""
-        return Parquet, self._arguments
+        """Pickles the path: an open file cannot go to another process."""
+        return ParquetTable, self._arguments
 
     def __len__(self) -> int:
         return self._words.num_rows
@@ -77,7 +76,7 @@ class Parquet:
         """A row without its images."""
         return self._words.slice(index, 1).to_pylist()[0]
 
-    def images(self, index: int) -> tuple[Cell, ...]:
+    def images(self, index: int) -> tuple[EncodedImage, ...]:
         """The images of a row, {bytes, path} each."""
         if not self._image_names:
             return ()
@@ -87,7 +86,7 @@ class Parquet:
         return tuple(cell for name, cell in row.items() if cell or name in self._needed)
 
     def column(self, name: str) -> Iterable[Any]:
-        """The values of a column of words."""
+        """The values of a text column."""
         if name not in self._words.column_names:
             return [None] * len(self)
         return self._words.column(name).to_pylist()
@@ -99,9 +98,9 @@ class Parquet:
         large = self._image_bytes(group) > GROUP_BYTES
         batches = self._file.iter_batches(_BATCH_ROWS, [group], self._image_names)
         self._groups[group] = _Group(_on_disk(batches) if large else list(batches), large)
-        # What is on disk costs no memory; of what is in memory, the last used is kept.
-        held = [number for number, made in self._groups.items() if not made.on_disk]
-        for number in held[:-_GROUPS_HELD]:
+        # Groups on disk cost no memory; of those in memory, the last used ones are kept.
+        in_memory = [number for number, each in self._groups.items() if not each.on_disk]
+        for number in in_memory[:-_GROUPS_IN_MEMORY]:
             del self._groups[number]
         return self._groups[group]
 
@@ -128,15 +127,15 @@ class _Group:
 
 
 def _words(file: Any, texts: list[str], unique: Sequence[str]) -> tuple[Any, list[int] | None]:
-    """The columns of words, and where in the file their rows stand; None for all of them."""
+    """The text columns, and the numbers of their rows in the file; None for all rows."""
     if not unique:
         return file.read(columns=texts), None
     import pyarrow
 
-    seen: set[str] = set()
+    values: set[str] = set()
     batches, origin, start = [], [], 0
     for batch in file.iter_batches(columns=texts):
-        rows = first_rows(batch, unique, seen)
+        rows = first_rows(batch, unique, values)
         if rows:
             batches.append(batch.take(pyarrow.array(rows)))
             origin += [start + row for row in rows]
@@ -146,7 +145,7 @@ def _words(file: Any, texts: list[str], unique: Sequence[str]) -> tuple[Any, lis
 
 
 def _on_disk(batches: Iterable[Any]) -> list[Any]:
-    """The same batches out of a file, mapped into memory, that is gone with this process."""
+    """The same batches from a temporary file, mapped into memory and removed with this process."""
     import pyarrow
 
     handle, name = tempfile.mkstemp(prefix="reasonenv-", suffix=".arrow")
@@ -158,11 +157,11 @@ def _on_disk(batches: Iterable[Any]) -> list[Any]:
                 writer.write_batch(batch)
             if writer is not None:
                 writer.close()
-        # What was read on the way is not wanted again, and allocators like to keep it.
+        # The batches in memory are not needed again, and allocators would keep them.
         pyarrow.default_memory_pool().release_unused()
         reader = pyarrow.ipc.open_file(pyarrow.memory_map(name))
         return [reader.get_batch(number) for number in range(reader.num_record_batches)]
     finally:
-        # The pages stay until nobody maps them; on Windows the file stays with them.
+        # On POSIX the pages stay until unmapped; on Windows a mapped file cannot be removed.
         if os.name == "posix":
             os.unlink(name)

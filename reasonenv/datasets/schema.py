@@ -1,8 +1,10 @@
-"""What is known of a data set before any of it is read."""
+"""The schema of a data set: its place, splits and columns."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
+from warnings import warn
 
 from reasonenv.errors import DataError
 
@@ -11,13 +13,13 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Split:
-    """Where a split lies.
+    """The place of a split, on the hub and in local files.
 
     Args:
-        hub: What the hub calls it.
-        files: What the names of its local files begin with; the name of the split if empty.
+        hub: Its name on the hub.
+        files: Prefixes of the names of its local files; the name of the split if empty.
         config: Configuration of the hub data set; None for its only one.
-        repository: Its repository on the hub where that is not the source's.
+        repository: Its repository on the hub where that is not the schema's.
     """
 
     hub: str
@@ -27,12 +29,12 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Fault:
-    """A row that is no problem.
+class InvalidRow:
+    """A row that makes no problem.
 
     Args:
-        id: By which it can be left out.
-        line: What is wrong, and where.
+        id: Id with which `without` excludes it.
+        line: The defect and its place.
     """
 
     id: str
@@ -40,24 +42,24 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where a data set lies and what its rows look like.
+class Schema:
+    """The place of a data set and the columns of its rows.
 
     Args:
         name: Its subfolder in a folder of several data sets.
         hub: Its repository on the Hugging Face hub.
-        splits: By name, as the environment calls them.
+        splits: By their names in the environment.
         texts: Columns that hold a string in every row; the first is the question.
-        values: Columns that hold something in every row: a number, a list, ...
+        values: Columns that hold a value in every row: a number, a list, ...
         images: Columns of images, {bytes, path}, one in every row.
-        more_images: Columns of images that a file or a row may lack.
-        paths: Of a row of JSON, the files of its images; by default what its columns of images say.
-        aliases: For a column, the names that it may have instead.
-        answer: The column that must not be blank.
-        key: The column that tells rows apart where several files have them.
-        unique: Path to what only the first of equal rows is kept for, such as
-            ("prompt", "content"); empty to keep all.
-        revision: Commit of the hub data set; None for its present one.
+        more_images: Optional columns of images.
+        paths: Function of a row of JSON to the files of its images; None for its image columns.
+        aliases: Alternative names of columns.
+        answer: Column of the answer, which must not be blank.
+        key: Column of the id, for rows in several files.
+        unique: Path to a value of which only the first row is kept, such as
+            ("prompt", "content"); empty to keep all rows.
+        revision: Commit of the hub data set; None for the present one.
     """
 
     name: str
@@ -79,8 +81,8 @@ class Source:
         """The column of the question."""
         return (*self.texts, *self.values)[0]
 
-    def renamed(self, columns: Collection[str]) -> dict[str, str]:
-        """Which columns are to be called otherwise, and what: other names of those that lack."""
+    def renaming(self, columns: Collection[str]) -> dict[str, str]:
+        """Column names to replace: aliases of columns that are missing, and these columns."""
         return {
             other: name
             for name, others in self.aliases.items()
@@ -89,46 +91,58 @@ class Source:
         }
 
     def image_files(self, row: Row) -> Sequence[str]:
-        """The files of the images of a row of JSON, as the row names them."""
+        """The names of the image files of a row of JSON."""
         if self.paths is not None:
             return self.paths(row)
         return [row[name] for name in (*self.images, *self.more_images) if row.get(name)]
 
     def files(self) -> dict[str, tuple[str, ...]]:
-        """What the names of the local files of each split begin with."""
+        """Prefixes of the names of the local files of each split."""
         return {name: split.files or (name,) for name, split in self.splits.items()}
 
     def folders(self) -> list[str]:
-        """Subfolders in which local files may lie: that of a repository, and of configurations."""
+        """Subfolders of local files: that of a repository, and those of configurations."""
         return ["data", *sorted({split.config for split in self.splits.values() if split.config})]
 
 
-def check_columns(source: Source, where: str, kinds: Mapping[str, str]) -> None:
-    """An error that names the file, the column and what was expected, unless all is well.
+def schema_of(module: ModuleType) -> Schema | None:
+    """The `SCHEMA` of an environment's module; None for one that generates its problems."""
+    if not hasattr(module, "SCHEMA") and hasattr(module, "SOURCE"):
+        message = f"{module.__name__}.SOURCE is deprecated: call it SCHEMA"
+        warn(message, DeprecationWarning, stacklevel=2)
+        return module.SOURCE
+    return getattr(module, "SCHEMA", None)
+
+
+def check_columns(schema: Schema, where: str, kinds: Mapping[str, str]) -> None:
+    """Checks the types of the columns of a file.
 
     Args:
-        source: What is expected.
-        where: The file or repository.
+        schema: The expected columns.
+        where: The file or repository, for errors.
         kinds: The type of each column, in words.
+
+    Raises:
+        DataError: For a column that is missing or of another type.
     """
-    for name in (*source.texts, *source.values, *source.images):
-        expected = _expected(source, name)
+    for name in (*schema.texts, *schema.values, *schema.images):
+        expected = _expected(schema, name)
         if name not in kinds:
             there = ", ".join(kinds)
             raise DataError(f"{where} has no column {name!r} ({expected}): it has {there}")
-        if not _fits(source, name, kinds[name].lower()):
+        if not _fits(schema, name, kinds[name].lower()):
             raise DataError(
                 f"{where}: column {name!r} holds {kinds[name]}, {expected} were expected"
             )
 
 
-def _expected(source: Source, name: str) -> str:
-    if name in source.images:
+def _expected(schema: Schema, name: str) -> str:
+    if name in schema.images:
         return "images, a struct of bytes and path, or in JSON the name of a file"
-    return "strings" if name in source.texts else "values of any type"
+    return "strings" if name in schema.texts else "values of any type"
 
 
-def _fits(source: Source, name: str, kind: str) -> bool:
-    if name in source.images:
+def _fits(schema: Schema, name: str, kind: str) -> bool:
+    if name in schema.images:
         return "image" in kind or "bytes" in kind
-    return name in source.values or ("string" in kind and not kind.startswith(("struct", "list")))
+    return name in schema.values or ("string" in kind and not kind.startswith(("struct", "list")))

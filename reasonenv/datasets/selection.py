@@ -1,21 +1,21 @@
-"""A part of the problems of a split: by subject or difficulty, without some, held out."""
+"""Selection of problems of a split: by metadata, without some ids, held out."""
 
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
-from reasonenv.datasets.schema import Fault
+from reasonenv.datasets.schema import InvalidRow
 from reasonenv.errors import DataError, UsageError
-from reasonenv.problem import Problem
+from reasonenv.problem import LazySequence, Problem
 
 Filter = Mapping[str, Any]
 
-# Metadata of generated problems are known only once each is drawn.
+# Metadata of generated problems require drawing each of them.
 _MOST = 200_000
 
 
-class Selected(Sequence[Problem]):
-    """Some problems of a sequence, in its order; none is made before it is asked for."""
+class Subset(LazySequence[Problem]):
+    """Some problems of a sequence, in its order, made on access."""
 
     def __init__(self, problems: Sequence[Problem], indices: Sequence[int]) -> None:
         self._problems, self._indices = problems, indices
@@ -23,27 +23,19 @@ class Selected(Sequence[Problem]):
     def __len__(self) -> int:
         return len(self._indices)
 
-    @overload
-    def __getitem__(self, index: int) -> Problem: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Problem]: ...
-    def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
-        if isinstance(index, slice):
-            return [self._problems[i] for i in self._indices[index]]
+    def item(self, index: int) -> Problem:
+        """The problem at an index."""
         return self._problems[self._indices[index]]
 
-    def __iter__(self) -> Iterator[Problem]:
-        return (self._problems[index] for index in self._indices)
-
-    def outline(self, index: int) -> Problem:
+    def without_images(self, index: int) -> Problem:
         """A problem without its images, where they need not be read."""
-        return outline(self._problems, self._indices[index])
+        return without_images(self._problems, self._indices[index])
 
 
-def outline(problems: Sequence[Problem], index: int) -> Problem:
+def without_images(problems: Sequence[Problem], index: int) -> Problem:
     """A problem, without its images where they would have to be read."""
-    lean: Callable[[int], Problem] | None = getattr(problems, "outline", None)
-    return problems[index] if lean is None else lean(index)
+    method: Callable[[int], Problem] | None = getattr(problems, "without_images", None)
+    return problems[index] if method is None else method(index)
 
 
 def select(
@@ -52,54 +44,54 @@ def select(
     without: Collection[str] = (),
     keep: Callable[[str], bool] | None = None,
 ) -> Sequence[Problem]:
-    """The problems that fit, or an error that says why there are none.
+    """The problems that pass the filters.
 
     Args:
         problems: To choose from.
-        filter: Metadata -> the value or values wanted, such as {"subject": ["algebra"],
-            "level": [1, 2]}; of metadata that is a list, one element is enough. A value is
+        filter: Metadata -> the value or values to keep, such as {"subject": ["algebra"],
+            "level": [1, 2]}; of metadata that is a list, one element is enough. Values are
             compared as text.
-        without: Ids of problems to leave out.
-        keep: Whether a problem with this id is wanted.
+        without: Ids of problems to exclude.
+        keep: Predicate of ids to keep.
 
     Raises:
         UsageError: In one line, for metadata or an id that no problem has, or when none is left.
     """
-    faults: Mapping[int, Fault] = problems.faults() if hasattr(problems, "faults") else {}  # pyright: ignore[reportAttributeAccessIssue]
+    invalid: Mapping[int, InvalidRow] = getattr(problems, "invalid_rows", dict)()
     if not (filter or without or keep):
-        _check_faults(faults.values())
+        _check_rows(invalid.values())
         return problems
     if len(problems) > _MOST:
         raise UsageError(
-            f"there are {len(problems)} problems, too many to look at each: choose with the "
+            f"there are {len(problems)} problems, too many to filter one by one: choose with the "
             "environment's own arguments"
         )
-    whole = (index for index in range(len(problems)) if index not in faults)
-    outlines = {index: outline(problems, index) for index in whole}
-    wanted = _wanted(filter or {}, outlines.values())
-    _check_ids(without, {each.id for each in (*outlines.values(), *faults.values())})
-    left_out = set(without)
+    valid = (index for index in range(len(problems)) if index not in invalid)
+    candidates = {index: without_images(problems, index) for index in valid}
+    allowed = _allowed_values(filter or {}, candidates.values())
+    _check_ids(without, {each.id for each in (*candidates.values(), *invalid.values())})
+    excluded = set(without)
 
     def is_kept(id: str) -> bool:
-        return id not in left_out and (keep is None or keep(id))
+        return id not in excluded and (keep is None or keep(id))
 
-    _check_faults(fault for fault in faults.values() if is_kept(fault.id))
+    _check_rows(row for row in invalid.values() if is_kept(row.id))
     indices = [
         index
-        for index, problem in outlines.items()
+        for index, problem in candidates.items()
         if is_kept(problem.id)
-        and all(_texts(problem.metadata.get(name)) & texts for name, texts in wanted.items())
+        and all(_texts(problem.metadata.get(name)) & texts for name, texts in allowed.items())
     ]
     if not indices:
         raise UsageError(f"no problem is left: filter={filter!r}, without={list(without)!r}")
-    return Selected(problems, indices)
+    return Subset(problems, indices)
 
 
 def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
-    """Whether a problem is in the part held out, or in the rest: told by its id alone.
+    """Predicate of the ids of the held-out part, or of the rest, by a checksum of the id.
 
     Args:
-        fraction: About how much is held out, in (0, 1).
+        fraction: About the share that is held out, in (0, 1).
         inside: True for that part, False for the rest.
 
     Raises:
@@ -110,33 +102,33 @@ def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
     return lambda id: (zlib.crc32(id.encode()) < fraction * 2**32) == inside
 
 
-def _wanted(filter: Filter, outlines: Collection[Problem]) -> dict[str, set[str]]:
+def _allowed_values(filter: Filter, problems: Collection[Problem]) -> dict[str, set[str]]:
     if not isinstance(filter, Mapping):
         raise UsageError(f"filter={filter!r}: give names and values, such as {{'level': [1, 2]}}")
-    there = {name for problem in outlines for name in problem.metadata}
+    names = {name for problem in problems for name in problem.metadata}
     for name in filter:
-        if name not in there:
-            known = ", ".join(sorted(there)) or "nothing"
-            raise UsageError(f"filter: no problem has {name!r}: there is {known}")
+        if name not in names:
+            choices = ", ".join(sorted(names)) or "nothing"
+            raise UsageError(f"filter: no problem has {name!r}: there is {choices}")
     return {name: _texts(value) for name, value in filter.items()}
 
 
 def _texts(value: object) -> set[str]:
-    """The values as texts, so that those of a command line fit."""
+    """The values as texts, as a command line gives them."""
     if isinstance(value, Iterable) and not isinstance(value, str):
         return {str(each) for each in value}
     return {str(value)}
 
 
-def _check_ids(without: Collection[str], known: Collection[str]) -> None:
+def _check_ids(without: Collection[str], ids: Collection[str]) -> None:
     if isinstance(without, str):
         raise UsageError(f"without={without!r}: give a list of ids")
     for id in without:
-        if id not in known:
+        if id not in ids:
             raise UsageError(f"without: no problem is called {id!r}")
 
 
-def _check_faults(faults: Iterable[Fault]) -> None:
-    """An error about the first row that is not whole and not left out."""
-    for fault in faults:
-        raise DataError(f"{fault.line}; without=[{fault.id!r}] leaves it out")
+def _check_rows(invalid: Iterable[InvalidRow]) -> None:
+    """Raises DataError for the first invalid row."""
+    for row in invalid:
+        raise DataError(f"{row.line}; without=[{row.id!r}] leaves it out")

@@ -43,8 +43,6 @@ Version History:
     v0: Initial version.
 """
 
-from collections.abc import Sequence
-
 from reasonenv import datasets
 from reasonenv.problem import Problem, answer_text
 from reasonenv.rewards import accuracy
@@ -54,7 +52,7 @@ PROMPT = "boxed"
 OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="aime24",
     hub="HuggingFaceH4/aime_2024",
     splits={"test": datasets.Split("train", ("test", "train"))},
@@ -62,11 +60,6 @@ SOURCE = datasets.Source(
     values=("answer", "id"),
     aliases={"problem": ("question", "Problem"), "answer": ("Answer",), "id": ("ID",)},
 )
-
-
-def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
 
 
 def _problem(row: datasets.Row) -> Problem:
@@ -77,3 +70,6 @@ def _problem(row: datasets.Row) -> Problem:
         solution=row.get("solution") or None,
         metadata={"url": row.get("url")},
     )
+
+
+problems = datasets.loader(SCHEMA, _problem, "test")

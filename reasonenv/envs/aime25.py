@@ -41,8 +41,6 @@ Version History:
     v0: Initial version.
 """
 
-from collections.abc import Sequence
-
 from reasonenv import datasets
 from reasonenv.problem import Problem, answer_text
 from reasonenv.rewards import accuracy
@@ -52,7 +50,7 @@ PROMPT = "boxed"
 OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="aime25",
     hub="math-ai/aime25",
     splits={"test": datasets.Split("test")},
@@ -62,11 +60,6 @@ SOURCE = datasets.Source(
 )
 
 
-def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
-
-
 def _problem(row: datasets.Row) -> Problem:
     return Problem(
         id=str(row["id"]),
@@ -74,3 +67,6 @@ def _problem(row: datasets.Row) -> Problem:
         answer=answer_text(row["answer"]),
         solution=row.get("solution") or None,
     )
+
+
+problems = datasets.loader(SCHEMA, _problem, "test")

@@ -45,8 +45,6 @@ Version History:
     v0: Initial version.
 """
 
-from collections.abc import Sequence
-
 from reasonenv import datasets
 from reasonenv.problem import Problem, answer_text
 from reasonenv.rewards import accuracy
@@ -56,7 +54,7 @@ PROMPT = "boxed"
 OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="amc23",
     hub="math-ai/amc23",
     splits={"test": datasets.Split("test")},
@@ -66,14 +64,12 @@ SOURCE = datasets.Source(
 )
 
 
-def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
-
-
 def _problem(row: datasets.Row) -> Problem:
     return Problem(
         id=str(row.get("id", row["row"])),
         question=row["question"],
         answer=answer_text(row["answer"]),
     )
+
+
+problems = datasets.loader(SCHEMA, _problem, "test")

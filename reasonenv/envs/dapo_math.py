@@ -45,7 +45,6 @@ Version History:
 """
 
 import re
-from collections.abc import Sequence
 
 from reasonenv import datasets
 from reasonenv.problem import Problem
@@ -57,7 +56,7 @@ PROMPT = "dapo"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="dapo_math_17k",
     hub="BytedTsinghua-SIA/DAPO-Math-17k",
     splits={
@@ -76,11 +75,6 @@ _BEFORE, _AFTER = PROMPTS["dapo"].template.split("{question}")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
-def problems(split: str = "train", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
-
-
 def _problem(row: datasets.Row) -> Problem:
     told = row["prompt"][0]["content"]
     question = told.strip().removeprefix(_BEFORE).removesuffix(_AFTER.rstrip()).strip()
@@ -91,3 +85,6 @@ def _problem(row: datasets.Row) -> Problem:
         query=told,
         metadata={"language": "cn" if _HAN.search(question) else "en"},
     )
+
+
+problems = datasets.loader(SCHEMA, _problem, "train")

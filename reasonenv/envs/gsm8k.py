@@ -43,7 +43,6 @@ Version History:
 """
 
 import re
-from collections.abc import Sequence
 
 from reasonenv import datasets
 from reasonenv.errors import DataError
@@ -55,7 +54,7 @@ PROMPT = "boxed"
 OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="gsm8k",
     hub="openai/gsm8k",
     splits={split: datasets.Split(split, config="main") for split in SPLITS},
@@ -64,11 +63,6 @@ SOURCE = datasets.Source(
 
 _ANSWER = re.compile(r"#### *(-?[0-9.,]+)")
 _MARKS = re.compile(r"<<[^<>]*>>")
-
-
-def problems(split: str = "train", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
 
 
 def _problem(row: datasets.Row) -> Problem:
@@ -83,3 +77,6 @@ def _problem(row: datasets.Row) -> Problem:
         answer=answer,
         solution=f"{steps}\nThe answer is $\\boxed{{{answer}}}$.",
     )
+
+
+problems = datasets.loader(SCHEMA, _problem, "train")

@@ -40,8 +40,6 @@ Version History:
     v0: Initial version.
 """
 
-from collections.abc import Sequence
-
 from reasonenv import datasets
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
@@ -51,7 +49,7 @@ PROMPT = "boxed"
 OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="math500",
     hub="HuggingFaceH4/MATH-500",
     splits={"test": datasets.Split("test")},
@@ -59,11 +57,6 @@ SOURCE = datasets.Source(
     values=("level",),
     key="unique_id",
 )
-
-
-def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
 
 
 def _problem(row: datasets.Row) -> Problem:
@@ -74,3 +67,6 @@ def _problem(row: datasets.Row) -> Problem:
         solution=row.get("solution") or None,
         metadata={"subject": row["subject"], "level": int(row["level"])},
     )
+
+
+problems = datasets.loader(SCHEMA, _problem, "test")

@@ -67,7 +67,7 @@ def _image(row: datasets.Row) -> list[str]:
     return [row["image"]] if row.get("image") else []
 
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="mathverse",
     hub="AI4Math/MathVerse",
     splits={
@@ -91,8 +91,8 @@ _KIND = {
 
 def problems(split: str = "testmini", data: str | None = None) -> Sequence[Problem]:
     """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    source = replace(SOURCE, images=()) if split == _ONLY else SOURCE
-    return datasets.load(source, split, data, _problem)
+    schema = replace(SCHEMA, images=()) if split == _ONLY else SCHEMA
+    return datasets.load(schema, split, data, _problem)
 
 
 def _problem(row: datasets.Row) -> Problem:

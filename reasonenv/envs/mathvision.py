@@ -47,7 +47,6 @@ Version History:
 """
 
 import re
-from collections.abc import Sequence
 
 from reasonenv import datasets
 from reasonenv.envs.choices import LETTERS, lettered
@@ -64,7 +63,7 @@ def _image(row: datasets.Row) -> list[str]:
     return [row["image"]]
 
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="mathvision",
     hub="MathLLMs/MathVision",
     splits={split: datasets.Split(split) for split in SPLITS},
@@ -79,11 +78,6 @@ _OFFICIAL = (
     'question, only one letter is allowed in the "\\boxed{}".\n'
 )
 _MARK = re.compile(r"<image\d+>")
-
-
-def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
 
 
 def _problem(row: datasets.Row) -> Problem:
@@ -110,3 +104,6 @@ def _placed(question: str) -> str:
     marks = set(_MARK.findall(question))
     image = "<image 1>" if len(marks) == 1 else r"<image 1>\n\g<0>"
     return _MARK.sub(image, question, count=1)
+
+
+problems = datasets.loader(SCHEMA, _problem, "test")

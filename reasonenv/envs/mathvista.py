@@ -47,8 +47,6 @@ Version History:
     v0: Initial version.
 """
 
-from collections.abc import Sequence
-
 from reasonenv import datasets
 from reasonenv.envs.choices import letter, lettered
 from reasonenv.problem import Problem
@@ -64,7 +62,7 @@ def _image(row: datasets.Row) -> list[str]:
     return [row["image"]]
 
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="mathvista",
     hub="AI4Math/MathVista",
     splits={"testmini": datasets.Split("testmini")},
@@ -85,11 +83,6 @@ _HINTS = {
     "list": "requiring a Python list as an answer and provide the final list, e.g., [1, 2, 3], "
     "[1.2, 1.3, 1.4], at the end",
 }
-
-
-def problems(split: str = "testmini", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
 
 
 def _problem(row: datasets.Row) -> Problem:
@@ -116,3 +109,6 @@ def _hint(row: datasets.Row) -> str:
     kind = row["answer_type"]
     kind = f"float{int(row['precision'])}" if kind == "float" else kind
     return f"Hint: Please answer the question {_HINTS[kind]}."
+
+
+problems = datasets.loader(SCHEMA, _problem, "testmini")

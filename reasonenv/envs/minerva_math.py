@@ -46,8 +46,6 @@ Version History:
     v0: Initial version.
 """
 
-from collections.abc import Sequence
-
 from reasonenv import datasets
 from reasonenv.grading.extraction import final_answer
 from reasonenv.problem import Problem
@@ -58,18 +56,13 @@ PROMPT = "boxed"
 OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="minerva_math",
     hub="math-ai/minervamath",
     splits={"test": datasets.Split("test")},
     texts=("question", "answer"),
     aliases={"question": ("problem",), "answer": ("solution",)},
 )
-
-
-def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
 
 
 def _problem(row: datasets.Row) -> Problem:
@@ -80,3 +73,6 @@ def _problem(row: datasets.Row) -> Problem:
         # Where the column is a worked solution, its answer stands in a box.
         answer=final_answer(answer) or "" if "\\boxed" in answer else answer,
     )
+
+
+problems = datasets.loader(SCHEMA, _problem, "test")

@@ -36,15 +36,15 @@ Version History:
 import importlib
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, overload
+from typing import Any
 
 from reasonenv import entry_points
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.problem import Problem
+from reasonenv.problem import LazySequence, Problem
 from reasonenv.prompts import Asking, instruction
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, total
@@ -72,7 +72,7 @@ class Part:
     weight: float
 
 
-class Mixture(Sequence[Problem]):
+class Mixture(LazySequence[Problem]):
     """The problems of one pass, part by part.
 
     Args:
@@ -94,23 +94,13 @@ class Mixture(Sequence[Problem]):
     def __len__(self) -> int:
         return self._starts[-1]
 
-    @overload
-    def __getitem__(self, index: int) -> Problem: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Problem]: ...
-    def __getitem__(self, index: int | slice) -> Problem | list[Problem]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"problem {index} of a mixture: there are {len(self)}")
-        index %= len(self)
+    def item(self, index: int) -> Problem:
+        """The problem at an index, with the id of its environment as metadata."""
+        index = self.wrap(index)
         number = bisect_right(self._starts, index) - 1
         part = self.parts[number]
         problem = part.problems[(index - self._starts[number]) % len(part.problems)]
         return replace(problem, metadata={"env": part.id, **problem.metadata})
-
-    def __iter__(self) -> Iterator[Problem]:
-        return (self[index] for index in range(len(self)))
 
 
 def problems(

@@ -39,8 +39,6 @@ Version History:
     v0: Initial version.
 """
 
-from collections.abc import Sequence
-
 from reasonenv import datasets
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy, think_answer_format
@@ -55,7 +53,7 @@ def _image(row: datasets.Row) -> list[str]:
     return [row.get("image") or row["image_path"]]
 
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="mmk12",
     hub="FanqingM/MMK12",
     revision="372a609268ea79b5e78d90ab173e02c37b486163",
@@ -66,11 +64,6 @@ SOURCE = datasets.Source(
 )
 
 
-def problems(split: str = "train", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
-
-
 def _problem(row: datasets.Row) -> Problem:
     return Problem(
         id=row["id"],
@@ -78,3 +71,6 @@ def _problem(row: datasets.Row) -> Problem:
         answer=row["answer"],
         metadata={"subject": row["subject"]},
     )
+
+
+problems = datasets.loader(SCHEMA, _problem, "train")

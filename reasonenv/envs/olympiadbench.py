@@ -84,7 +84,7 @@ def _told(row: datasets.Row) -> str:
     return "\n".join(filter(None, (row.get("context"), row["question"])))
 
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="olympiadbench",
     hub="Hothan/OlympiadBench",
     splits={part: datasets.Split("train", config=part) for part in PARTS},
@@ -106,14 +106,14 @@ _TYPES = {
 def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
     """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
     if split != "test":
-        return datasets.load(SOURCE, split, data, partial(_problem, part=split))
+        return datasets.load(SCHEMA, split, data, partial(_problem, part=split))
     found: list[datasets.Rows] = []
     missing: dict[str, FileNotFoundError] = {}
     taken: set[str] = set()
     for part in PARTS:
         convert = partial(_problem, part=part, taken=frozenset(taken))
         try:
-            found.append(datasets.load(SOURCE, part, data, convert))
+            found.append(datasets.load(SCHEMA, part, data, convert))
         except FileNotFoundError as error:
             missing[part] = error
         else:
@@ -123,7 +123,7 @@ def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
     if missing:
         message = "olympiadbench test: there are no files of %s, so it is not whole"
         logging.getLogger("reasonenv").warning(message, ", ".join(missing))
-    return datasets.Pool(found)
+    return datasets.ConcatRows(found)
 
 
 def _problem(row: datasets.Row, part: str, taken: Collection[str] = ()) -> Problem:

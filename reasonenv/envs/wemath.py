@@ -47,7 +47,6 @@ Version History:
 """
 
 import re
-from collections.abc import Sequence
 
 from reasonenv import datasets
 from reasonenv.envs.choices import lettered, unlettered
@@ -64,7 +63,7 @@ def _image(row: datasets.Row) -> list[str]:
     return [row["image_path"]]
 
 
-SOURCE = datasets.Source(
+SCHEMA = datasets.Schema(
     name="wemath",
     hub="We-Math/We-Math",
     splits={"testmini": datasets.Split("testmini")},
@@ -82,11 +81,6 @@ _OFFICIAL = (
     "sure to include two <> symbols:\n<Thought process>: <<your thought process>> "
     "<Answer>: <<your option>>"
 )
-
-
-def problems(split: str = "testmini", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
-    return datasets.load(SOURCE, split, data, _problem)
 
 
 def _problem(row: datasets.Row) -> Problem:
@@ -110,3 +104,6 @@ def _problem(row: datasets.Row) -> Problem:
 def _options(text: str) -> tuple[str, ...]:
     """The texts of "A. 3; B. 4; C. No correct answer"; a text may have semicolons itself."""
     return tuple(part.rstrip("; ") for part in unlettered(re.split(r";\s*(?=[A-H]\s*[.．])", text)))
+
+
+problems = datasets.loader(SCHEMA, _problem, "testmini")

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reasonenv.datasets import VARIABLE, files
-from reasonenv.datasets.schema import Source
+from reasonenv.datasets import VARIABLE
+from reasonenv.datasets.row_files import dataset_folder, iter_rows
+from reasonenv.datasets.schema import Schema, schema_of
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.registration import find
 from reasonenv.scoring.final_answers import Row
@@ -64,23 +65,23 @@ def load_labels(
         UsageError: When a file cannot be read, or no id is known.
     """
     module = importlib.import_module(find(env_id).module)
-    source: Source | None = getattr(module, "SOURCE", None)
-    if source is None:
+    schema = schema_of(module)
+    if schema is None:
         return _of_problems(module, ids, split)
-    columns = columns or (source.answer,)
+    columns = columns or (schema.answer,)
     data = data or os.environ.get(VARIABLE)
-    folder = files.folder(source.name, Path(data)) if data else None
-    parts = _local(source, folder, columns) if folder else _hub(source, split)
+    folder = dataset_folder(schema.name, Path(data)) if data else None
+    parts = _local(schema, folder, columns) if folder else _hub(schema, split)
     if split in parts and not pooled:
         parts = {split: parts[split]}
-    elif split is not None and not pooled and not source.splits.keys().isdisjoint(parts):
-        raise UsageError(f"{folder} has no split {split!r} of {source.name}: {', '.join(parts)}")
+    elif split is not None and not pooled and not schema.splits.keys().isdisjoint(parts):
+        raise UsageError(f"{folder} has no split {split!r} of {schema.name}: {', '.join(parts)}")
     if not parts:
         raise MissingDataError(
-            f"{folder} has no labels of {source.name}: JSON or Parquet with the columns "
+            f"{folder} has no labels of {schema.name}: JSON or Parquet with the columns "
             f"{', '.join(columns)} was expected"
         )
-    labels = {name: _select(rows, source, set(ids), name) for name, rows in parts.items()}
+    labels = {name: _select(rows, schema, set(ids), name) for name, rows in parts.items()}
     best = max(labels, key=lambda name: (len(labels[name].rows), name.startswith("test"), name))
     result = labels[best]
     if pooled:
@@ -91,74 +92,74 @@ def load_labels(
     return result
 
 
-def row_id(row: Row, number: int, source: Source) -> str:
+def row_id(row: Row, number: int, schema: Schema) -> str:
     """The id of a row in its environment: the data set's own, or the row's number."""
     extra = row.get("extra_info")
     if isinstance(extra, Mapping) and "index" in extra:
         return str(extra["index"])
-    names = (source.key, *source.aliases.get(source.key, ()))
+    names = (schema.key, *schema.aliases.get(schema.key, ()))
     return str(next((row[name] for name in names if row.get(name) is not None), number))
 
 
-def _select(rows: Iterable[Row], source: Source, ids: set[str], part: str) -> Labels:
+def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> Labels:
     """The rows of the requested ids, which may be "id" or "part/id"."""
     labels = Labels()
     names = set()
     for number, row in enumerate(rows):
-        name = row_id(row, number, source)
+        name = row_id(row, number, schema)
         labels.example = labels.example or name
         names.add(name)
         for spelling in (name, f"{part}/{name}"):
             if spelling in ids and spelling not in labels.rows:
-                renamed = source.renamed(row)
-                label = {renamed.get(column, column): value for column, value in row.items()}
+                renaming = schema.renaming(row)
+                label = {renaming.get(column, column): value for column, value in row.items()}
                 labels.rows[spelling] = {"part": part, **label}
     labels.total = len(names)
     return labels
 
 
-def _local(source: Source, folder: Path, columns: Sequence[str]) -> dict[str, Iterable[Row]]:
+def _local(schema: Schema, folder: Path, columns: Sequence[str]) -> dict[str, Iterable[Row]]:
     """The rows of the files that hold labels, by split."""
-    places = [folder, *(folder / name for name in source.folders())]
+    places = [folder, *(folder / name for name in schema.folders())]
     parts: dict[str, list[Path]] = {}
     for place in places:
         for file in sorted(place.iterdir()) if place.is_dir() else ():
-            if file.suffix in _SUFFIXES and _has_labels(file, source, columns):
-                parts.setdefault(_part(file, source), []).append(file)
+            if file.suffix in _SUFFIXES and _has_labels(file, schema, columns):
+                parts.setdefault(_part(file, schema), []).append(file)
     return {part: _rows(paths) for part, paths in parts.items()}
 
 
 def _rows(paths: Sequence[Path]) -> Iterator[Row]:
     for file in paths:
-        yield from files.rows(file)
+        yield from iter_rows(file)
 
 
-def _has_labels(file: Path, source: Source, columns: Sequence[str]) -> bool:
+def _has_labels(file: Path, schema: Schema, columns: Sequence[str]) -> bool:
     try:
-        row = next(files.rows(file), {})
+        row = next(iter_rows(file), {})
     except DataError:
         # Other JSON, such as scores, holds no labels.
         return False
-    names = set(row) | set(source.renamed(row).values())
+    names = set(row) | set(schema.renaming(row).values())
     return bool(row) and names.issuperset(columns)
 
 
-def _part(file: Path, source: Source) -> str:
+def _part(file: Path, schema: Schema) -> str:
     """The split of a file by the beginning of its name, else its own name."""
     fits = [
         (len(begin), split)
-        for split, begins in source.files().items()
+        for split, begins in schema.files().items()
         for begin in begins
         if re.match(rf"{re.escape(begin)}([-_.]|$)", file.name)
     ]
     return max(fits)[1] if fits else _SHARD.sub("", file.stem)
 
 
-def _hub(source: Source, split: str | None) -> dict[str, Iterable[Row]]:
-    from reasonenv.datasets import hub
+def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:
+    from reasonenv.datasets.hub import hub_table
 
-    names = [name for name in source.splits if split in (None, name)] or list(source.splits)
-    tables = {name: hub.table(source, name) for name in names}
+    names = [name for name in schema.splits if split in (None, name)] or list(schema.splits)
+    tables = {name: hub_table(schema, name) for name in names}
     return {name: (table.words(i) for i in range(len(table))) for name, table in tables.items()}
 
 

@@ -1,21 +1,20 @@
-"""Figures as a sequence of problems, each drawn when it is asked for."""
+"""Figures as a sequence of problems, drawn on access."""
 
-import operator
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from fractions import Fraction
 
 from reasonenv.envs.figures import arithmetic, charts, clocks, counting, geometry
-from reasonenv.envs.figures.choices import sample_options, with_options, written
 from reasonenv.envs.figures.family import SPLITS, Family, draw_operands, draw_style
 from reasonenv.envs.figures.steps import Steps
 from reasonenv.errors import UsageError
-from reasonenv.problem import Problem
+from reasonenv.problem import LazySequence, Problem
 
 LEVELS = (1, 2, 3)
 CHOICE_RATE = 1 / 3
 """Share of multiple choice among the whole-number answers of the levels above the first."""
+LETTERS = "ABCD"
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -43,7 +42,7 @@ FAMILIES: dict[str, Family] = {
 
 
 @dataclass(frozen=True)
-class Figures(Sequence[Problem]):
+class Figures(LazySequence[Problem]):
     """Problems of one split and level; each is a pure function of its id and of slip and scale.
 
     Any index from 0 on is a problem; the length only says where one pass over them ends.
@@ -59,17 +58,8 @@ class Figures(Sequence[Problem]):
     def __len__(self) -> int:
         return 1_000_000
 
-    def __iter__(self) -> Iterator[Problem]:
-        return (self[index] for index in range(len(self)))
-
-    @overload
-    def __getitem__(self, index: int) -> Problem: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Problem]: ...
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        index = operator.index(index)
+    def item(self, index: int) -> Problem:
+        """The problem at an index from 0 on."""
         if index < 0:
             raise IndexError(f"problem {index} of Figures: indices start at 0")
         return self._problem(f"figures/{self._name()}/{self.split}/{self.problem_seed}/{index}")
@@ -93,12 +83,32 @@ class Figures(Sequence[Problem]):
         return Problem(
             id=id,
             question=with_options(family.ask(operands), options),
-            answer=written(answer, options),
+            answer=answer_or_letter(answer, options),
             images=(family.draw(operands, style).pixels(self.scale),),
             options=tuple(str(option) for option in options),
-            solution=steps.response(written(taught, options)),
+            solution=steps.response(answer_or_letter(taught, options)),
             metadata={"family": family.name, "level": self.level, "operands": operands},
         )
+
+
+def sample_options(answer: int, unit: int, rng: random.Random) -> tuple[int, ...]:
+    """The answer among three other values within three units of it, none of them negative."""
+    near = [answer + unit * distance for distance in (-3, -2, -1, 1, 2, 3)]
+    options = [answer, *rng.sample([value for value in near if value >= 0], 3)]
+    rng.shuffle(options)
+    return tuple(options)
+
+
+def answer_or_letter(answer: int | Fraction, options: tuple[int, ...]) -> str:
+    """The answer, or the letter of the nearest option where there are any."""
+    lettered = zip(LETTERS, options, strict=False)
+    return min(lettered, key=lambda option: abs(option[1] - answer), default=(str(answer),))[0]
+
+
+def with_options(question: str, options: tuple[int, ...]) -> str:
+    """The question, followed by its lettered options where there are any."""
+    lettered = (f"({letter}) {value}" for letter, value in zip(LETTERS, options, strict=False))
+    return " ".join((question, *lettered))
 
 
 def problems(

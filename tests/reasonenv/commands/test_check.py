@@ -71,7 +71,7 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_published_references_are_right_against_themselves_and_wrong_against_others(shared, name):
-    checked = answer_keys.read(shared / "data" / name)
+    checked = answer_keys.read_references(shared / "data" / name)
     assert len(checked) == FILES[name]
     with Grader() as grader:
         failing, paying = check(checked, grader)
@@ -133,29 +133,33 @@ def test_one_answer_alone_has_no_other():
     ],
 )
 def test_the_answer_is_found_as_each_data_set_writes_it(tmp_path, row, answer, options):
-    (reference,) = answer_keys.read(written_rows(tmp_path / "rows.jsonl", [row]))
+    (reference,) = answer_keys.read_references(written_rows(tmp_path / "rows.jsonl", [row]))
     assert (reference.answer, reference.options) == (answer, options)
 
 
 def test_rows_by_id_and_lists_of_answers_are_read_too(tmp_path):
     path = tmp_path / "rows.json"
     path.write_text(json.dumps({"7": {"answer": "1", "pid": "7"}, "8": {"answer": "2"}}))
-    assert answer_keys.read(path) == [Reference("7", "1"), Reference("8", "2")]
+    assert answer_keys.read_references(path) == [Reference("7", "1"), Reference("8", "2")]
     path.write_text(json.dumps({"easy": ["1"], "hard": ["2", "3"]}))
-    assert [reference.id for reference in answer_keys.read(path)] == ["easy/0", "hard/0", "hard/1"]
+    assert [reference.id for reference in answer_keys.read_references(path)] == [
+        "easy/0",
+        "hard/0",
+        "hard/1",
+    ]
 
 
 def test_a_folder_is_all_its_files_that_hold_answers(tmp_path):
     written_rows(tmp_path / "a.jsonl", [{"answer": "1"}, {"answer": "2"}])
     written_rows(tmp_path / "outputs.jsonl", [{"response": "3"}])
-    assert [reference.answer for reference in answer_keys.read(tmp_path)] == ["1", "2"]
+    assert [reference.answer for reference in answer_keys.read_references(tmp_path)] == ["1", "2"]
 
 
 def test_a_broken_file_of_a_folder_is_not_passed_over(tmp_path):
     written_rows(tmp_path / "a.jsonl", [{"answer": "1"}])
     (tmp_path / "b.jsonl").write_text("{")
     with pytest.raises(ValueError, match=r"b\.jsonl cannot be read"):
-        answer_keys.read(tmp_path)
+        answer_keys.read_references(tmp_path)
 
 
 def test_a_report_that_cannot_be_saved_is_told_before_the_work(tmp_path, capsys):
@@ -169,7 +173,7 @@ def test_a_report_that_cannot_be_saved_is_told_before_the_work(tmp_path, capsys)
 
 def test_a_column_can_be_named(tmp_path):
     path = written_rows(tmp_path / "rows.jsonl", [{"answer": "no", "label": {"target": "5"}}])
-    assert answer_keys.read(path, answer_column="label.target") == [Reference("0", "5")]
+    assert answer_keys.read_references(path, answer_column="label.target") == [Reference("0", "5")]
 
 
 @pytest.mark.parametrize(

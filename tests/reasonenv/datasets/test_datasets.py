@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ from PIL import Image
 import reasonenv
 from reasonenv import datasets
 from reasonenv.datasets.images import decode, rgb
+from reasonenv.datasets.schema import schema_of
 from reasonenv.envs import mmk12
 
 
@@ -39,7 +41,7 @@ def write(folder, rows, name="train-00000-of-00001.parquet"):
     return folder
 
 
-OWN = datasets.Source(
+OWN = datasets.Schema(
     name="own",
     hub="me/own",
     splits={"train": datasets.Split("train")},
@@ -269,3 +271,16 @@ def test_a_hub_that_cannot_be_reached_is_told_with_the_way_around(tmp_path):
     (line,) = done.stdout.splitlines()
     assert line.startswith("FanqingM/MMK12 cannot be read from the hub")
     assert "data=DIR, --data DIR or REASONENV_DATA" in line
+
+
+def test_an_environment_of_an_older_version_still_says_source():
+    with pytest.warns(DeprecationWarning, match="Source is deprecated: use Schema"):
+        assert datasets.Source is datasets.Schema
+    with pytest.raises(AttributeError, match="'Sauce'"):
+        _ = datasets.Sauce
+    older = types.ModuleType("older")
+    older.SOURCE = OWN
+    with pytest.warns(DeprecationWarning, match=r"older.SOURCE is deprecated: call it SCHEMA"):
+        assert schema_of(older) is OWN
+    assert schema_of(mmk12) is mmk12.SCHEMA
+    assert schema_of(types.ModuleType("drawn")) is None

@@ -9,8 +9,8 @@ from datasets import Dataset
 from pyarrow import parquet as pq
 
 from reasonenv.datasets import parquet
-from reasonenv.datasets.hub import Hub
-from reasonenv.datasets.parquet import Parquet
+from reasonenv.datasets.hub import HubTable
+from reasonenv.datasets.parquet import ParquetTable
 from reasonenv.envs import dapo_math, mmk12
 
 
@@ -40,19 +40,19 @@ def check(table):
 @pytest.mark.parametrize("largest", [0, 10**9])
 def test_rows_of_any_group_are_read_in_any_order(written, largest, monkeypatch):
     monkeypatch.setattr(parquet, "GROUP_BYTES", largest)
-    table = Parquet(written, mmk12.SOURCE)
+    table = ParquetTable(written, mmk12.SCHEMA)
     assert len(table) == 230
     check(table)
 
 
 def test_a_table_travels_to_another_process(written):
-    check(pickle.loads(pickle.dumps(Parquet(written, mmk12.SOURCE))))
+    check(pickle.loads(pickle.dumps(ParquetTable(written, mmk12.SCHEMA))))
 
 
 def test_the_hubs_rows_are_those_of_the_file(written):
-    table = Hub(Dataset.from_parquet(str(written)), mmk12.SOURCE)
+    table = HubTable(Dataset.from_parquet(str(written)), mmk12.SCHEMA)
     check(table)
-    assert list(table.column("id")) == list(Parquet(written, mmk12.SOURCE).column("id"))
+    assert list(table.column("id")) == list(ParquetTable(written, mmk12.SCHEMA).column("id"))
     assert list(table.column("nothing")) == [None] * 230
 
 
@@ -60,10 +60,10 @@ def test_a_column_may_be_called_otherwise(tmp_path):
     rows = [{**row(1), "problem": "Which?"}]
     del rows[0]["question"]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
-    source = replace(mmk12.SOURCE, aliases={"question": ("Problem", "problem")})
-    assert Parquet(tmp_path / "a.parquet", source).words(0)["question"] == "Which?"
+    source = replace(mmk12.SCHEMA, aliases={"question": ("Problem", "problem")})
+    assert ParquetTable(tmp_path / "a.parquet", source).words(0)["question"] == "Which?"
     with pytest.raises(ValueError, match="has no column 'question'"):
-        Parquet(tmp_path / "a.parquet", mmk12.SOURCE)
+        ParquetTable(tmp_path / "a.parquet", mmk12.SCHEMA)
 
 
 def dapo(question, index):
@@ -81,8 +81,8 @@ def test_of_equal_prompts_the_first_row_is_kept_whatever_the_batch(tmp_path, kin
     path = tmp_path / "train.parquet"
     table = pa.Table.from_pylist([dapo(q, index) for index, q in enumerate(questions)])
     pq.write_table(table, path, row_group_size=50_000)
-    source = dapo_math.SOURCE
-    kept = Parquet(path, source) if kind == "parquet" else Hub(Dataset(table), source)
+    source = dapo_math.SCHEMA
+    kept = ParquetTable(path, source) if kind == "parquet" else HubTable(Dataset(table), source)
     firsts = {question: index for index, question in reversed(list(enumerate(questions)))}
     assert len(kept) == len(firsts) == 700 * 13
     told = [kept.words(number) for number in range(0, len(kept), 97)]
@@ -95,13 +95,13 @@ MEASURED = """
 import sys
 from pathlib import Path
 from reasonenv.envs import mmk12
-from reasonenv.datasets.parquet import Parquet
+from reasonenv.datasets.parquet import ParquetTable
 
 def anonymous():
     (line,) = [line for line in open("/proc/self/status") if line.startswith("RssAnon")]
     return int(line.split()[1]) / 1024
 
-table = Parquet(Path(sys.argv[1]), mmk12.SOURCE)
+table = ParquetTable(Path(sys.argv[1]), mmk12.SCHEMA)
 table.images(len(table) - 1)
 print(anonymous())
 """

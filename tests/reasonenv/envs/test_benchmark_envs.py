@@ -73,7 +73,7 @@ def test_the_real_rows_make_an_environment_that_keeps_the_contract(shared, name,
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_model_to_begin_with_sees_where_there_is_something_to_see(name):
-    has_images = bool(getattr(_module(name), "SOURCE", None) and _has_images(_module(name).SOURCE))
+    has_images = bool(getattr(_module(name), "SCHEMA", None) and _has_images(_module(name).SCHEMA))
     if name != "Mixture-v0":
         assert (reasonenv.registry[name].model == VISION) == has_images
 
@@ -90,11 +90,11 @@ def _has_images(source):
 def test_the_page_of_an_environment_names_its_source_its_licence_and_its_revision(name):
     module = _module(name)
     page = " ".join(module.__doc__.split())
-    assert f"https://huggingface.co/datasets/{module.SOURCE.hub}" in page
-    revision = module.SOURCE.revision
+    assert f"https://huggingface.co/datasets/{module.SCHEMA.hub}" in page
+    revision = module.SCHEMA.revision
     pinned = f"at revision {revision[:7]}" if revision else "The revision is not pinned"
     assert pinned in page
-    assert revision or f"python -m reasonenv.datasets.hub {module.SOURCE.hub}" in page
+    assert revision or f"python -m reasonenv.datasets.hub {module.SCHEMA.hub}" in page
     for split in module.SPLITS:
         assert f" {split} " in page
     assert "Version History: v0: Initial version." in page
@@ -102,7 +102,7 @@ def test_the_page_of_an_environment_names_its_source_its_licence_and_its_revisio
 
 def test_only_mmk12_is_pinned_for_only_its_revision_is_known():
     names = [name for name in NAMES if name != "Mixture-v0"]
-    assert [name for name in names if _module(name).SOURCE.revision] == ["MMK12-v0"]
+    assert [name for name in names if _module(name).SCHEMA.revision] == ["MMK12-v0"]
 
 
 def test_the_split_to_report_is_the_one_that_papers_report():

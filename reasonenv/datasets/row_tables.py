@@ -1,4 +1,4 @@
-"""Rows of a data set, wherever they lie: words at hand, images fetched when they are asked for."""
+"""Tables of rows: text columns in memory, images read on access."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,12 +9,12 @@ from typing import Any, Protocol
 from reasonenv.errors import DataError
 
 Row = Mapping[str, Any]
-Cell = Mapping[str, Any] | Path | None
-"""An image, not decoded: {bytes, path}, a file, or None where it should be and is not."""
+EncodedImage = Mapping[str, Any] | Path | None
+"""An image before decoding: {bytes, path}, a file, or None where it is missing."""
 
 
 class Table(Protocol):
-    """Rows of words and images by number."""
+    """Rows of text and images by number."""
 
     def __len__(self) -> int: ...
 
@@ -22,16 +22,16 @@ class Table(Protocol):
         """A row without its images."""
         ...
 
-    def images(self, index: int) -> tuple[Cell, ...]:
+    def images(self, index: int) -> tuple[EncodedImage, ...]:
         """The images of a row, not decoded."""
         ...
 
     def column(self, name: str) -> Iterable[Any]:
-        """The values of a column of words, in the order of the rows; None where it is absent."""
+        """The values of a text column, in the order of the rows; None where it is absent."""
         ...
 
 
-class Listed:
+class MemoryTable:
     """Rows in memory, with their images in files.
 
     Args:
@@ -39,7 +39,9 @@ class Listed:
         images: Of each row, in the same order.
     """
 
-    def __init__(self, rows: Sequence[dict[str, Any]], images: Sequence[tuple[Cell, ...]]) -> None:
+    def __init__(
+        self, rows: Sequence[dict[str, Any]], images: Sequence[tuple[EncodedImage, ...]]
+    ) -> None:
         self._rows, self._images = rows, images
 
     def __len__(self) -> int:
@@ -49,7 +51,7 @@ class Listed:
         """A row without its images."""
         return self._rows[index]
 
-    def images(self, index: int) -> tuple[Cell, ...]:
+    def images(self, index: int) -> tuple[EncodedImage, ...]:
         """The files of the images of a row."""
         return self._images[index]
 
@@ -58,8 +60,8 @@ class Listed:
         return (row.get(name) for row in self._rows)
 
 
-class Joined:
-    """The rows of several tables, one after the other."""
+class ConcatTable:
+    """The concatenated rows of several tables."""
 
     def __init__(self, tables: Sequence[Table]) -> None:
         self._tables = tables
@@ -73,13 +75,13 @@ class Joined:
         table, row = self._find(index)
         return table.words(row)
 
-    def images(self, index: int) -> tuple[Cell, ...]:
+    def images(self, index: int) -> tuple[EncodedImage, ...]:
         """The images of a row, not decoded."""
         table, row = self._find(index)
         return table.images(row)
 
     def column(self, name: str) -> Iterable[Any]:
-        """The values of a column of words, table by table."""
+        """The values of a text column, table by table."""
         return (value for table in self._tables for value in table.column(name))
 
     def _find(self, index: int) -> tuple[Table, int]:
@@ -87,10 +89,10 @@ class Joined:
         return self._tables[number], index - self._starts[number]
 
 
-def first_rows(batch: Any, path: Sequence[str], seen: set[str]) -> list[int]:
-    """The rows of a batch whose value at `path` is not in `seen`, which they join.
+def first_rows(batch: Any, path: Sequence[str], values_so_far: set[str]) -> list[int]:
+    """The rows of a batch whose value at `path` is not in `values_so_far`; adds their values.
 
-    A list on the way must have one element in every row.
+    A list in the path must have one element in every row.
     """
     import numpy as np
     from pyarrow import types
@@ -103,9 +105,9 @@ def first_rows(batch: Any, path: Sequence[str], seen: set[str]) -> list[int]:
             values = values.flatten()
         values = values.field(name)
     encoded = values.dictionary_encode()
-    # The entries of a dictionary are numbered as they come, so unique numbers are in their order.
+    # Entries of a dictionary are numbered by first occurrence: unique numbers keep this order.
     _, rows = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_index=True)
     firsts = zip(encoded.dictionary.to_pylist(), rows.tolist(), strict=True)
-    fresh = {value: row for value, row in firsts if value not in seen}
-    seen.update(fresh)
+    fresh = {value: row for value, row in firsts if value not in values_so_far}
+    values_so_far.update(fresh)
     return list(fresh.values())
