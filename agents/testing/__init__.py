@@ -1,40 +1,38 @@
-"""The contract of a learner, for anyone's own."""
+"""Contract tests of a learner, also for users' own algorithms."""
 
 from agents.errors import MissingPackageError
 from agents.learner import Learner
 
 
 def check_learner(learner: Learner, max_examples: int = 30) -> None:
-    """Fails with an AssertionError that says what a learner does wrong, and on which numbers.
+    """Tests a learner on small random examples, through `compute_loss` and an update of a bandit.
 
         check_learner(MyLearner(clip_high=0.3))
 
-    What is asked of an algorithm, through `compute_loss` on tensors and `update` on a bandit: that
-    nothing outside the mask matters, nor how much padding there is and on which side, nor the order
-    of responses within a group and of groups, nor microbatches, nor the number of ranks; that a
-    shift of the rewards does not matter where its advantages do not change by one; that groups of
-    equal rewards, responses without a token and log-ratios of ±50 give finite numbers; and that the
-    gradient is the slope of the loss, with what is detached held constant.
+    The properties: invariance to values outside the mask, to the amount and side of padding, to the
+    order of responses in a group and of groups, to microbatches and to the number of ranks;
+    invariance to a shift of the rewards where the advantages have it; finite numbers for groups of
+    equal rewards, responses without tokens and log-ratios of ±50; and a gradient equal to the slope
+    of the loss, with detached values held constant.
 
-    The numbers are drawn by hypothesis, always the same ones; those that are told are the smallest
-    found. It takes seconds.
+    Examples come from hypothesis, without randomness between runs; the error shows the smallest
+    failing one. Takes seconds.
 
     Args:
-        learner: Computes in the dtype that it is given.
-        max_examples: Numbers to try for each property.
+        learner: Computes in the dtype of its arguments.
+        max_examples: Examples to try for each property.
 
     Raises:
-        AssertionError: The property that does not hold, the tensors, the two numbers.
-        MissingPackageError: Without hypothesis.
+        AssertionError: A property fails; the message has the property, tensors and both results.
+        MissingPackageError: Hypothesis is not installed.
     """
     try:
-        from agents.testing.contract import PROPERTIES
-        from agents.testing.search import hold
+        from agents.testing.contract import PROPERTIES, check_property
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
         raise MissingPackageError(
             "check_learner needs hypothesis: pip install hypothesis"
         ) from None
-    for title, check in PROPERTIES.items():
-        hold(learner, title, check, max_examples)
+    for title, holds in PROPERTIES.items():
+        check_property(learner, title, holds, max_examples)

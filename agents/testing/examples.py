@@ -1,6 +1,6 @@
-"""Small examples of what a learner is given, drawn by hypothesis, for `agents.testing`.
+"""Small random arguments of `compute_loss` and of an update, drawn by hypothesis.
 
-All numbers come from coarse grids: an example that fails shrinks to one that can be read.
+All numbers come from coarse grids, so that a failing example shrinks to a readable one.
 """
 
 import math
@@ -16,11 +16,11 @@ from agents.rollout import Group, Mask, PerToken
 
 REWARDS = (0.0, 1.0, 0.5, 2.0, -1.0)
 EQUAL_REWARDS = (0.0, 1.0, 0.9, 1.7)
-"""Of whole groups; in float32 the mean of three times 0.9 is another number than 0.9."""
+"""Rewards of whole groups; in float32 the mean of three times 0.9 is not 0.9."""
 RATIO_STEP = 0.17
-"""Log-ratios are multiples of it: no usual clip bound is one."""
-FAR = (-51.0, -1.0)
-"""Log-probabilities whose log-ratio is 50."""
+"""Unit of log-ratios: no usual clip bound is a multiple of it."""
+DISTANT = (-51.0, -1.0)
+"""Log-probabilities with a log-ratio of 50."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,8 +38,8 @@ class Example:
         """Responses per prompt."""
         return self.reward.shape[1]
 
-    def each(self, change: Callable[[Tensor], Tensor], mask: Mask | None = None) -> "Example":
-        """The same with all three log-probabilities changed, and perhaps the mask."""
+    def map(self, change: Callable[[Tensor], Tensor], mask: Mask | None = None) -> "Example":
+        """The same with other log-probabilities, and optionally another mask."""
         ref = None if self.ref_log_prob is None else change(self.ref_log_prob)
         return replace(
             self,
@@ -51,12 +51,12 @@ class Example:
 
     def to(self, dtype: torch.dtype) -> "Example":
         """The same in another precision."""
-        return replace(self.each(lambda x: x.to(dtype)), reward=self.reward.to(dtype))
+        return replace(self.map(lambda x: x.to(dtype)), reward=self.reward.to(dtype))
 
     def rows(self, order: Tensor) -> "Example":
         """The same responses in another order, their rewards with them."""
         reward = self.reward.flatten()[order].view_as(self.reward)
-        return replace(self.each(lambda x: x[order]), reward=reward, mask=self.mask[order])
+        return replace(self.map(lambda x: x[order]), reward=reward, mask=self.mask[order])
 
     def padded(self, amount: int) -> "Example":
         """The same with more columns of padding on the right."""
@@ -64,25 +64,28 @@ class Example:
         def pad(values: Tensor) -> Tensor:
             return torch.nn.functional.pad(values, (0, amount))
 
-        return self.each(pad, mask=pad(self.mask))
+        return self.map(pad, mask=pad(self.mask))
 
-    def padded_left(self) -> "Example":
-        """The same with the padding of each response before its tokens."""
-        return self.each(lambda x: push(x, self.mask), mask=push(self.mask, self.mask))
+    def left_padded(self) -> "Example":
+        """The same with padding on the left of each response."""
+        return self.map(lambda x: align_right(x, self.mask), mask=align_right(self.mask, self.mask))
 
     def __str__(self) -> str:
-        """The tensors, a line for each; a dot stands outside the mask."""
+        """One line per tensor, with dots outside the mask."""
         names = ("log_prob", "old_log_prob", "ref_log_prob")
-        rows = [f"  group_size    {self.group_size}", f"  reward        {numbers(self.reward)}"]
+        rows = [
+            f"  group_size    {self.group_size}",
+            f"  reward        {format_tensor(self.reward)}",
+        ]
         for name in names:
             if (values := getattr(self, name)) is not None:
-                rows.append(f"  {name:<13} {numbers(values, self.mask)}")
+                rows.append(f"  {name:<13} {format_tensor(values, self.mask)}")
         return "\n".join(rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rollout:
-    """Arguments of `update`, on the table of a `BanditEngine` in float64."""
+class UpdateExample:
+    """Arguments of an update, with the logits of a `BanditEngine`, in float64."""
 
     reward: Group
     tokens: Tensor
@@ -93,40 +96,40 @@ class Rollout:
     epochs: int
 
     def __str__(self) -> str:
-        """The tensors, a line for each; a dot stands beyond a response's length."""
+        """One line per tensor, with dots beyond the length of a response."""
         mask = torch.arange(self.tokens.shape[1]) < self.lengths[:, None]
         lines = {
             "group_size": self.reward.shape[1],
-            "reward": numbers(self.reward),
-            "tokens": numbers(self.tokens, mask),
-            "logits": numbers(self.logits),
-            "ref_logits": None if self.ref_logits is None else numbers(self.ref_logits),
+            "reward": format_tensor(self.reward),
+            "tokens": format_tensor(self.tokens, mask),
+            "logits": format_tensor(self.logits),
+            "ref_logits": None if self.ref_logits is None else format_tensor(self.ref_logits),
             "minibatches": self.num_minibatches,
             "epochs": self.epochs,
         }
         return "\n".join(f"  {name:<13} {value}" for name, value in lines.items())
 
 
-def push(values: Tensor, mask: Mask) -> Tensor:
-    """Values of tokens, those that the mask names at the end of each row."""
+def align_right(values: Tensor, mask: Mask) -> Tensor:
+    """Values of tokens, with the masked tokens moved to the end of each row."""
     column = torch.arange(mask.shape[1]) + mask.sum(-1, keepdim=True)
     return values.gather(1, column % mask.shape[1])
 
 
-def numbers(values: Tensor, mask: Tensor | None = None) -> str:
-    """Nested brackets of short numbers, a dot where the mask is False."""
+def format_tensor(values: Tensor, mask: Tensor | None = None) -> str:
+    """Nested brackets of short numbers, with dots where the mask is False."""
     if values.ndim == 0:
         return "." if mask is not None and not mask else f"{values.item():.6g}"
     masks = [None] * len(values) if mask is None else list(mask)
-    return f"[{', '.join(numbers(*pair) for pair in zip(values, masks, strict=True))}]"
+    return f"[{', '.join(format_tensor(*pair) for pair in zip(values, masks, strict=True))}]"
 
 
 class Draw:
-    """Draws numbers, and keeps the last example that was made of them."""
+    """Source of random numbers, with the last example made of them for error messages."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy], Any]) -> None:
         self._draw = draw
-        self.shown: Any = None
+        self.example: Any = None
 
     def __call__(self, strategy: st.SearchStrategy) -> Any:
         """One value."""
@@ -137,7 +140,7 @@ class Draw:
         return self._tensor(shape, st.integers(low, high))
 
     def choice(self, shape: Sequence[int], values: Sequence[float]) -> Tensor:
-        """Some of the values, as float64."""
+        """Random choices of the values, as float64."""
         return self._tensor(shape, st.sampled_from(values))
 
     def _tensor(self, shape: Sequence[int], element: st.SearchStrategy) -> Tensor:
@@ -149,12 +152,12 @@ class Draw:
 def examples(draw: Draw, reference: bool) -> Example:
     """Up to three groups of two or three responses of one to three tokens, off-policy.
 
-    In each group the rewards differ. All shapes draw the same numbers and take the last of them:
-    hypothesis makes the first ones zero, and then finds that a smaller shape fails too.
+    Rewards differ within each group. All shapes draw the same numbers and use the last ones:
+    hypothesis shrinks the first ones to zero, and then finds that a smaller shape fails too.
 
     Args:
-        draw: Where numbers come from.
-        reference: Whether there are log-probabilities of a reference policy.
+        draw: Source of random numbers.
+        reference: True to draw log-probabilities of a reference policy.
     """
     prompts, group_size, width = (draw(st.integers(low, 3)) for low in (1, 2, 1))
 
@@ -166,44 +169,44 @@ def examples(draw: Draw, reference: bool) -> Example:
     reward[:, 1] += reward[:, 0] == reward[:, 1]
     lengths = draw.grid((3, 3), 0, 2)[-prompts:, -group_size:].reshape(-1, 1)
     old = -4 - tokens(0, 4) / 2
-    draw.shown = Example(
+    draw.example = Example(
         reward=reward,
         mask=torch.arange(width) <= lengths,
         log_prob=old + RATIO_STEP * tokens(-15, 15),
         old_log_prob=old,
         ref_log_prob=old + RATIO_STEP * tokens(-7, 7) if reference else None,
     )
-    return draw.shown
+    return draw.example
 
 
-def equal_groups(draw: Draw, reference: bool) -> Example:
-    """An example in whose first groups, one at least, all rewards are equal."""
+def equal_rewards(draw: Draw, reference: bool) -> Example:
+    """An example with equal rewards in its first groups, one at least."""
     example = examples(draw, reference)
     count = draw(st.integers(1, len(example.reward)))
     reward = example.reward.clone()
     reward[:count] = draw.choice((3, 1), EQUAL_REWARDS)[:count]
-    draw.shown = replace(example, reward=reward)
-    return draw.shown
+    draw.example = replace(example, reward=reward)
+    return draw.example
 
 
-def far_apart(draw: Draw, reference: bool) -> Example:
-    """An example with a token in each response whose log-ratios are 50, 0 or -50."""
+def distant_policies(draw: Draw, reference: bool) -> Example:
+    """An example with a log-ratio of 50, 0 or -50 in each response."""
     example = examples(draw, reference)
     first = torch.zeros_like(example.mask)
     first[:, 0] = True
 
-    def far(values: Tensor) -> Tensor:
-        return draw.choice((9, 1), FAR)[-len(values) :].where(first, -1.0)
+    def distant(values: Tensor) -> Tensor:
+        return draw.choice((9, 1), DISTANT)[-len(values) :].where(first, -1.0)
 
-    draw.shown = example.each(far)
-    return draw.shown
+    draw.example = example.map(distant)
+    return draw.example
 
 
-def rollouts(draw: Draw, reference: bool) -> Rollout:
+def update_examples(draw: Draw, reference: bool) -> UpdateExample:
     """Two or four groups of two or three responses of up to two tokens, with three arms."""
     prompts, group_size = 2 * draw(st.integers(1, 2)), draw(st.integers(2, 3))
     rows = prompts * group_size
-    draw.shown = Rollout(
+    draw.example = UpdateExample(
         reward=draw.choice((4, 3), REWARDS)[-prompts:, -group_size:],
         tokens=draw.grid((4, 3, 2), 0, 2)[-prompts:, -group_size:].reshape(rows, 2).long(),
         lengths=draw.grid((4, 3), 0, 2)[-prompts:, -group_size:].flatten().long(),
@@ -212,4 +215,4 @@ def rollouts(draw: Draw, reference: bool) -> Rollout:
         num_minibatches=draw(st.sampled_from([1, prompts // 2])),
         epochs=draw(st.integers(1, 2)),
     )
-    return draw.shown
+    return draw.example

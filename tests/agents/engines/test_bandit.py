@@ -10,7 +10,7 @@ from agents.cpgd import CPGD
 from agents.engines import TrainEngine
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.reductions import constant_length
-from agents.testing.slopes import slopes
+from agents.testing.gradients import slopes
 from agents.training.update import Passes, update
 
 LOGITS = torch.tensor(

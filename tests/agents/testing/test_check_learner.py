@@ -1,4 +1,4 @@
-"""The contract of learners: faults are found and told, the package's own learners have none."""
+"""`check_learner` reports the fault of each faulty learner, and none of the package's own."""
 
 import importlib
 import inspect
@@ -219,17 +219,17 @@ FAULTS = [
 ]
 
 
-def told(learner):
-    with pytest.raises(AssertionError) as caught:
+def error_of(learner):
+    with pytest.raises(AssertionError) as error_info:
         check_learner(learner, max_examples=8)
-    return str(caught.value)
+    return str(error_info.value)
 
 
 @pytest.mark.parametrize(
     ("learner", "broken"), FAULTS, ids=[type(learner).__name__ for learner, _ in FAULTS]
 )
-def test_a_fault_is_told_by_the_property_that_it_breaks(learner, broken):
-    assert told(learner).split(":")[0] == broken
+def test_a_fault_is_reported_by_the_property_that_it_breaks(learner, broken):
+    assert error_of(learner).split(":")[0] == broken
 
 
 def test_there_is_a_faulty_learner_for_every_property():
@@ -238,7 +238,7 @@ def test_there_is_a_faulty_learner_for_every_property():
 
 def package_learners():
     """Every learner of the package."""
-    modules = (importlib.import_module(f"agents.{found.name}") for found in agents_modules())
+    modules = (importlib.import_module(f"agents.{module.name}") for module in agents_modules())
     classes = (value for module in modules for value in vars(module).values())
     return sorted(
         {c for c in classes if inspect.isclass(c) and issubclass(c, Learner) and c is not Learner},
@@ -250,13 +250,13 @@ def agents_modules():
     return [m for m in pkgutil.iter_modules(agents.__path__) if not m.ispkg]
 
 
-def named(learner):
-    given = (
+def learner_id(learner):
+    values = (
         f"{f.name}={getattr(getattr(learner, f.name), '__name__', getattr(learner, f.name))}"
         for f in fields(learner)
         if getattr(learner, f.name) != f.default
     )
-    return f"{type(learner).__name__}({', '.join(given)})"
+    return f"{type(learner).__name__}({', '.join(values)})"
 
 
 UNCLIPPED = {"clip_low": None, "clip_high": None}
@@ -288,17 +288,17 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=named)
+@pytest.mark.parametrize("learner", LEARNERS, ids=learner_id)
 def test_the_learners_of_the_package_have_no_fault(learner):
     check_learner(learner, max_examples=8)
 
 
-@pytest.mark.parametrize("learner", VARIANTS, ids=named)
+@pytest.mark.parametrize("learner", VARIANTS, ids=learner_id)
 def test_their_variants_have_no_fault(learner):
     check_learner(learner, max_examples=5)
 
 
-def test_a_learner_without_fault_is_left_as_it_was():
+def test_a_learner_is_not_modified():
     learner = Plain()
     before = repr(learner)
     check_learner(learner)
@@ -306,8 +306,8 @@ def test_a_learner_without_fault_is_left_as_it_was():
     assert type(learner) is Plain
 
 
-def test_the_smallest_failing_example_is_told_in_full():
-    assert told(Wide()) == (
+def test_the_smallest_failing_example_is_shown_in_full():
+    assert error_of(Wide()) == (
         "the amount of padding must not matter: the gradient of token [0, 0] is 0.25, and 0.125 "
         "with 1 more columns of padding\n"
         "  Wide(reduction=token_mean, sampler_correction=None, advantage_function=centered)\n"
@@ -318,14 +318,14 @@ def test_the_smallest_failing_example_is_told_in_full():
     )
 
 
-def test_an_error_of_the_learner_is_told_with_the_example_and_kept():
-    with pytest.raises(AssertionError, match="KeyError: 'more than four'") as caught:
+def test_an_error_of_the_learner_is_shown_with_the_example_and_kept_as_cause():
+    with pytest.raises(AssertionError, match="KeyError: 'more than four'") as error_info:
         check_learner(Failing())
-    assert isinstance(caught.value.__cause__, KeyError)
-    assert "reward" in str(caught.value)
+    assert isinstance(error_info.value.__cause__, KeyError)
+    assert "reward" in str(error_info.value)
 
 
-def test_without_hypothesis_the_way_out_is_told_in_one_line():
+def test_without_hypothesis_the_error_names_the_package_to_install():
     program = """
 import sys
 sys.modules["hypothesis"] = None

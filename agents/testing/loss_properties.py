@@ -1,0 +1,187 @@
+"""Properties of a learner's `compute_loss` on tensors.
+
+Each function draws an example and raises PropertyError, or the learner's own error, if the property
+fails.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import permutations
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from agents.advantages import Advantage
+from agents.learner import Learner
+from agents.rollout import Batch, PerToken
+from agents.testing.examples import (
+    Draw,
+    Example,
+    align_right,
+    distant_policies,
+    equal_rewards,
+    examples,
+    format_tensor,
+)
+from agents.testing.gradients import PropertyError, example_loss, outcome, slopes
+
+NOISE = 0.2
+"""Largest noise in float32, relative to the gradient for rewards of 0 and 1. Rounding errors
+divided by themselves reach 0.8; with 1e-6 added to the std, as in much released code, 0.1."""
+TINY_ADVANTAGE = 1e-9
+TINY_GRADIENT = 1e-6
+
+
+def deterministic(learner: Learner, draw: Draw) -> None:
+    """Equal arguments give equal numbers, and are not modified."""
+    example = examples(draw, learner.uses_reference)
+    same = replace(example.map(Tensor.clone), reward=example.reward.clone())
+    outcome(learner, example).assert_close(outcome(learner, same), "a second time")
+
+
+def ignores_values_outside_the_mask(learner: Learner, draw: Draw) -> None:
+    """Values outside the mask, NaN included, do not matter and have no gradient."""
+    example = examples(draw, learner.uses_reference)
+    result = outcome(learner, example)
+    result.assert_close(result.map(lambda x: x.where(example.mask, 0.0)), "outside the mask")
+    value = draw(st.sampled_from((7.0, -1e30, math.inf, math.nan)))
+    other = outcome(learner, example.map(lambda x: x.where(example.mask, value)))
+    result.assert_close(other, f"with {value:g} outside the mask")
+
+
+def ignores_the_amount_of_padding(learner: Learner, draw: Draw) -> None:
+    """More columns of padding do not matter."""
+    example = examples(draw, learner.uses_reference)
+    amount = draw(st.integers(1, 3))
+    other = outcome(learner, example.padded(amount)).map(lambda x: x[:, :-amount])
+    outcome(learner, example).assert_close(other, f"with {amount} more columns of padding")
+
+
+def ignores_the_side_of_padding(learner: Learner, draw: Draw) -> None:
+    """Left and right padding give the same numbers."""
+    example = examples(draw, learner.uses_reference)
+    result = outcome(learner, example).map(lambda x: align_right(x, example.mask))
+    result.assert_close(outcome(learner, example.left_padded()), "with the padding on the left")
+
+
+def allows_responses_without_tokens(learner: Learner, draw: Draw) -> None:
+    """One response, or a whole batch, without tokens gives finite numbers, whatever its padding."""
+    example = examples(draw, learner.uses_reference)
+    for count in (1, len(example.mask)):
+        mask = example.mask.clone()
+        mask[:count] = False
+        empty = replace(example, mask=mask)
+        other = outcome(learner, empty.map(lambda x: x.where(empty.mask, math.nan)))  # noqa: B023
+        case = f"with NaN in {count} responses without tokens"
+        outcome(learner, empty).assert_close(other, case)
+
+
+def ignores_the_order_within_groups(learner: Learner, draw: Draw) -> None:
+    """Responses of a group are exchangeable."""
+    example = examples(draw, learner.uses_reference)
+    rows = torch.arange(len(example.mask)).view(-1, example.group_size)
+    for order in permutations(range(example.group_size)):
+        case = f"in the order {order} of each group"
+        _assert_equivariant(learner, example, rows[:, order].flatten(), case)
+
+
+def ignores_the_order_of_groups(learner: Learner, draw: Draw) -> None:
+    """Groups are exchangeable."""
+    example = examples(draw, learner.uses_reference)
+    rows = torch.arange(len(example.mask)).view(-1, example.group_size)
+    for order in permutations(range(len(rows))):
+        case = f"in the order {order} of groups"
+        _assert_equivariant(learner, example, rows[list(order)].flatten(), case)
+
+
+def _assert_equivariant(learner: Learner, example: Example, rows: Tensor, case: str) -> None:
+    """A permutation of the responses permutes the gradient."""
+    result = outcome(learner, example).map(lambda x: x[rows])
+    result.assert_close(outcome(learner, example.rows(rows)), case)
+
+
+def ignores_equal_rewards(learner: Learner, draw: Draw) -> None:
+    """Groups of equal rewards give finite numbers, and no gradient from rounding errors."""
+    example = equal_rewards(draw, learner.uses_reference).to(torch.float32)
+    outcome(learner, example)
+    if shift := ignored_shift(learner):
+        # On-policy and of the gradient alone, where noise is neither amplified nor added up.
+        example = replace(example, log_prob=example.old_log_prob)
+        alternating = torch.arange(example.reward.numel()).view_as(example.reward) % 2
+        signal = outcome(learner, replace(example, reward=alternating.to(example.reward)))
+        other = replace(example, reward=example.reward - shift(example.reward[:, :1]))
+        case = f"on-policy in float32 for the rewards {format_tensor(other.reward)}"
+        one, two = (replace(outcome(learner, each), loss=0.0) for each in (example, other))
+        one.assert_close(two, case, NOISE * signal.values.abs().max().item())
+
+
+def ignores_zero_advantages(learner: Learner, draw: Draw) -> None:
+    """The on-policy gradient is continuous at an advantage of 0."""
+    example = examples(draw, learner.uses_reference)
+    example = replace(example, log_prob=example.old_log_prob)
+    result = outcome(with_scaled_advantage(learner, 0.0), example)
+    for factor in (TINY_ADVANTAGE, -TINY_ADVANTAGE):
+        other = outcome(with_scaled_advantage(learner, factor), example)
+        result.assert_close(other, f"at {factor:g} of the advantage instead of 0", TINY_GRADIENT)
+
+
+def ignores_a_shift_of_the_rewards(learner: Learner, draw: Draw) -> None:
+    """A shift of the rewards that leaves the advantages unchanged does not matter."""
+    example = examples(draw, learner.uses_reference)
+    if shift := ignored_shift(learner):
+        amounts = shift(draw.grid((len(example.reward), 1), -9, 9))
+        other = replace(example, reward=example.reward + amounts)
+        case = f"for the rewards {format_tensor(other.reward)}"
+        outcome(learner, example).assert_close(outcome(learner, other), case)
+
+
+def finite_for_distant_policies(learner: Learner, draw: Draw) -> None:
+    """Log-ratios of 50 give finite numbers in float32 and bfloat16."""
+    example = distant_policies(draw, learner.uses_reference)
+    for dtype in (torch.float32, torch.bfloat16):
+        try:
+            outcome(learner, example.to(dtype))
+        except PropertyError as error:
+            raise PropertyError(f"in {str(dtype).removeprefix('torch.')} {error}") from None
+
+
+def gradient_is_the_slope_of_the_loss(learner: Learner, draw: Draw) -> None:
+    """The gradient equals central differences in float64, with detached values held constant."""
+    example = examples(draw, learner.uses_reference)
+    result = outcome(learner, example)
+    slope = slopes(lambda x: example_loss(learner, example, x), example.log_prob, example.mask)
+    expected = result.map(lambda gradient: slope.where(~slope.isnan(), gradient))
+    result.assert_close(expected, "by finite differences")
+
+
+def with_scaled_advantage(learner: Learner, factor: float) -> Learner:
+    """The same algorithm with advantages scaled by `factor` in its loss."""
+
+    def scaled_loss(self: Learner, log_prob: PerToken, batch: Batch) -> PerToken:
+        return type(learner).loss(
+            self, log_prob, replace(batch, advantage=factor * batch.advantage)
+        )
+
+    scaled = copy.copy(learner)
+    # Assignment would fail: the dataclass is frozen.
+    object.__setattr__(scaled, "__class__", type("Scaled", (type(learner),), {"loss": scaled_loss}))
+    return scaled
+
+
+def ignored_shift(learner: Learner) -> Callable[[Tensor], Tensor] | None:
+    """Shifts of the rewards that leave the advantages unchanged.
+
+    The result turns any amounts, one per group, into such a shift: any amount for each group, or
+    one for all. None if every shift changes the advantages. Considers the learner's
+    `advantage_function`, or `advantage` where a learner has no such field.
+    """
+    declared: Advantage | None = getattr(learner, "advantage_function", None)
+    advantage = declared if callable(declared) else learner.advantage
+    reward = torch.tensor([[1.0, 2.0, 0.5], [3.0, 0.0, -1.0]], dtype=torch.float64)
+    for shift in (lambda x: x, lambda x: x[:1].expand_as(x)):
+        if torch.allclose(advantage(reward), advantage(reward - shift(reward[:, :1]))):
+            return shift
+    return None

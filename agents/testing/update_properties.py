@@ -1,0 +1,96 @@
+"""Properties of an update of a bandit by a learner."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from agents.engines.bandit import BanditEngine, ThreadRanks, respond
+from agents.learner import Learner
+from agents.rollout import PerToken, Responses
+from agents.testing.examples import Draw, UpdateExample, update_examples
+from agents.testing.gradients import Outcome
+from agents.training.update import Passes, update
+
+LEARNING_RATE = 4.0
+"""Large enough that the second minibatch is off-policy, with clipped tokens."""
+LOGIT = "after the update the logit of (problem, position, arm)"
+
+
+def ignores_microbatches(learner: Learner, draw: Draw) -> None:
+    """An update in microbatches equals one in a single pass."""
+    example = update_examples(draw, learner.uses_reference)
+    size = draw(st.integers(1, len(example.lengths) - 1))
+    other = update_outcome(learner, example, size)
+    case = f"in microbatches of {size} responses"
+    update_outcome(learner, example, len(example.lengths)).assert_close(other, case)
+
+
+def ignores_the_number_of_ranks(learner: Learner, draw: Draw) -> None:
+    """An update on two ranks equals one on a single rank."""
+    example = update_examples(draw, learner.uses_reference)
+    size = len(example.lengths)
+    other = update_outcome(learner, example, size, num_ranks=2)
+    update_outcome(learner, example, size).assert_close(other, "with two ranks")
+
+
+def trains_on_compute_loss(learner: Learner, draw: Draw) -> None:
+    """The first step of an update follows the gradient of `compute_loss`."""
+    example = replace(update_examples(draw, learner.uses_reference), num_minibatches=1, epochs=1)
+    policy, responses = BanditEngine(example.logits, LEARNING_RATE), _responses(example)
+    reference = _reference(example)
+    log_prob = policy.forward(responses)[0]
+    loss = learner.compute_loss(
+        log_prob,
+        log_prob.detach(),
+        example.reward.flatten(),
+        responses.mask,
+        example.reward.shape[1],
+        reference and reference(responses),
+        sampler_log_prob=responses.sampler_log_prob.to(log_prob),
+    )
+    policy.backward(loss)
+    policy.step()
+    expected = Outcome(loss.item(), policy.logits.detach(), LOGIT)
+    update_outcome(learner, example, len(example.lengths)).assert_close(expected, "by compute_loss")
+
+
+def update_outcome(
+    learner: Learner, example: UpdateExample, microbatch_size: int, num_ranks: int = 1
+) -> Outcome:
+    """Mean loss of an update and the logits after it; prompt i goes to rank i % num_ranks."""
+    ranks = ThreadRanks(num_ranks)
+
+    def work(rank: int) -> tuple[float, Tensor]:
+        policy = BanditEngine(example.logits, LEARNING_RATE, rank, ranks)
+        metrics = update(
+            learner,
+            policy,
+            _responses(example, rank, num_ranks),
+            example.reward[rank::num_ranks],
+            Passes(
+                minibatch_size=len(example.lengths) // example.num_minibatches,
+                microbatch_size=microbatch_size,
+                epochs=example.epochs,
+            ),
+            _reference(example),
+        )
+        return metrics["train/loss"], policy.logits.detach()
+
+    return Outcome(*ranks.run(work)[0], LOGIT)
+
+
+def _reference(example: UpdateExample) -> Callable[[Responses], PerToken] | None:
+    if example.ref_logits is None:
+        return None
+    engine = BanditEngine(example.ref_logits)
+    return lambda responses: engine.forward(responses)[0].detach()
+
+
+def _responses(example: UpdateExample, rank: int = 0, num_ranks: int = 1) -> Responses:
+    """Responses of one rank."""
+    rows = torch.arange(len(example.lengths)).view_as(example.reward)[rank::num_ranks].flatten()
+    problems = rows // example.reward.shape[1]
+    return respond(problems.tolist(), example.tokens[rows], example.lengths[rows].tolist())
