@@ -1,4 +1,4 @@
-"""Writes the notebooks of the tutorials from their scripts, with what they give.
+"""Writes the notebooks of the tutorials from their scripts, with their outputs.
 
     python docs/notebooks.py                     # all of them
     python docs/notebooks.py tutorials/data.py   # some
@@ -19,7 +19,7 @@ TUTORIALS = Path(__file__).parents[1] / "tutorials"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Executes the scripts that are named, or all, and writes a notebook beside each."""
+    """Executes the named scripts, or all, and writes the notebook of each."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     for script in [Path(name).resolve() for name in arguments] or sorted(TUTORIALS.glob("*.py")):
         notebook = executed(script)
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def executed(script: Path) -> NotebookNode:
-    """The notebook of a script with its outputs, and nothing of the machine that made them."""
+    """The notebook of a script with its outputs, without traces of the machine."""
     notebook = jupytext.read(script)
     notebook.metadata = NotebookNode(kernelspec=_kernel())
     how = {"kernel_name": "python3", "timeout": 600, "coalesce_streams": True}
@@ -43,7 +43,7 @@ def executed(script: Path) -> NotebookNode:
 
 
 def shown(output: NotebookNode) -> bool:
-    """Whether a reader wants to see it: warnings and bars of libraries are noise."""
+    """True if an output is for a reader: warnings and progress bars of libraries are noise."""
     only_a_name = output.output_type == "execute_result" and "image/png" not in output.data
     return output.get("name") != "stderr" and not only_a_name
 
