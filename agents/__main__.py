@@ -7,9 +7,9 @@ import argparse
 import runpy
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 import agents
+from agents.cli.missing_packages import explain_missing_packages
 
 ALGORITHMS = {
     "cpgd": "clipped policy gradient with policy drift",
@@ -25,8 +25,6 @@ ALGORITHMS = {
     "cispo": "REINFORCE with truncated importance weights",
 }
 """Modules of this package that train, each with a summary."""
-REQUIRED = ("torch", "transformers", "tokenizers", "jaxtyping", "tyro")
-"""Packages of the extra `train` without which no learner can be imported."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -43,9 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, summary in ALGORITHMS.items():
         algorithms.add_parser(name, help=summary)
     algorithm = parser.parse_args(words[:1]).algorithm
-    if missing := [name for name in REQUIRED if find_spec(name) is None]:
-        packages = ", ".join(missing)
-        sys.exit(f'error: not installed: {packages}; run pip install "reasonenv[train]"')
+    explain_missing_packages()
     sys.argv[1:] = words[1:]
     runpy.run_module(f"agents.{algorithm}", run_name="__main__", alter_sys=True)
 

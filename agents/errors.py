@@ -1,8 +1,31 @@
 """Errors that a user can meet; a command ends with one line on these, and on these only.
 
 Each is also of the built-in type that fits it, such as ValueError. Every other exception is a fault
-of the program and keeps its traceback. This module imports nothing, so that any other may use it.
+of the program, or of code that a user brings (a learner, a reward, an environment), and keeps its
+traceback: such code raises a type of this module where one line says enough.
+
+This module imports nothing but the standard library, so that the mathematics may use it.
 """
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|can't allocate memory|cannot allocate memory|not enough memory|bad_alloc", re.I
+)
+_LOST_RANK = re.compile(
+    r"closed by (the )?(remote )?peer|reset by peer|broken pipe|remote process|socket closed", re.I
+)
+_REMEDIES = {
+    "sampling": "lower --sampler-batch-size or --max-response-length",
+    "training": (
+        "lower --tokens-per-microbatch or --microbatch-size, or give --gradient-checkpointing, a "
+        "higher ZeRO stage by --deepspeed, or --lora"
+    ),
+}
+"""Flags that need less memory, by phase."""
 
 
 class AgentsError(Exception):
@@ -47,3 +70,27 @@ class OutOfMemoryError(AgentsError, MemoryError):
 
 class LostRankError(AgentsError, RuntimeError):
     """Raised when the connection to another rank breaks, usually because that rank has ended."""
+
+
+@contextmanager
+def typed_errors(phase: Literal["sampling", "training"]) -> Iterator[None]:
+    """Replaces errors about memory and lost ranks by `OutOfMemoryError` and `LostRankError`.
+
+    The message decides: torch raises a RuntimeError for the memory of a CPU and for a lost rank.
+
+    Args:
+        phase: Part of a step that the context encloses; an inner context goes before an outer one.
+    """
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if isinstance(error, AgentsError):
+            raise
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)):
+            raise OutOfMemoryError(
+                f"out of memory in {phase}: {_REMEDIES[phase]} ({reason})"
+            ) from error
+        if _LOST_RANK.search(str(error)):
+            raise LostRankError(f"another rank has ended: see its log ({reason})") from error
+        raise

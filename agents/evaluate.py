@@ -7,13 +7,15 @@ from contextlib import contextmanager
 
 import torch
 
-from agents.cli.flags import errors_in_one_line, parse
+from agents.cli.exit import errors_in_one_line
+from agents.cli.flags import parse
 from agents.cli.settings import Run, json_object
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
 from agents.engines.load import check_size, load_model, local_device
 from agents.engines.model import Policy, Sampling
 from agents.engines.transformers import TransformersSampler
+from agents.errors import MissingPackageError, typed_errors
 from agents.evaluation.arguments import EvaluationArguments, default_arguments, envs_and_model
 from agents.evaluation.presentation import draw_results, evaluation_lines
 from agents.evaluation.published import published
@@ -31,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(EvaluationArguments, "agents.evaluate", arguments, default)
     folder = options.folder()
     try:
-        with errors_in_one_line():
+        with errors_in_one_line(), typed_errors("sampling"):
             results = run_evaluation(options, lambda: loaded_sampler(options))
     except Stopped as stopped:
         print(f"{stopped}: the responses are in {folder}; repeat the command to resume")
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tables = published()[options.compare].tables if options.compare else ()
         draw_results(folder / "results.png", results, tables)
         print(f"picture: {folder / 'results.png'}")
-    except ImportError as error:
+    except MissingPackageError as error:
         print(error)
 
 
@@ -51,7 +53,7 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
     """The sampler of an evaluation with the model loaded, closed at the end.
 
     Raises:
-        ValueError: In one line, when the model or the engine cannot be loaded.
+        AgentsError: In one line, when the model or the engine cannot be loaded.
     """
     folder = options.model
     if folder == "tiny":

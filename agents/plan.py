@@ -20,7 +20,8 @@ from typing import Any
 import torch
 
 import agents
-from agents.cli.flags import errors_in_one_line, parse_run
+from agents.cli.exit import errors_in_one_line
+from agents.cli.flags import parse_run
 from agents.cli.settings import Run, check
 from agents.engines.build import needs_reference_model, uses_vllm
 from agents.errors import ModelError, UsageError

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import tyro
 
-from agents.cli.flags import errors_in_one_line, parse
+from agents.cli.exit import errors_in_one_line
+from agents.cli.flags import parse
 from agents.errors import UsageError
 from agents.reporting.page import page
 from agents.reporting.runs import read

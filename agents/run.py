@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from agents import report
-from agents.cli.flags import errors_in_one_line, parse_run
-from agents.engines.failures import in_one_line
+from agents.cli.exit import errors_in_one_line
+from agents.cli.flags import parse_run
+from agents.errors import typed_errors
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
 from agents.monitoring.logs import RunLog
@@ -175,7 +176,8 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     run, value = parse_run(learner, arguments)
     folder = run.folder(type(value).__name__)
     with contextlib.ExitStack() as held:
-        held.enter_context(in_one_line(lambda: checkpoints.way_on(folder)))
+        held.enter_context(errors_in_one_line(lambda: checkpoints.way_on(folder)))
+        held.enter_context(typed_errors("training"))
         with errors_in_one_line():
             job = prepare(run, value)
             held.enter_context(contextlib.closing(job.envs))

@@ -24,7 +24,8 @@ from tqdm import tqdm
 
 import reasonenv
 from agents import tiny_model
-from agents.cli.flags import errors_in_one_line, parse
+from agents.cli.exit import errors_in_one_line
+from agents.cli.flags import parse
 from agents.cli.settings import environment_options
 from agents.engines import TrainEngine
 from agents.engines.chat import Chat
@@ -33,7 +34,7 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
-from agents.errors import UsageError
+from agents.errors import UsageError, typed_errors
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
 from reasonenv.problem import Problem
@@ -236,7 +237,7 @@ def _alone(path: Path) -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(WarmStart, "agents.sft", arguments)
-    with errors_in_one_line():
+    with errors_in_one_line(), typed_errors("training"):
         print(f"wrote {warm_start(settings)}")
 
 

@@ -3,20 +3,18 @@
 import argparse
 import ast
 import inspect
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, get_origin
 
-import gymnasium
 import tyro
 
 from agents import advantages, divergences, losses, reductions, references
 from agents.cli import config_file
+from agents.cli.exit import errors_in_one_line
 from agents.cli.settings import Run, defaults
 from agents.errors import UsageError
 from agents.learner import Learner
@@ -109,23 +107,6 @@ def _first_words(arguments: Sequence[str]) -> argparse.Namespace:
     first.add_argument("--max-response-length", "--max_response_length", type=int)
     first.add_argument("--config", type=Path)
     return first.parse_known_args(arguments)[0]
-
-
-@contextmanager
-def errors_in_one_line() -> Iterator[None]:
-    """Ends the program with one line where something that a user gave does not fit.
-
-    It stands around what a user's words decide: a fault in training keeps its traceback.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("stopped; what was written is whole", file=sys.stderr)
-        sys.exit(130)
-    except (ValueError, OSError, ImportError, gymnasium.error.Error) as error:
-        if os.environ.get("REASONENV_TRACEBACK"):
-            raise
-        sys.exit(f"error: {error}")
 
 
 def function(text: str, places: Sequence[Place] = MODULES) -> Callable[..., Any]:

@@ -23,8 +23,11 @@ from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.errors import CheckpointError, ModelError, UsageError
 
-UNREADABLE = (OSError, ValueError, RuntimeError, StrictDataclassError, SafetensorError)
-"""How a model that is missing or damaged shows itself: its configuration, tokenizer, weights."""
+UNREADABLE = (
+    *(OSError, ValueError, RuntimeError, ImportError),
+    *(StrictDataclassError, SafetensorError),
+)
+"""Errors of transformers on a model that is missing or damaged, or needs another package."""
 
 if not torch.cuda.is_available():
     # transformers imports DeepSpeed where it is installed, which else warns of a missing GPU.

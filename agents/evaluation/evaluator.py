@@ -15,7 +15,7 @@ import reasonenv
 from agents.cli.settings import environment_options
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.build import ranks
-from agents.errors import UsageError
+from agents.errors import UsageError, typed_errors
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, summarise
 from agents.training.distributed import all_gather_object
 from reasonenv.datasets.schema import schema_of
@@ -149,7 +149,8 @@ class Evaluator:
         observations, _ = self._envs.reset(options={"indices": padded})
         count = len(indices) * self._group_size
         prompts = {name: values[:count] for name, values in observations.items()}
-        responses = sampler.generate(sampler.encode(prompts), seed, self._envs.submit)
+        with typed_errors("sampling"):
+            responses = sampler.generate(sampler.encode(prompts), seed, self._envs.submit)
         padding = [""] * (self._envs.num_envs - count)
         _, _, _, _, infos = self._envs.step((*responses.texts, *padding))
         rows = [

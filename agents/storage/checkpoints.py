@@ -12,7 +12,14 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import Tensor
 
-from agents.errors import CheckpointError, RecordError, SaveError, UsageError
+from agents.errors import (
+    AgentsError,
+    CheckpointError,
+    RecordError,
+    SaveError,
+    UsageError,
+    typed_errors,
+)
 from agents.storage.atomic_files import sync, write_atomically
 from agents.storage.json_files import read_json
 
@@ -87,6 +94,7 @@ def save(  # noqa: PLR0913 - what, then by name how: no caller gives all
 
     Raises:
         SaveError: The disk is full, say; the checkpoints of before are untouched.
+        LostRankError: Another rank has ended.
     """
     final = folder / "checkpoints" / f"step-{step}"
     aside = final.with_name(f".step-{step}.tmp")
@@ -96,16 +104,19 @@ def save(  # noqa: PLR0913 - what, then by name how: no caller gives all
         return final
     try:
         aside.mkdir(parents=True, exist_ok=True)
-        write(aside)
-        barrier()
+        with typed_errors("training"):
+            write(aside)
+            barrier()
         if rank == 0:
             _seal(aside, {"step": step, **(state or {})})
             aside.rename(final)
             sync(final.parent)
             _prune(_all(final.parent)[: -keep if keep else 0])
-    except WRITE_ERRORS as error:
+    except (*WRITE_ERRORS, MemoryError) as error:
         if rank == 0:
             shutil.rmtree(aside, ignore_errors=True)
+        if isinstance(error, AgentsError):
+            raise
         raise SaveError(f"cannot save the checkpoint of step {step}: {error}") from error
     barrier()
     return final

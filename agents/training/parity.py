@@ -13,7 +13,7 @@ from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.chat import Chat
-from agents.errors import AgentsError, ParityError
+from agents.errors import AgentsError, ParityError, typed_errors
 from agents.rollout import Prompt, Responses
 
 NUM_PROBLEMS = 4
@@ -119,7 +119,8 @@ def _respond(
     """A response to each problem, once it is sure that both read the same."""
     expected, prompts = chat.encode(observations), sampler.encode(observations)
     _same(prompts, expected)
-    responses = sampler.generate(prompts, (rank,))
+    with typed_errors("sampling"):
+        responses = sampler.generate(prompts, (rank,))
     _same(responses.prompts, expected)
     if responses.sampler_log_prob[responses.mask].isnan().any():
         raise ParityError("the sampler gives no log-probabilities: there is nothing to compare")

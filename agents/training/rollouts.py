@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from agents.engines import RolloutEngine, TrainEngine
+from agents.errors import typed_errors
 from agents.monitoring.timing import Clock
 from agents.rollout import Group, Responses
 from reasonenv.rewards import overlong_penalty
@@ -55,7 +56,7 @@ def generate(
         overlong: Longest response and length of the buffer before it, in tokens; a buffer of 0 is
             none. Source: Yu et al., DAPO (arXiv:2503.14476), eq. 13.
     """
-    with clock("rollout"):
+    with clock("rollout"), typed_errors("sampling"):
         responses = sampler.generate(sampler.encode(posed), seed, envs.submit)
     with clock("grade"):
         upcoming, rewards, _, _, infos = envs.step(responses.texts)

@@ -121,7 +121,13 @@ def test_importing_a_learner_loads_torch_and_the_mathematics_alone():
 
 COMMANDS = ("run", "evaluate", "sft", "report", "plan", "doctor")
 USERS = (
-    *("agents.training.setup", "agents.evaluation", "agents.planning", "agents.diagnosis"),
+    *(
+        "agents.training.setup",
+        "agents.cli",
+        "agents.evaluation",
+        "agents.planning",
+        "agents.diagnosis",
+    ),
     *(f"agents.{name}" for name in COMMANDS),
 )
 

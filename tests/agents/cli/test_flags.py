@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from agents import run
 from agents.advantages import clip_filter, standardized
-from agents.cli.flags import errors_in_one_line, function, parse_run, spelled
+from agents.cli.flags import function, parse_run, spelled
 from agents.cli.settings import Run
 from agents.dapo import DAPO
 from agents.reductions import constant_length, token_mean
@@ -218,17 +218,6 @@ def test_what_is_no_function_is_refused_by_value(text):
         function(text)
 
 
-def test_a_fault_of_the_program_keeps_its_traceback():
-    with pytest.raises(AttributeError), errors_in_one_line():
-        raise AttributeError
-
-
-def test_the_traceback_of_bad_input_can_be_had(monkeypatch):
-    monkeypatch.setenv("REASONENV_TRACEBACK", "1")
-    with pytest.raises(ValueError, match="bad"), errors_in_one_line():
-        raise ValueError("bad")
-
-
 @pytest.mark.parametrize(
     ("flag", "value"),
     [
@@ -248,13 +237,6 @@ def test_a_function_without_arguments_is_made_with_its_defaults():
     assert parse_run(CPGD, ["--advantage-function", "clip_filter"])[1] == CPGD(
         advantage_function=clip_filter()
     )
-
-
-def test_ctrl_c_in_preparations_is_one_line_and_the_status_of_a_shell(capsys):
-    with pytest.raises(SystemExit) as ended, errors_in_one_line():
-        raise KeyboardInterrupt
-    assert ended.value.code == 130
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_the_word_that_deepspeeds_launcher_adds_changes_nothing():

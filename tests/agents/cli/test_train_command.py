@@ -44,12 +44,6 @@ def test_an_unknown_algorithm_is_an_error_of_use(capsys):
     assert "invalid choice: 'ppo' (choose from" in capsys.readouterr().err
 
 
-def test_without_the_extra_the_command_to_install_it_is_named(monkeypatch):
-    monkeypatch.setattr(command, "REQUIRED", ("torch", "no_such_package"))
-    with pytest.raises(SystemExit, match=r'not installed: no_such_package.*"reasonenv\[train\]"'):
-        command.main(["cpgd"])
-
-
 def test_the_words_after_the_algorithm_are_its_command_line():
     words = [sys.executable, "-m", "agents", "grpo", "--env", "MMK12-v0", "--clip-low", "0.125"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}

@@ -1,0 +1,38 @@
+"""How a command ends on an error or Ctrl-C: one line on standard error and an exit status."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from agents.errors import AgentsError
+from reasonenv.errors import ReasonEnvError, is_explained
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as a shell has it."""
+
+
+@contextmanager
+def errors_in_one_line(advice: Callable[[], str] = lambda: "") -> Iterator[None]:
+    """Ends the program with status 1 and one line on an error that a user can mend.
+
+    These are the types of `agents.errors` and `reasonenv.errors`, and an OSError of the user's
+    files and disks. Every other exception passes, and REASONENV_TRACEBACK=1 lets these pass too.
+
+    Args:
+        advice: What to do next, at the end of the line, such as `checkpoints.way_on`.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(_line("stopped", advice() or "files that were written are complete"), file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except (AgentsError, ReasonEnvError, OSError) as error:
+        explained = isinstance(error, AgentsError) or is_explained(error)
+        if os.environ.get("REASONENV_TRACEBACK") or not explained:
+            raise
+        sys.exit(_line(f"error: {error}", advice()))
+
+
+def _line(*parts: str) -> str:
+    return " ".join("; ".join(filter(None, parts)).split())

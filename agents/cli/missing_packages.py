@@ -1,0 +1,45 @@
+"""A package of an extra that is not installed: one line with the command that installs it."""
+
+import os
+import sys
+from types import TracebackType
+
+EXTRAS = {
+    "train": (
+        *("torch", "transformers", "tokenizers", "safetensors", "jaxtyping", "tyro", "tqdm"),
+        *("filelock", "yaml", "packaging", "tensorboard", "deepspeed"),
+    ),
+    "plots": ("matplotlib",),
+    "lora": ("peft",),
+    "liger": ("liger_kernel",),
+    "vllm": ("vllm",),
+}
+"""Packages of each extra of this distribution, by the name that Python imports."""
+
+
+def explain_missing_packages() -> None:
+    """Has the process end with one line where a package of an extra cannot be imported.
+
+    Commands call it before they import such packages. REASONENV_TRACEBACK=1 shows the traceback.
+    """
+    sys.excepthook = _excepthook
+
+
+def _excepthook(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    line = _explanation(error)
+    if line is None or os.environ.get("REASONENV_TRACEBACK"):
+        sys.__excepthook__(kind, error, traceback)
+    else:
+        print(line, file=sys.stderr)
+
+
+def _explanation(error: BaseException) -> str | None:
+    """The line for a missing package of an extra; None for every other error."""
+    name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    package = name.partition(".")[0]
+    extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
+    if extra is None:
+        return None
+    return f"error: {package} is not installed: run pip install 'reasonenv[{extra}]'"
