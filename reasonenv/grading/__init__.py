@@ -1,36 +1,41 @@
-"""Are two answers equal? Pure functions over exact arithmetic and math-verify.
+"""Equality of a response's final answer and the reference.
 
-Three steps, each for what the one before leaves open: letters, equal texts and whatever the
-grammar of `parsing` can read are settled by `quick`; what is too large to evaluate is turned down
-by `turned_down`; the rest goes to math-verify in `evaluate`, which only `reasonenv.workers` may
-call on text that nobody has read: there a process that hangs is killed.
+    extraction       the final answer in a response
+    multiple_choice  letters and option texts
+    text             words, dates, times of day
+    parsing          from a formula to a tree of nodes
+    numeric          values of expressions, bounded in size
+    equivalence      equality of two trees
+    fallback         math-verify, for formulas that the parser does not cover
 
-The policies behind a verdict:
+`grade_by_rules` applies all but the last, within bounds and in the caller's process. `fallback` has
+no bound on time: on untrusted text it runs in a process of `reasonenv.workers`, under a deadline.
+
+Grading policy:
 
 - Order counts in points, intervals and matrices; not in sets, in lists, in several roots, nor in
-  statements by their numbers, such as ①④.
-- A unit that the reference has may be missing; another one is converted, and wrong where it
-  measures something else. A reference without a unit accepts any. A percent sign is a unit.
-  A direction may be missing as well; another one is wrong.
+  numbered statements, such as ①④.
+- A unit that the reference has may be missing; a different one is converted, and wrong when the
+  two measure different quantities. A reference without a unit accepts any; a percent sign is a
+  unit. A direction may be missing as well; a different one is wrong.
 - A decimal equals an exact value (a fraction, a root, π) when it gives six significant digits or
-  more and is within one unit of its last. A decimal reference of three digits or more is taken as
-  rounded, and accepts the exact value that it rounds; one of four or more accepts a decimal that
-  gives it more precisely.
+  more and is within one unit of its last. A decimal reference of three digits or more counts as
+  rounded, and accepts the exact value that rounds to it; one of four or more accepts a decimal that
+  has more digits.
 - x = 5 and 5 are the same, and y = 2x and f(x) = 2x; equations are equal up to a factor, (1, 3) is
   1 < x < 3, and 2 : 3 is 2/3. x + y = 5 is not 5.
-- Expressions are equal when they agree wherever both are real.
-- Words are compared without case, articles and punctuation; number words are no numbers.
+- Expressions are equal when they agree at every point where both are real.
+- Words are compared without case, articles and punctuation; number words are not numbers.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from reasonenv.grading.equivalence.comparison import matches
-from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer
+from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
-from reasonenv.grading.multiple_choice import answer_letters, option_text, reference_letters
+from reasonenv.grading.multiple_choice import choice_verdict
 from reasonenv.grading.numeric.exact import TooLarge, Undefined
 from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
 from reasonenv.grading.parsing.nodes import Node
@@ -38,7 +43,6 @@ from reasonenv.grading.text import (
     has_date,
     is_prose,
     is_text,
-    normalized_words,
     same_time,
     same_words,
     split_at_verb,
@@ -48,12 +52,10 @@ from reasonenv.grading.text import (
 
 __all__ = [
     "Grade",
-    "choice_verdict",
     "final_answer",
     "grade",
     "grade_by_rules",
     "is_unsafe",
-    "reference_answer",
     "rule_verdict",
     "symbolic_verdict",
 ]
@@ -64,8 +66,8 @@ class Grade:
     """The verdict on one response.
 
     Args:
-        correct: Whether the final answer equals the reference; False unless `status` is "ok".
-        answer: The final answer as it stands in the response, None when there is none.
+        correct: True if the final answer equals the reference; False unless `status` is "ok".
+        answer: The final answer as written in the response, None if there is none.
         status: "ok", "no_answer", "unparseable", "timeout", "memory" or "error".
     """
 
@@ -75,15 +77,15 @@ class Grade:
 
 
 def grade(response: str, reference: str, options: Sequence[str] = ()) -> Grade:
-    """Whether the final answer of a response equals the reference.
+    """Grade of one response.
 
-    A pure function that runs in the caller's process. It turns down what is known to explode,
+    A pure function that runs in the caller's process. It rejects formulas known to be expensive
     but has no deadline; for the responses of a model use `reasonenv.workers.Grader`.
 
     Args:
-        response: What the model wrote.
+        response: The whole text of the model.
         reference: The right answer; a letter when there are options.
-        options: Texts of a multiple choice, in order; the right one's text is right as well.
+        options: Texts of a multiple choice, in order; the text of the right one is accepted too.
     """
     answer = final_answer(response)
     if answer is None:
@@ -100,11 +102,12 @@ def _symbolic_grade(answer: str, text: str) -> Grade:
 def grade_by_rules(
     answer: str, reference: str, options: Sequence[str] = ()
 ) -> tuple[tuple[bool, str] | None, str]:
-    """Verdict and status where they can be had within bounds, and the text that is asked for.
+    """Verdict and status by bounded rules, and the text that the answer must equal.
 
-    Without a verdict `evaluate` must compare that text with the answer, where it can be killed.
+    The verdict is None if the rules cannot decide: `symbolic_verdict` then compares the answer
+    with that text, in a process that can be killed.
     """
-    correct, text = choice_verdict(answer, reference, options)
+    correct, text = choice_verdict(answer, solution_answer(reference), options)
     try:
         verdict = rule_verdict(answer, text) if correct is None else correct
     except TooLarge:
@@ -117,9 +120,9 @@ def grade_by_rules(
 
 
 def _is_garbled(answer: str, reference: str) -> bool:
-    """Whether the grammar reads the reference, but not the answer.
+    """True if the parser reads the reference but not the answer.
 
-    math-verify would drop what it cannot read, and compare what is left.
+    math-verify would drop the part that it cannot read, and compare the rest.
     """
     return _is_readable(reference) and not _is_readable(answer)
 
@@ -128,46 +131,8 @@ def _is_readable(text: str) -> bool:
     return any(parse_answer(text, units) is not None for units in (False, True))
 
 
-def choice_verdict(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | None, str]:
-    """The verdict of a multiple choice, or None and the text that the answer must equal."""
-    reference = reference_answer(reference)
-    letters = reference_letters(reference)
-    if letters is None:
-        named = _LABELED_OPTION.match(reference)
-        return (True if named and answer in named.groups() else None), reference
-    text = option_text(letters, options)
-    given = answer_letters(answer)
-    is_letter = len(reference_letters(answer) or ()) == 1
-    is_text_of_it = (
-        text is not None and not is_letter and normalized_words(answer) == normalized_words(text)
-    )
-    if given is not None and not is_text_of_it:
-        return given == letters, reference
-    if text is not None:
-        return None, text
-    return False, reference
-
-
-_LABELED_OPTION = re.compile(r"\(?(?:([A-J])[.):]+\s*\S|([B-HJ])\s+[A-Za-z]{3})")
-
-
-def reference_answer(reference: str) -> str:
-    r"""What a reference says: of a worked solution its box, of any other text all."""
-    if "\\boxed" in reference or "\\fbox" in reference or "answer is" in reference:
-        return _solution(reference)
-    return reference
-
-
-@lru_cache(maxsize=1024)
-def _solution(text: str) -> str:
-    return final_answer(_ADJACENT.sub("}, ", text)) or text
-
-
-_ADJACENT = re.compile(r"\}(?=\s*\\boxed)")
-
-
 def rule_verdict(answer: str, reference: str) -> bool | None:
-    """The verdict where text or bounded arithmetic settles it, within a millisecond; else None.
+    """Verdict by text comparison and bounded arithmetic, in about a millisecond; None if undecided.
 
     Raises:
         TooLarge: A number has too many digits to be worth computing.
@@ -192,26 +157,26 @@ def _are_digits(text: str) -> bool:
 
 
 def _text_verdict(answer: str, reference: str, left: str, right: str) -> bool | None:
-    """The verdict on words, dates and times of day; None where they are none.
+    """Verdict on words, dates and times of day; None for anything else.
 
     Args:
-        answer: As it was written.
-        reference: As it was written.
-        left: The answer, squeezed.
-        right: The reference, squeezed.
+        answer: The answer.
+        reference: The reference.
+        left: The answer without spaces.
+        right: The reference without spaces.
     """
     if is_text(reference) and is_text(answer):
         return _text_matches(answer, reference)
     if has_date(left) or has_date(right):
         return False
-    given, asked_for = time_of_day(answer), time_of_day(reference)
-    if given and asked_for and (given[1] or asked_for[1]):
-        return same_time(given, asked_for)
+    time, reference_time = time_of_day(answer), time_of_day(reference)
+    if time and reference_time and (time[1] or reference_time[1]):
+        return same_time(time, reference_time)
     return None
 
 
 def _text_matches(answer: str, reference: str) -> bool:
-    """Whether a text, or what it says after its last "is", is the reference."""
+    """True if a text, or the part after its last "is", equals the reference."""
     head, clause = split_at_verb(answer)
     if same_words(answer, reference):
         return True
@@ -219,14 +184,14 @@ def _text_matches(answer: str, reference: str) -> bool:
 
 
 def _formula_verdict(answer: str, reference: str) -> bool | None:
-    """The verdict of the readings of both; of what prose claims where it is none."""
+    """Verdict on the parsed formulas; if those are undecided, on the answer stated in prose."""
     verdict = _parsed_verdict(answer, reference)
     if is_prose(answer):
         if verdict:
             return not has_qualifier(_FORMULAS.sub(" ", answer)) or has_qualifier(reference)
-        said = prose_answer(answer)
-        if verdict is None and said is not None and said != answer:
-            verdict = rule_verdict(said, reference)
+        statement = prose_answer(answer)
+        if verdict is None and statement is not None and statement != answer:
+            verdict = rule_verdict(statement, reference)
     if verdict is None and (is_text(reference) or is_text(answer)):
         return _text_matches(answer, reference)
     return verdict
@@ -236,20 +201,20 @@ _FORMULAS = re.compile(r"\$[^$]*\$")
 
 
 def _parsed_verdict(answer: str, reference: str) -> bool | None:
-    """The verdict as formulas, and where they differ as quantities with units."""
+    """Verdict on both as plain formulas, then as quantities with units; True if either is."""
     verdicts: dict[tuple[Node, Node], bool | None] = {}
-    for variant in _parser_settings(answer, reference):
-        given, asked_for = parse_answer(answer, *variant), parse_answer(reference, *variant)
-        if given is None or asked_for is None or (given, asked_for) in verdicts:
+    for setting in _parser_settings(answer, reference):
+        left, right = parse_answer(answer, *setting), parse_answer(reference, *setting)
+        if left is None or right is None or (left, right) in verdicts:
             continue
-        verdict = verdicts[given, asked_for] = _matches(given, asked_for)
+        verdict = verdicts[left, right] = _matches(left, right)
         if verdict:
             return True
     return False if False in verdicts.values() else None
 
 
 def _parser_settings(answer: str, reference: str) -> list[tuple[bool, bool]]:
-    """Ways to read both: units, and groups of digits, where there are any."""
+    """Values of `units` and `grouped` to parse with; ungrouped digits only if there are groups."""
     if not (_GROUP.search(answer) or _GROUP.search(reference)):
         return [(False, True), (True, True)]
     return [(False, True), (True, True), (False, False)]

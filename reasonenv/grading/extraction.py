@@ -1,19 +1,20 @@
-r"""Finds the final answer in a response. Linear in its length, and never inside the reasoning.
+r"""Extraction of the final answer from a response. Linear in its length; never from the reasoning.
 
-What a response answers, when it says several things:
+Rules, in order:
 
-- Only its last `<answer>` section counts; where there is none, what follows `</think>`. Of more
-  than 20,000 characters only a box among the last ones counts.
-- There, the last `\boxed{}` is the answer. Boxes that stand in one enumeration, "\boxed{1} and
-  \boxed{2}", are one answer with two parts, so that candidates cannot be listed.
-- Without a box it is what follows the last "the answer is" or "Answer:".
-- Without that it is the section as a whole, or its last line where there was no `<answer>`.
-- Of prose, `claim` takes the last formula, or the last number where there is none; again with all
+- Only the last `<answer>` section counts; without one, the text after `</think>`. Of more than
+  20,000 characters only a box among the last ones counts.
+- In that section the last `\boxed{}` is the answer. Boxes that stand in one enumeration, "\boxed{1}
+  and \boxed{2}", are one answer with two parts, so that candidates cannot be listed.
+- Without a box it is the text after the last "the answer is" or "Answer:".
+- Without that it is the whole section, or the last line if there was no `<answer>`.
+- In prose, `prose_answer` takes the last formula, or the last number if there is none, with all
   that is enumerated with it: "7 or 8" is not 8.
 """
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from reasonenv.grading.parsing.units import UNITS
 
@@ -32,7 +33,7 @@ _MAX_LENGTH = 20_000
 
 
 def final_answer(response: str) -> str | None:
-    """The final answer as it is written, or None; by the rules above."""
+    """The final answer as written, or None; by the rules above."""
     text, tagged = answer_section(response)
     is_long = len(text) > _MAX_LENGTH
     text = _MARKUP.sub("", text[-_MAX_LENGTH:])
@@ -46,8 +47,23 @@ def final_answer(response: str) -> str | None:
     return lines.strip() or None
 
 
+def solution_answer(reference: str) -> str:
+    """The answer in a reference: the box of a worked solution, the whole of any other text."""
+    if "\\boxed" in reference or "\\fbox" in reference or "answer is" in reference:
+        return _parsed_solution(reference)
+    return reference
+
+
+@lru_cache(maxsize=1024)
+def _parsed_solution(text: str) -> str:
+    return final_answer(_ADJACENT.sub("}, ", text)) or text
+
+
+_ADJACENT = re.compile(r"\}(?=\s*\\boxed)")
+
+
 def answer_section(response: str) -> tuple[str, bool]:
-    """The part of a response that may hold the answer, and whether it was marked as <answer>."""
+    """The part of a response that may hold the answer, and True if it has an <answer> tag."""
     start = response.rfind("<answer>")
     text = response if start < 0 else response[start + len("<answer>") :].partition("</answer>")[0]
     text = text.rpartition("</think>")[2].partition("<think>")[0]
@@ -55,14 +71,14 @@ def answer_section(response: str) -> tuple[str, bool]:
 
 
 def last_boxes(text: str) -> list[str]:
-    r"""Contents of the last \boxed{}, after those that are enumerated with it."""
+    r"""Contents of the last \boxed{} and of those before it in the same enumeration, in order."""
     spans: list[tuple[int, int, int]] = []
     limit = len(text)
     for match in reversed(list(_BOX.finditer(text))):
         end = _closing_brace(text, match.end(), limit)
         if end is None:
-            # No box holds one that never closes; and to look beyond it for each of 10^5 openings
-            # would take quadratic time.
+            # A box that never closes is inside no other; a search past it for each of 10^5
+            # openings would take quadratic time.
             limit = match.start()
             continue
         if spans and not joins_answers(text[end + 1 : spans[0][0]]):
@@ -84,7 +100,7 @@ _NAMES = re.compile(r"\\\(|\\\)|\\q?quad|\\text|[${}\\]|[a-zA-Z](?:_\{?\w\}?)?\s
 
 
 def joins_answers(gap: str) -> bool:
-    """Whether what stands between two answers makes them two parts of one."""
+    """True if the text between two answers makes them two parts of one."""
     if len(gap) > 60:
         return False
     words = _NAMES.sub(" ", gap)
@@ -96,7 +112,7 @@ def _joined(parts: Sequence[str]) -> str | None:
 
 
 def _closing_brace(text: str, start: int, limit: int) -> int | None:
-    """Where, before `limit`, the brace closes that was opened just before `start`."""
+    """Index before `limit` of the brace that closes the one just before `start`; None if none."""
     depth = 1
     for match in _BRACE.finditer(text, start, limit):
         depth += {"{": 1, "}": -1}.get(match.group(), 0)
@@ -158,20 +174,19 @@ _UNIT = re.compile(
 
 
 def prose_answer(prose: str) -> str | None:
-    """What prose says last: its last formula or number, with all that is listed beside it.
+    """The last formula or number of prose, with all that is enumerated with it; None if unclear.
 
-    It counts where the words before it say that this is what something is: "is 7", "we get 7",
-    "x = 7", and not "multiples of 7"; and where none beside it makes it something else: "not 7",
-    "7 squared", "8, although many would say 7".
+    The words before it must state it as a value, "is 7", "we get 7", "x = 7", unlike "multiples of
+    7"; and no word around it may change it: "not 7", "7 squared", "8, although many would say 7".
 
     Args:
-        prose: An answer that is no formula; only the end of a long one is looked at.
+        prose: An answer that is no formula; only the end of a long one is searched.
     """
     prose = _RAISED.sub(r"^\1", prose[-_PROSE:])
     if (shortened := _TAIL.sub("", prose)) != prose and any(map(str.isdigit, shortened)):
         prose = shortened
-    if (said := _last_clause(prose)) is not None:
-        return said
+    if (formula := _last_clause(prose)) is not None:
+        return formula
     bold = [match for match in _BOLD.finditer(prose) if any(map(str.isdigit, match[1]))]
     formulas = bold[-1:] or list(_FORMULA.finditer(prose))
     numbers = [] if bold else _NUMBER.finditer(_FORMULA.sub(_blank, prose))
@@ -179,7 +194,7 @@ def prose_answer(prose: str) -> str | None:
 
 
 def _last_clause(prose: str) -> str | None:
-    """What the last sentence says that something is, where that is a formula without dollars."""
+    """Formula without dollars that the last sentence states; None if it states none."""
     sentence = _SENTENCE.split(prose.strip().rstrip("."))[-1]
     match = _CLAUSE.fullmatch(sentence)
     if match is None or has_qualifier(sentence[: match.start(1)]) or _WORD.search(match[1]):
@@ -189,13 +204,13 @@ def _last_clause(prose: str) -> str | None:
 
 
 def _unit(after: str) -> str:
-    """The unit that stands behind a number of prose, "" where none does."""
+    """The unit after a number in prose, "" if there is none."""
     match = _UNIT.match(after)
     return f" {match[1]}" if match and match[2] in UNITS and match[2] not in ("in", "a") else ""
 
 
 def has_qualifier(words: str) -> bool:
-    """Whether words beside an answer turn it into something else."""
+    """True if words around an answer change its value."""
     return _QUALIFIER.search(words) is not None
 
 
@@ -204,7 +219,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _last_enumeration(prose: str, matches: Sequence[re.Match[str]]) -> str | None:
-    """The last match, and those before it that are enumerated with it."""
+    """The last match, with those before it in the same enumeration."""
     if not matches:
         return None
     first = len(matches) - 1

@@ -1,10 +1,10 @@
-"""What is left to math-verify: a gate for what may be asked of it, and the question."""
+"""Comparison by math-verify, with a filter for texts that are unsafe to pass to it."""
 
 import re
 
 from reasonenv.grading.text import is_prose
 
-# Each of these is cheap to write and has no bound on what it costs to evaluate.
+# Each of these is short to write and unbounded in the cost of evaluation.
 _EXPLOSIVE = re.compile(
     r"\d\s*[eE]\s*[+-]?\s*\d{4}"  # 1E1000000
     r"|\d{100}"
@@ -30,7 +30,7 @@ MAX_LENGTH = 300
 
 
 def is_unsafe(text: str) -> bool:
-    """Whether a text is too long, deep, large or strange for math-verify to be asked about it."""
+    """True if a text is too long, deep, large or unusual to be passed to math-verify."""
     return (
         len(text) > MAX_LENGTH
         or not text.isprintable()
@@ -42,7 +42,7 @@ def is_unsafe(text: str) -> bool:
 
 
 def _is_balanced(text: str) -> bool:
-    """Whether brackets of any kind close as often as they open, and are not nested too deeply."""
+    """True if brackets of any kind are balanced in number and not nested too deeply."""
     depth = 0
     for bracket in _BRACKET.findall(text):
         depth += 1 if bracket in "({[" else -1
@@ -52,9 +52,9 @@ def _is_balanced(text: str) -> bool:
 
 
 def symbolic_verdict(answer: str, reference: str) -> tuple[bool, str]:
-    """Verdict and status of two answers that `grading.settle` leaves open.
+    """Verdict of math-verify, and its status, on a pair that `grade_by_rules` cannot decide.
 
-    Imports sympy when it is first used.
+    Imports sympy on first use.
     """
     if is_unsafe(answer) or is_unsafe(reference):
         return False, "unparseable"
@@ -62,16 +62,16 @@ def symbolic_verdict(answer: str, reference: str) -> tuple[bool, str]:
         return _verify(answer, reference), "ok"
     except MemoryError:
         return False, "memory"
-    # Whatever a parser raises on words that are no mathematics, they are not the right answer.
+    # Its parsers raise many types of errors on text that is not mathematics.
     except Exception:
         return False, "unparseable"
 
 
 def _verify(answer: str, reference: str) -> bool:
-    """Whether math-verify finds two answers equal; its own timeouts, made of signals, are off.
+    """True if math-verify finds two answers equal; its own timeouts, by signals, are disabled.
 
-    Only its LaTeX grammar reads them: the one for plain expressions ends in sympy's `parse_expr`,
-    which is Python's `eval`.
+    Only its LaTeX parser is used: the one for plain expressions calls sympy's `parse_expr`, and
+    that calls Python's `eval`.
     """
     from math_verify import LatexExtractionConfig, parse, verify
 
@@ -81,8 +81,8 @@ def _verify(answer: str, reference: str) -> bool:
         "raise_on_error": True,
     }
     gold = parse(f"\\boxed{{{_bare(reference)}}}", **options)
-    found = parse(f"\\boxed{{{_bare(answer)}}}", **options)
-    return verify(gold, found, timeout_seconds=0, raise_on_error=True)
+    prediction = parse(f"\\boxed{{{_bare(answer)}}}", **options)
+    return verify(gold, prediction, timeout_seconds=0, raise_on_error=True)
 
 
 def _bare(text: str) -> str:

@@ -1,9 +1,10 @@
-"""Multiple choice: which letters a reference asks for, and which an answer chooses."""
+"""Multiple choice: the letters of a reference and of an answer, and the text of an option."""
 
 import re
 from collections.abc import Sequence
 
 from reasonenv.grading.parsing.notation import canonical
+from reasonenv.grading.text import normalized_words
 
 _LETTERS = re.compile(r"[A-J]{1,10}")
 _SINGLE = re.compile(r"\(?([A-Ja-j])[).:]*(?:\s?选?项)?")
@@ -32,11 +33,27 @@ _REJECTED = re.compile(
 )
 _JOINTS = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()和或]")
 _TITLE = re.compile(r"^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s")
+_LABELED_OPTION = re.compile(r"\(?(?:([A-J])[.):]+\s*\S|([B-HJ])\s+[A-Za-z]{3})")
 _MAX_LENGTH = 400
 
 
+def choice_verdict(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | None, str]:
+    """Verdict on a multiple choice, or None and the text that the answer must equal."""
+    letters = reference_letters(reference)
+    if letters is None:
+        label = _LABELED_OPTION.match(reference)
+        return (True if label and answer in label.groups() else None), reference
+    text = option_text(letters, options)
+    choice = answer_letters(answer)
+    is_letter = len(reference_letters(answer) or ()) == 1
+    is_option_text = text is not None and normalized_words(answer) == normalized_words(text)
+    if choice is not None and (is_letter or not is_option_text):
+        return choice == letters, reference
+    return (False, reference) if text is None else (None, text)
+
+
 def reference_letters(reference: str) -> frozenset[str] | None:
-    """The letters of a reference that is a choice: "C", "(C)", "BC"; None where it is none."""
+    """The letters of a reference such as "C", "(C)" or "BC"; None if it is no choice."""
     text = _TITLE.sub("", canonical(reference)).strip("(). ")
     if not _LETTERS.fullmatch(text) or len(set(text)) < len(text) or list(text) != sorted(text):
         return None
@@ -46,14 +63,14 @@ def reference_letters(reference: str) -> frozenset[str] | None:
 def answer_letters(answer: str) -> frozenset[str] | None:
     r"""The letters that an answer chooses, as in "C", "(c)", "C. 12 cm", "option C" or "A, C".
 
-    Of prose it is the letter that it says it is, and those beside it that are not denied: "D, it
-    can't be A or B" is D, "A. 10 cm B. 11 cm" and "A or maybe B" are both. None where it says none.
+    In prose these are the letter that it states, and all others that it does not deny: "D, it
+    can't be A or B" is D; "A. 10 cm B. 11 cm" and "A or maybe B" are A and B. None without any.
     """
     text = re.sub(r"\\(?:text|boxed)\s*\{([^{}]*)\}", r"\1", canonical(_ends(answer)))
     text = re.sub(r"\s+", " ", text.replace("**", "")).strip(" $.\"'`[]{}<>\\")
     text = _TITLE.sub("", text)
-    if dressed := _SINGLE.fullmatch(text):
-        return frozenset(dressed[1].upper())
+    if single := _SINGLE.fullmatch(text):
+        return frozenset(single[1].upper())
     if _LETTERS.fullmatch(bare := _JOINTS.sub("", text)) and (text == bare or _LONE.search(text)):
         return frozenset(bare)
     affirmed = _DENIED.sub(" ", text)
@@ -62,9 +79,9 @@ def answer_letters(answer: str) -> frozenset[str] | None:
         return None
     if leading := _LEADING.match(affirmed):
         return frozenset([leading[1], *marked])
-    said = {letter for groups in _STATED.findall(affirmed) for letter in groups if letter.isupper()}
-    said = {letter for letter in said if _is_letter(letter, affirmed)}
-    return frozenset(said | marked) if said else None
+    names = {name for groups in _STATED.findall(affirmed) for name in groups if name.isupper()}
+    letters = {letter for letter in names if _is_letter(letter, affirmed)}
+    return frozenset(letters | marked) if letters else None
 
 
 def _ends(text: str) -> str:
@@ -77,13 +94,13 @@ def _ends(text: str) -> str:
 
 
 def _is_letter(letter: str, text: str) -> bool:
-    """A and I are also words: as such they stand before another one."""
+    """False for A and I that are words: those come before another word."""
     return letter not in "AI" or re.search(rf"\b{letter}\b(?!\s+[a-z]{{2,}})", text) is not None
 
 
-def option_text(asked: frozenset[str], options: Sequence[str]) -> str | None:
-    """The text of the option that is asked for, where it is one that there is."""
-    if len(asked) != 1:
+def option_text(letters: frozenset[str], options: Sequence[str]) -> str | None:
+    """The text of the option with this letter; None for several letters or a missing option."""
+    if len(letters) != 1:
         return None
-    index = ord(next(iter(asked))) - ord("A")
+    index = ord(next(iter(letters))) - ord("A")
     return options[index] if index < len(options) else None

@@ -1,4 +1,4 @@
-"""Answers as texts: one normal form, words, prose, times of day and dates."""
+"""Comparison of answers as text: words, prose, times of day and dates."""
 
 import re
 from functools import lru_cache
@@ -15,7 +15,7 @@ _WORD = re.compile(
     r"|[\u4e00-\u9fff]{2,}|[\u0600-\u06ff]{2,}"
 )
 _SHORT = frozenset(["no", "on", "up", "in", "yes", "off", "am", "pm"])
-# Three letters without a vowel are rather a product; two are, unless they are one of the above.
+# Three letters without a vowel count as a product; so do two that are not one of the above.
 _VOICED = re.compile(r"(?i:(?=[^\W\d_]*[aeiouà-ÿ])|(?=[^\W\d_]{4}))[^\W\d_]{3}|[^\W\d_a-zA-Z]{3}")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _PLURAL = re.compile(r"(?<=[a-z]{3})(?<!s)s\b")
@@ -27,13 +27,13 @@ _MAX_COMPARED_LENGTH = 100_000
 
 
 def without_spaces(text: str) -> str:
-    """A canonical text without decoration, and without spaces but those between digits."""
+    """Canonical text with no spaces except those between digits."""
     text = canonical(text[:_MAX_COMPARED_LENGTH])
     return text if text.isalnum() else _LOOSE_SPACE.sub("", _SPACES.sub(" ", text))
 
 
 def normalized_words(text: str) -> str:
-    """The words of a text, without case, articles, fonts and punctuation."""
+    """Words of a text without case, articles, fonts and punctuation."""
     return _cached_words(text[:_MAX_LENGTH])
 
 
@@ -44,24 +44,24 @@ def _cached_words(text: str) -> str:
 
 
 def same_words(text: str, other: str) -> bool:
-    """Whether texts have the same words, joined or not, singular or plural; of two in any order."""
+    """True if texts have the same words, singular or plural; "a and b" equals "b and a"."""
     left, right = normalized_words(text), normalized_words(other)
     return left == right or _stems(left) == _stems(right)
 
 
 def _stems(text: str) -> list[str]:
-    """What an "and" joins, in order, without spaces and the last s of a word."""
-    joined = [_PLURAL.sub("", part).replace(" ", "") for part in text.split(" and ")]
-    return sorted(joined) if len(joined) == 2 else joined
+    """Parts of a text between "and", without spaces and plural s; two parts are sorted."""
+    stems = [_PLURAL.sub("", part).replace(" ", "") for part in text.split(" and ")]
+    return sorted(stems) if len(stems) == 2 else stems
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text has words beside its formulas."""
+    """True if a text has words in addition to formulas."""
     return _WORD.search(text) is not None
 
 
 def is_text(text: str) -> bool:
-    """Whether a text is words alone: no formula, and no product of a few letters."""
+    """True if a text is words alone: no formula, no product of a few letters."""
     text = undelimited(_TEXT.sub(r"\1", text)).strip(" .")
     if _SIGNS.search(text):
         return False
@@ -71,7 +71,7 @@ def is_text(text: str) -> bool:
 
 
 def split_at_verb(text: str) -> tuple[str, str]:
-    """A sentence up to its last "is", and what follows."""
+    """A sentence up to its last verb "is", and the part after it."""
     text = text.strip()[-300:]
     match = _CLAUSE.match(text)
     return (text[: match.end()], text[match.end() :]) if match else ("", text)
@@ -82,7 +82,7 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?:([ap])\.?m\.?)?", re.IGNORECASE)
 
 
 def time_of_day(text: str) -> tuple[int, str] | None:
-    """Minutes after midnight of a time, and "am", "pm" or "" as it says; None for anything else."""
+    """Minutes after midnight and "am", "pm" or "" of a time of day; None for anything else."""
     if not _COLON.search(text):
         return None
     match = _CLOCK.fullmatch(without_spaces(_TEXT.sub(r"\1", text)))
@@ -97,7 +97,7 @@ def time_of_day(text: str) -> tuple[int, str] | None:
 
 
 def same_time(a: tuple[int, str], b: tuple[int, str]) -> bool:
-    """Whether two times are the same; 3:30 fits 3:30 pm, and 15:30 does, but not 3:30."""
+    """True if two times are equal; both 3:30 and 15:30 equal 3:30 pm, but not each other."""
     if a[0] == b[0]:
         return True
     plain = [minutes for minutes, half in (a, b) if not half]
@@ -105,7 +105,7 @@ def same_time(a: tuple[int, str], b: tuple[int, str]) -> bool:
 
 
 def has_date(text: str) -> bool:
-    """Whether a text holds a date in digits, which is no difference and no quotient."""
+    """True if a text holds a date in digits, which is neither a difference nor a quotient."""
     return _DATE.search(text) is not None
 
 

@@ -119,7 +119,7 @@ def is_alive(pid: int) -> bool:
 
 
 def wait_until(condition, seconds: float = 20.0) -> bool:
-    """Whether a condition comes true; the time is a guard against hanging."""
+    """True if a condition comes true; the time is a guard against hanging."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

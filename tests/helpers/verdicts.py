@@ -19,12 +19,12 @@ def boxed(answer: str) -> str:
 
 
 def accepted(answer: str, reference: str) -> bool:
-    """Whether a whole response with this answer in its box is correct."""
+    """True if a whole response with this answer in its box is correct."""
     return grade(boxed(answer), reference).correct
 
 
 def correct(answer: str, reference: str) -> bool:
-    """Whether this answer is, as it stands."""
+    """True if this answer is, as it stands."""
     verdict, text = grade_by_rules(answer, reference)
     return (verdict or symbolic_verdict(answer, text))[0]
 

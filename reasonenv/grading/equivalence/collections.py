@@ -1,4 +1,4 @@
-"""What has members: lists and sets in any order, points and matrices in theirs."""
+"""Collections: lists and sets without order; points, intervals and matrices with order."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from reasonenv.grading.numeric.exact import TooLarge
 from reasonenv.grading.parsing.nodes import Node
 
 MAX_PAIRS = 1024
-"""Pairs of members at most that are compared, when the order is free."""
+"""Pairs of elements at most that are compared, when the order is free."""
 
 _UNORDERED = frozenset(["list", "set"])
 
 
 def same_collection(a: Node, r: Node, matches: Match) -> Verdict:
-    """Two lists or sets, in any order; or one of them, and what may be written without."""
+    """Two lists or sets, in any order; or one of them and an equivalent form without it."""
     if a.op in _UNORDERED and r.op in _UNORDERED:
         return same_unordered(a.args, r.args, matches)
     if "tuple" in (a.op, r.op):
@@ -30,7 +30,7 @@ def same_collection(a: Node, r: Node, matches: Match) -> Verdict:
 
 
 def same_unordered(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
-    """Whether each reference has an answer of its own, and none is left over.
+    """True if answers and references pair up one to one, in any order.
 
     Raises:
         TooLarge: More than 1024 pairs would have to be compared.
@@ -38,17 +38,17 @@ def same_unordered(answers: Sequence[Node], references: Sequence[Node], matches:
     answers, references = _without_names(answers, references)
     if len(answers) != len(references):
         return False
-    left, asked = _unequal(answers, references)
+    unmatched, rest = _unequal(answers, references)
     pairs = 0
-    for reference in asked:
+    for reference in rest:
         verdicts: list[Verdict] = []
-        for answer in left:
+        for answer in unmatched:
             verdicts.append(matches(answer, reference))
             if verdicts[-1]:
                 break
         if True not in verdicts:
             return None if None in verdicts else False
-        left.pop(len(verdicts) - 1)
+        unmatched.pop(len(verdicts) - 1)
         pairs += len(verdicts)
         if pairs > MAX_PAIRS:
             raise TooLarge
@@ -56,13 +56,13 @@ def same_unordered(answers: Sequence[Node], references: Sequence[Node], matches:
 
 
 def _unequal(a: Sequence[Node], b: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """The members of both for which the other has no equal tree: there may be few of them."""
+    """Elements of each side that have no identical node on the other."""
     left, right = Counter(a), Counter(b)
     return list((left - right).elements()), list((right - left).elements())
 
 
 def same_ordered(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
-    """Whether each answer is the reference in its place."""
+    """True if each answer equals the reference at the same position."""
     if len(answers) != len(references):
         return False
     return conjunction(matches(a, r) for a, r in zip(answers, references, strict=True))
@@ -88,7 +88,7 @@ def same_matrix(a: Node, r: Node, matches: Match) -> Verdict:
 
 
 def _as_matrix(node: Node) -> Node:
-    """The matrix that [[1, 2], [3, 4]] is, and anything else as it is."""
+    """[[1, 2], [3, 4]] as a matrix; any other node unchanged."""
     if node.op == "tuple" and all(row.op == "tuple" for row in node.args[1]):
         return Node("matrix", tuple(row.args[1] for row in node.args[1]))
     return node
@@ -103,7 +103,7 @@ def _cells(node: Node) -> Sequence[Node]:
 
 
 def _same_coordinates(a: Node, r: Node, matches: Match) -> Verdict:
-    """(1, 2) against x = 1, y = 2: only names say that a list has an order."""
+    """(1, 2) against x = 1, y = 2: a list has an order only if all its elements have names."""
     point, listed = (a, r) if a.op == "tuple" else (r, a)
     if point.args[0] != "()" or not all(definition(item) for item in listed.args):
         return False
@@ -136,10 +136,10 @@ def _component_equations(names: Node, values: Node) -> Node | None:
 def _without_names(
     answers: Sequence[Node], references: Sequence[Node]
 ) -> tuple[Sequence[Node], Sequence[Node]]:
-    """Members without the names that only one side has, or that are all the same.
+    """Elements without names that only one side has, or that are all the same.
 
-    Where one side has several names and the other none, the order tells which value is whose: then
-    each side is one point.
+    If one side has several names and the other none, the order assigns the values, so each side
+    becomes one point.
     """
     sides = (answers, references)
     names = [{equation[0] for equation in map(definition, side) if equation} for side in sides]
@@ -155,7 +155,7 @@ def _without_names(
 
 
 def _are_numbered(names: set[str], plain: set[str]) -> bool:
-    """Whether x_1 and x_2 stand here for what is x there."""
+    """True if one side has x_1 and x_2 for the x of the other."""
     return len(names) > len(plain) == 1 and {name.partition("_")[0] for name in names} == plain
 
 

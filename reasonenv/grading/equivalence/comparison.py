@@ -1,7 +1,7 @@
-"""Is an answer what a reference says? One rule for every pair of shapes that answers take.
+"""Comparison of two trees: one rule for each pair of forms that answers take.
 
-An answer is compared with a reference, and the two are not equals: a unit that the reference has
-may be missing from the answer, and a decimal reference is a rounded number.
+The comparison is not symmetric: the answer may lack the unit of the reference, and a decimal
+reference counts as a rounded number.
 """
 
 from collections.abc import Callable
@@ -33,30 +33,25 @@ _Rule = Callable[[Node, Node, Match], Verdict]
 
 
 def matches(answer: Node, reference: Node) -> Verdict:
-    """Whether an answer is what the reference says; None when that cannot be told.
+    """True if an answer equals the reference; None if undecided.
 
     Raises:
-        TooLarge: A number in one of them has too many digits.
-        Undefined: One has no value.
+        TooLarge: A number in either has too many digits.
+        Undefined: Either has no value.
     """
     if answer == reference:
         return True
     if not same_roundings(answer, reference):
         return False
-    given, asked = map(normal_form, with_shared_parameter(answer, reference))
-    if given is None or asked is None or "false" in given.kinds:
+    a, r = map(normal_form, with_shared_parameter(answer, reference))
+    if a is None or r is None or "false" in a.kinds:
         return False
-    return _rule(given, asked)(given, asked, matches)
+    return _rule(a, r)(a, r, matches)
 
 
 def _rule(a: Node, r: Node) -> _Rule:
-    """The first rule that is meant for either of two trees."""
-    if (
-        is_interval_set(a)
-        or is_interval_set(r)
-        or is_inequality_system(a)
-        or is_inequality_system(r)
-    ):
+    """The first rule that applies to either node."""
+    if any(is_interval_set(node) or is_inequality_system(node) for node in (a, r)):
         return same_solution_set
     for op, rule in _RULES.items():
         if op in (a.op, r.op):
@@ -65,7 +60,7 @@ def _rule(a: Node, r: Node) -> _Rule:
 
 
 def _same_values(a: Node, r: Node, _: Match) -> Verdict:
-    """Values; infinite ones are equal where they are written alike."""
+    """Values of expressions; infinite ones are equal if written identically."""
     if a.op not in EXPRESSIONS or r.op not in EXPRESSIONS:
         return False
     if "infty" in a.kinds or "infty" in r.kinds:
@@ -87,4 +82,4 @@ _RULES: dict[str, _Rule] = {
     "quantity": same_quantity,
     "compound": same_quantity,
 }
-"""Rules by the operation that asks for one, in the order in which they are looked for."""
+"""Rules by operation, in order of precedence."""

@@ -1,4 +1,4 @@
-"""Equations, inequalities and ratios: when two of them say the same."""
+"""Equality of equations, inequalities, systems and ratios."""
 
 from collections.abc import Sequence
 
@@ -27,12 +27,12 @@ from reasonenv.grading.parsing.nodes import (
 
 
 def is_interval_set(node: Node) -> bool:
-    """Whether a tree can only be a set of numbers, or a part of the plane."""
+    """True if a node can only be a set of real numbers, or a part of the plane."""
     return node.op in ("union", "minus", "builder") or node == REAL_LINE or is_inequality(node)
 
 
 def is_inequality_system(node: Node) -> bool:
-    """Whether a tree is a list with inequalities in it."""
+    """True if a node is a list with inequalities in it."""
     return node.op == "list" and any(is_interval_set(item) for item in node.args)
 
 
@@ -40,8 +40,8 @@ def same_solution_set(a: Node, r: Node, matches: Match) -> Verdict:
     """Intervals, inequalities and unions, as sets of numbers or term by term."""
     left, right = solution_set(a), solution_set(r)
     if left is not None and right is not None:
-        is_one_name = left[1] == right[1] or None in (left[1], right[1])
-        return is_one_name and same_intervals(left[0], right[0])
+        is_same_variable = left[1] == right[1] or None in (left[1], right[1])
+        return is_same_variable and same_intervals(left[0], right[0])
     if is_inequality(a) and is_inequality(r):
         return _same_inequality(a, r, matches)
     if a.op != r.op:
@@ -57,7 +57,7 @@ def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
     if a.op == r.op:
         if set(a.args[0]) != {"="} or set(r.args[0]) != {"="}:
             return False
-        if left and right and _is_one_name(left[0], right[0]):
+        if left and right and _is_same_name(left[0], right[0]):
             return matches(_in_variable_of(r, a, left[1]), right[1])
         is_same = len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
         return is_same or _solves(left, r) or _solves(right, a)
@@ -69,7 +69,7 @@ def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
 
 
 def _solves(solution: tuple[str, Node] | None, equation: Node) -> bool:
-    """Whether y = 1/x solves x y = 1: y stands there once, where it can be isolated."""
+    """True if a solution such as y = 1/x satisfies x y = 1, where y occurs once and isolable."""
     if solution is None or len(equation.args[1]) != 2:
         return False
     name, value = Node("sym", (solution[0],)), solution[1]
@@ -81,13 +81,13 @@ def _solves(solution: tuple[str, Node] | None, equation: Node) -> bool:
 
 
 def _isolable(equation: Node, name: Node) -> bool:
-    """Whether a name stands once in an equation, under sums, products and quotients alone."""
+    """True if a name occurs once in an equation, inside sums, products and quotients alone."""
     if sum(part == name for part in walk(equation)) != 1:
         return False
-    around = [part for part in walk(equation) if part != name and contains(part, name)]
+    ancestors = [part for part in walk(equation) if part != name and contains(part, name)]
     return all(
         part.op in ("relation", "add", "mul") or (part.op == "pow" and part.args[1] == MINUS_ONE)
-        for part in around
+        for part in ancestors
     )
 
 
@@ -121,12 +121,12 @@ def _same_inequality(a: Node, r: Node, matches: Match) -> Verdict:
 
 
 def _strictness(op: str) -> str:
-    """What is left of a comparison without its direction."""
+    """A comparison operator without its direction."""
     return op.strip("<>")
 
 
 def _difference(op: str, sides: Sequence[Node]) -> Node:
-    """What is negative where a < b, and zero where a = b."""
+    """Difference of the sides: negative where a < b, zero where a = b."""
     left, right = sides[::-1] if op in (">", ">=") else sides
     return Node("add", (left, negative(right)))
 
@@ -141,17 +141,17 @@ def _same_up_to_factor(a: Node, r: Node, matches: Match) -> Verdict:
     return constant_factor(_difference("=", left), _difference("=", right)) is not None
 
 
-def _is_one_name(a: str, b: str) -> bool:
-    """Whether two names are one, or y and that of a function's value: y = 2x and f(x) = 2x."""
+def _is_same_name(a: str, b: str) -> bool:
+    """True if two names are equal, or y and a function value: y = 2x and f(x) = 2x."""
     return a == b or ("y" in (a, b) and (a.endswith("()") or b.endswith("()")))
 
 
 def _in_variable_of(reference: Node, answer: Node, value: Node) -> Node:
-    """The value of f(t) = t^2 as that of f(x), where the reference says f(x)."""
-    given, asked = answer.args[1][0], reference.args[1][0]
-    if not (given.op == asked.op == "call" and len(given.args[1]) == len(asked.args[1]) == 1):
+    """The value t^2 of f(t) as x^2, where the reference defines f(x)."""
+    left, right = answer.args[1][0], reference.args[1][0]
+    if not (left.op == right.op == "call" and len(left.args[1]) == len(right.args[1]) == 1):
         return value
-    old, new = given.args[1][0], asked.args[1][0]
+    old, new = left.args[1][0], right.args[1][0]
     if old.op == new.op == "sym" and old != new:
         return FALSE if contains(value, new) else _replaced(value, old, new)
     return value

@@ -17,12 +17,12 @@ from reasonenv.grading.parsing.nodes import (
 
 _COMPOUNDS = frozenset(["relation", "list", "set", "tuple", "union"])
 MAX_CONDITIONS = 16
-"""Conditions at most of which it is found out what fulfils all of them."""
+"""Conditions at most whose intersection is computed."""
 REAL_LINE = Node("sym", ("mathbb R",))
 
 
 class Interval(NamedTuple):
-    """The numbers between two ends; an end of None is infinite."""
+    """The numbers between two endpoints; None is infinite."""
 
     low: Node | None
     low_closed: bool
@@ -32,11 +32,11 @@ class Interval(NamedTuple):
 
 Intervals = list[Interval]
 SolutionSet = tuple[Intervals, str | None]
-"""A set, and the name of the variable whose values it holds."""
+"""A union of intervals, and the name of the variable that it restricts, if any."""
 
 
 def solution_set(node: Node) -> SolutionSet | None:
-    """The set that a tree describes, and the variable that it speaks of; None for no such set."""
+    """The union of intervals that a node describes, with its variable; None if it is no such set."""
     if node == REAL_LINE:
         return [Interval(None, False, None, False)], None
     rule = _RULES.get(node.op)
@@ -44,7 +44,7 @@ def solution_set(node: Node) -> SolutionSet | None:
 
 
 def same_intervals(a: Intervals, b: Intervals) -> Verdict:
-    """Whether two sets of intervals are the same, in any order."""
+    """True if two unions consist of the same intervals, in any order."""
     if len(a) != len(b):
         return False
     pairs = zip(sorted(a, key=_key), sorted(b, key=_key), strict=True)
@@ -57,7 +57,7 @@ def _interval(brackets: str, items: Sequence[Node]) -> SolutionSet:
 
 
 def _endpoint(node: Node) -> Node | None:
-    """An end of an interval: None where it is infinite, of either sign."""
+    """An endpoint: None if it is infinite, of either sign."""
     return None if "infty" in node.kinds else node
 
 
@@ -83,14 +83,14 @@ def _comparison(op: str, left: Node, right: Node) -> SolutionSet | None:
     solution = _solved(left, right) if _is_bound(right) else None
     if solution is None:
         return None
-    subject, bound, is_falling = solution
+    variable, bound, is_falling = solution
     op = MIRRORED[op] if is_falling else op
     closed = op in ("<=", ">=")
     below = Interval(None, False, bound, closed)
     above = Interval(bound, closed, None, False)
     if op == "!=":
-        return [below, above], subject
-    return [below if op in ("<", "<=") else above], subject
+        return [below, above], variable
+    return [below if op in ("<", "<=") else above], variable
 
 
 def _between(ops: Sequence[str], sides: Sequence[Node]) -> SolutionSet | None:
@@ -98,24 +98,24 @@ def _between(ops: Sequence[str], sides: Sequence[Node]) -> SolutionSet | None:
     low, middle, high = sides
     if ops[0] in (">", ">="):
         ops, low, high = [MIRRORED[op] for op in reversed(ops)], high, low
-    subject = _variable(middle)
+    variable = _variable(middle)
     is_rising = all(op in ("<", "<=") for op in ops)
-    if not is_rising or subject is None or not (_is_bound(low) and _is_bound(high)):
+    if not is_rising or variable is None or not (_is_bound(low) and _is_bound(high)):
         return None
-    return [Interval(_endpoint(low), ops[0] == "<=", _endpoint(high), ops[1] == "<=")], subject
+    return [Interval(_endpoint(low), ops[0] == "<=", _endpoint(high), ops[1] == "<=")], variable
 
 
 def _union(items: Sequence[Node]) -> SolutionSet | None:
-    """The union of sets that speak of one variable, or of none."""
+    """The union of sets over one variable, or over none."""
     total: Intervals = []
-    subjects: set[str] = set()
+    variables: set[str] = set()
     for item in items:
-        found = solution_set(item)
-        if found is None:
+        solutions = solution_set(item)
+        if solutions is None:
             return None
-        total += found[0]
-        subjects |= {found[1]} if found[1] else set()
-    return (total, subjects.pop() if subjects else None) if len(subjects) < 2 else None
+        total += solutions[0]
+        variables |= {solutions[1]} if solutions[1] else set()
+    return (total, variables.pop() if variables else None) if len(variables) < 2 else None
 
 
 def _absolute(op: str, left: Node, right: Node) -> SolutionSet | None:
@@ -131,40 +131,40 @@ def _absolute(op: str, left: Node, right: Node) -> SolutionSet | None:
 
 
 def _system(items: Sequence[Node]) -> SolutionSet | None:
-    """What fulfils every item; where nothing does, the union, as in "x < 1, x > 4"."""
+    """The intersection of all items; if it is empty, the union, as in "x < 1, x > 4"."""
     union = _union(items)
     if len(items) > MAX_CONDITIONS:
         return union
-    found = [solution_set(item) for item in items if item.op == "relation"]
-    if union is None or union[1] is None or len(found) < len(items):
+    conditions = [solution_set(item) for item in items if item.op == "relation"]
+    if union is None or union[1] is None or len(conditions) < len(items):
         return union
     common = [Interval(None, False, None, False)]
-    for described in found:
-        common = _intersection(common, described[0]) if described else []
+    for condition in conditions:
+        common = _intersection(common, condition[0]) if condition else []
     return (common, union[1]) if common else union
 
 
 def _difference(whole: Node, points: Node) -> SolutionSet | None:
     r"""R \setminus { 2 }."""
-    found = solution_set(whole)
-    is_known_set = points.op == "set" and all(map(_is_bound, points.args))
-    if found is None or not is_known_set or len(points.args) > MAX_CONDITIONS:
+    solutions = solution_set(whole)
+    is_finite_set = points.op == "set" and all(map(_is_bound, points.args))
+    if solutions is None or not is_finite_set or len(points.args) > MAX_CONDITIONS:
         return None
-    left, subject = found
+    intervals, variable = solutions
     for point in points.args:
-        beside = [Interval(None, False, point, False), Interval(point, False, None, False)]
-        left = _intersection(left, beside)
-    return left, subject
+        complement = [Interval(None, False, point, False), Interval(point, False, None, False)]
+        intervals = _intersection(intervals, complement)
+    return intervals, variable
 
 
 def _intersection(a: Intervals, b: Intervals) -> Intervals:
-    """The intersection of two sets of intervals."""
+    """The intersection of two unions of intervals."""
     overlaps = [_overlap(x, y) for x in a for y in b]
     return [overlap for overlap in overlaps if overlap]
 
 
 def _overlap(x: Interval, y: Interval) -> Interval | None:
-    """The numbers in both; None where there are none."""
+    """The intersection of two intervals; None if it is empty."""
     lower = max((x, y), key=lambda each: (_key(each)[0], not each.low_closed))
     upper = min((x, y), key=lambda each: (_key(each)[1], each.high_closed))
     low, high = _key(lower)[0], _key(upper)[1]
@@ -174,10 +174,10 @@ def _overlap(x: Interval, y: Interval) -> Interval | None:
 
 
 def _solved(left: Node, bound: Node) -> tuple[str, Node, bool] | None:
-    """The name alone on one side: a x + b < c as x < (c - b) / a, and whether a is negative."""
-    subject = _variable(left)
-    if subject is not None:
-        return subject, bound, False
+    """Variable, bound and the sign of a: a x + b < c as x < (c - b) / a, True if a < 0."""
+    variable = _variable(left)
+    if variable is not None:
+        return variable, bound, False
     line = _linear(left)
     value = float_value(line[0]) if line else None
     if line is None or value is None:
@@ -187,7 +187,7 @@ def _solved(left: Node, bound: Node) -> tuple[str, Node, bool] | None:
 
 
 def _linear(node: Node) -> tuple[Node, Node, str] | None:
-    """a, b and x of a x + b; None for what is no line."""
+    """a, b and x of a x + b; None for any other expression."""
     terms = node.args if node.op == "add" else (node,)
     offset = tuple(term for term in terms if _is_bound(term))
     rising = [term for term in terms if not _is_bound(term)]
@@ -202,14 +202,14 @@ def _linear(node: Node) -> tuple[Node, Node, str] | None:
 
 
 def _variable(node: Node) -> str | None:
-    """The name of a lone variable or of a function's value."""
+    """The name of a variable or of a function value; None for any other node."""
     if node.op == "sym":
         return node.args[0]
     return f"{node.args[0]}()" if node.op == "call" else None
 
 
 def _is_bound(node: Node) -> bool:
-    """Whether a tree can bound a set: a constant, with its unit or infinite."""
+    """True if a node can bound an interval: a constant, finite or infinite, with or without unit."""
     return node.op not in _COMPOUNDS and is_known(node)
 
 
@@ -230,7 +230,7 @@ def _same_endpoint(a: Node | None, b: Node | None) -> Verdict:
 
 
 def _points(items: Sequence[Node]) -> SolutionSet | None:
-    """{ 1, 2 } as a set of intervals."""
+    """{ 1, 2 } as closed intervals of one point each."""
     if not items or not all(map(_is_bound, items)):
         return None
     return [Interval(item, True, item, True) for item in items], None

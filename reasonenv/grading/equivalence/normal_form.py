@@ -67,7 +67,7 @@ def _substituted(node: Node, old: Node, new: Node) -> Node:
 
 
 def same_roundings(a: Node, b: Node) -> bool:
-    """Whether two values agree that both are given as approximations; True where one is not."""
+    """True if two values agree that both are given as approximations; True where one is not."""
     if not all(node.op == "relation" and node.args[0][-1] == "~" for node in (a, b)):
         return True
     left, right = a.args[1][-1], b.args[1][-1]
@@ -97,7 +97,7 @@ def defined_value(node: Node) -> Node:
 
 
 def contains(node: Node, symbol: Node) -> bool:
-    """Whether a symbol, and no other tree, is somewhere in a tree."""
+    """True if a symbol, and no other tree, is somewhere in a tree."""
     return symbol.op == "sym" and symbol in walk(node)
 
 
@@ -174,7 +174,7 @@ def _equation(sides: Sequence[Node]) -> Node | None:
 
 
 def _is_value(node: Node) -> bool:
-    """Whether a side is a constant; a lone e or i is rather a name, as of an eccentricity."""
+    """True if a side is a constant; a lone e or i is rather a name, as of an eccentricity."""
     return is_constant(node) and not _is_letter(node)
 
 
@@ -183,7 +183,7 @@ def _is_letter(node: Node) -> bool:
 
 
 def _agree(a: Node, b: Node) -> bool:
-    """Whether two constants are equal; what is not carried out, such as a sum, is believed."""
+    """True if two constants are equal; what is not carried out, such as a sum, is believed."""
     verdict = same_value(a, b) or same_value(b, a)
     return verdict or (verdict is None and "opaque" in a.kinds | b.kinds)
 

@@ -38,7 +38,7 @@ class Quantity(NamedTuple):
 
 
 def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
-    """Whether two values are the same, at least one of them with a unit."""
+    """True if two values are the same, at least one of them with a unit."""
     given, asked = as_quantity(answer), as_quantity(reference)
     if given is None or asked is None or _opposed(given.words, asked.words):
         return False
@@ -96,13 +96,13 @@ def _without_unit(given: Quantity, asked: Quantity, matches: Match) -> Verdict:
 
 
 def _related(words: str, others: str) -> bool:
-    """Whether two notes name a thing in common, in the singular or the plural."""
+    """True if two notes name a thing in common, in the singular or the plural."""
     left, right = ({word.rstrip("s") for word in text.lower().split()} for text in (words, others))
     return bool(left & right)
 
 
 def _opposed(words: str, others: str) -> bool:
-    """Whether both notes say which way, and not the same one."""
+    """True if both notes say which way, and not the same one."""
     left, right = (set(_DIRECTION.findall(text.lower())) for text in (words, others))
     return bool(left and right) and left != right
 

@@ -1,4 +1,4 @@
-"""Verdicts: True, False, and None for what stays open."""
+"""Three-valued verdicts: True, False, and None for undecided."""
 
 from collections.abc import Callable, Iterable
 
@@ -6,14 +6,14 @@ from reasonenv.grading.parsing.nodes import Node
 
 Verdict = bool | None
 Match = Callable[[Node, Node], Verdict]
-"""Whether an answer is what a reference says: `comparison.matches`, given to rules for parts."""
+"""Comparison of an answer with a reference: `comparison.matches`, as an argument of its rules."""
 
 
 def conjunction(verdicts: Iterable[Verdict]) -> Verdict:
-    """False when one is, else None when one is open, else True; stops at the first False."""
-    is_open = False
+    """Kleene conjunction: False if any is, else None if any is, else True; stops at a False."""
+    is_undecided = False
     for verdict in verdicts:
         if verdict is False:
             return False
-        is_open |= verdict is None
-    return None if is_open else True
+        is_undecided |= verdict is None
+    return None if is_undecided else True

@@ -22,7 +22,7 @@ _ROUGH_TOLERANCE = 1e-6
 
 
 def same_expression(a: Node, b: Node) -> bool | None:
-    """Whether two expressions are equal wherever both are real; None when that stays open.
+    """True if two expressions are equal wherever both are real; None when that stays open.
 
     Args:
         a: An expression, without ± in it.
@@ -71,7 +71,7 @@ def constant_factor(a: Node, b: Node) -> float | None:
 
 
 def _is_proportional(a: Node, b: Node) -> bool:
-    """Whether a / b is the same fine number at two points."""
+    """True if a / b is the same fine number at two points."""
     first, second = (_values(a, b, FINE, point, True) for point in range(2))
     if first is None or second is None:
         return False
@@ -82,7 +82,7 @@ def _is_proportional(a: Node, b: Node) -> bool:
 
 
 def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
-    r"""Whether two expressions agree, with \log as that to base e or 10."""
+    r"""True if two expressions agree, with \log as that to base e or 10."""
     varies = not (is_known(a) and is_known(b))
     points = range(NUM_POINTS if varies else 1)
     agreeing: list[int] = []
@@ -103,7 +103,7 @@ def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
 
 
 def _agree_precisely(a: Node, b: Node, points: list[int], natural: bool) -> bool | None:
-    """Whether the fine values of two expressions are the same at every point."""
+    """True if the fine values of two expressions are the same at every point."""
     pairs = [_values(a, b, FINE, point, natural) for point in points]
     verdicts = [None if pair is None else _near(*pair, FINE.rounding) for pair in pairs]
     return False if False in verdicts else None if None in verdicts else True

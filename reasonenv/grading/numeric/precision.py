@@ -133,7 +133,7 @@ class Precision:
 
 
 def is_real(value: Any) -> bool:
-    """Whether a number is real, up to rounding."""
+    """True if a number is real, up to rounding."""
     return abs(value.imag) <= 1e-12 * (1 + abs(value.real))
 
 

@@ -28,7 +28,7 @@ class Decimal(NamedTuple):
 
 
 def same_value(answer: Node, reference: Node) -> bool | None:
-    """Whether two expressions are equal, or one is the other rounded, or in degrees.
+    """True if two expressions are equal, or one is the other rounded, or in degrees.
 
     Raises:
         TooLarge: A number in one of them has too many digits.
@@ -40,7 +40,7 @@ def same_value(answer: Node, reference: Node) -> bool | None:
 
 
 def omits_base(answer: Node, reference: Node) -> bool:
-    """Whether an answer has the digits of a number in another base, 4210_7, without that."""
+    """True if an answer has the digits of a number in another base, 4210_7, without that."""
     digits, _, base = reference.args[0].partition("_")
     is_number = digits.isdecimal() and base.isdecimal() and max(map(int, digits)) < int(base)
     return is_number and answer.args == (Fraction(int(digits)), 0)
@@ -52,7 +52,7 @@ def to_radians(degrees: Node) -> Node:
 
 
 def _is_degrees_as_arc(a: Node, b: Node) -> bool:
-    """Whether one is an angle in degrees and the other the same in multiples of π."""
+    """True if one is an angle in degrees and the other the same in multiples of π."""
     return any(
         angle.op == "deg"
         and arc.op != "deg"
@@ -63,7 +63,7 @@ def _is_degrees_as_arc(a: Node, b: Node) -> bool:
 
 
 def _rounds(answer: Node, reference: Node) -> bool:
-    """Whether a decimal is the other value, rounded."""
+    """True if a decimal is the other value, rounded."""
     x, y = float_value(answer), float_value(reference)
     if not x or not y:
         return False

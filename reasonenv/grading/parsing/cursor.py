@@ -49,7 +49,7 @@ class Cursor:
         return self.tokens[self.at + 1 : self.at + 1 + count]
 
     def peek(self, *texts: str) -> bool:
-        """Whether the next token is one of these signs or commands."""
+        """True if the next token is one of these signs or commands."""
         if self.at >= len(self.tokens):
             return False
         token = self.tokens[self.at]
@@ -67,7 +67,7 @@ class Cursor:
         return self.tokens[self.at - 1]
 
     def skip(self, *texts: str) -> bool:
-        """Whether the next token was one of these signs or commands, and is now behind."""
+        """True if the next token was one of these signs or commands, and is now behind."""
         found = self.peek(*texts)
         self.at += found
         return found

@@ -132,7 +132,7 @@ def parse_power(cursor: Cursor) -> Node:
 
 
 def _goes_on(cursor: Cursor) -> bool:
-    """Whether a percent sign stands inside of a formula, and not after all of it."""
+    """True if a percent sign stands inside of a formula, and not after all of it."""
     following = cursor.ahead(1)
     return bool(following) and following[0].text in ("+", "-", "*", "times", "cdot", "^")
 
@@ -225,7 +225,7 @@ def _is_whole(node: Node) -> bool:
 
 
 def _is_ratio(node: Node) -> bool:
-    """Whether a tree is one number over another."""
+    """True if a tree is one number over another."""
     if node.op != "mul" or len(node.args) != 2:
         return False
     above, below = node.args

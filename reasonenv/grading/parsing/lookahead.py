@@ -5,7 +5,7 @@ from reasonenv.grading.parsing.tokens import Token
 
 
 def skip_transpose(cursor: Cursor) -> bool:
-    """Whether a T follows, by which a matrix is transposed."""
+    """True if a T follows, by which a matrix is transposed."""
     texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 4]]
     for raised in (["^", "T"], ["^", "top"], ["^", "{", "T", "}"], ["^", "{", "top", "}"]):
         if texts[: len(raised)] == raised:
@@ -15,7 +15,7 @@ def skip_transpose(cursor: Cursor) -> bool:
 
 
 def is_call_ahead(cursor: Cursor) -> bool:
-    """Whether (0) follows, for y(0) is no product, which would be 0; or (x) =."""
+    """True if (0) follows, for y(0) is no product, which would be 0; or (x) =."""
     match cursor.tokens[cursor.at : cursor.at + 4]:
         case [Token(text="("), Token(text="0"), Token(text=")"), *_]:
             return True
@@ -25,7 +25,7 @@ def is_call_ahead(cursor: Cursor) -> bool:
 
 
 def skip_inverse(cursor: Cursor) -> bool:
-    """Whether ^{-1}( followed, and only the bracket does now: f^{-1}(x) is no quotient."""
+    """True if ^{-1}( followed, and only the bracket does now: f^{-1}(x) is no quotient."""
     texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 6]]
     if texts != ["^", "{", "-", "1", "}", "("]:
         return False

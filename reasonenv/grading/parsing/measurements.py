@@ -36,7 +36,7 @@ def parse_quantity(cursor: Cursor) -> Node:
 
 
 def _is_symbolic(value: Node) -> bool:
-    """Whether a value is a symbol, or a sum or product with one: of x apples nobody knows."""
+    """True if a value is a symbol, or a sum or product with one: of x apples nobody knows."""
     return value.op == "sym" or any(
         isinstance(part, Node) and part.op == "sym" for part in value.args
     )

@@ -95,12 +95,12 @@ def _map_args(args: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[An
 
 
 def is_known(node: Node) -> bool:
-    """Whether no symbol and no unknown function is in a tree."""
+    """True if no symbol and no unknown function is in a tree."""
     return node.kinds.isdisjoint(UNKNOWN)
 
 
 def is_constant(node: Node) -> bool:
-    """Whether a tree is an expression without symbols: it has one value, if any."""
+    """True if a tree is an expression without symbols: it has one value, if any."""
     return node.op in EXPRESSIONS and is_known(node)
 
 

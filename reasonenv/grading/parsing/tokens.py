@@ -124,12 +124,12 @@ def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterat
 
 
 def _is_unit(run: str, apart: bool) -> bool:
-    """Whether letters read as a unit, or as a word of one: km per hour, sq cm."""
+    """True if letters read as a unit, or as a word of one: km per hour, sq cm."""
     return run in ("per", "sq") or (run in UNITS and (apart or run not in AMBIGUOUS))
 
 
 def _is_word(run: str) -> bool:
-    """Whether letters read as a word rather than as a product: long, and with a vowel."""
+    """True if letters read as a word rather than as a product: long, and with a vowel."""
     return len(run) > 3 and _VOWEL.search(run[1:].lower()) is not None and not run.isupper()
 
 
@@ -151,7 +151,7 @@ def join_digit_groups(found: list[Token]) -> list[Token]:
 
 
 def _is_group(whole: Token, comma: Token, group: Token) -> bool:
-    """Whether a number, a comma and a number are one: of three digits, nothing between them."""
+    """True if a number, a comma and a number are one: of three digits, nothing between them."""
     return (
         comma.text == ","
         and not (comma.spaced or group.spaced)

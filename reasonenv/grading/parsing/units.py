@@ -42,7 +42,7 @@ class Unit:
         return Unit({n: p * power for n, p in self.dimension.items()}, self.factor**power)
 
     def measures_like(self, other: "Unit") -> bool:
-        """Whether one can be converted to the other."""
+        """True if one can be converted to the other."""
         return self.dimension == other.dimension
 
     def __repr__(self) -> str:
