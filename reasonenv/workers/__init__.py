@@ -1,6 +1,6 @@
-r"""Grades a batch in worker processes, with a hard deadline for each answer.
+r"""Grading of batches in worker processes, with a hard deadline for each answer.
 
-What strings and numbers settle is settled in the caller's process; only the rest starts a worker.
+Most answers are graded by bounded rules in the caller's process; only the rest needs a worker.
 
     from reasonenv.workers import Grader
     with Grader() as grader:
@@ -22,7 +22,7 @@ from reasonenv.grading.extraction import final_answer
 from reasonenv.workers.process import ForkServer, GradingProcess
 
 _CACHE_SIZE = 20_000
-# What is longer comes once, and would weigh on the cache.
+# Longer answers rarely repeat and would take much memory.
 _MAX_CACHED_LENGTH = 1_000
 
 _Key = tuple[str, str, tuple[str, ...]]
@@ -32,21 +32,20 @@ _Job = tuple[str, str, Future[Grade]]
 
 
 class Grader:
-    r"""Grades responses against references in worker processes.
+    r"""Grades responses against references, in worker processes.
 
-    The order of the results is that of the responses, whatever hangs or crashes. Every method may
-    be called from any thread and in any process, daemonic or not; a child that is forked gets
-    workers of its own. No process is started until an answer needs one, and none outlives the
-    program, however it ends.
+    Results come in the order of the responses, even if workers hang or crash. Every method may be
+    called from any thread and in any process, daemonic or not; a forked child gets workers of its
+    own. No process starts until an answer needs one, and none outlives the program.
 
         grader = Grader()
         grade = grader.grade([r"\boxed{x + 1}"], ["1 + x"])[0]
         grade.correct, grade.answer, grade.status  # True, "x + 1", "ok"
 
     Args:
-        num_workers: Processes at most; None for as many as there are CPU cores, up to 8.
-        timeout: CPU seconds for one answer, after which its worker is killed. The wall clock,
-            thirty times as long, only stands behind it: a busy machine changes no grade.
+        num_workers: Processes at most; None for the number of CPU cores, up to 8.
+        timeout: CPU seconds for one answer, after which its worker is killed. The limit on the wall
+            clock is thirty times as long, so that a busy machine changes no grade.
     """
 
     def __init__(self, num_workers: int | None = None, timeout: float = 1.0) -> None:
@@ -70,12 +69,12 @@ class Grader:
         """The grade of every response, in order.
 
         Args:
-            responses: What the model wrote.
+            responses: Texts of the model.
             references: The right answer to each.
-            options: Texts of the multiple choice of each, empty where there is none.
+            options: Texts of the multiple choice of each, empty if there is none.
 
         Raises:
-            ValueError: When the lists differ in length, or after `close`.
+            ValueError: The lists differ in length, or the grader is closed.
         """
         choices = [()] * len(responses) if options is None else options
         jobs = zip(responses, references, choices, strict=True)
@@ -92,22 +91,22 @@ class Grader:
         return future
 
     def close(self) -> None:
-        """Ends the workers; whoever still waits for a grade gets an error. Once is enough."""
+        """Ends the workers; pending grades raise RuntimeError. May be called again."""
         self._close()
 
     def _grade(
         self, response: str, reference: str, options: Sequence[str]
     ) -> Grade | Future[Grade]:
-        """The grade, or the future of it where a worker is needed."""
+        """The grade, or its future if a worker is needed."""
         if not self._close.alive:
             raise ValueError("this Grader is closed: make another")
         answer = final_answer(response)
         if answer is None:
             return Grade(False, None, "no_answer")
         key = (answer, reference, tuple(options))
-        known = self._cache.get(key)
-        if known is not None:
-            return known
+        cached = self._cache.get(key)
+        if cached is not None:
+            return cached
         verdict, text = grade_by_rules(answer, reference, options)
         if verdict is None:
             return self._future(key, answer, text)
@@ -116,13 +115,13 @@ class Grader:
         return grade
 
     def _future(self, key: _Key, answer: str, reference: str) -> Grade | Future[Grade]:
-        """The grade that a worker is to give, once for all who ask."""
+        """The future of a grade by a worker, one for all equal requests."""
         with self._lock:
-            known = self._cache.get(key) or self._pending.get(key)
-            if known is not None:
-                return known
+            cached = self._cache.get(key) or self._pending.get(key)
+            if cached is not None:
+                return cached
             future = self._pending[key] = self._pool.submit(answer, reference)
-        # Outside the lock: a future that is done already calls back at once.
+        # Outside the lock: a future that is done already runs its callback at once.
         future.add_done_callback(_store_when_done(self._pending, self._cache, key))
         return future
 
@@ -132,7 +131,7 @@ class Grader:
         self._close = weakref.finalize(self, self._pool.close)
 
     def _start_in_child(self) -> None:
-        """Begins anew where a fork has copied neither threads nor the right to the workers."""
+        """Restarts in a forked child, which has neither the threads nor the workers."""
         if self._close.detach() is None:  # closed
             return
         pending, self._pending = self._pending, {}
@@ -154,12 +153,12 @@ class Grader:
 
 
 class WorkerPool:
-    """Threads that each keep one worker busy; they hold no reference to who asks.
+    """Threads with one worker each; they hold no reference to the grader.
 
     Args:
         num_workers: Processes at most.
         timeout: CPU seconds for one pair.
-        judge: "module:function" of reasonenv, from two texts to a verdict and its status.
+        judge: "module:function" of reasonenv that maps two texts to a verdict and its status.
     """
 
     def __init__(
@@ -174,9 +173,9 @@ class WorkerPool:
         self._idle = threading.Semaphore(0)
 
     def submit(self, answer: str, reference: str) -> Future[Grade]:
-        """Starts judging a pair."""
+        """Starts comparing a pair."""
         future: Future[Grade] = Future()
-        # Others may have been given the same future: nobody can cancel it.
+        # Equal requests share a future, so none of them may cancel it.
         future.set_running_or_notify_cancel()
         with self._lock:
             if self._closed:
@@ -184,8 +183,8 @@ class WorkerPool:
             self._jobs.put((answer, reference, future))
             if not self._idle.acquire(blocking=False) and self._num_threads < self._num_workers:
                 self._num_threads += 1
-                # A daemon: an interpreter that is told to exit does not wait for a grade. It
-                # lives until `close`, as the server does, which ends with the thread it began in.
+                # A daemon, since an interpreter that exits must not wait for a grade. It lives
+                # until `close`, because the server ends with the thread that started it.
                 threading.Thread(target=self._work, name="reasonenv", daemon=True).start()
         return future
 
@@ -204,7 +203,7 @@ class WorkerPool:
             try:
                 correct, status = process.judge(answer, reference)
                 future.set_result(Grade(correct, answer, status))
-            # Nothing may end this thread while others wait for their grades.
+            # An error must not end this thread: other requests wait in the queue.
             except Exception as error:
                 future.set_exception(error)
             self._idle.release()
@@ -214,17 +213,17 @@ class WorkerPool:
 def _store_when_done(
     pending: _Pending, cache: _Cache, key: _Key
 ) -> Callable[[Future[Grade]], None]:
-    """A callback that puts a grade into the cache, unless it was no fault of the pair.
+    """A callback that caches a grade, unless its worker failed for an unknown reason.
 
-    A deadline that was reached and a memory that was full are the pair's own fault.
+    Timeouts and exhausted memory are properties of the pair and are cached.
     """
 
-    def keep(future: Future[Grade]) -> None:
+    def store(future: Future[Grade]) -> None:
         if not future.exception() and future.result().status != "error":
             _store(cache, key, future.result())
         pending.pop(key, None)
 
-    return keep
+    return store
 
 
 def _store(cache: _Cache, key: _Key, grade: Grade) -> None:

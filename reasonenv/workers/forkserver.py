@@ -1,7 +1,7 @@
-"""A warm interpreter that forks workers, and what a worker does. Never part of the caller.
+"""Fork server: a warm interpreter that forks workers, and the loop of a worker.
 
-A fork takes milliseconds where an interpreter and its imports take a quarter of a second; and
-this process, unlike its caller, has no threads and no GPU that a fork could break.
+A fork takes milliseconds, a new interpreter with its imports a quarter of a second; and this
+process, unlike its caller, has no threads and no GPU that a fork could break.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _MEMORY = 2 << 30
 
 Judge = Callable[[str, str], tuple[bool, str]]
 
-# The parser fills tables as it meets new kinds of text; what is met here, no worker pays for.
+# The parser fills tables for new kinds of text; warmed up here, they cost no worker time.
 _WARM_UP = [
     ("x+1", "1+x"),
     (r"\frac{x}{2}-\sqrt{2}", r"\frac{x-2\sqrt{2}}{2}"),
@@ -36,13 +36,13 @@ _WARM_UP = [
 
 
 def serve(control_fd: int, parent: int, timeout: float, judge: str) -> None:
-    """Forks a worker around each pipe that is sent, and reaps each worker that is named.
+    """Forks a worker for each pipe that it receives, and reaps each worker whose id it receives.
 
     Args:
-        control_fd: Socket to the parent. Its end is the end of this process and its workers.
+        control_fd: Socket to the parent. When it closes, this process and its workers end.
         parent: Process id of the parent.
         timeout: CPU seconds of one pair, after which the kernel ends its worker.
-        judge: "module:function" that gives the verdict on a pair, and its status.
+        judge: "module:function" that maps two texts to a verdict and its status.
     """
     _die_with(parent)
     _import_once()
@@ -51,15 +51,17 @@ def serve(control_fd: int, parent: int, timeout: float, judge: str) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     workers: set[int] = set()
     with contextlib.suppress(ConnectionError):
-        _obey(socket.socket(fileno=control_fd), workers, timeout, verdict)
+        _handle_requests(socket.socket(fileno=control_fd), workers, timeout, verdict)
     for worker in list(workers):
         _reap(worker, workers)
 
 
-def _obey(control: socket.socket, workers: set[int], timeout: float, judge: Judge) -> None:
+def _handle_requests(
+    control: socket.socket, workers: set[int], timeout: float, judge: Judge
+) -> None:
     warm_up = list(reversed(_WARM_UP))
     while True:
-        # Between requests, so that the first worker need not wait for it.
+        # Between requests, so that the first worker does not wait for it.
         if warm_up and not select.select([control], [], [], 0)[0]:
             judge(*warm_up.pop())
             continue
@@ -74,11 +76,11 @@ def _obey(control: socket.socket, workers: set[int], timeout: float, judge: Judg
 
 
 def _fork(control: socket.socket, pipe: socket.socket, timeout: float, judge: Judge) -> int:
-    """Forks a worker that judges what comes through `pipe`; its process id."""
+    """Forks a worker for the pairs that come through `pipe`; its process id."""
     server = os.getpid()
     worker = os.fork()
     if worker == 0:
-        # Whatever happens, the child must not go on as a second server.
+        # The child must never continue as a second server.
         try:
             _die_with(server)
             control.close()
@@ -93,22 +95,22 @@ def _fork(control: socket.socket, pipe: socket.socket, timeout: float, judge: Ju
 
 
 def _reap(worker: int, workers: set[int]) -> int:
-    """Kills a worker, unless it is dead already, and tells the code that it ended with."""
+    """Kills a worker, if it is alive, and returns its exit code."""
     if worker not in workers:
-        # It was a worker of the server before this one, and ended with it.
+        # A worker of an earlier server, which ended with it.
         return -signal.SIGKILL
-    # Nobody else waits for it, so the number is still its own.
+    # Only this process waits for it, so its id has not been reused.
     workers.remove(worker)
     os.kill(worker, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
 
 
 def _answer(pipe: socket.socket, timeout: float, judge: Judge) -> None:
-    """Answers each line, a pair, with a line, its verdict, until the pipe ends."""
+    """Answers each line, a pair, with a line, its verdict, until the pipe closes."""
     requests: Iterable[bytes] = pipe.makefile("rb")
-    # A handler in Python would wait for C code to return; the kernel's default action does not.
+    # A Python handler would wait for C code to return; the kernel's default action does not.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    # A thread that keeps signals out hands that down, even to new programs.
+    # The signal mask of the thread that started the server is inherited.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for request in requests:
         answer, reference = json.loads(request)
@@ -119,20 +121,20 @@ def _answer(pipe: socket.socket, timeout: float, judge: Judge) -> None:
 
 
 def _import_once() -> None:
-    """Imports what a judge imports when it is first called."""
-    # To look for garbage among modules takes a tenth of the time.
+    """Imports the modules that a judge imports on its first call."""
+    # Garbage collection during imports takes a tenth of their time.
     gc.disable()
     import math_verify  # noqa: F401
 
-    # It warns at each call that its own deadlines are off, as they must be.
+    # It warns at each call that its own timeouts are disabled, as intended.
     logging.disable(logging.CRITICAL)
-    # What lives now lives for good: no collection in a worker copies its pages.
+    # Frozen objects are not scanned, so a collection in a worker copies no pages.
     gc.freeze()
     gc.enable()
 
 
 def _die_with(parent: int) -> None:
-    """Lets the kernel end this process when its parent ends; elsewhere the end of a pipe does."""
+    """Asks the kernel to kill this process with its parent; other systems rely on the pipe."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
@@ -141,6 +143,6 @@ def _die_with(parent: int) -> None:
 
 
 def _limit(what: int, value: int) -> None:
-    # Not every system lets a process lower its limits; the deadline holds all the same.
+    # Some systems let no process lower its limits; the deadline holds there too.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(what, (value, value))

@@ -1,4 +1,4 @@
-"""Worker processes as their caller sees them: started, asked, killed, replaced."""
+"""Worker processes from the caller's side: start, requests, kill, replacement."""
 
 import contextlib
 import json
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from reasonenv.errors import GraderError
 
-# The wall clock stands behind the worker's CPU clock, for a worker that sleeps or is stopped.
-# Nothing that an answer says makes a worker sleep; a crowded machine must not reach it.
-_PATIENCE = 30.0
+# Limit on the wall clock, in multiples of the CPU time, for a worker that sleeps or is stopped. No
+# answer makes a worker sleep, and a busy machine must not reach the limit.
+_WALL_CLOCK_FACTOR = 30.0
 _REPLY_S = 60.0
 _LINE = 4096
 _CLOSED = "the Grader was closed"
@@ -35,22 +35,22 @@ serve(int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), sys.argv[6])
 
 
 class ForkServer:
-    """A fresh interpreter that forks workers on request, and ends with its caller.
+    """A new interpreter that forks workers on request and ends with its caller.
 
-    It starts with the first request. Its caller never forks, so that it may have threads, a GPU,
-    and a main module that nobody imports a second time. It is the parent of the workers: with it
-    they end, and it ends when the thread that started it does.
+    It starts with the first request. The caller never forks, so it may have threads and a GPU, and
+    its main module is not imported again. The server is the parent of the workers: they end with
+    it, and it ends with the thread that started it.
 
     Args:
         timeout: CPU seconds of one pair, after which the kernel ends its worker.
-        judge: "module:function" of reasonenv, from two texts to a verdict and its status.
+        judge: "module:function" of reasonenv that maps two texts to a verdict and its status.
     """
 
     def __init__(self, timeout: float, judge: str = "reasonenv.grading:symbolic_verdict") -> None:
         self.timeout, self.judge = timeout, judge
-        self._talk = threading.Lock()
-        # Collecting garbage may call `stop` at any line, in a thread that holds the lock.
-        self._birth = threading.RLock()
+        self._request_lock = threading.Lock()
+        # Garbage collection may call `stop` at any line, in a thread that holds the lock.
+        self._process_lock = threading.RLock()
         self.stopped = False
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -62,28 +62,28 @@ class ForkServer:
             GraderError: When there can be none, or after `stop`.
         """
         ours, theirs = socket.socketpair()
-        with self._talk, theirs:
+        with self._request_lock, theirs:
             if self._process is None or self._process.poll() is not None:
                 self._start()
-            reply = self._ask(b"fork", [theirs.fileno()])
+            reply = self._request(b"fork", [theirs.fileno()])
         if reply is None:
             ours.close()
-            reason = f"{sys.executable} ended before it could grade: what it says stands above"
+            reason = f"{sys.executable} ended before it could grade: its error is printed above"
             raise GraderError(_CLOSED if self.stopped else reason)
         return reply, ours
 
     def reap(self, worker: int) -> int | None:
-        """Ends a worker; the code that it ended with, or None when the server has gone as well."""
-        with self._talk:
-            return self._ask(b"%d" % worker)
+        """Ends a worker; its exit code, or None if the server has ended too."""
+        with self._request_lock:
+            return self._request(b"%d" % worker)
 
     def stop(self) -> None:
         """Ends the server and its workers for good; from any thread."""
         self.stopped = True
         self._end()
 
-    def _ask(self, message: bytes, fds: Sequence[int] = ()) -> int | None:
-        """The reply to a request; None, and the server's end, when there is none."""
+    def _request(self, message: bytes, fds: Sequence[int] = ()) -> int | None:
+        """The reply to a request; without one, ends the server and returns None."""
         control = self._control
         with contextlib.suppress(OSError):
             if control is not None:
@@ -95,23 +95,23 @@ class ForkServer:
 
     def _start(self) -> None:
         self._end()
-        with self._birth:
+        with self._process_lock:
             if self.stopped:
                 return
             self._control, theirs = socket.socketpair()
             self._control.settimeout(_REPLY_S)
-            words = theirs.fileno(), os.getpid(), self.timeout, self.judge
+            parameters = theirs.fileno(), os.getpid(), self.timeout, self.judge
             folders = json.dumps([str(folder) for folder in sys.path])
-            arguments = [folders, str(Path(__file__).parents[2]), *map(str, words)]
+            arguments = [folders, str(Path(__file__).parents[2]), *map(str, parameters)]
             self._process = subprocess.Popen(
-                # Warnings of sympy would concern nobody but the author of an answer.
+                # Warnings of sympy concern the answer, not the user.
                 [sys.executable, "-W", "ignore", "-c", _MAIN, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                # sympy's order of terms hangs on hashes: an answer is judged alike in every run.
+                # sympy's order of terms depends on hashes: the same verdict in every run.
                 env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
-                # Ctrl-C is for the caller, who then ends the workers.
+                # Ctrl-C goes to the caller, which then ends the workers.
                 start_new_session=True,
             )
             theirs.close()
@@ -119,13 +119,13 @@ class ForkServer:
             self._end()
 
     def _end(self) -> None:
-        """Ends what is there: gently, so that it reaps its workers, or else all at once."""
-        with self._birth:
+        """Ends the server: first by request, so that it reaps its workers, then by SIGKILL."""
+        with self._process_lock:
             process, control = self._process, self._control
             if process is None or control is None:
                 return
             with contextlib.suppress(OSError):
-                # Unlike close, it reaches beyond copies that a fork of the caller has.
+                # Unlike close, it takes effect even if a fork of the caller has a copy.
                 control.shutdown(socket.SHUT_RDWR)
             try:
                 process.wait(1.0)
@@ -137,12 +137,12 @@ class ForkServer:
 
 
 class GradingProcess:
-    """A worker that judges one pair at a time, and is replaced when it does not come back.
+    """A worker that compares one pair at a time, and is replaced when it fails.
 
-    For one thread at a time.
+    Not thread-safe.
 
     Args:
-        server: Forks the worker, and each that replaces it.
+        server: Server that forks the worker and its replacements.
     """
 
     def __init__(self, server: ForkServer) -> None:
@@ -158,10 +158,10 @@ class GradingProcess:
         """
         if self._pipe is None:
             self._worker, self._pipe = self._server.fork()
-            self._pipe.settimeout(self._server.timeout * _PATIENCE)
+            self._pipe.settimeout(self._server.timeout * _WALL_CLOCK_FACTOR)
         try:
             self._pipe.sendall(json.dumps([answer, reference]).encode() + b"\n")
-            # One short line, written at once; nothing but its end comes in its place.
+            # One short line, written at once, or the end of the pipe.
             correct, status = json.loads(self._pipe.recv(_LINE))
         except TimeoutError:
             self.end()
@@ -172,12 +172,12 @@ class GradingProcess:
                 raise GraderError(_CLOSED) from None
             return False, "timeout" if code == -signal.SIGPROF else "error"
         if status == "memory":
-            # What it still holds would count against the answers after this one.
+            # Memory that it still holds would count against the next answers.
             self.end()
         return correct, status
 
     def end(self) -> int | None:
-        """Ends the worker, if there is one; the code that it ended with."""
+        """Ends the worker, if there is one; its exit code."""
         code = None
         if self._worker is not None and self._pipe is not None:
             self._pipe.close()

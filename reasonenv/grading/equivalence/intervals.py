@@ -36,7 +36,7 @@ SolutionSet = tuple[Intervals, str | None]
 
 
 def solution_set(node: Node) -> SolutionSet | None:
-    """The union of intervals that a node describes, with its variable; None if it is no such set."""
+    """The union of intervals that a node describes, with its variable; None for any other set."""
     if node == REAL_LINE:
         return [Interval(None, False, None, False)], None
     rule = _RULES.get(node.op)
@@ -209,7 +209,7 @@ def _variable(node: Node) -> str | None:
 
 
 def _is_bound(node: Node) -> bool:
-    """True if a node can bound an interval: a constant, finite or infinite, with or without unit."""
+    """True if a node can bound an interval: a constant, finite or infinite."""
     return node.op not in _COMPOUNDS and is_known(node)
 
 

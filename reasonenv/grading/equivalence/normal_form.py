@@ -1,4 +1,4 @@
-"""What an answer says, once it is read: without steps on the way, approximations and ±."""
+"""Normal form of an answer: no intermediate steps, approximations or ±; and definitions x = 5."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ _NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
 
 
 def normal_form(node: Node) -> Node | None:
-    """The tree without approximations, chains of equal numbers and ±; None when it is false."""
+    """The node without approximations, chains of equal numbers and ±; None if it is false."""
     if "pm" in node.kinds:
         node = _sign_cases(node)
     if node.op == "list":
@@ -37,7 +37,7 @@ def normal_form(node: Node) -> Node | None:
 
 
 def with_shared_parameter(a: Node, b: Node) -> tuple[Node, Node]:
-    """Two trees in which a whole number has one name: kπ, k ∈ Z is nπ, n ∈ Z, and kπ."""
+    """Two nodes with one name for an integer parameter: kπ, k ∈ Z is nπ, n ∈ Z, and kπ."""
     (left, name), (right, other) = _family(a), _family(b)
     if name is None and other is None:
         return a, b
@@ -48,7 +48,7 @@ def with_shared_parameter(a: Node, b: Node) -> tuple[Node, Node]:
 
 
 def _family(node: Node) -> tuple[Node, Node | None]:
-    """What depends on a whole number, and its name: None where it is not said to be one."""
+    """A family of solutions and its integer parameter; None if no parameter is declared."""
     match node:
         case Node(op="list", args=(*items, Node(op="relation", args=(("in",), (name, numbers))))):
             if numbers == _INTEGERS and name.op == "sym" and items:
@@ -58,8 +58,8 @@ def _family(node: Node) -> tuple[Node, Node | None]:
 
 
 def _lone_parameter(node: Node) -> Node | None:
-    found = {part for part in walk(node) if part.op == "sym" and part.args[0] in tuple("klmnt")}
-    return found.pop() if len(found) == 1 else None
+    names = {part for part in walk(node) if part.op == "sym" and part.args[0] in tuple("klmnt")}
+    return names.pop() if len(names) == 1 else None
 
 
 def _substituted(node: Node, old: Node, new: Node) -> Node:
@@ -67,7 +67,7 @@ def _substituted(node: Node, old: Node, new: Node) -> Node:
 
 
 def same_roundings(a: Node, b: Node) -> bool:
-    """True if two values agree that both are given as approximations; True where one is not."""
+    """True if two approximate values agree, or if either value is not approximate."""
     if not all(node.op == "relation" and node.args[0][-1] == "~" for node in (a, b)):
         return True
     left, right = a.args[1][-1], b.args[1][-1]
@@ -77,7 +77,7 @@ def same_roundings(a: Node, b: Node) -> bool:
 
 
 def definition(node: Node) -> tuple[str, Node] | None:
-    """The name and the value of an equation that says what something is; None for any other."""
+    """The name and the value of an equation that defines a name; None for any other node."""
     if node.op != "relation" or node.args[0] != ("=",):
         return None
     left, right = node.args[1]
@@ -91,18 +91,18 @@ def definition(node: Node) -> tuple[str, Node] | None:
 
 
 def defined_value(node: Node) -> Node:
-    """The value of x = 1, and anything else as it is."""
+    """The value of x = 1; any other node unchanged."""
     equation = definition(node)
     return equation[1] if equation else node
 
 
 def contains(node: Node, symbol: Node) -> bool:
-    """True if a symbol, and no other tree, is somewhere in a tree."""
+    """True if a node contains a symbol; False if `symbol` is no symbol."""
     return symbol.op == "sym" and symbol in walk(node)
 
 
 def _flat(items: Sequence[Node]) -> list[Node]:
-    """Items in one list, those of x = 1, 2 and of x = ±1 among them."""
+    """Items in one flat list, with those of x = 1, 2 and x = ±1 expanded."""
     flat: list[Node] = []
     for item in items:
         inner = normal_form(item) or FALSE
@@ -114,7 +114,7 @@ def _flat(items: Sequence[Node]) -> list[Node]:
 
 
 def _sign_cases(node: Node) -> Node:
-    """A list of what a tree with ± says: both signs of all, or of each member of a list."""
+    """A node with ± as a list: both signs throughout, or of each element of a list."""
     if node.op in ("list", "set") and sum(item.op == "relation" for item in node.args) < 2:
         signed = [_sign_cases(item).args if "pm" in item.kinds else (item,) for item in node.args]
         return Node("list", tuple(item for items in signed for item in items))
@@ -122,7 +122,7 @@ def _sign_cases(node: Node) -> Node:
 
 
 def _scaled_matrix(node: Node) -> Node:
-    """A matrix for a number times one."""
+    """A number times a matrix as a matrix; any other node unchanged."""
     matrices = [part for part in node.args if isinstance(part, Node) and part.op == "matrix"]
     if node.op != "mul" or len(matrices) != 1:
         return node
@@ -134,7 +134,7 @@ def _scaled_matrix(node: Node) -> Node:
 
 
 def _with_sign(node: Node, upper: bool) -> Node:
-    """The tree with the upper or the lower sign of each ±."""
+    """The node with the upper or the lower sign of each ±."""
     if node.op != "pm":
         return map_children(node, lambda part: _with_sign(part, upper))
     term = _with_sign(node.args[0], upper)
@@ -142,16 +142,15 @@ def _with_sign(node: Node, upper: bool) -> Node:
 
 
 def _without_approximation(node: Node) -> Node | None:
-    """What stands before ≈, unless it is a name: an exact value, since 7 ≈ 8 says nothing."""
+    """The exact value before ≈; the value after it for a name. None for a false 7 ≈ 8."""
     ops, sides = node.args
     cut = ops.index("~")
     if cut == len(ops) - 1 and _is_name(sides[cut]):
-        kept = (*sides[: cut + 1], sides[-1])
-        return normal_form(Node("relation", (("=",) * len(ops), kept)))
+        return normal_form(Node("relation", (("=",) * len(ops), (*sides[: cut + 1], sides[-1]))))
     if _is_plain_number(sides[cut]):
         return None
-    kept = sides[: cut + 1]
-    return kept[0] if len(kept) == 1 else normal_form(Node("relation", (ops[:cut], kept)))
+    exact = sides[: cut + 1]
+    return exact[0] if len(exact) == 1 else normal_form(Node("relation", (ops[:cut], exact)))
 
 
 def _is_plain_number(node: Node) -> bool:
@@ -159,7 +158,7 @@ def _is_plain_number(node: Node) -> bool:
 
 
 def _equation(sides: Sequence[Node]) -> Node | None:
-    """1 + 1 = 2 says 2, x = 1 + 1 = 2 says x = 2, 1 + 1 = 3 says nothing."""
+    """1 + 1 = 2 as 2, x = 1 + 1 = 2 as x = 2; None for the false 1 + 1 = 3."""
     constants = [side for side in sides if _is_value(side)]
     if not all(_agree(constants[0], other) for other in constants[1:]):
         return None
@@ -174,7 +173,7 @@ def _equation(sides: Sequence[Node]) -> Node | None:
 
 
 def _is_value(node: Node) -> bool:
-    """True if a side is a constant; a lone e or i is rather a name, as of an eccentricity."""
+    """True if a side is a constant; a lone e or i counts as a name, as of an eccentricity."""
     return is_constant(node) and not _is_letter(node)
 
 
@@ -183,13 +182,13 @@ def _is_letter(node: Node) -> bool:
 
 
 def _agree(a: Node, b: Node) -> bool:
-    """True if two constants are equal; what is not carried out, such as a sum, is believed."""
+    """True if two constants are equal; a value that is not evaluated, such as ∑, is accepted."""
     verdict = same_value(a, b) or same_value(b, a)
     return verdict or (verdict is None and "opaque" in a.kinds | b.kinds)
 
 
 def _is_name(node: Node) -> bool:
-    """A symbol, a function's value, AB, a ratio of such: what a value can be given to."""
+    """True if a node can be assigned a value: a symbol, a function value, AB, a ratio of these."""
     if node.op in ("sym", "call", "opaque") or _is_letter(node):
         return True
     if node.op == "mul":

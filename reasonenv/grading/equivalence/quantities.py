@@ -1,7 +1,7 @@
-"""Quantities: when two values with units are the same.
+"""Equality of values with units.
 
-A unit that the reference has may be missing; a different one is converted; one that measures
-something else is wrong.
+A unit of the reference may be missing; a different one is converted; one of another dimension is
+wrong.
 """
 
 import re
@@ -22,14 +22,14 @@ _DIRECTION = re.compile(
 
 
 class Quantity(NamedTuple):
-    """A value with its unit, and words that are no unit but name what is counted."""
+    """A value with its unit, and words that are no unit, such as "apples" or "north"."""
 
     value: Node
     unit: Unit | None
     words: str
 
     @property
-    def scaled(self) -> Node:
+    def base_value(self) -> Node:
         """The value in base units."""
         factor = Fraction(1) if self.unit is None else self.unit.factor
         if self.value.op == "num":
@@ -38,23 +38,23 @@ class Quantity(NamedTuple):
 
 
 def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
-    """True if two values are the same, at least one of them with a unit."""
-    given, asked = as_quantity(answer), as_quantity(reference)
-    if given is None or asked is None or _opposed(given.words, asked.words):
+    """True if two values are equal, at least one of them with a unit."""
+    a, r = as_quantity(answer), as_quantity(reference)
+    if a is None or r is None or _opposed(a.words, r.words):
         return False
-    if asked.unit is None:
-        return _against_plain_number(given, asked, matches)
-    if given.unit is None:
-        return _without_unit(given, asked, matches)
-    if not given.unit.measures_like(asked.unit):
-        return _same_angle(given, asked)
-    if given.unit.factor == asked.unit.factor:
-        return matches(given.value, asked.value)
-    return matches(given.scaled, asked.scaled)
+    if r.unit is None:
+        return _against_plain_number(a, r, matches)
+    if a.unit is None:
+        return _without_unit(a, r, matches)
+    if not a.unit.is_convertible_to(r.unit):
+        return _same_angle(a, r)
+    if a.unit.factor == r.unit.factor:
+        return matches(a.value, r.value)
+    return matches(a.base_value, r.base_value)
 
 
 def as_quantity(node: Node) -> Quantity | None:
-    """Value, unit and words of a quantity or a number; 2 h 30 min is 2.5 h; None for no such."""
+    """Value, unit and words of a quantity or a number, 2 h 30 min as 2.5 h; None for others."""
     if node.op == "quantity":
         value, unit, words = node.args
         is_angle = value.op == "deg" and unit is None
@@ -70,48 +70,48 @@ def _compound(first: Node, second: Node) -> Quantity:
     large, small = as_quantity(first), as_quantity(second)
     if not (large and small and large.unit and small.unit):
         return Quantity(FALSE, None, "")
-    if not large.unit.measures_like(small.unit):
+    if not large.unit.is_convertible_to(small.unit):
         return Quantity(FALSE, None, "")
     rest = product([small.value, num(small.unit.factor / large.unit.factor)])
     return Quantity(Node("add", (large.value, rest)), large.unit, small.words)
 
 
-def _against_plain_number(given: Quantity, asked: Quantity, matches: Match) -> Verdict:
-    """Against a number without a unit: any unit will do, but not another thing."""
-    if given.words and asked.words and not _related(given.words, asked.words):
+def _against_plain_number(a: Quantity, r: Quantity, matches: Match) -> Verdict:
+    """Against a number without a unit: any unit is accepted, but no other words."""
+    if a.words and r.words and not _related(a.words, r.words):
         return False
-    is_percent = given.unit is not None and not given.unit.dimension
-    if is_percent and matches(given.scaled, asked.value):
+    is_percent = a.unit is not None and not a.unit.dimension
+    if is_percent and matches(a.base_value, r.value):
         return True
-    return matches(given.value, asked.value)
+    return matches(a.value, r.value)
 
 
-def _without_unit(given: Quantity, asked: Quantity, matches: Match) -> Verdict:
+def _without_unit(a: Quantity, r: Quantity, matches: Match) -> Verdict:
     """A number against one with a unit; 0.5 and 50 are both 50 %."""
-    if given.words:
+    if a.words:
         return False
-    verdict = matches(given.value, asked.value)
-    is_percent = asked.unit is not None and not asked.unit.dimension
-    return matches(given.value, asked.scaled) if is_percent and not verdict else verdict
+    verdict = matches(a.value, r.value)
+    is_percent = r.unit is not None and not r.unit.dimension
+    return matches(a.value, r.base_value) if is_percent and not verdict else verdict
 
 
 def _related(words: str, others: str) -> bool:
-    """True if two notes name a thing in common, in the singular or the plural."""
+    """True if two notes have a word in common, singular or plural."""
     left, right = ({word.rstrip("s") for word in text.lower().split()} for text in (words, others))
     return bool(left & right)
 
 
 def _opposed(words: str, others: str) -> bool:
-    """True if both notes say which way, and not the same one."""
+    """True if both notes give a direction, and the two differ."""
     left, right = (set(_DIRECTION.findall(text.lower())) for text in (words, others))
     return bool(left and right) and left != right
 
 
-def _same_angle(given: Quantity, asked: Quantity) -> Verdict:
-    """Degrees against radians; any other two units that measure different things are wrong."""
-    dimensions = [set(each.unit.dimension) for each in (given, asked) if each.unit]
+def _same_angle(a: Quantity, r: Quantity) -> Verdict:
+    """Degrees against radians; False for any other units of different dimensions."""
+    dimensions = [set(each.unit.dimension) for each in (a, r) if each.unit]
     if dimensions == [{"angle"}, {"arc"}]:
-        return same_expression(to_radians(given.value), asked.value)
+        return same_expression(to_radians(a.value), r.value)
     if dimensions == [{"arc"}, {"angle"}]:
-        return same_expression(given.value, to_radians(asked.value))
+        return same_expression(a.value, to_radians(r.value))
     return False

@@ -1,8 +1,8 @@
-"""Are two expressions equal? They are when they agree wherever both are real.
+"""Equality of expressions: agreement at every point where both are real.
 
-Rational expressions are compared exactly. All others are evaluated where their symbols stand for
-fixed numbers: at eight points with rough numbers, which settles most that differ, and at two where
-those agree with fine ones.
+Rational expressions are compared exactly. All others are evaluated at fixed values of their
+symbols: in floating point at eight points, enough to separate most different ones, and in 150
+digits at two of the points where those agree.
 """
 
 from functools import lru_cache
@@ -14,22 +14,22 @@ from reasonenv.grading.numeric.precision import FINE, ROUGH, Precision, is_real
 from reasonenv.grading.parsing.nodes import Node, is_known
 
 NUM_POINTS = 8
-"""Points at which rough numbers are compared."""
+"""Points of the comparison in floating point."""
 NUM_FINE_POINTS = 2
-"""Points at which fine ones are."""
-# What rough numbers that are equal may differ by, relative to the larger; they only tell apart.
+"""Points of the comparison in 150 digits."""
+# Relative difference above which floating-point values are different; below it nothing is decided.
 _ROUGH_TOLERANCE = 1e-6
 
 
 def same_expression(a: Node, b: Node) -> bool | None:
-    """True if two expressions are equal wherever both are real; None when that stays open.
+    """True if two expressions are equal at all points where both are real; None if undecided.
 
     Args:
-        a: An expression, without ± in it.
+        a: An expression without ±.
         b: Another.
 
     Raises:
-        TooLarge: A number in one of them has too many digits.
+        TooLarge: A number in either has too many digits.
     """
     if a == b:
         return True
@@ -44,17 +44,17 @@ def same_expression(a: Node, b: Node) -> bool | None:
 
 
 def float_value(node: Node) -> float | None:
-    """The value of a real constant in floating point, None when there is none."""
+    """The floating-point value of a real constant, None if there is none."""
     value = _value(node, ROUGH, 0, True) if is_known(node) else None
     return value.real if value is not None and value is not TooLarge and is_real(value) else None
 
 
 def constant_factor(a: Node, b: Node) -> float | None:
-    """The real constant k with a = k b, None when there is none.
+    """The real constant k with a = k b, None if there is none.
 
     Args:
-        a: An expression.
-        b: Another; neither is equal to 0 everywhere.
+        a: An expression, not identically 0.
+        b: Another.
     """
     ratios: list[complex] = []
     for point in range(6):
@@ -71,18 +71,18 @@ def constant_factor(a: Node, b: Node) -> float | None:
 
 
 def _is_proportional(a: Node, b: Node) -> bool:
-    """True if a / b is the same fine number at two points."""
+    """True if a / b has the same value in 150 digits at two points."""
     first, second = (_values(a, b, FINE, point, True) for point in range(2))
     if first is None or second is None:
         return False
     (above, below), (other_above, other_below) = first, second
     if above == other_above:
-        return False  # nothing varies, and of two constants each is so many of the other
+        return False  # constants, and of these any two are proportional
     return _near(above * other_below, other_above * below, FINE.rounding)
 
 
 def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
-    r"""True if two expressions agree, with \log as that to base e or 10."""
+    r"""True if two expressions agree, with \log to base e (natural) or 10; None if undecided."""
     varies = not (is_known(a) and is_known(b))
     points = range(NUM_POINTS if varies else 1)
     agreeing: list[int] = []
@@ -90,7 +90,7 @@ def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
         try:
             values = _values(a, b, ROUGH, point, natural)
         except TooLarge:
-            agreeing.append(point)  # for all that rough numbers tell
+            agreeing.append(point)  # floating point cannot separate them
             continue
         if values is None or (varies and is_real(values[0]) != is_real(values[1])):
             continue
@@ -103,7 +103,7 @@ def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
 
 
 def _agree_precisely(a: Node, b: Node, points: list[int], natural: bool) -> bool | None:
-    """True if the fine values of two expressions are the same at every point."""
+    """True if two expressions have the same value in 150 digits at every point."""
     pairs = [_values(a, b, FINE, point, natural) for point in points]
     verdicts = [None if pair is None else _near(*pair, FINE.rounding) for pair in pairs]
     return False if False in verdicts else None if None in verdicts else True
@@ -116,10 +116,10 @@ def _near(left: Any, right: Any, tolerance: Any) -> bool:
 def _values(
     a: Node, b: Node, precision: Precision, point: int, natural: bool
 ) -> tuple[Any, Any] | None:
-    """The values of both, None where one of them has none.
+    """The values of both, None if either has none.
 
     Raises:
-        TooLarge: One cannot be computed.
+        TooLarge: Either cannot be computed.
     """
     values = tuple(_value(node, precision, point, natural) for node in (a, b))
     for value in values:
@@ -130,10 +130,10 @@ def _values(
     return values
 
 
-# Members of lists and items of a group of responses are compared again and again.
+# Elements of lists and answers of one group are compared many times.
 @lru_cache(maxsize=4096)
 def _value(node: Node, precision: Precision, point: int, natural: bool) -> Any:
-    """The value of an expression, None where it has none; TooLarge, the class, where it is that."""
+    """The value of an expression; None if it has none, the class TooLarge if it is too large."""
     try:
         return Evaluator(precision, point, natural).value(node)
     except TooLarge:

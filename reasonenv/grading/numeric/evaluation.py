@@ -1,4 +1,4 @@
-"""The value of an expression where its symbols stand for some numbers."""
+"""Numerical evaluation of an expression at fixed values of its symbols."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -20,15 +20,15 @@ _MAX_DETERMINANT = 3
 
 
 class Evaluator:
-    r"""Numbers for all symbols, in one precision; and so a value for every expression.
+    r"""Evaluation of expressions in one precision, at one point.
 
-    Unknown functions, f(x) or a sum that is not carried out, stand for smooth functions of their
-    arguments, the same for the same name.
+    An unknown function, f(x) or an unevaluated sum, has the value of a smooth function of its
+    arguments that is fixed by its name.
 
     Args:
-        precision: Of the numbers.
-        point: Which numbers the symbols stand for: see `symbol_value`.
-        natural: Whether \log without a base is that to base e; else it is to base 10.
+        precision: Precision of all numbers.
+        point: Index of the values of the symbols: see `symbol_value`.
+        natural: Base of \log without one: e if True, else 10.
     """
 
     __slots__ = ("natural", "point", "precision")
@@ -41,11 +41,11 @@ class Evaluator:
 
         Args:
             node: An expression.
-            in_radians: Whether degrees are turned into radians, as within a sine; else 30° is 30.
+            in_radians: Convert degrees to radians, as inside a sine; else 30° is 30.
 
         Raises:
-            ArithmeticError: There is none, or it cannot be computed.
-            ValueError: Outside of a function's domain.
+            ArithmeticError: There is no value, or it cannot be computed.
+            ValueError: An argument is outside a function's domain.
         """
         rule = _RULES.get(node.op)
         if rule is None:
@@ -53,7 +53,7 @@ class Evaluator:
         return rule(self, node, in_radians)
 
     def _number(self, node: Node, _: bool) -> Any:
-        return self.precision.finite(self.precision.number(node.args[0]))
+        return self.precision.check_finite(self.precision.number(node.args[0]))
 
     def _symbol(self, node: Node, _: bool) -> Any:
         return self.precision.number(symbol_value(node.args[0], self.point))
@@ -70,7 +70,7 @@ class Evaluator:
         total = self.precision.number(Fraction(1))
         for factor in node.args:
             total = total * self.value(factor, in_radians)
-        return self.precision.finite(total)
+        return self.precision.check_finite(total)
 
     def _power(self, node: Node, in_radians: bool) -> Any:
         base, exponent = node.args
@@ -80,7 +80,7 @@ class Evaluator:
             result = self.precision.rational_power(value, rational)
         else:
             result = self.precision.power(value, self.value(exponent, in_radians))
-        return self.precision.finite(result)
+        return self.precision.check_finite(result)
 
     def _degrees(self, node: Node, in_radians: bool) -> Any:
         value = self.value(node.args[0], in_radians)
@@ -98,7 +98,7 @@ class Evaluator:
             value = self._whole(node, name, args)
         else:
             value = self._named(node, name, [self.value(arg, in_radians=True) for arg in args])
-        return self.precision.finite(value)
+        return self.precision.check_finite(value)
 
     def _named(self, node: Node, name: str, values: Sequence[Any]) -> Any:
         """A logarithm, a trigonometric or an unknown function."""
@@ -124,7 +124,7 @@ class Evaluator:
         return self.precision.rational_power(self.value(radicand), 1 / rational)
 
     def _whole(self, node: Node, name: str, args: Sequence[Node]) -> Any:
-        """A function of whole numbers: exact for those, extended or any function to others."""
+        """A function of integers: exact for those, its smooth extension for others."""
         value = exact_value(node)
         if value is not None:
             return self.precision.number(value)
@@ -142,7 +142,7 @@ class Evaluator:
         return _determinant([[self.value(cell) for cell in row] for row in rows])
 
     def _unknown(self, node: Node, _: bool = False) -> Any:
-        """A function of which only the name is known: some smooth one, the same for that name."""
+        """An unknown function: a smooth one that is fixed by its name."""
         name, args = node.args
         cosine = self.precision.functions["cos"]
         total = self.precision.number(Fraction(1))
@@ -150,7 +150,7 @@ class Evaluator:
             value = self.value(arg)
             scale = self.precision.number(symbol_value(f"{name}({index}", 1))
             total = total * scale + cosine(value * scale) + value * value / 7
-        return self.precision.finite(total)
+        return self.precision.check_finite(total)
 
 
 _RULES: dict[str, Callable[[Evaluator, Node, bool], Any]] = {
@@ -180,9 +180,9 @@ def _determinant(rows: list[list[Any]]) -> Any:
 
 @lru_cache(maxsize=4096)
 def symbol_value(name: str, point: int) -> Fraction:
-    """The number that a symbol stands for at a point: any, but always the same.
+    """Value of a symbol at a point: pseudo-random, fixed by its name.
 
-    All are positive at point 0 and negative at point 1; at others each has a sign of its own.
+    All values are positive at point 0 and negative at point 1; at others the sign is random.
     """
     digest = blake2b(f"{name}@{point}".encode(errors="replace"), digest_size=4).digest()
     value = Fraction(3, 10) + Fraction(int.from_bytes(digest[:3], "big"), 9_000_000)

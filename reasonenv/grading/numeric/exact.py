@@ -1,8 +1,7 @@
-"""Exact values: of an expression that is plainly rational the fraction, always bounded.
+"""Exact evaluation of rational expressions to fractions, of bounded size.
 
-No number on the way has more than 24,000 bits. That admits 2024^2024 and 2000!, and is far from
-what takes long: of such numbers a sum takes a fraction of a millisecond, and 100 of them at most
-are computed for one expression.
+No intermediate number has more than 24,000 bits. That admits 2024^2024 and 2000!, and is cheap: a
+sum of such numbers takes a fraction of a millisecond, and one expression has 100 of them at most.
 """
 
 import math
@@ -18,29 +17,29 @@ MAX_BITS = 24_000
 MAX_FACTORIAL = 3000
 """The largest n of n! and of a binomial coefficient."""
 MAX_ROOT_BITS = 1000
-"""Bits of a number of which a root is tried."""
+"""Bits at most of a number whose root is computed."""
 MAX_DEGREE = 64
-"""The highest root that is tried."""
+"""The highest degree of a root that is computed."""
 
 
-class Undefined(ArithmeticError):  # noqa: N818 - a fact about a value, and no fault of a program
-    """There is no value here: division by zero, a pole, an unknown operation."""
+class Undefined(ArithmeticError):  # noqa: N818 - a property of a value, not a program's error
+    """The expression has no value: division by zero, a pole, an unknown operation."""
 
 
 class TooLarge(ArithmeticError):  # noqa: N818 - as above
-    """The value has too many digits to be worth computing."""
+    """The value has too many digits to be computed."""
 
 
 class _NotRational(ArithmeticError):  # noqa: N818 - as above
-    """The value is not rational, or not plainly so."""
+    """The value is not rational, or not obviously so."""
 
 
 @lru_cache(maxsize=8192)
 def exact_value(node: Node) -> Fraction | None:
-    """The value of a rational expression, None when it is not plainly rational.
+    """The value of a rational expression, None if it is not obviously rational.
 
     Raises:
-        TooLarge: A number on the way has more than 24,000 bits.
+        TooLarge: An intermediate number has more than 24,000 bits.
         Undefined: Division by zero.
     """
     try:
@@ -50,10 +49,10 @@ def exact_value(node: Node) -> Fraction | None:
 
 
 def check_size(value: Fraction) -> Fraction:
-    """A number that is not too large.
+    """The value itself.
 
     Raises:
-        TooLarge: It is.
+        TooLarge: It has more than 24,000 bits.
     """
     if value.numerator.bit_length() > MAX_BITS or value.denominator.bit_length() > MAX_BITS:
         raise TooLarge
@@ -96,7 +95,7 @@ def _power(args: Sequence[Node]) -> Fraction:
 
 
 def _bounded_exponent(base: Fraction, exponent: int) -> int:
-    """The exponent, when the power has digits that can be paid for."""
+    """The exponent, if the power has at most 24,000 bits."""
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     if bits * abs(exponent) > MAX_BITS:
         raise TooLarge

@@ -1,8 +1,8 @@
-"""Numbers of two precisions: rough ones, in floating point, and fine ones, to 150 digits.
+"""Two precisions: ROUGH, floating point, and FINE, 150 digits.
 
-Rough numbers tell apart most of what differs, in microseconds; what they cannot tell, fine ones
-do. Each precision knows how far its numbers can be trusted, and refuses what lies beyond: terms so
-small that they are lost beside another, functions so close to a limit that they are taken for it.
+Floating point separates most different values in microseconds; 150 digits decide the rest. Each
+precision has limits of accuracy and raises `TooLarge` beyond them: a term too small to count in its
+sum, a function too close to its limit to be distinguished from it.
 """
 
 import cmath
@@ -18,31 +18,30 @@ from mpmath import libmp
 from reasonenv.grading.numeric.exact import TooLarge, Undefined, check_size
 
 DIGITS = 150
-"""Decimals of fine numbers."""
+"""Decimal digits of FINE."""
 _GUARD = 20
-# Of roots of a higher degree all are too close to 1 to be told from it.
+# Roots of a higher degree are too close to 1.
 _MAX_DEGREE = 1000
 _MAX_GAMMA = 150
-# Where tanh is 1 and sinh is cosh, to floating point.
+# Beyond it tanh is 1 and sinh is cosh in floating point.
 _SATURATED = 40
-# Where sin x is x and cos x is 1, to floating point and nearly to 150 digits.
+# Below it sin x is x and cos x is 1 in floating point and nearly in 150 digits.
 _TINY = 1e-30
 _SATURATING = frozenset(["sinh", "cosh", "tanh"])
 
 
 @dataclass(frozen=True, eq=False)
 class Precision:
-    """Complex numbers of one precision, and how far they can be trusted.
+    """Complex arithmetic of one precision, with its limits of accuracy.
 
     Args:
-        number: From a fraction to a number.
-        functions: Those of one number, by their names; log and isfinite among them.
-        constants: π, e and i, by their names.
-        reach: The largest exponent times logarithm of its base, and the largest argument of a
-            function, that are computed.
-        span: The largest ratio of the terms of a sum.
-        rounding: What terms of size 1 that cancel may leave.
-        separates: Whether what they leave, being less than that, is zero; else that is not known.
+        number: Conversion of a fraction to a number.
+        functions: Functions of one number by name, log and isfinite included.
+        constants: π, e and i by name.
+        reach: Largest |exponent| (1 + |log base|), and largest argument of a function.
+        span: Largest ratio of two terms of a sum.
+        rounding: Largest rounding error of a sum whose terms of size 1 cancel.
+        separates: True if a smaller result than that is zero; else it is undecided.
     """
 
     number: Callable[[Fraction], Any]
@@ -53,26 +52,26 @@ class Precision:
     rounding: Any
     separates: bool
 
-    def finite(self, value: Any) -> Any:
-        """The value, when it is a number."""
+    def check_finite(self, value: Any) -> Any:
+        """The value itself; raises TooLarge if it is not finite."""
         if not self.functions["isfinite"](value):
             raise TooLarge
         return value
 
     def total(self, terms: Sequence[Any]) -> Any:
-        """Their sum, when none is so small that it would be lost beside another."""
+        """Sum of the terms; raises TooLarge if one is too small relative to another."""
         sizes = [size for size in map(abs, terms) if size]
         if not sizes:
             return self.number(Fraction(0))
         largest = max(sizes)
         if largest > min(sizes) * self.span:
             raise TooLarge
-        return self.cancelled(sum(terms, self.number(Fraction(0))), largest)
+        return self.flush_to_zero(sum(terms, self.number(Fraction(0))), largest)
 
-    def cancelled(self, value: Any, size: Any) -> Any:
-        """A value, or 0 where it is but the rounding of terms of some size that cancel."""
+    def flush_to_zero(self, value: Any, size: Any) -> Any:
+        """The value, or 0 if it is a rounding error of cancelling terms of this size."""
         if abs(value) > self.rounding * size:
-            return self.finite(value)
+            return self.check_finite(value)
         if value and not self.separates:
             raise TooLarge
         return self.number(Fraction(0))
@@ -85,7 +84,7 @@ class Precision:
         return base**exponent
 
     def rational_power(self, base: Any, exponent: Fraction) -> Any:
-        """base^(p / q): real where an odd root of a negative number is taken."""
+        """base^(p / q); the odd root of a negative number is real."""
         if base == 0:
             if exponent <= 0:
                 raise Undefined
@@ -106,14 +105,14 @@ class Precision:
             raise TooLarge
 
     def logarithm(self, value: Any, base: Any) -> Any:
-        """The logarithm to a base, the natural one where that is None."""
+        """The logarithm to a base, natural if it is None."""
         if value == 0:
             raise Undefined
         log = self.functions["log"]
         return log(value) if base is None else log(value) / log(base)
 
     def check_argument(self, name: str, value: Any) -> None:
-        """Refuses the argument of a function that is too large, or too close to a limit."""
+        """Raises TooLarge for an argument too large or too close to a limit of the function."""
         size = abs(value)
         if size > self.reach or 0 < size < _TINY:
             raise TooLarge
@@ -121,9 +120,9 @@ class Precision:
             raise TooLarge
 
     def elementary(self, name: str, value: Any) -> Any:
-        """The value of a function that has no pole or branch of its own: sin, arctan, exp."""
+        """The value of an elementary function: sin, arctan, exp."""
         result = self.functions[name](value)
-        return result if name == "exp" else self.cancelled(result, min(1, abs(value)))
+        return result if name == "exp" else self.flush_to_zero(result, min(1, abs(value)))
 
     def gamma(self, value: Any) -> Any:
         """(value - 1)!, of real numbers only."""
@@ -145,11 +144,11 @@ def _rough(value: Fraction) -> complex:
         raise TooLarge from None
 
 
-# A context of its own, of which nothing is ever changed: threads may share it.
+# A separate context that is never changed, so that threads may share it.
 _FINE: Any = mpmath.mp.clone()
 _FINE.dps = DIGITS
-# Two threads that ask mpmath for more bits of a constant than it has may get a wrong one: it has
-# them all from here on, many times those of a fine number.
+# mpmath's cache of constants is not thread-safe when it grows: fill it here with many times the
+# bits of FINE.
 for _constant in (libmp.pi_fixed, libmp.ln2_fixed, libmp.ln10_fixed, libmp.e_fixed):
     _constant(8 * _FINE.prec)
 
@@ -160,7 +159,7 @@ def _fine(value: Fraction) -> Any:
 
 
 def _functions(library: Any, gamma: Callable[[Any], Any]) -> dict[str, Callable[..., Any]]:
-    """The functions of a library by the names that mathematicians give them."""
+    """The functions of a library by their mathematical names."""
     names = ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "isfinite"]
     table = {name: getattr(library, name) for name in names}
     table |= {f"arc{name}": getattr(library, f"a{name}") for name in ("sin", "cos", "tan")}
@@ -186,4 +185,4 @@ FINE = Precision(
     rounding=_FINE.mpf(10) ** (_GUARD - DIGITS),
     separates=True,
 )
-"""150 digits, of which 130 are trusted."""
+"""150 digits, 130 of them accurate."""

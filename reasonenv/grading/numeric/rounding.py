@@ -1,4 +1,4 @@
-"""Values that are equal, and decimals that round them."""
+"""Equality of values up to rounding of decimals, and angles in degrees or radians."""
 
 from fractions import Fraction
 from math import floor, log10
@@ -8,19 +8,19 @@ from reasonenv.grading.numeric.equality import exact_value, float_value, same_ex
 from reasonenv.grading.parsing.nodes import PI, Node, num, product
 
 ENOUGH_DIGITS = 6
-"""Significant digits of an answer that may stand for an exact value."""
+"""Significant digits at least of a decimal answer that is accepted for an exact value."""
 ROUNDED_DIGITS = 3
-"""Those of a reference that is taken for the rounding of an exact value."""
+"""Significant digits at least of a reference that counts as a rounded exact value."""
 CUT_DIGITS = 4
-"""Those of a reference that is taken for the rounding of a decimal with more of them."""
+"""Significant digits at least of a reference that counts as a rounded longer decimal."""
 
 
 class Decimal(NamedTuple):
-    """How precisely a decimal is written.
+    """Precision of a written decimal.
 
     Attributes:
-        digits: The significant ones.
-        unit: Of the last of them.
+        digits: Number of significant digits.
+        unit: Unit of the last of them, 0.01 for 1.25.
     """
 
     digits: int
@@ -28,10 +28,10 @@ class Decimal(NamedTuple):
 
 
 def same_value(answer: Node, reference: Node) -> bool | None:
-    """True if two expressions are equal, or one is the other rounded, or in degrees.
+    """True if two expressions are equal, or one is the other rounded or in degrees.
 
     Raises:
-        TooLarge: A number in one of them has too many digits.
+        TooLarge: A number in either has too many digits.
     """
     verdict = same_expression(answer, reference)
     if verdict is not False:
@@ -40,19 +40,19 @@ def same_value(answer: Node, reference: Node) -> bool | None:
 
 
 def omits_base(answer: Node, reference: Node) -> bool:
-    """True if an answer has the digits of a number in another base, 4210_7, without that."""
+    """True if an answer has the digits of a number in another base, 4210_7, without the base."""
     digits, _, base = reference.args[0].partition("_")
     is_number = digits.isdecimal() and base.isdecimal() and max(map(int, digits)) < int(base)
     return is_number and answer.args == (Fraction(int(digits)), 0)
 
 
 def to_radians(degrees: Node) -> Node:
-    """A number of degrees as a multiple of π."""
+    """A number of degrees, in radians."""
     return product([degrees, PI, num(Fraction(1, 180))])
 
 
 def _is_degrees_as_arc(a: Node, b: Node) -> bool:
-    """True if one is an angle in degrees and the other the same in multiples of π."""
+    """True if one is an angle in degrees and the other the same angle as a multiple of π."""
     return any(
         angle.op == "deg"
         and arc.op != "deg"
@@ -63,23 +63,22 @@ def _is_degrees_as_arc(a: Node, b: Node) -> bool:
 
 
 def _rounds(answer: Node, reference: Node) -> bool:
-    """True if a decimal is the other value, rounded."""
+    """True if one value is a decimal that rounds the other."""
     x, y = float_value(answer), float_value(reference)
     if not x or not y:
         return False
     distance = abs(x - y)
-    given, asked = _decimal(answer), _decimal(reference)
-    if given and asked:
-        is_finer = asked.digits >= CUT_DIGITS and given.digits > asked.digits
-        return is_finer and distance <= asked.unit / 2
-    if asked:
-        return (
-            asked.digits >= ROUNDED_DIGITS and distance <= asked.unit / 2 and not _is_whole(answer)
-        )
+    decimal, target = _decimal(answer), _decimal(reference)
+    if decimal and target:
+        is_finer = target.digits >= CUT_DIGITS and decimal.digits > target.digits
+        return is_finer and distance <= target.unit / 2
+    if target:
+        is_close = distance <= target.unit / 2
+        return target.digits >= ROUNDED_DIGITS and is_close and not _is_whole(answer)
     return (
-        given is not None
-        and given.digits >= ENOUGH_DIGITS
-        and distance < given.unit
+        decimal is not None
+        and decimal.digits >= ENOUGH_DIGITS
+        and distance < decimal.unit
         and not _is_whole(reference)
     )
 
@@ -90,7 +89,7 @@ def _is_whole(node: Node) -> bool:
 
 
 def _decimal(node: Node) -> Decimal | None:
-    """The precision of 0.50 or of 1.5 x 10^8; None for what is no decimal."""
+    """Precision of a decimal such as 0.50 or 1.5 x 10^8; None for any other node."""
     if node.op == "mul" and len(node.args) == 2 and node.args[1].op == "pow":
         inner, scale = _decimal(node.args[0]), float_value(node.args[1])
         return Decimal(inner.digits, inner.unit * abs(scale)) if inner and scale else None

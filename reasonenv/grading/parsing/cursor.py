@@ -1,4 +1,4 @@
-"""A place among the tokens of an answer, from which the grammar reads on."""
+"""The state of the parser: a position in the tokens of an answer."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,26 +6,26 @@ from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.parsing.tokens import Token
 
 MAX_DEPTH = 24
-"""How deep brackets, powers and functions may be nested."""
+"""Levels of brackets, powers and functions at most."""
 
 
-class Unreadable(Exception):  # noqa: N818 - a fact about a text, which the grammar is there to find
-    """The text is no mathematics that this grammar knows."""
+class Unreadable(Exception):  # noqa: N818 - a property of a text, not a program's error
+    """The text is not in the grammar."""
 
 
 class Cursor:
-    """A place among tokens, and all that the grammar knows about it.
+    """A position in a list of tokens, with the context of the parser.
 
     Args:
-        tokens: Of the whole answer.
-        units: Whether words after a number may be its unit.
-        atoms: How to read what may stand for an atom: rules by the text of a sign, by that of a
-            command with its backslash, and for other tokens by their kind.
+        tokens: Tokens of the whole answer.
+        units: True if words after a number may be its unit.
+        atoms: Rules for atoms, by the text of a sign, by a command with its backslash, and by the
+            kind of any other token.
 
     Attributes:
         at: Index of the next token.
-        depth: How many brackets, powers and functions are open.
-        barred: Whether a bar would close what is open, rather than open an absolute value.
+        depth: Number of open brackets, powers and functions.
+        barred: True if a bar closes an absolute value, False if it opens one.
     """
 
     __slots__ = ("at", "atoms", "barred", "depth", "tokens", "units")
@@ -45,7 +45,7 @@ class Cursor:
         return self.tokens[self.at].kind if self.at < len(self.tokens) else None
 
     def ahead(self, count: int) -> list[Token]:
-        """The tokens behind the next one, `count` at most."""
+        """The tokens after the next one, `count` at most."""
         return self.tokens[self.at + 1 : self.at + 1 + count]
 
     def peek(self, *texts: str) -> bool:
@@ -56,7 +56,7 @@ class Cursor:
         return token.text in texts and token.kind in ("sign", "command")
 
     def take(self) -> Token:
-        """The next token, which is then behind.
+        """Consumes and returns the next token.
 
         Raises:
             Unreadable: At the end.
@@ -67,16 +67,16 @@ class Cursor:
         return self.tokens[self.at - 1]
 
     def skip(self, *texts: str) -> bool:
-        """True if the next token was one of these signs or commands, and is now behind."""
-        found = self.peek(*texts)
-        self.at += found
-        return found
+        """Consumes the next token if it is one of these signs or commands; True if it was."""
+        is_next = self.peek(*texts)
+        self.at += is_next
+        return is_next
 
     def expect(self, *texts: str) -> str:
-        """The one of these signs or commands that must stand here.
+        """Consumes the next token, which must be one of these signs or commands; its text.
 
         Raises:
-            Unreadable: It does not.
+            Unreadable: It is none of them.
         """
         if not self.peek(*texts):
             raise Unreadable
@@ -97,7 +97,7 @@ class Cursor:
         self.depth -= 1
 
     def within_bars(self, rule: "Callable[[Cursor], Node]", barred: bool = True) -> Node:
-        """What a rule reads where a bar closes rather than opens, or the other way round."""
+        """The result of a rule while a bar closes (`barred`) or opens an absolute value."""
         before, self.barred = self.barred, barred
         value = rule(self)
         self.barred = before
@@ -105,4 +105,4 @@ class Cursor:
 
 
 Rule = Callable[[Cursor, str], Node]
-"""Reads on behind the first token, whose text it is given."""
+"""Parser of an atom after its first token, with the text of that token."""

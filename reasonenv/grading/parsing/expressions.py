@@ -1,4 +1,4 @@
-"""The grammar of expressions: sums, products, powers and numbers, as people write them."""
+"""Grammar of expressions: sums, products, powers, atoms."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ _DIVIDED = ("/", "div")
 
 
 def parse_sum(cursor: Cursor) -> Node:
-    """Product + product - product ..."""
+    """Sum: product + product - product ..."""
     cursor.descend()
     terms = [_signed_product(cursor)]
     while cursor.peek("+", "-", "pm", "mp"):
@@ -34,7 +34,7 @@ def _signed_product(cursor: Cursor) -> Node:
 
 
 def parse_product(cursor: Cursor) -> Node:
-    """Power power * power / power ..."""
+    """Product: power power * power / power ..."""
     factors = [parse_power(cursor)]
     while True:
         if cursor.skip(*_MULTIPLIED):
@@ -62,7 +62,7 @@ def _atom_follows(cursor: Cursor) -> bool:
 
 
 def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
-    """A factor without a sign before it; of a mixed number or a point, that and the last factor."""
+    """A factor without a sign before it; combined with the last factor in 2 1/2 or A(2, -3)."""
     start, last = cursor.at, factors[-1]
     token = cursor.tokens[start]
     if token.kind == "number" and last.op == "num":
@@ -77,7 +77,7 @@ def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
 
 
 def _grouped(cursor: Cursor, value: Node, factors: list[Node]) -> Node:
-    """What brackets with a comma or square ones mean behind a factor: A(2, -3) and 2[x + 1]."""
+    """Brackets with a comma, or square ones, after a factor: A(2, -3) and 2[x + 1]."""
     brackets, members = value.args
     if len(members) == 1 and brackets == "[]" and members[0].op in EXPRESSIONS:
         return members[0]
@@ -88,7 +88,7 @@ def _grouped(cursor: Cursor, value: Node, factors: list[Node]) -> Node:
 
 
 def labeled_point(cursor: Cursor, name: Node, value: Node) -> Node:
-    """A(2, -3), which is A = (2, -3) unless it goes on: P(A, B) = 0.4."""
+    """A(2, -3) as A = (2, -3), unless an equation follows: P(A, B) = 0.4."""
     is_label = name.op != "sym" or (name.args[0][:1].isupper() and len(name.args[0]) < 4)
     if cursor.peek("=", "approx") or not is_label:
         return value
@@ -96,7 +96,7 @@ def labeled_point(cursor: Cursor, name: Node, value: Node) -> Node:
 
 
 def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
-    """12 500 is one number and 2 1/2 is a mixed one; 2 3 is neither."""
+    """12 500 as one number and 2 1/2 as a mixed one; 2 3 is unreadable."""
     before, token = cursor.tokens[cursor.at - 1 : cursor.at + 1]
     if before.kind != "number":
         raise Unreadable
@@ -107,15 +107,15 @@ def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
             return Node("add", (factors.pop(), fraction))
     if token.spaced and before.text.isdecimal() and len(token.text.partition(".")[0]) == 3:
         factors.pop()
-        joined = Token("number", before.text + token.text, False)
-        cursor.tokens[cursor.at] = joined
+        digits = before.text + token.text
+        cursor.tokens[cursor.at] = Token("number", digits, False)
         cursor.at += 1
-        return number_node(joined.text)
+        return number_node(digits)
     raise Unreadable
 
 
 def parse_power(cursor: Cursor) -> Node:
-    """Atom ^ power, and what else stands behind an atom."""
+    """Power: atom ^ exponent, and the postfix signs !, ' and %."""
     base = parse_atom(cursor)
     while True:
         if cursor.skip("!"):
@@ -132,7 +132,7 @@ def parse_power(cursor: Cursor) -> Node:
 
 
 def _goes_on(cursor: Cursor) -> bool:
-    """True if a percent sign stands inside of a formula, and not after all of it."""
+    """True if a percent sign is inside a formula, not at its end."""
     following = cursor.ahead(1)
     return bool(following) and following[0].text in ("+", "-", "*", "times", "cdot", "^")
 
@@ -153,7 +153,7 @@ def _raised(cursor: Cursor, base: Node) -> Node:
 
 
 def _degrees(cursor: Cursor, base: Node) -> Node:
-    """An angle, or a temperature where a C or an F follows."""
+    """An angle, or a temperature if a C or an F follows."""
     token = cursor.next
     if token is not None and token.kind == "name" and token.text in "CF":
         cursor.at += 1
@@ -162,7 +162,7 @@ def _degrees(cursor: Cursor, base: Node) -> Node:
 
 
 def _with_minutes(cursor: Cursor, degrees: Node) -> Node:
-    """30° with the minutes and the seconds that follow it, in degrees."""
+    """30° with minutes and seconds after it, in degrees."""
     terms = [degrees]
     for marks, parts in (("'", 60), ("''", 3600), ('"', 3600)):
         after = [token.text for token in cursor.ahead(len(marks))]
@@ -214,7 +214,7 @@ def parse_atom(cursor: Cursor) -> Node:
 
 
 def _rule(cursor: Cursor, token: Token) -> Rule | None:
-    """How to read the atom that begins with a token; None where none does."""
+    """The rule for the atom that begins with a token; None if there is none."""
     if token.kind == "sign":
         return cursor.atoms.get(token.text)
     return cursor.atoms.get(f"\\{token.text}" if token.kind == "command" else token.kind)
@@ -225,7 +225,7 @@ def _is_whole(node: Node) -> bool:
 
 
 def _is_ratio(node: Node) -> bool:
-    """True if a tree is one number over another."""
+    """True if a node is one number over another."""
     if node.op != "mul" or len(node.args) != 2:
         return False
     above, below = node.args

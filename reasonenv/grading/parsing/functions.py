@@ -1,4 +1,4 @@
-r"""The grammar of what has a name: letters, functions, and the commands of LaTeX."""
+r"""Grammar of letters, functions and LaTeX commands."""
 
 from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
 from reasonenv.grading.parsing.expressions import (
@@ -11,7 +11,7 @@ from reasonenv.grading.parsing.nodes import MINUS_ONE, Node, inverse, num, produ
 from reasonenv.grading.parsing.numerals import parse_literal, parse_subscript
 
 CLOSING = {"(": (")", "]"), "[": ("]", ")"), "{": ("}",)}
-"""What may close a bracket: intervals may be open on one side."""
+"""Closing brackets by opening one: intervals may be open on one side."""
 
 _ACCENTS = (
     "vec", "overrightarrow", "overline", "hat", "bar", "widehat", "tilde", "dot", "ddot", "mathbb",
@@ -48,7 +48,7 @@ def parse_function(cursor: Cursor, name: str) -> Node:
 
 
 def _operand(cursor: Cursor) -> Node:
-    """What a function takes: a bracket, or the product up to the next function or sign."""
+    """Operand of a function: a bracket, or the product up to the next function or sign."""
     if cursor.peek("(", "["):
         cursor.descend()
         opening = cursor.take().text
@@ -128,4 +128,4 @@ ATOMS: dict[str, Rule] = {
     **dict.fromkeys([f"\\{name}" for name in _GEOMETRY], _figure),
     **dict.fromkeys([r"\ldots", r"\cdots", r"\dots"], lambda cursor, _: Node("sym", ("...",))),
 }
-"""Atoms that hold nothing but expressions."""
+"""Rules for atoms that contain only expressions."""

@@ -1,8 +1,8 @@
-r"""The grammar of whole answers: lists of relations between expressions, quantities and sets.
+r"""Grammar of whole answers: lists of relations between expressions, quantities and sets.
 
-It knows no more mathematics than the rules by which people write it, and evaluates nothing. Of a
-text of more than 1024 characters, 400 tokens or 24 levels it reads nothing; of any other each token
-is taken once, so that the tree has no more nodes than a few for each token.
+A recursive-descent parser that evaluates nothing. It rejects texts of more than 1024 characters,
+400 tokens or 24 levels; in any other it consumes each token once, so that the tree has a few nodes
+for each token at most.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from reasonenv.grading.parsing.tokens import Token, join_digit_groups, tokenize
 MAX_TOKENS = 400
 """Tokens of a formula at most."""
 
-# Trees of what is longer are seldom asked for twice, and would weigh on the memory.
+# Trees of longer texts are seldom needed twice and would take much memory.
 _MAX_CACHED_LENGTH = 256
 _RELATIONS = {
     "=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "approx": "~", "simeq": "~",
@@ -34,12 +34,12 @@ _OPAQUE = ("sum", "prod", "int", "lim", "gcd", "max", "min", "det")
 
 
 def parse_answer(text: str, units: bool = False, grouped: bool = True) -> Node | None:
-    """The tree of an answer, or None when it is prose, too long, or something unknown.
+    """The tree of an answer, or None if it is prose, too long, or not in the grammar.
 
     Args:
-        text: An answer as it was written.
-        units: Whether letters after a number are a unit where they can be one.
-        grouped: Whether 1,234 is one number, and not two.
+        text: An answer as written.
+        units: True if letters after a number are a unit, if there is one of that name.
+        grouped: True if 1,234 is one number, False if two.
     """
     if len(text) > MAX_LENGTH:
         return None
@@ -47,11 +47,11 @@ def parse_answer(text: str, units: bool = False, grouped: bool = True) -> Node |
 
 
 def _parse(text: str, units: bool, grouped: bool) -> Node | None:
-    found = tokenize(canonical(text), units, MAX_TOKENS)
-    if not found:
+    tokens = tokenize(canonical(text), units, MAX_TOKENS)
+    if not tokens:
         return None
     try:
-        return parse_groups(Cursor(join_digit_groups(found) if grouped else found, units, _ATOMS))
+        return parse_groups(Cursor(join_digit_groups(tokens) if grouped else tokens, units, _ATOMS))
     except Unreadable:
         return None
 
@@ -60,10 +60,10 @@ _cached_parse = lru_cache(maxsize=8192)(_parse)
 
 
 def parse_groups(cursor: Cursor) -> Node:
-    r"""Items ; items \\ items ... up to the end.
+    r"""Whole answer: items ; items \\ items ... up to the end.
 
     Raises:
-        Unreadable: Something else stands there.
+        Unreadable: The tokens are not in the grammar.
     """
     groups = [parse_items(cursor)]
     while cursor.skip(";", "\\"):
@@ -75,19 +75,19 @@ def parse_groups(cursor: Cursor) -> Node:
 
 
 def parse_items(cursor: Cursor) -> Node:
-    """Relation, relation or relation ..."""
-    found, separators = [parse_relation(cursor)], []
+    """Items: relation, relation or relation ..."""
+    relations, separators = [parse_relation(cursor)], []
     while separator := _separator(cursor):
-        found.append(parse_relation(cursor))
+        relations.append(parse_relation(cursor))
         separators += separator
-    if len(found) == 1:
-        return found[0]
-    is_union = not _ALTERNATIVES.isdisjoint(separators) and all(map(is_inequality, found))
-    return Node("union" if is_union else "list", tuple(found))
+    if len(relations) == 1:
+        return relations[0]
+    is_union = not _ALTERNATIVES.isdisjoint(separators) and all(map(is_inequality, relations))
+    return Node("union" if is_union else "list", tuple(relations))
 
 
 def _separator(cursor: Cursor) -> list[str]:
-    """The comma that stood here, the "and", or both."""
+    """Consumes a comma, an "and", or both; their texts."""
     start = cursor.at
     while cursor.peek(",") or cursor.kind() == "connector":
         cursor.at += 1
@@ -97,7 +97,7 @@ def _separator(cursor: Cursor) -> list[str]:
 
 
 def parse_relation(cursor: Cursor) -> Node:
-    """Side = side < side ..., or one side."""
+    """Relation: side = side < side ..., or one side."""
     sides, ops = [_parse_side(cursor)], []
     while cursor.peek(*_RELATIONS):
         ops.append(_RELATIONS[cursor.take().text])
@@ -132,9 +132,6 @@ def _title(cursor: Cursor) -> str:
     cursor.at = end
     cursor.tokens[end] = Token("sign", "=", False)
     return " ".join(words)
-
-
-# --- brackets
 
 
 def _bracket(cursor: Cursor, opening: str) -> Node:
@@ -178,11 +175,8 @@ def _elements(inner: Node) -> tuple[Node, ...]:
     return inner.args if inner.op == "list" else (inner,)
 
 
-# --- what holds relations and lists
-
-
 def _name(cursor: Cursor, name: str) -> Node:
-    """A letter with its subscript; a call when it is a function's usual name."""
+    """A letter with its subscript; a call if it is a common name of a function."""
     value = parse_letter(cursor, name)
     if value.op != "sym" or not (name in tuple("fghFGP") or is_call_ahead(cursor)):
         return value
@@ -200,7 +194,7 @@ def _name(cursor: Cursor, name: str) -> Node:
 
 
 def _opaque(cursor: Cursor, name: str) -> Node:
-    """A sum, an integral or a limit: compared by its parts, never carried out."""
+    """A sum, an integral or a limit: compared by its parts, never evaluated."""
     parts: list[Node] = []
     while cursor.skip("_", "^"):
         if cursor.skip("{"):

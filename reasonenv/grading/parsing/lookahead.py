@@ -1,21 +1,21 @@
-"""What stands behind a matrix or a name, and tells what they are."""
+"""Lookahead after a matrix or a name: transposition, call, inverse function."""
 
 from reasonenv.grading.parsing.cursor import Cursor
 from reasonenv.grading.parsing.tokens import Token
 
 
 def skip_transpose(cursor: Cursor) -> bool:
-    """True if a T follows, by which a matrix is transposed."""
+    """Consumes the exponent T of a transposed matrix; True if there was one."""
     texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 4]]
-    for raised in (["^", "T"], ["^", "top"], ["^", "{", "T", "}"], ["^", "{", "top", "}"]):
-        if texts[: len(raised)] == raised:
-            cursor.at += len(raised)
+    for exponent in (["^", "T"], ["^", "top"], ["^", "{", "T", "}"], ["^", "{", "top", "}"]):
+        if texts[: len(exponent)] == exponent:
+            cursor.at += len(exponent)
             return True
     return False
 
 
 def is_call_ahead(cursor: Cursor) -> bool:
-    """True if (0) follows, for y(0) is no product, which would be 0; or (x) =."""
+    """True before (0), since y(0) is no product with 0, and before (x) =."""
     match cursor.tokens[cursor.at : cursor.at + 4]:
         case [Token(text="("), Token(text="0"), Token(text=")"), *_]:
             return True
@@ -25,7 +25,7 @@ def is_call_ahead(cursor: Cursor) -> bool:
 
 
 def skip_inverse(cursor: Cursor) -> bool:
-    """True if ^{-1}( followed, and only the bracket does now: f^{-1}(x) is no quotient."""
+    """Consumes ^{-1} before a bracket, since f^{-1}(x) is no quotient; True if it was there."""
     texts = [token.text for token in cursor.tokens[cursor.at : cursor.at + 6]]
     if texts != ["^", "{", "-", "1", "}", "("]:
         return False

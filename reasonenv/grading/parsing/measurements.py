@@ -1,4 +1,4 @@
-"""The grammar of quantities: a value with its unit, and the words beside it."""
+"""Grammar of quantities: a value with a unit, and words such as "apples"."""
 
 from reasonenv.grading.parsing.cursor import Cursor, Unreadable
 from reasonenv.grading.parsing.expressions import parse_sum
@@ -15,7 +15,7 @@ _POWERS = {"square": 2, "sq": 2, "cubic": 3}
 
 
 def parse_quantity(cursor: Cursor) -> Node:
-    """A sum, and what may stand around it: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
+    """A sum with unit or words: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
     before = _currency(cursor)
     value = parse_sum(cursor)
     while cursor.kind() == "word" and (scale := _SCALES.get(cursor.tokens[cursor.at].text.lower())):
@@ -26,17 +26,17 @@ def parse_quantity(cursor: Cursor) -> Node:
         return value
     if words and _is_symbolic(value):
         raise Unreadable
-    measured = Node("quantity", (value, before or after, words))
+    quantity = Node("quantity", (value, before or after, words))
     if after is None or words or cursor.kind() != "number":
-        return measured
+        return quantity
     rest = parse_quantity(cursor)
     if rest.op != "quantity":
         raise Unreadable
-    return Node("compound", (measured, rest))
+    return Node("compound", (quantity, rest))
 
 
 def _is_symbolic(value: Node) -> bool:
-    """True if a value is a symbol, or a sum or product with one: of x apples nobody knows."""
+    """True if a value is a symbol, or a sum or product with one, as in "x apples"."""
     return value.op == "sym" or any(
         isinstance(part, Node) and part.op == "sym" for part in value.args
     )
@@ -50,7 +50,7 @@ def _currency(cursor: Cursor) -> Unit | None:
 
 
 def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
-    """The unit that stands here, and the words after it or in its place."""
+    """The unit here, and words after it or in place of it."""
     unit: Unit | None = None
     words: list[str] = []
     while (token := cursor.next) is not None:
@@ -66,7 +66,7 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
             unit = _unit_product(cursor, unit)
         elif unit is None and token.kind == "sign" and token.text in "$€£¢₹":
             cursor.at += 1
-            # A dollar behind a number may as well be the end of a formula.
+            # A dollar after a number may also be the end of a formula.
             unit = UNITS[token.text] if token.text != "$" else None
         else:
             break
@@ -74,7 +74,7 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
 
 
 def _unit_product(cursor: Cursor, unit: Unit) -> Unit:
-    """A unit times or by the next one, or by several in brackets: J/(kg K)."""
+    """A unit times or over the next one, or over several in brackets: J/(kg K)."""
     is_divided = cursor.take().text in ("/", "per")
     factor = _bracketed_units(cursor) if cursor.skip("(") else _single_unit(cursor)
     return unit * (factor**-1 if is_divided else factor)
@@ -127,7 +127,7 @@ def _integer(cursor: Cursor) -> int:
 
 
 def compound_unit(text: str) -> Unit | None:
-    """A unit as words: "cm", "km/h", "m/s^2"; None where one of them is none."""
+    """The unit of a text such as "cm", "km/h" or "m/s^2"; None if any part is no unit."""
     first, *others = map(_power_of_unit, text.replace(" per ", "/").split("/"))
     if first is None:
         return None

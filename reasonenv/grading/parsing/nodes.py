@@ -1,8 +1,8 @@
-"""The tree of an answer: what the grammar builds and the comparison takes apart.
+"""Nodes of the tree of an answer.
 
 Operations of expressions are num, sym, const, add, mul, pow, fn, deg, pm, call and opaque; of whole
-answers list, tuple, set, union, relation, builder, matrix, ratio, quantity and compound. A false
-statement, such as 1 + 1 = 3, is false.
+answers list, tuple, set, union, relation, builder, matrix, ratio, quantity and compound; `false` is
+a false statement, such as 1 + 1 = 3.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,19 +12,19 @@ from typing import Any
 EXPRESSIONS = frozenset(
     ["num", "sym", "const", "add", "mul", "pow", "fn", "deg", "call", "opaque"]
 )  # fmt: skip
-"""The operations that have a number for a value."""
+"""Operations whose value is a number."""
 UNKNOWN = frozenset(["sym", "call", "opaque"])
-"""The operations of unknown value."""
+"""Operations whose value is unknown."""
 MIRRORED: Mapping[str, str] = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 """Comparisons, read from right to left."""
 
 
 class Node:
-    """An operation and its arguments. Never changed; equal trees are equal and hash alike.
+    """An operation and its arguments. Immutable; compared and hashed by value.
 
     Args:
         op: The operation.
-        args: Trees, tuples of trees, and for some operations a name, a number or a unit.
+        args: Nodes, tuples of nodes, and for some operations a name, a number or a unit.
     """
 
     __slots__ = ("_hash", "_kinds", "args", "op")
@@ -51,7 +51,7 @@ class Node:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The operations in it, with the names of functions and constants."""
+        """All operations in the node, with the names of functions and constants."""
         if self._kinds is None:
             own = [self.op, self.args[0]] if self.op in ("fn", "const") else [self.op]
             self._kinds = frozenset(own).union(*(child.kinds for child in children(self)))
@@ -59,7 +59,7 @@ class Node:
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The trees right below one, in order."""
+    """The child nodes, in order."""
     return _nodes(node.args)
 
 
@@ -72,14 +72,14 @@ def _nodes(args: Sequence[Any]) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A tree and everything in it."""
+    """A node and all nodes below it, depth first."""
     yield node
     for child in children(node):
         yield from walk(child)
 
 
 def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The tree with every tree right below it changed."""
+    """The node with `change` applied to each child."""
     return Node(node.op, _map_args(node.args, change))
 
 
@@ -95,12 +95,12 @@ def _map_args(args: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[An
 
 
 def is_known(node: Node) -> bool:
-    """True if no symbol and no unknown function is in a tree."""
+    """True if a node has no symbol and no unknown function in it."""
     return node.kinds.isdisjoint(UNKNOWN)
 
 
 def is_constant(node: Node) -> bool:
-    """True if a tree is an expression without symbols: it has one value, if any."""
+    """True if a node is an expression without symbols: it has one value at most."""
     return node.op in EXPRESSIONS and is_known(node)
 
 
@@ -120,7 +120,7 @@ FALSE = Node("false", ())
 
 
 def product(factors: Sequence[Node]) -> Node:
-    """Their product; one factor is itself."""
+    """The product of factors; a single factor unchanged."""
     return factors[0] if len(factors) == 1 else Node("mul", tuple(factors))
 
 
@@ -130,7 +130,7 @@ def inverse(node: Node) -> Node:
 
 
 def negative(node: Node) -> Node:
-    """-node, a number where it is one."""
+    """-node; a number for a number."""
     if node.op == "num":
         return Node("num", (-node.args[0], node.args[1]))
     if node.op == "quantity":

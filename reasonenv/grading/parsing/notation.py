@@ -1,4 +1,4 @@
-"""One spelling for many: the same formula in Unicode, LaTeX and plain text becomes one text."""
+"""Canonical notation: a formula in Unicode, LaTeX or plain text as one text."""
 
 import re
 from functools import lru_cache
@@ -6,8 +6,8 @@ from functools import lru_cache
 from reasonenv.grading.parsing.spellings import SPELLINGS, apply_rewrites, rewrite
 
 MAX_LENGTH = 1024
-"""Characters of a formula at most; of what is longer rarer spellings are left as they are."""
-# What is longer is seldom asked for twice, and would weigh on the memory.
+"""Characters of a formula at most; in longer texts rare spellings are not rewritten."""
+# Longer texts are seldom needed twice and would take much memory.
 _MAX_CACHED_LENGTH = 256
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
@@ -39,13 +39,13 @@ _TABLE = str.maketrans(
     | {letter: rf"\{name} " for letter, name in _LETTERS.items()}
     | {letter: "_{" + digit + "}" for letter, digit in _SUBSCRIPTS.items()}
 )
-# The sign stands before a whole number, where \sqrt takes one digit.
+# The sign applies to a whole number, \sqrt to one digit.
 _ROOT = re.compile(r"√\s?(\d+(?:\.\d+)?)")
 _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 
 
 _END = "(?![a-zA-Z])"  # of a command
-# What is no words: a sign of mathematics, or no letter at all.
+# Not words: mathematical signs, or no letter at all.
 _FORMULA = re.compile(r"[_^\\]|\A[^a-zA-Z\u0080-\uffff]*\Z")
 _FONTS = "mathrm|textrm|mathbf|mathit|textit|mbox|textbf|textnormal|mathsf"
 _REWRITES = [
@@ -55,7 +55,7 @@ _REWRITES = [
         rf"(?<!\\)\\\\(?=(?:d?frac|sqrt|left|right|text|pi|times|cdot|circ|boxed){_END})",
         r"\\",
     ),
-    # Fractions, and what only changes the size of things.
+    # Fractions, and commands that only change sizes.
     rewrite("frac", rf"\\[dtc]frac{_END}", r"\\frac"),
     rewrite(
         "\\",
@@ -91,7 +91,7 @@ _REWRITES = [
     rewrite(
         "\\text",
         r"\\text\{((?:[^{}]++|\{[^{}]*\})*)\}",
-        lambda found: found[1] if _FORMULA.search(found[1]) else found[0],
+        lambda match: match[1] if _FORMULA.search(match[1]) else match[0],
     ),
     # Relations, sets and bars.
     rewrite("", rf"\\(?:geq|geqslant|eqslantgtr){_END}|>=", r"\\ge "),
@@ -119,10 +119,9 @@ _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 
 
 def canonical(text: str) -> str:
-    """The text with one way to write each symbol, font, space and delimiter; linear in its length.
+    """The text with one notation for each symbol, font, space and delimiter, in linear time.
 
-    Equal texts become equal; different ones stay different in everything that carries meaning:
-    letters, digits, case, order, and where words begin.
+    Everything that carries meaning is preserved: letters, digits, case, order, word boundaries.
     """
     return (_canonical if len(text) > _MAX_CACHED_LENGTH else _cached_canonical)(text)
 
@@ -162,7 +161,7 @@ def undelimited(text: str) -> str:
 
 
 def _inner(text: str) -> str | None:
-    """What stands between the delimiters of a formula; None where it is not all of the text."""
+    """The text between the delimiters of a formula; None if the formula is not the whole text."""
     for opening, closing in _DELIMITERS:
         inner = text[len(opening) : len(text) - len(closing)]
         if (

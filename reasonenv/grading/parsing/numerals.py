@@ -1,4 +1,4 @@
-"""The grammar of numbers: decimals, powers of ten, digits that repeat, bases; and of subscripts."""
+"""Grammar of numbers: decimals, powers of ten, repeating digits, bases; and of subscripts."""
 
 from fractions import Fraction
 
@@ -8,11 +8,11 @@ from reasonenv.grading.parsing.nodes import Node, num
 MAX_DIGITS = 256
 """Digits of a number at most; its power of ten has three at most."""
 MAX_PERIOD = 20
-"""Digits that repeat at most."""
+"""Digits of a period at most."""
 
 
 def parse_subscript(cursor: Cursor) -> str:
-    """A subscript as it is written."""
+    """A subscript as written."""
     if not cursor.skip("{"):
         return cursor.take().text
     texts: list[str] = []
@@ -46,10 +46,10 @@ def _recurring(cursor: Cursor, text: str) -> Node:
 
 
 def number_node(text: str) -> Node:
-    """The number that digits write, with a decimal point and a power of ten where there are any.
+    """The number of a text of digits, with an optional decimal point and power of ten.
 
     Raises:
-        Unreadable: It is none, or one of too many digits.
+        Unreadable: The text is no number, or has too many digits.
     """
     mantissa, _, exponent = text.lower().partition("e")
     whole, _, decimals = mantissa.partition(".")

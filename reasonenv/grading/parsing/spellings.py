@@ -1,7 +1,6 @@
-r"""Spellings that are rarer, or older, or not LaTeX at all, each as the one that the grammar knows.
+r"""Rewrites of rare, old and non-LaTeX spellings into the notation of the grammar.
 
-`notation` applies them in this order, after its own; no text without the needle of a rule is
-searched for its pattern.
+`notation` applies them in this order, after its own.
 """
 
 import re
@@ -19,7 +18,7 @@ _POWERS = {"squared": "2", "cubed": "3"}
 
 
 class Rewrite(NamedTuple):
-    """A pattern and what replaces it; no text without the needle holds the pattern."""
+    """A pattern and its replacement; only texts that contain the needle are searched."""
 
     needle: str
     pattern: re.Pattern[str]
@@ -29,12 +28,12 @@ class Rewrite(NamedTuple):
 def rewrite(
     needle: str, pattern: str, replacement: str | Callable[[re.Match[str]], str]
 ) -> Rewrite:
-    """A rule for all texts that hold the needle."""
+    """The rewrite of a pattern in all texts that contain the needle."""
     return Rewrite(needle, re.compile(pattern), replacement)
 
 
 def apply_rewrites(rules: Sequence[Rewrite], text: str) -> str:
-    """The text after one rule and the next; each takes linear time."""
+    """The text after all rewrites in order; each takes linear time."""
     for needle, pattern, replacement in rules:
         if needle in text:
             text = pattern.sub(replacement, text)
@@ -42,7 +41,7 @@ def apply_rewrites(rules: Sequence[Rewrite], text: str) -> str:
 
 
 SPELLINGS = [
-    # What is all of one text, or stands before all of it.
+    # Whole texts, and prefixes of them.
     rewrite("\\text", r"^\\text\{([^{}]*)\}$", r"\1"),
     rewrite(
         "",
@@ -62,8 +61,8 @@ SPELLINGS = [
         r"\\emptyset ",
     ),
     rewrite("无解", r"^(?:方程|不等式)?(?:组)?无解$", r"\\emptyset "),
-    # Statements by their numbers, ①③, are no product.
-    rewrite("(", r"^\(\d\)(?:\s*\(\d\))+$", lambda found: found[0].replace(")", "),").rstrip(",")),
+    # Numbered statements, ①③, are no product.
+    rewrite("(", r"^\(\d\)(?:\s*\(\d\))+$", lambda match: match[0].replace(")", "),").rstrip(",")),
     rewrite("to", r"^(\d+)\s*(?:to|\\text\{\s*to\s*\})\s*(\d+)$", r"\1:\2"),
     # Old and short commands, and functions by their other names.
     rewrite("\\over", r"\{([^{}]*)\\over(?![a-zA-Z])([^{}]*)\}", r"\\frac{\1}{\2}"),
@@ -71,13 +70,13 @@ SPELLINGS = [
     rewrite("\\choose", r"\{([^{}]*)\\choose(?![a-zA-Z])([^{}]*)\}", r"\\binom{\1}{\2}"),
     rewrite("C", r"(?<![a-zA-Z])C_\{?(\d{1,4})\}?\^\{?(\d{1,4})\}?(?!\d)", r"\\binom{\1}{\2}"),
     rewrite("frac", r"\\(?:nice|s|x)frac(?![a-zA-Z])|(?<![\\a-zA-Z])frac(?=\{)", r"\\frac"),
-    rewrite("brace", r"\\([lr])brace(?![a-zA-Z])", lambda found: "\\" + "{}"[found[1] == "r"]),
+    rewrite("brace", r"\\([lr])brace(?![a-zA-Z])", lambda match: "\\" + "{}"[match[1] == "r"]),
     rewrite("\\colon", r"\\colon(?![a-zA-Z])", ":"),
     rewrite("\\", r"\\(?:lor|vee)(?![a-zA-Z])", " or "),
     rewrite("\\", r"\\(?:land|wedge)(?![a-zA-Z])", " and "),
     rewrite("\\backslash", r"\\backslash(?![a-zA-Z])", r"\\setminus "),
-    rewrite("tg", r"\\text\{(arc|)(co?|)tg\}", lambda found: _tangent(*found.groups())),
-    rewrite("tg", r"\\(arc|)(co?|)tg(?![a-zA-Z])", lambda found: _tangent(*found.groups())),
+    rewrite("tg", r"\\text\{(arc|)(co?|)tg\}", lambda match: _tangent(*match.groups())),
+    rewrite("tg", r"\\(arc|)(co?|)tg(?![a-zA-Z])", lambda match: _tangent(*match.groups())),
     rewrite("//", r"(?<=[A-Z])\s*//\s*(?=[A-Z])", r"\\parallel "),
     rewrite("等于", "等于", "="),
     rewrite("又", r"(?<=\d)\s*又\s*(?=\\frac|\d)", " "),
@@ -93,7 +92,7 @@ SPELLINGS = [
     rewrite("[", r"\]([^][(),;]+[,;][^][(),;]+)\[", r"(\1)"),
     rewrite("[", r"\[([^][(),;]+[,;][^][(),;]+)\[", r"[\1)"),
     rewrite("]", r"\]([^][(),;]+[,;][^][(),;]+)\]", r"(\1]"),
-    # Whole numbers k of a family of solutions.
+    # Integer parameters of a family of solutions.
     rewrite("\\in", rf",?\s*\(\s*([a-z]\s*{_IN_INTEGERS})\s*\)", r", \1"),
     rewrite(
         "\\in",
@@ -133,9 +132,9 @@ SPELLINGS = [
     rewrite(
         "_",
         r"(?<=\d)_\{?\s*\\text\{\s*([a-z]+)\s*\}\s*\}?",
-        lambda found: "_{" + _NUMERALS.get(found[1], found[1]) + "}",
+        lambda match: "_{" + _NUMERALS.get(match[1], match[1]) + "}",
     ),
-    rewrite("_", r"\((\d+)\)_|(?<=\d)_\{\((\d+)\)\}", lambda found: _with_base(*found.groups())),
+    rewrite("_", r"\((\d+)\)_|(?<=\d)_\{\((\d+)\)\}", lambda match: _with_base(*match.groups())),
     rewrite("base", r"(?<=\d)\s*(?:\\text\{)?\s*\(?base[-\s]*\}?\s*(\d+)\s*[)}]?$", r"_{\1}"),
     # Angles, money and units.
     rewrite("\\circ", r"(?<=\d)\s*\\circ(?![a-zA-Z])", r"^{\\circ}"),
@@ -144,7 +143,7 @@ SPELLINGS = [
     rewrite(
         "degree",
         r"(?<=\d)\s*(?:\\text\{)?\s*degrees?\s+([CcFf])(?:elsius|ahrenheit)\s*\}?$",
-        lambda found: "^{\\circ}" + found[1].upper(),
+        lambda match: "^{\\circ}" + match[1].upper(),
     ),
     rewrite("prime", r"\^\s*\{?\s*\\prime\s*\\prime\s*\}?", "''"),
     rewrite("prime", r"\^\s*(?:\{\s*\\prime\s*\}|\\prime(?![a-zA-Z]))", "'"),
@@ -161,7 +160,7 @@ SPELLINGS = [
     rewrite("Rs", r"(?<![a-zA-Z])Rs\.?\s*(?=\d)", "₹"),
     rewrite("sq.", r"(?<![a-zA-Z])sq\.\s*(?=[a-z])", "sq "),
     rewrite("m", rf"(?<=[\d\s}}])({_UNIT})([23])(?![\w.])", r"\1^\2"),
-    rewrite("ed", r"(?<=[a-z])\s+(squared|cubed)(?![a-z])", lambda found: f"^{_POWERS[found[1]]}"),
+    rewrite("ed", r"(?<=[a-z])\s+(squared|cubed)(?![a-z])", lambda match: f"^{_POWERS[match[1]]}"),
     rewrite("\\mu", r"(?<=\d)\s*\\mu\s*(?:\\text\{\s*)?([msgLFCAVWNJT])(?![a-zA-Z])\}?", r" u\1"),
     rewrite("\\Omega", r"(?<=\d)\s*([kMmGun]?)\s*\\Omega(?![a-zA-Z])", r" \1ohm"),
     rewrite(

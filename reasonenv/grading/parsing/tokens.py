@@ -1,4 +1,4 @@
-"""The tokens of a formula."""
+"""Tokenizer of formulas."""
 
 import re
 from collections.abc import Iterator
@@ -35,12 +35,12 @@ _DEPTH = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 class Token(NamedTuple):
-    """A piece of a formula.
+    """A token of a formula.
 
     Attributes:
         kind: number, name, word, function, command, begin, end, sign, or connector.
-        text: Without the backslash of a command.
-        spaced: Whether white space stands before it.
+        text: Its text, without the backslash of a command.
+        spaced: True if white space precedes it.
     """
 
     kind: str
@@ -49,25 +49,25 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str, units: bool, limit: int) -> list[Token] | None:
-    """The tokens of a canonical text, or None when there are more than `limit`.
+    """The tokens of a canonical text, or None if there are more than `limit`.
 
     Args:
-        text: As `notation.canonical` leaves it.
-        units: Whether letters such as "cm" are a unit, and not the product of c and m.
+        text: Output of `notation.canonical`.
+        units: True if letters such as "cm" are a unit, False if the product of c and m.
         limit: Tokens at most.
     """
-    found: list[Token] = []
+    tokens: list[Token] = []
     position = 0
     text = text.rstrip()
     while position < len(text):
         match = _TOKEN.match(text, position)
-        if match is None or len(found) > limit:
+        if match is None or len(tokens) > limit:
             return None
         # 10.8m is a length, where 5m may be five times m.
-        after_decimal = bool(found) and found[-1].kind == "number" and "." in found[-1].text
-        found.extend(_classified(match, units, after_decimal))
+        after_decimal = bool(tokens) and tokens[-1].kind == "number" and "." in tokens[-1].text
+        tokens.extend(_classified(match, units, after_decimal))
         position = match.end()
-    return found if len(found) <= limit else None
+    return tokens if len(tokens) <= limit else None
 
 
 def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Iterator[Token]:
@@ -101,7 +101,7 @@ def _command(name: str, spaced: bool) -> Token:
 
 
 def _characters(run: str) -> Iterator[Token]:
-    """Chinese words: units and connectors as long as they get, and single characters."""
+    """Chinese text: the longest units, then single characters."""
     while run:
         size = next((n for n in (4, 3, 2) if run[:n] in UNITS), 1)
         yield _word_token(run[:size], False)
@@ -124,34 +124,34 @@ def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterat
 
 
 def _is_unit(run: str, apart: bool) -> bool:
-    """True if letters read as a unit, or as a word of one: km per hour, sq cm."""
+    """True if letters are a unit, or a word of one: km per hour, sq cm."""
     return run in ("per", "sq") or (run in UNITS and (apart or run not in AMBIGUOUS))
 
 
 def _is_word(run: str) -> bool:
-    """True if letters read as a word rather than as a product: long, and with a vowel."""
+    """True if letters are a word and no product: long, and with a vowel."""
     return len(run) > 3 and _VOWEL.search(run[1:].lower()) is not None and not run.isupper()
 
 
-def join_digit_groups(found: list[Token]) -> list[Token]:
-    """The tokens with 1 , 234 joined, outside of brackets; and 0 , 5 where it is all there is."""
-    if not any(token.text == "," for token in found):
-        return found
-    joined: list[Token] = []
+def join_digit_groups(tokens: list[Token]) -> list[Token]:
+    """The tokens with 1 , 234 joined outside of brackets, and 0 , 5 if it is the whole text."""
+    if not any(token.text == "," for token in tokens):
+        return tokens
+    merged: list[Token] = []
     depth = 0
-    for token in found:
+    for token in tokens:
         depth += _DEPTH.get(token.text, 0)
-        joined.append(token)
-        if depth == 0 and token.kind == "number" and len(joined) > 2 and _is_group(*joined[-3:]):
-            whole, _, group = joined[-3:]
-            joined[-3:] = [Token("number", whole.text + group.text, whole.spaced)]
-    if len(joined) == 3 and _is_decimal_comma(*joined):
-        return [Token("number", f"0.{joined[2].text}", False)]
-    return joined
+        merged.append(token)
+        if depth == 0 and token.kind == "number" and len(merged) > 2 and _is_group(*merged[-3:]):
+            whole, _, group = merged[-3:]
+            merged[-3:] = [Token("number", whole.text + group.text, whole.spaced)]
+    if len(merged) == 3 and _is_decimal_comma(*merged):
+        return [Token("number", f"0.{merged[2].text}", False)]
+    return merged
 
 
 def _is_group(whole: Token, comma: Token, group: Token) -> bool:
-    """True if a number, a comma and a number are one: of three digits, nothing between them."""
+    """True if a number, a comma and three digits are one number, with no space between them."""
     return (
         comma.text == ","
         and not (comma.spaced or group.spaced)

@@ -1,4 +1,4 @@
-"""Units of measurement: what they measure, and how many base units they are."""
+"""Units of measurement: dimensions and conversion factors."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ class Unit:
     """A unit, or a product of powers of units.
 
     Args:
-        dimension: What it measures, as powers of base quantities.
-        factor: Base units in one of it.
+        dimension: Powers of base quantities.
+        factor: Size in base units.
     """
 
     __slots__ = ("dimension", "factor")
@@ -41,8 +41,8 @@ class Unit:
     def __pow__(self, power: int) -> "Unit":
         return Unit({n: p * power for n, p in self.dimension.items()}, self.factor**power)
 
-    def measures_like(self, other: "Unit") -> bool:
-        """True if one can be converted to the other."""
+    def is_convertible_to(self, other: "Unit") -> bool:
+        """True if both have the same dimension."""
         return self.dimension == other.dimension
 
     def __repr__(self) -> str:
@@ -50,7 +50,7 @@ class Unit:
 
 
 def _scaled(prefixes: str, names: str, factor: str, **dimension: int) -> dict[str, Unit]:
-    """Units with and without prefixes: "-" stands for none."""
+    """Units with prefixes; "-" is none."""
     powers = {prefix: _PREFIXES[prefix] for prefix in prefixes.split()}
     return {
         f"{prefix.strip('-')}{name}": Unit(dimension, Fraction(factor) * Fraction(10) ** power)
@@ -60,7 +60,7 @@ def _scaled(prefixes: str, names: str, factor: str, **dimension: int) -> dict[st
 
 
 def _named(names: str, factor: str, **dimension: int) -> dict[str, Unit]:
-    """One unit by all of its names."""
+    """One unit under several names."""
     return dict.fromkeys(names.split(), Unit(dimension, Fraction(factor)))
 
 
@@ -138,7 +138,7 @@ UNITS = {
     **_named("°C degC 摄氏度", "1", celsius=1),
     **_named("°F", "1", fahrenheit=1),
 }
-"""Every unit by its names; where two have one, the later counts."""
+"""All units by name; of two with the same name the later one."""
 UNITS |= {
     name: UNITS[symbol]
     for symbol, names in {
@@ -159,4 +159,4 @@ UNITS |= {
 
 _GLUED = frozenset(["cm", "mm", "km", "dm", "kg", "ml", "mL", "ft"])
 AMBIGUOUS = frozenset(name for name in UNITS if len(name) < 3 and name.isalpha()) - _GLUED
-"""Units that, without a space before them, are rather a product of quantities, as in 5h and 2mg."""
+"""Units that without a space before them count as a product of symbols, as in 5h and 2mg."""
