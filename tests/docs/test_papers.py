@@ -40,12 +40,13 @@ def public(module):
 
 
 def learners():
-    """The module and name of each learner of the package."""
+    """The module and name of each learner of the package that can be trained."""
     for found in pkgutil.iter_modules(agents.__path__):
         module = importlib.import_module(f"agents.{found.name}")
         for name in public(module):
             value = getattr(module, name)
-            if inspect.isclass(value) and issubclass(value, Learner) and value is not Learner:
+            is_learner = inspect.isclass(value) and issubclass(value, Learner)
+            if is_learner and not inspect.isabstract(value):
                 yield f"{found.name}.{name}"
 
 
