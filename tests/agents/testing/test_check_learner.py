@@ -239,11 +239,9 @@ def test_there_is_a_faulty_learner_for_every_property():
 def package_learners():
     """Every learner of the package."""
     modules = (importlib.import_module(f"agents.{module.name}") for module in agents_modules())
-    classes = (value for module in modules for value in vars(module).values())
-    return sorted(
-        {c for c in classes if inspect.isclass(c) and issubclass(c, Learner) and c is not Learner},
-        key=lambda c: c.__name__,
-    )
+    values = (value for module in modules for value in vars(module).values())
+    classes = {value for value in values if inspect.isclass(value) and issubclass(value, Learner)}
+    return sorted((c for c in classes if not inspect.isabstract(c)), key=lambda c: c.__name__)
 
 
 def agents_modules():
