@@ -43,7 +43,7 @@ def centered(reward: Group) -> Group:
 
 
 def batch_centered(reward: Group) -> Group:
-    """R - mean of all responses of the rollout, whatever their prompts.
+    """R - mean of all responses of the rollout, of all prompts.
 
     It also compares prompts with each other, which the policy does not choose: unbiased but for
     the share of the response itself in the mean, and noisier. Source: RPG (arXiv:2505.17508),

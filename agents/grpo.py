@@ -23,8 +23,8 @@ class GRPO(ReferenceLearner):
     own: even on policy its gradient is that of KL(π_ref || π), as RPG shows (arXiv:2505.17508,
     section 2.2). With the ratio, differentiated too, it is right: `unnormalized_reverse_kl`.
 
-    None turns a part off: both bounds, the dual clip, the penalty, the drift of CPGD. Libraries put
-    1e-4, 1e-6 or 1e-9 beside the std, where the paper has nothing, and cut the penalty at 10.
+    None turns a part off: both bounds, the dual clip, the penalty, the drift of CPGD. Libraries add
+    1e-4, 1e-6 or 1e-9 to the std, where the paper adds nothing, and cut the penalty at 10.
 
     Source: Shao et al., DeepSeekMath (arXiv:2402.03300), section 4.1, whose β is 0.04 and which
     gives no ε; 0.2 is PPO's. Dual clip and drift: CPGD (arXiv:2505.12504), figure 1.

@@ -79,8 +79,8 @@ class Learner(ABC):
     def token_advantage_uses_old_policy(self) -> bool:
         """True if `token_advantage` reads `old_log_prob`; by default where it is overridden.
 
-        Otherwise one optimizer step a rollout needs no forward pass beside its own: token-level
-        advantages then come before the old log-probabilities, which are NaN there.
+        Otherwise one optimizer step a rollout takes a single forward pass: token-level advantages
+        come before the old log-probabilities, which are NaN there.
         """
         return type(self).token_advantage is not Learner.token_advantage
 

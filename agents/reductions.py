@@ -70,7 +70,7 @@ def prompt_mean(lengths: Int[Tensor, " b"], group_size: int) -> Float[Tensor, " 
 
 @dataclass(frozen=True)
 class constant_length:  # noqa: N801 - reads like its siblings, which are functions
-    """1 / (b L): a token weighs the same whatever the lengths of the responses.
+    """1 / (b L): the weight of a token does not depend on the lengths of the responses.
 
     Source: Liu et al., Understanding R1-Zero-Like Training (arXiv:2503.20783), on Dr. GRPO.
     """

@@ -1,4 +1,4 @@
-"""The reference model beside the policy, refreshed by a schedule of `agents.references`."""
+"""The reference model, refreshed by a schedule of `agents.references`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ STATE = "reference.pt"
 
 
 class ReferencePolicy:
-    """A second model beside the policy, which becomes a copy of it when `refresh` says so.
+    """A second model, which becomes a copy of the policy when `refresh` says so.
 
     Within a rollout too: the minibatches that follow then have the new reference.
     """

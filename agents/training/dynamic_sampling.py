@@ -121,7 +121,7 @@ def evened(
 def _dealt(tokens: Sequence[Sequence[int]], start: int, size: int) -> list[list[int]]:
     """The groups that each rank holds of the minibatch at `start`, counted through all ranks."""
     num = len(tokens[0])
-    held = microbatches.evened([rank[start : start + size] for rank in tokens])
+    held = microbatches.balanced_groups([rank[start : start + size] for rank in tokens])
     return [[n // size * num + start + n % size for n in numbers] for numbers in held]
 
 

@@ -1,4 +1,4 @@
-"""Microbatches by tokens: a minibatch cut into slices of responses, as few as fit, and even.
+"""Microbatches by tokens: a minibatch cut into slices of responses, as few as fit, and balanced.
 
 A slice is of consecutive responses, so that a group stays together and its prompt is read once.
 """
@@ -10,24 +10,24 @@ from itertools import product
 
 from agents.rollout import Responses
 
-WORTH = 0.02
-"""Part of a rank's tokens for which it is worth to move a group, images and all."""
+MIN_GAIN = 0.02
+"""Part of a rank's tokens that swapping two groups, images and all, must save."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """Tokens of responses to prompts, of which a forward pass reads each run of equal ones once."""
+    """Token counts of responses and their prompts, of which equal neighbours are read once."""
 
     prompts: Sequence[int]
     """Tokens of the prompt of each response."""
     repeats: Sequence[bool]
-    """Whether a response answers the prompt of the one before it."""
+    """True on responses to the prompt of the one before."""
     responses: Sequence[int]
     """Tokens of each response."""
 
     @classmethod
     def of(cls, responses: Responses) -> "Load":
-        """That of all responses in a forward pass."""
+        """Token counts of `responses`."""
         prompts = responses.prompts
         return cls(
             [len(prompt.token_ids) for prompt in prompts],
@@ -41,26 +41,26 @@ class Load:
     def tokens(self, part: slice) -> int:
         """Tokens of a forward pass on a slice."""
         rows = range(part.start, part.stop)
-        read = (self.prompts[i] for i in rows if i == part.start or not self.repeats[i])
-        return sum(read) + sum(self.responses[part])
+        prompts = (self.prompts[i] for i in rows if i == part.start or not self.repeats[i])
+        return sum(prompts) + sum(self.responses[part])
 
 
 def fitting(load: Load, budget: int) -> list[slice]:
-    """As few slices as have at most `budget` tokens each; what is longer alone stays alone."""
+    """Fewest slices of at most `budget` tokens each; a longer response has one of its own."""
     starts: list[int] = []
-    held = 0
+    total = 0
     for i, (prompt, repeats, response) in enumerate(
         zip(load.prompts, load.repeats, load.responses, strict=True)
     ):
-        held += response + (0 if repeats else prompt)
-        if not starts or held > budget:
+        total += response + (0 if repeats else prompt)
+        if not starts or total > budget:
             starts.append(i)
-            held = prompt + response
+            total = prompt + response
     return [slice(*ends) for ends in zip(starts, [*starts[1:], len(load)], strict=True)]
 
 
 def cut(load: Load, budget: int, count: int = 1) -> list[slice]:
-    """Slices of at most `budget` tokens, in number `count` or as many as that takes, and even.
+    """Balanced slices of at most `budget` tokens, `count` of them or as many as that takes.
 
     Of all cuts into so many slices it is one whose largest slice is smallest. A response that is
     longer than the budget with its prompt has a slice of its own.
@@ -68,7 +68,7 @@ def cut(load: Load, budget: int, count: int = 1) -> list[slice]:
     Args:
         load: Of the responses.
         budget: Tokens, >= 1.
-        count: Slices wanted, at most one for each response; more may be needed, never fewer given.
+        count: Least number of slices, at most one for each response.
     """
     count = max(count, len(fitting(load, budget)))
     budgets = range(1, budget + 1)
@@ -80,7 +80,7 @@ def cut(load: Load, budget: int, count: int = 1) -> list[slice]:
 
 
 def _split(load: Load, parts: list[slice]) -> list[slice]:
-    """One slice more: the largest of several responses in two that are as even as can be."""
+    """One slice more: the largest of several responses, halved as evenly as possible."""
     largest = max((part for part in parts if part.stop - part.start > 1), key=load.tokens)
 
     def halves(middle: int) -> tuple[slice, slice]:
@@ -94,35 +94,35 @@ def _split(load: Load, parts: list[slice]) -> list[slice]:
     return [*parts[:place], *halves(middle), *parts[place + 1 :]]
 
 
-def evened(tokens: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Who holds which groups, once ranks have swapped some to have about equally many tokens.
+def balanced_groups(tokens: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Assignment of groups to ranks with about equally many tokens on each.
 
-    The rank with most and the one with least swap the two groups that bring them closest, until
-    that would gain less than `WORTH`; each keeps its number of groups.
+    The rank with most tokens and the one with least swap the pair of groups that brings them
+    closest, until that would gain less than `MIN_GAIN`; each keeps its number of groups.
 
     Args:
         tokens: Of the groups of each rank, as many on every rank.
 
     Returns:
-        For each rank the numbers of its groups, counted through all ranks as they stood.
+        For each rank the numbers of its groups, counted through all ranks before the swaps.
     """
     num, count = len(tokens[0]), [group for rank in tokens for group in rank]
-    held = [list(range(rank * num, (rank + 1) * num)) for rank in range(len(tokens))]
+    groups = [list(range(rank * num, (rank + 1) * num)) for rank in range(len(tokens))]
 
-    def load(groups: Sequence[int]) -> int:
-        return sum(count[group] for group in groups)
+    def load(numbers: Sequence[int]) -> int:
+        return sum(count[number] for number in numbers)
 
     while True:
-        most, least = max(held, key=load), min(held, key=load)
+        most, least = max(groups, key=load), min(groups, key=load)
         gap = load(most) - load(least)
 
-        def left(pair: tuple[int, int], gap: int = gap) -> int:
+        def gap_after(pair: tuple[int, int], gap: int = gap) -> int:
             return abs(gap - 2 * (count[pair[0]] - count[pair[1]]))
 
-        given, taken = min(product(most, least), key=left)
-        if gap - left((given, taken)) <= WORTH * load(most):
-            return held
-        most[most.index(given)], least[least.index(taken)] = taken, given
+        outgoing, incoming = min(product(most, least), key=gap_after)
+        if gap - gap_after((outgoing, incoming)) <= MIN_GAIN * load(most):
+            return groups
+        most[most.index(outgoing)], least[least.index(incoming)] = incoming, outgoing
 
 
 def by_count(num_responses: int, size: int) -> list[slice]:

@@ -10,7 +10,7 @@ from helpers.golden_cases import EVERY
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.rollout import Prompt, Responses
-from agents.training.microbatches import Load, by_count, cut, evened, fitting
+from agents.training.microbatches import Load, balanced_groups, by_count, cut, fitting
 from agents.training.update import Passes, update
 
 
@@ -108,7 +108,7 @@ def test_swaps_leave_each_rank_its_number_of_groups_and_nearly_as_many_tokens(se
     draw = random.Random(seed)
     num_ranks, num = draw.randint(2, 8), draw.randint(4, 8)
     tokens = [[draw.randint(1, 1000) for _ in range(num)] for _ in range(num_ranks)]
-    held = evened(tokens)
+    held = balanced_groups(tokens)
     assert [len(groups) for groups in held] == [num] * num_ranks
     assert sorted(itertools.chain(*held)) == list(range(num_ranks * num))
     count = list(itertools.chain(*tokens))
@@ -118,8 +118,8 @@ def test_swaps_leave_each_rank_its_number_of_groups_and_nearly_as_many_tokens(se
 
 
 def test_even_ranks_swap_nothing():
-    assert evened([[5, 7], [7, 5]]) == [[0, 1], [2, 3]]
-    assert evened([[0, 0], [0, 0]]) == [[0, 1], [2, 3]]
+    assert balanced_groups([[5, 7], [7, 5]]) == [[0, 1], [2, 3]]
+    assert balanced_groups([[0, 0], [0, 0]]) == [[0, 1], [2, 3]]
 
 
 LENGTHS = torch.tensor([40, 1, 3, 38, 1, 2, 1, 1, 2, 1, 1, 1])
