@@ -1,4 +1,4 @@
-"""Numbers, the ways to write them, and what may stand around an answer."""
+"""Random numbers, their notations, and the context of an answer."""
 
 from fractions import Fraction
 
@@ -52,7 +52,7 @@ def percentage(value: Fraction) -> str:
 FORMS = st.sampled_from([slash, quotient, expanded, small, mixed, mixed_in_latex, decimal])
 
 FULL_WIDTH = str.maketrans("0123456789-/,.()", "０１２３４５６７８９－／，．（）")
-DRESSES = {
+CONTEXTS = {
     "as it is": "{}",
     "spaces": "  {}  ",
     "dollars": "${}$",
@@ -66,4 +66,4 @@ DRESSES = {
     "large brackets": r"\left( {} \right)",
     "box": r"\boxed{{{}}}",
 }
-AROUND = st.sampled_from(list(DRESSES.values()))
+AROUND = st.sampled_from(list(CONTEXTS.values()))

@@ -45,7 +45,7 @@ FAULTS = {
 
 
 def symbolic_verdict(answer: str, reference: str) -> tuple[bool, str]:
-    """Does what the first word of the answer says; the answer is right where it looks right."""
+    """Runs the fault named by the first word of the answer; True for equal texts."""
     try:
         FAULTS.get(answer.split(maxsplit=1)[0], lambda: None)()
     except MemoryError:
@@ -54,12 +54,12 @@ def symbolic_verdict(answer: str, reference: str) -> tuple[bool, str]:
 
 
 def unsettled(answer: str, reference: str, options: Sequence[str] = ()) -> tuple[None, str]:
-    """Leaves every answer to a worker; takes the place of `grade_by_rules` in the caller."""
+    """Replacement of `grade_by_rules` in the caller that leaves every answer to a worker."""
     return None, options["ABCDE".index(reference)] if options else reference
 
 
 def install() -> None:
-    """Takes the place of `symbolic_verdict` in the process that forks workers."""
+    """Replaces `symbolic_verdict` in the process that forks workers."""
     import reasonenv.grading
 
     reasonenv.grading.symbolic_verdict = symbolic_verdict
@@ -83,7 +83,7 @@ def obedient_workers(folder: Path):
 
 
 def run_script(text: str, folder: Path, **kwargs) -> subprocess.Popen:
-    """A program of a user's, in an interpreter of its own, whose workers are obedient."""
+    """A user's program in a new interpreter, with workers that misbehave on request."""
     (folder / "math_verify.py").write_text("from helpers import faults; faults.install()\n")
     script = folder / "script.py"
     script.write_text(_START + text)
@@ -98,16 +98,16 @@ def run_script(text: str, folder: Path, **kwargs) -> subprocess.Popen:
 
 
 def descendants(pid: int | None = None) -> set[int]:
-    """The processes that live below one, by default this one."""
-    found = set()
+    """Ids of the live descendants of a process, by default of this one."""
+    pids: set[int] = set()
     for task in Path(f"/proc/{pid or os.getpid()}/task").glob("*/children"):
         try:
             children = {int(child) for child in task.read_text().split()}
         except OSError:  # the thread has just ended
             continue
         for child in children:
-            found |= ({child} if is_alive(child) else set()) | descendants(child)
-    return found
+            pids |= ({child} if is_alive(child) else set()) | descendants(child)
+    return pids
 
 
 def is_alive(pid: int) -> bool:
@@ -119,7 +119,7 @@ def is_alive(pid: int) -> bool:
 
 
 def wait_until(condition, seconds: float = 20.0) -> bool:
-    """True if a condition comes true; the time is a guard against hanging."""
+    """True if a condition becomes true before a timeout."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

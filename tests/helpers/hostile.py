@@ -1,4 +1,4 @@
-"""Loads hostile.jsonl: responses that must earn nothing; run as a script, grades them all."""
+"""Hostile responses of hostile.jsonl, none of them correct; as a script, grades them all."""
 
 import json
 import sys
@@ -13,13 +13,13 @@ PATH = Path(__file__).parents[1] / "hostile.jsonl"
 
 @dataclass(frozen=True)
 class Attack:
-    """One response that no grader may pay for.
+    """One response that no grader may accept.
 
     Args:
         id: Unique, and stable: the class and a number.
         kind: The class of the attack.
         response: Text, or pieces of it; [text, n] stands for n copies, # for the copy's number.
-        reference: What the response does not answer.
+        reference: Right answer, which the response does not give.
         options: Texts of a multiple choice.
     """
 
@@ -30,7 +30,7 @@ class Attack:
     options: tuple[str, ...]
 
     def job(self, canary: Path) -> tuple[str, str, tuple[str, ...]]:
-        """What a grader is given; code that runs would create `canary`."""
+        """Arguments of a grader; code in the response that runs would create `canary`."""
         pieces = [self.response] if isinstance(self.response, str) else self.response
         texts = ["".join(map(_copies, pieces)), self.reference, *self.options]
         response, reference, *options = (text.replace("{canary}", str(canary)) for text in texts)
@@ -55,16 +55,16 @@ def _copies(piece: str | list) -> str:
 
 
 def _peak_mib() -> float:
-    """The most memory that this process ever held, in MiB."""
+    """Peak memory of this process in MiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def main(canary: Path) -> None:
-    """Grades every attack and prints what that came to, as one line of JSON."""
-    # For whoever watches what is compiled: proof that the watch sees it.
+    """Grades every attack and prints a report as one line of JSON."""
+    # Shows an audit hook that watches compilation that it works.
     watched = eval("'watch' + 'ed'")
-    paid, raised = [], []
+    accepted, errors = [], []
     with Grader(num_workers=2, timeout=1) as grader:
         grader.grade([r"\boxed{x+1}"], ["1+x"])
         before = _peak_mib()
@@ -72,12 +72,12 @@ def main(canary: Path) -> None:
             response, reference, options = attack.job(canary)
             try:
                 if grader.grade([response], [reference], [options])[0].correct:
-                    paid.append(attack.id)
-            # Reported below, so that one of them does not hide what the others do.
+                    accepted.append(attack.id)
+            # Reported below, so that one error does not hide the others.
             except Exception as error:
-                raised.append(f"{attack.id}: {error!r}")
-    grown = _peak_mib() - before
-    report = {"watched": watched, "paid": paid, "raised": raised, "grown_mib": grown}
+                errors.append(f"{attack.id}: {error!r}")
+    growth = _peak_mib() - before
+    report = {"watched": watched, "accepted": accepted, "errors": errors, "growth_mib": growth}
     print(json.dumps(report))
 
 

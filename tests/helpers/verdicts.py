@@ -1,4 +1,4 @@
-"""How the tables of answers are read: the verdict on a pair, and rows with names."""
+"""Verdicts on pairs of answer and reference, and their tables as test parameters."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from reasonenv.grading import grade, grade_by_rules, symbolic_verdict
 Pairs = Mapping[str, Sequence[tuple[str, str]]]
 
 
-# No deadline for each example: the first that needs them imports sympy and math-verify.
+# No deadline for each example: the first may import sympy and math-verify.
 PROPERTY = settings(max_examples=60, deadline=None)
 
 
@@ -24,7 +24,7 @@ def accepted(answer: str, reference: str) -> bool:
 
 
 def correct(answer: str, reference: str) -> bool:
-    """True if this answer is, as it stands."""
+    """True if this answer, extracted already, is correct."""
     verdict, text = grade_by_rules(answer, reference)
     return (verdict or symbolic_verdict(answer, text))[0]
 

@@ -8,7 +8,7 @@ digits at two of the points where those agree.
 from functools import lru_cache
 from typing import Any
 
-from reasonenv.grading.numeric.evaluation import Evaluator
+from reasonenv.grading.numeric.evaluation import ExpressionEvaluator
 from reasonenv.grading.numeric.exact import TooLarge, exact_value
 from reasonenv.grading.numeric.precision import FINE, ROUGH, Precision, is_real
 from reasonenv.grading.parsing.nodes import Node, is_known
@@ -135,7 +135,7 @@ def _values(
 def _value(node: Node, precision: Precision, point: int, natural: bool) -> Any:
     """The value of an expression; None if it has none, the class TooLarge if it is too large."""
     try:
-        return Evaluator(precision, point, natural).value(node)
+        return ExpressionEvaluator(precision, point, natural).value(node)
     except TooLarge:
         return TooLarge
     except (ArithmeticError, ValueError):

@@ -19,7 +19,7 @@ _INTEGER_FUNCTIONS = frozenset(["floor", "ceil", "factorial", "binomial", "mod"]
 _MAX_DETERMINANT = 3
 
 
-class Evaluator:
+class ExpressionEvaluator:
     r"""Evaluation of expressions in one precision, at one point.
 
     An unknown function, f(x) or an unevaluated sum, has the value of a smooth function of its
@@ -153,17 +153,17 @@ class Evaluator:
         return self.precision.check_finite(total)
 
 
-_RULES: dict[str, Callable[[Evaluator, Node, bool], Any]] = {
-    "num": Evaluator._number,
-    "sym": Evaluator._symbol,
-    "const": Evaluator._constant,
-    "add": Evaluator._sum,
-    "mul": Evaluator._product,
-    "pow": Evaluator._power,
-    "deg": Evaluator._degrees,
-    "fn": Evaluator._function,
-    "call": Evaluator._unknown,
-    "opaque": Evaluator._unknown,
+_RULES: dict[str, Callable[[ExpressionEvaluator, Node, bool], Any]] = {
+    "num": ExpressionEvaluator._number,
+    "sym": ExpressionEvaluator._symbol,
+    "const": ExpressionEvaluator._constant,
+    "add": ExpressionEvaluator._sum,
+    "mul": ExpressionEvaluator._product,
+    "pow": ExpressionEvaluator._power,
+    "deg": ExpressionEvaluator._degrees,
+    "fn": ExpressionEvaluator._function,
+    "call": ExpressionEvaluator._unknown,
+    "opaque": ExpressionEvaluator._unknown,
 }
 
 

@@ -48,7 +48,7 @@ def exact_value(node: Node) -> Fraction | None:
         return None
 
 
-def check_size(value: Fraction) -> Fraction:
+def check_bits(value: Fraction) -> Fraction:
     """The value itself.
 
     Raises:
@@ -71,14 +71,14 @@ def _value(node: Node) -> Fraction:
 def _sum(terms: Sequence[Node]) -> Fraction:
     total = Fraction(0)
     for term in terms:
-        total = check_size(total + _value(term))
+        total = check_bits(total + _value(term))
     return total
 
 
 def _product(factors: Sequence[Node]) -> Fraction:
     total = Fraction(1)
     for factor in factors:
-        total = check_size(total * _value(factor))
+        total = check_bits(total * _value(factor))
     return total
 
 
@@ -124,7 +124,7 @@ def _function(args: Sequence[Any]) -> Fraction:
     rule = _FUNCTIONS.get(name)
     if rule is None:
         raise _NotRational
-    return check_size(rule(*map(_value, inner)))
+    return check_bits(rule(*map(_value, inner)))
 
 
 def _root(value: Fraction, degree: Fraction) -> Fraction:

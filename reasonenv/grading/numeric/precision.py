@@ -15,7 +15,7 @@ from typing import Any
 import mpmath
 from mpmath import libmp
 
-from reasonenv.grading.numeric.exact import TooLarge, Undefined, check_size
+from reasonenv.grading.numeric.exact import TooLarge, Undefined, check_bits
 
 DIGITS = 150
 """Decimal digits of FINE."""
@@ -137,7 +137,7 @@ def is_real(value: Any) -> bool:
 
 
 def _rough(value: Fraction) -> complex:
-    check_size(value)
+    check_bits(value)
     try:
         return complex(value.numerator / value.denominator)
     except OverflowError:
@@ -154,7 +154,7 @@ for _constant in (libmp.pi_fixed, libmp.ln2_fixed, libmp.ln10_fixed, libmp.e_fix
 
 
 def _fine(value: Fraction) -> Any:
-    check_size(value)
+    check_bits(value)
     return _FINE.mpc(_FINE.mpf(value.numerator) / value.denominator)
 
 

@@ -149,7 +149,7 @@ def test_answers_are_not_listed_across_a_break(gap):
 
 
 @pytest.mark.parametrize(
-    ("prose", "said"),
+    ("prose", "statement"),
     [
         ("The train is 45 minutes late.", "45 minutes"),
         ("First 12, so in the end there are 30 apples", "30"),
@@ -189,17 +189,17 @@ def test_answers_are_not_listed_across_a_break(gap):
         ("It is 12 when x = 3 but 5 otherwise", None),
     ],
 )
-def test_prose_claims_what_it_says_last(prose, said):
-    assert prose_answer(prose) == said
+def test_the_answer_in_prose_is_its_last_statement(prose, statement):
+    assert prose_answer(prose) == statement
 
 
 @pytest.mark.parametrize("words", ["not", "it isn't", "at most", "Less than", "twice", "不"])
-def test_words_hedge(words):
+def test_words_that_change_an_answer_are_qualifiers(words):
     assert has_qualifier(words)
 
 
 @pytest.mark.parametrize("words", ["", "the area equals", "notation", "so there are", "a knot"])
-def test_plain_words_do_not_hedge(words):
+def test_other_words_are_no_qualifiers(words):
     assert not has_qualifier(words)
 
 
@@ -219,20 +219,20 @@ RESPONSES = st.lists(st.one_of(st.sampled_from(TOKENS), st.text(max_size=3))).ma
 
 
 @given(RESPONSES)
-def test_an_answer_is_never_blank_and_never_made_up(response):
+def test_an_answer_is_never_blank_and_consists_of_the_response(response):
     answer = final_answer(response)
     assert answer is None or answer == answer.strip() != ""
     assert set(answer or "") <= {*response, ",", " "}
 
 
 @given(RESPONSES, st.sampled_from(["42", r"\frac{1}{2}", "(1, 2)", "B"]))
-def test_what_a_closed_answer_boxes_is_the_answer_whatever_was_written_before(response, answer):
+def test_the_box_of_the_last_answer_section_is_the_answer_after_any_text(response, answer):
     assert final_answer(rf"{response}<answer>\boxed{{{answer}}}</answer>") == answer
     assert final_answer(f"{response}<answer>\n{answer}\n</answer>") == answer
 
 
 @given(RESPONSES)
-def test_thoughts_never_hold_the_answer(response):
+def test_the_answer_is_never_in_the_reasoning(response):
     thoughts = response.replace("<answer>", "")
     assert final_answer(f"<think>{thoughts}</think>") is None
     assert final_answer(f"{thoughts}</think>\nThe answer is 5.") == "5"
@@ -259,7 +259,7 @@ def test_thoughts_never_hold_the_answer(response):
     ],
     ids=lambda response: ascii(response[:12]),
 )
-def test_finding_takes_time_in_proportion_to_the_length(response):
+def test_extraction_takes_linear_time(response):
     start = time.process_time()
     final_answer(response)
     prose_answer(response)

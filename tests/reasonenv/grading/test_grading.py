@@ -30,7 +30,7 @@ from reasonenv.grading import (
         ("1/0", "0", False),
     ],
 )
-def test_a_grade_tells_verdict_answer_and_status(answer, reference, verdict):
+def test_a_grade_has_verdict_answer_and_status(answer, reference, verdict):
     assert grade(boxed(answer), reference) == Grade(verdict, answer, "ok")
 
 
@@ -45,7 +45,7 @@ def test_no_answer_has_a_status_of_its_own(response):
 
 
 @pytest.mark.parametrize("answer", ["9^{9^{9^{9}}}", "10000000!", "{" * 500 + "x"])
-def test_what_is_too_large_is_not_judged_but_told(answer):
+def test_an_answer_that_is_too_large_is_unparseable(answer):
     assert grade(f"<answer>{answer}</answer>", "4") == Grade(False, answer, "unparseable")
 
 
@@ -75,7 +75,7 @@ def test_what_is_too_large_is_not_judged_but_told(answer):
         "<answer>长度是12厘米</answer>",
     ],
 )
-def test_an_answer_is_correct_in_whatever_words_it_comes(response):
+def test_an_answer_is_correct_in_any_wording(response):
     assert grade(response, "12").correct
     assert not grade(response, "21").correct
     assert not grade(response.replace("12", "13"), "12").correct
@@ -111,7 +111,7 @@ def test_an_answer_within_the_reasoning_does_not_count():
         "The answer is less than 8.",
     ],
 )
-def test_whoever_lists_candidates_or_takes_none_is_wrong(response):
+def test_several_candidates_or_none_are_wrong(response):
     assert not grade(response, "8").correct
 
 
@@ -125,12 +125,12 @@ def test_whoever_lists_candidates_or_takes_none_is_wrong(response):
         r" \frac{2}{3} ",
     ],
 )
-def test_a_reference_says_its_answer_however_it_is_given(reference):
+def test_a_reference_may_be_boxed_delimited_or_a_solution(reference):
     assert grade(boxed("2/3"), reference).correct
     assert not grade(boxed("3/2"), reference).correct
 
 
-def test_a_choice_is_settled_and_its_text_is_asked_for():
+def test_a_choice_is_decided_by_letter_or_by_the_text_of_its_option():
     assert choice_verdict("B", "B", ()) == (True, "B")
     assert choice_verdict("A", "B", ())[0] is False
     assert choice_verdict("12", "B", ("11", "12")) == (None, "12")
@@ -166,7 +166,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("answer", HOSTILE, ids=lambda text: ascii(text[:20]))
-def test_hostile_answers_are_turned_down_at_once(answer):
+def test_hostile_answers_are_rejected_at_once(answer):
     grade(boxed("x+1"), "1+x")
     start = time.process_time()
     assert grade(boxed(answer), "3").correct is False
@@ -174,7 +174,7 @@ def test_hostile_answers_are_turned_down_at_once(answer):
 
 
 @pytest.mark.parametrize("answer", HOSTILE, ids=lambda text: ascii(text[:20]))
-def test_what_is_hostile_is_never_evaluated(answer):
+def test_hostile_answers_are_never_evaluated(answer):
     assert is_unsafe(answer) or grade_by_rules(answer, "3")[0] is not None
     assert is_unsafe(answer) is False or symbolic_verdict(answer, "3") == (False, "unparseable")
 
@@ -191,7 +191,7 @@ def test_a_response_never_reaches_eval_as_code(tmp_path):
 @pytest.mark.parametrize(
     "answer", [r"\frac{-5+\sqrt{13}}{6}", "2^{10}", "x^2+y^2=1", "10!", "1.5E3"]
 )
-def test_ordinary_mathematics_is_not_turned_down(answer):
+def test_ordinary_mathematics_is_safe(answer):
     assert not is_unsafe(answer)
 
 

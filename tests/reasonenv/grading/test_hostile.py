@@ -22,8 +22,8 @@ PATIENCE = 40
 
 @pytest.fixture(autouse=True)
 def _hang_guard():
-    # Regular expressions look at signals while they run, so that one that explodes fails a test
-    # instead of stopping them all. A second of a worker's CPU may be many on the wall.
+    # Regular expressions handle signals while they run, so that an exponential one fails a test
+    # instead of hanging all. A CPU second of a worker may be many seconds on the wall clock.
     def ring(number, frame):
         raise TimeoutError(f"no verdict within {PATIENCE} seconds")
 
@@ -41,8 +41,8 @@ def grader():
         yield grader
 
 
-def paid(grader: Grader, jobs: list[tuple[str, str, tuple[str, ...]]]) -> list[str]:
-    """Responses that were judged correct; every verdict gets its time anew."""
+def accepted(grader: Grader, jobs: list[tuple[str, str, tuple[str, ...]]]) -> list[str]:
+    """Responses that are graded correct, with a time limit for each."""
     correct = []
     for response, reference, options in jobs:
         signal.alarm(PATIENCE)
@@ -63,7 +63,7 @@ def test_the_corpus_is_what_it_claims_to_be():
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
-def test_no_hostile_response_earns_anything(grader, attack: Attack):
+def test_no_hostile_response_is_correct(grader, attack: Attack):
     response, reference, options = attack.job(NOWHERE)
     start = time.process_time()
     (grade,) = grader.grade([response], [reference], [options])
@@ -73,7 +73,7 @@ def test_no_hostile_response_earns_anything(grader, attack: Attack):
 
 
 @pytest.mark.parametrize(
-    "dress",
+    "context",
     [
         "<answer>{}</answer>",
         "<answer>${}$</answer>",
@@ -84,16 +84,16 @@ def test_no_hostile_response_earns_anything(grader, attack: Attack):
         "<think>a</think><answer>The answer is \\(\\boxed{{{}}}\\).</answer>",
     ],
 )
-def test_no_other_dress_makes_a_wrong_answer_right(grader, dress):
+def test_a_wrong_answer_is_wrong_in_every_context(grader, context):
     kinds = {"unit", "equation", "order", "near", "dropped", "absolute"}
     jobs = []
     for attack in ATTACKS:
         response, reference, options = attack.job(NOWHERE)
         inner = re.search(r"<answer>\\boxed\{(.*)\}</answer>", response, re.DOTALL)
         if attack.kind in kinds and inner:
-            jobs.append((dress.format(inner[1]), reference, options))
+            jobs.append((context.format(inner[1]), reference, options))
     assert len(jobs) > 300
-    assert paid(grader, jobs) == []
+    assert accepted(grader, jobs) == []
 
 
 # Runs at the start of every Python process that finds it, the workers' too, and notes what each
@@ -131,7 +131,7 @@ def run(tmp_path_factory):
     watch = WATCH.format(log=str(folder / "log"), templates=TEMPLATES)
     (folder / "sitecustomize.py").write_text(watch)
     path = os.pathsep.join([str(folder), *sys.path])
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, hostile.__file__, str(folder / "canary")],
         capture_output=True,
         text=True,
@@ -139,14 +139,14 @@ def run(tmp_path_factory):
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done, (folder / "log").read_text().splitlines(), folder
+    assert process.returncode == 0, process.stderr[-2000:]
+    return process, (folder / "log").read_text().splitlines(), folder
 
 
 def test_nothing_is_printed(run):
-    done, _, _ = run
-    assert done.stderr == ""
-    assert len(done.stdout.splitlines()) == 1
+    process, _, _ = run
+    assert process.stderr == ""
+    assert len(process.stdout.splitlines()) == 1
 
 
 def test_no_code_of_a_response_runs(run):
@@ -154,9 +154,9 @@ def test_no_code_of_a_response_runs(run):
     assert not (folder / "canary").exists()
 
 
-def test_every_attack_gets_its_verdict_in_a_program_of_its_own(run):
+def test_every_attack_gets_its_verdict_in_a_separate_program(run):
     report = json.loads(run[0].stdout)
-    assert (report["paid"], report["raised"]) == ([], [])
+    assert (report["accepted"], report["errors"]) == ([], [])
 
 
 # Each number of a formula goes through sympy's parser, and so through eval: digits, no names.
@@ -166,17 +166,17 @@ HARMLESS = re.compile(
 )
 
 
-def test_python_compiles_nothing_of_a_response_but_its_numbers(run):
+def test_python_compiles_only_numbers_of_a_response(run):
     _, log, _ = run
     assert len({line for line in log if "start" in line}) > 1, "the workers were not watched"
     assert any("'watch' + 'ed'" in line for line in log), "the watch does not see"
     assert [line for line in log if not HARMLESS.fullmatch(line)] == []
 
 
-def test_memory_does_not_grow_with_what_is_graded(run):
-    done, _, _ = run
+def test_memory_does_not_grow_with_the_number_of_responses(run):
+    process, _, _ = run
     # 80 MB of text went through; the longest response has 4 MB, and a few copies.
-    assert json.loads(done.stdout)["grown_mib"] < 64
+    assert json.loads(process.stdout)["growth_mib"] < 64
 
 
 def honest_batch() -> list[tuple[str, str, bool]]:
@@ -198,7 +198,7 @@ def honest_batch() -> list[tuple[str, str, bool]]:
     return batch
 
 
-def test_hostile_company_costs_no_honest_answer_its_verdict():
+def test_hostile_answers_in_a_batch_change_no_other_verdict():
     explosive = {"tower", "factorial", "power-of-sum", "calculus", "matrix", "nesting", "regex"}
     hostile = [attack.job(NOWHERE) for attack in ATTACKS if attack.kind in explosive][::17][:20]
     batch = honest_batch()
@@ -230,7 +230,7 @@ REFERENCE = r"271828x+\sqrt{314159}"
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.text() | st.lists(st.sampled_from(TOKENS), max_size=60).map("".join))
-def test_whatever_is_written_gets_a_verdict_and_none_of_it_is_right(grader, text):
+def test_random_text_gets_a_verdict_and_is_never_correct(grader, text):
     for response in (text, rf"<answer>\boxed{{{text}}}</answer>"):
         signal.alarm(PATIENCE)
         (grade,) = grader.grade([response], [REFERENCE])

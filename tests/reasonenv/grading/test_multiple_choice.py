@@ -21,12 +21,12 @@ OPTIONS = ("10 cm", "11 cm", "12 cm", "13 cm")
         ("ABCD", "ABCD"),
     ],
 )
-def test_a_reference_of_capitals_asks_for_options(reference, letters):
+def test_a_reference_of_capitals_is_a_choice(reference, letters):
     assert reference_letters(reference) == frozenset(letters)
 
 
 @pytest.mark.parametrize("reference", ["c", "K", "DB", "AA", "12", "", "AX", "A+B", "A, 12", "Abe"])
-def test_another_reference_asks_for_none(reference):
+def test_any_other_reference_is_no_choice(reference):
     assert reference_letters(reference) is None
 
 
@@ -77,14 +77,14 @@ def test_another_reference_asks_for_none(reference):
         ("A, B, C, D", "ABCD"),
     ],
 )
-def test_letters_are_chosen_in_every_dress(answer, letters):
+def test_letters_are_recognized_in_every_form(answer, letters):
     assert answer_letters(answer) == frozenset(letters)
 
 
 @pytest.mark.parametrize(
     "answer", ["12 cm", "", "x", "a triangle", "A triangle", "I think so", "K"]
 )
-def test_what_names_no_letter_chooses_none(answer):
+def test_an_answer_without_a_letter_is_no_choice(answer):
     assert answer_letters(answer) is None
 
 
@@ -92,7 +92,7 @@ def test_what_names_no_letter_chooses_none(answer):
     "dress", ["{}", "({})", "{}.", "**{}**", "option {}", "{}. it", r"\text{{{}}}"]
 )
 @pytest.mark.parametrize("letter", "ABCDEFGHIJ")
-def test_every_letter_has_every_dress(letter, dress):
+def test_every_letter_is_recognized_in_every_form(letter, dress):
     assert answer_letters(dress.format(letter)) == {letter}
 
 
@@ -138,7 +138,7 @@ def test_without_options_a_text_is_not_the_letter():
 
 
 @pytest.mark.parametrize("answer", ["A or B or C or D", "A, B, C, D", "A, B", "ABCD", "BC", "A/B"])
-def test_whoever_chooses_everything_is_wrong(answer):
+def test_an_answer_with_every_letter_is_wrong(answer):
     assert not grade(f"<answer>{answer}</answer>", "A", ("1", "2", "3", "4")).correct
     assert not grade(f"<answer>{answer}</answer>", "A").correct
 
@@ -146,7 +146,7 @@ def test_whoever_chooses_everything_is_wrong(answer):
 @pytest.mark.parametrize(
     ("answer", "right"), [("ABD", 1), ("A, B, D", 1), ("D, B and A", 1), ("AB", 0)]
 )
-def test_of_several_right_options_all_are_asked_for(answer, right):
+def test_all_of_several_right_options_are_required(answer, right):
     assert grade(boxed(answer), "ABD").correct == bool(right)
 
 
@@ -166,7 +166,7 @@ def test_an_article_names_no_option(reference):
     assert grade(boxed("A"), reference).correct == (reference == "A")
 
 
-def test_right_text_is_that_of_one_option_that_there_is():
+def test_the_option_text_is_that_of_one_existing_option():
     assert option_text(frozenset("B"), OPTIONS) == "11 cm"
     assert option_text(frozenset("F"), OPTIONS) is None
     assert option_text(frozenset("AB"), OPTIONS) is None
@@ -183,7 +183,7 @@ def test_the_order_of_letters_never_matters(letters, rng):
 
 
 @given(st.text())
-def test_no_text_makes_choosing_fail(text):
+def test_choices_raise_on_no_text(text):
     letters = answer_letters(text)
     assert letters is None or letters <= set("ABCDEFGHIJ")
     reference_letters(text)

@@ -1,4 +1,4 @@
-"""Grading beside other processes: nothing is left behind, and every process may grade."""
+"""Grading with other processes: no process is left behind, and every process may grade."""
 
 import contextlib
 import multiprocessing
@@ -25,7 +25,7 @@ from reasonenv.workers import Grader
 START = r"""
 import os, signal, sys, threading, time
 from helpers.faults import descendants
-# As in a terminal, wherever the tests run: a job in the background is born with them ignored.
+# Defaults as in a terminal: a background job ignores these signals.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 grader = w.Grader(num_workers=2, timeout=60)
@@ -70,7 +70,7 @@ def ended(process: subprocess.Popen):
         "del grader",
     ],
 )
-def test_no_program_leaves_a_process_however_it_ends(tmp_path, ending):
+def test_no_end_of_a_program_leaves_a_process(tmp_path, ending):
     process, below = start(ending, tmp_path, stderr=subprocess.DEVNULL)
     with ended(process):
         assert len(below) == 3
@@ -90,7 +90,7 @@ def test_no_signal_leaves_a_process(tmp_path, number):
         assert wait_until(lambda: not any(map(is_alive, below)))
 
 
-def test_a_child_that_holds_copies_of_the_pipes_keeps_no_worker_alive(tmp_path):
+def test_copies_of_the_pipes_in_a_child_keep_no_worker_alive(tmp_path):
     ending = "child = os.fork()\nif child: print(child, flush=True)\ntime.sleep(60)"
     process, below = start(ending, tmp_path)
     with ended(process):
@@ -104,8 +104,8 @@ def test_a_child_that_holds_copies_of_the_pipes_keeps_no_worker_alive(tmp_path):
             os.kill(child, signal.SIGKILL)
 
 
-def test_the_end_of_its_pipe_is_enough_to_end_a_worker(tmp_path):
-    # Where the kernel tells no child that its parent has gone, this is what is left.
+def test_a_worker_ends_when_its_pipe_closes(tmp_path):
+    # The fallback on systems whose kernel ends no child with its parent.
     with obedient_workers(tmp_path), Grader(num_workers=1) as grader:
         before = descendants()
         grader.grade([r"\boxed{x}"], ["x"])
@@ -138,7 +138,7 @@ def test_a_daemon_of_any_start_method_may_grade(method):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_grader_that_a_fork_copies_grades_on_both_sides(tmp_path):
+def test_a_forked_grader_grades_in_both_processes(tmp_path):
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
     before = descendants()
@@ -150,7 +150,7 @@ def test_a_grader_that_a_fork_copies_grades_on_both_sides(tmp_path):
         pending = grader.submit(r"\boxed{spin}", "x")
 
         def child() -> None:
-            # What the parent's worker works on will never come to this side.
+            # A grade in progress in the parent's worker never arrives in the child.
             with pytest.raises(RuntimeError, match="a fork cut off this grade"):
                 pending.result(timeout=10)
             grades = grader.grade([r"\boxed{x}", r"\boxed{z}", r"\boxed{spin}"], ["x"] * 3)
@@ -171,7 +171,7 @@ def test_a_grader_that_a_fork_copies_grades_on_both_sides(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_in_the_midst_of_grading_hangs_nobody(tmp_path):
+def test_a_fork_while_grading_hangs_no_process(tmp_path):
     context = multiprocessing.get_context("fork")
     with obedient_workers(tmp_path), Grader(num_workers=2) as grader:
         stop = threading.Event()
@@ -204,7 +204,7 @@ def test_a_busy_machine_changes_no_grade(tmp_path):
             start = time.monotonic()
             answers = [f"work {number}" for number in range(4)]
             grades = grader.grade([rf"\boxed{{{answer}}}" for answer in answers], answers)
-            taken = time.monotonic() - start
+            elapsed = time.monotonic() - start
     assert all(grade.correct for grade in grades)
     # Otherwise the machine was not busy.
-    assert taken > 1.5
+    assert elapsed > 1.5

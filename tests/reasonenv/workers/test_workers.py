@@ -80,7 +80,7 @@ def test_hostile_answers_are_wrong_within_the_deadline(grader, answer):
         ("print", "ok"),
     ],
 )
-def test_a_fault_costs_its_own_answer_and_no_other(obedient, fault, status):
+def test_a_fault_affects_its_own_answer_alone(obedient, fault, status):
     with Grader(num_workers=1, timeout=0.1) as grader:
         assert ask(grader, "x", fault, "x ", "y", f"{fault} again", "x") == [
             *("right", status, "right"),
@@ -88,7 +88,7 @@ def test_a_fault_costs_its_own_answer_and_no_other(obedient, fault, status):
         ]
 
 
-def test_a_worker_that_is_killed_is_replaced_by_the_server_that_is_there(obedient):
+def test_a_killed_worker_is_replaced_by_the_same_server(obedient):
     before = descendants()
     with Grader(num_workers=1, timeout=0.2) as grader:
         ask(grader, "x")
@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_is_replaced_by_the_server_that_is_there(obedien
         assert worker not in now
 
 
-def test_a_server_that_is_killed_is_replaced_with_its_workers(obedient):
+def test_a_killed_server_is_replaced_with_its_workers(obedient):
     before = descendants()
     with Grader(num_workers=1) as grader:
         ask(grader, "x")
@@ -115,7 +115,7 @@ def test_a_server_that_is_killed_is_replaced_with_its_workers(obedient):
         assert ask(grader, "y", "x") == ["ok", "right"]
 
 
-def test_a_worker_that_is_stopped_is_killed_by_the_wall_clock(obedient):
+def test_a_stopped_worker_is_killed_by_the_wall_clock(obedient):
     before = descendants()
     with Grader(num_workers=1, timeout=0.1) as grader:
         ask(grader, "x")
@@ -123,7 +123,7 @@ def test_a_worker_that_is_stopped_is_killed_by_the_wall_clock(obedient):
         assert ask(grader, "y", "z") == ["timeout", "ok"]
 
 
-def test_what_an_answer_weighs_is_not_kept():
+def test_long_answers_are_not_cached():
     with Grader() as grader:
         before = resident()
         for number in range(5000):
@@ -146,7 +146,7 @@ def test_no_process_is_left_after_closing(obedient):
     assert server.returncode == 0
 
 
-def test_a_grader_that_is_dropped_takes_its_workers_along(obedient):
+def test_the_workers_of_a_deleted_grader_end(obedient):
     before = descendants()
     grader = Grader(num_workers=1)
     ask(grader, "x")
@@ -177,7 +177,7 @@ def test_grading_works_from_many_threads(grader):
     assert results == {number: [True, False] for number in range(1, 9)}
 
 
-def test_workers_outlive_the_thread_that_first_needed_them(obedient):
+def test_workers_outlive_the_thread_that_started_them(obedient):
     before = descendants()
     with Grader(num_workers=1) as grader:
         thread = threading.Thread(target=ask, args=(grader, "x"))
@@ -189,7 +189,7 @@ def test_workers_outlive_the_thread_that_first_needed_them(obedient):
         assert len(there) == 2
 
 
-def test_a_thread_that_blocks_signals_blocks_no_deadline(obedient):
+def test_a_thread_that_blocks_signals_does_not_disable_the_deadline(obedient):
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
     try:
         with Grader(num_workers=1, timeout=1) as grader:
@@ -201,7 +201,7 @@ def test_a_thread_that_blocks_signals_blocks_no_deadline(obedient):
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
-def test_submit_returns_before_the_grade_is_there(obedient):
+def test_submit_returns_before_the_grade_is_ready(obedient):
     with Grader(num_workers=2, timeout=1) as grader:
         slow = grader.submit(boxed("spin"), "x")
         quick = grader.submit(boxed("x"), "x")
@@ -210,7 +210,7 @@ def test_submit_returns_before_the_grade_is_there(obedient):
         assert slow.result(timeout=30).status == "timeout"
 
 
-def test_a_pair_is_judged_once_while_its_options_are_the_same(obedient):
+def test_a_pair_with_the_same_options_is_compared_once(obedient):
     before = descendants()
     with Grader(num_workers=1, timeout=0.2) as grader:
         ask(grader, *["spin"] * 8, "x")
@@ -223,7 +223,7 @@ def test_a_pair_is_judged_once_while_its_options_are_the_same(obedient):
         assert [grade.correct for grade in grades] == [False, True]
 
 
-def test_closing_answers_whoever_still_waits(obedient):
+def test_closing_ends_pending_grades_with_an_error(obedient):
     grader = Grader(num_workers=1, timeout=30)
     futures = [grader.submit(boxed(f"spin {number}"), "x") for number in range(3)]
     time.sleep(0.5)
@@ -233,7 +233,7 @@ def test_closing_answers_whoever_still_waits(obedient):
             future.result(timeout=10)
 
 
-def test_a_closed_grader_says_so_and_may_be_closed_again():
+def test_a_closed_grader_raises_and_may_be_closed_again():
     grader = Grader()
     grader.close()
     grader.close()
@@ -242,11 +242,11 @@ def test_a_closed_grader_says_so_and_may_be_closed_again():
 
 
 @pytest.mark.parametrize("kwargs", [{"num_workers": 0}, {"timeout": 0.0}, {"timeout": -1}])
-def test_a_number_that_makes_no_sense_is_refused(kwargs):
+def test_invalid_settings_raise(kwargs):
     with pytest.raises(ValueError, match="needed"):
         Grader(**kwargs)
 
 
-def test_lists_of_different_lengths_are_refused(grader):
+def test_lists_of_different_lengths_raise(grader):
     with pytest.raises(ValueError, match="shorter"):
         grader.grade(["1", "2"], ["1"])

@@ -1,4 +1,4 @@
-"""Agreement with people on labelled cases, and of references with themselves and each other."""
+"""Agreement with human labels, and of references with themselves and each other."""
 
 import json
 import random
@@ -28,7 +28,7 @@ def labelled(shared) -> list[dict]:
     return [case for case in cases.values() if not case["disputed"]]
 
 
-def test_verdicts_are_those_of_people(shared, grader, record_property):
+def test_verdicts_agree_with_human_labels(shared, grader, record_property):
     cases = labelled(shared)
     responses = [case["tagged"] or case["response"] for case in cases]
     grades = grader.grade(responses, [case["gold"] for case in cases])
@@ -83,9 +83,9 @@ def test_a_reference_with_another_digit_is_wrong(references):
     golds = [gold for suite in references.values() for gold in suite]
     changed = [(with_another_digit(gold, rng), gold) for gold in golds]
     pairs = [(answer, gold) for answer, gold in changed if answer is not None]
-    paid = [pair for pair in pairs if (grade_by_rules(*pair)[0] or (False,))[0]]
+    accepted = [pair for pair in pairs if (grade_by_rules(*pair)[0] or (False,))[0]]
     # A few are equal all the same, such as 16^0 and 10^0.
-    assert len(paid) <= 0.002 * len(pairs), "\n".join(map(str, paid))
+    assert len(accepted) <= 0.002 * len(pairs), "\n".join(map(str, accepted))
     assert len(pairs) > 6000
 
 
@@ -98,6 +98,6 @@ def test_another_reference_is_wrong(references, grader):
     # Half of them: one in fifty needs a worker and takes as long as hundreds of others.
     pairs = rng.sample(pairs, 4000)
     grades = grader.grade([boxed(answer) for answer, _ in pairs], [gold for _, gold in pairs])
-    paid = [pair for pair, grade in zip(pairs, grades, strict=True) if grade.correct]
-    assert len(paid) <= 0.002 * len(pairs), "\n".join(map(str, paid))
-    print(f"{len(paid)} of {len(pairs)} accepted: {paid}")
+    accepted = [pair for pair, grade in zip(pairs, grades, strict=True) if grade.correct]
+    assert len(accepted) <= 0.002 * len(pairs), "\n".join(map(str, accepted))
+    print(f"{len(accepted)} of {len(pairs)} accepted: {accepted}")

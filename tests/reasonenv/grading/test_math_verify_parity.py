@@ -1,7 +1,7 @@
-"""The cheap path against math-verify, on plain pairs that its known faults do not touch.
+"""Bounded rules against math-verify, on pairs without its known faults.
 
-Left out are what it misreads: units, percent signs, mixed numbers, thousands, Unicode, letters
-behind a number, values that differ by less than 1e-9, roundings, and whatever needs a name.
+Excluded are inputs that it misreads: units, percent signs, mixed numbers, thousands, Unicode,
+letters after a number, values that differ by less than 1e-9, roundings, and definitions.
 """
 
 import logging
@@ -23,13 +23,13 @@ def _quiet(caplog):
 
 
 def peer(answer: str, reference: str) -> bool:
-    """Its verdict; without its timeouts, which are signals, since nothing here takes long."""
+    """Verdict of math-verify, without its timeouts, which are signals."""
     config = [math_verify.LatexExtractionConfig(boxed_match_priority=0)]
-    gold, found = (
+    gold, prediction = (
         math_verify.parse(rf"$\boxed{{{text}}}$", config, parsing_timeout=None, raise_on_error=True)
         for text in (reference, answer)
     )
-    return math_verify.verify(gold, found, timeout_seconds=None, raise_on_error=True)
+    return math_verify.verify(gold, prediction, timeout_seconds=None, raise_on_error=True)
 
 
 def quotient(value: Fraction) -> str:
@@ -83,9 +83,9 @@ def pairs(texts) -> st.SearchStrategy:
         pairs(DECIMALS), pairs(QUOTIENTS), pairs(RADICALS), pairs(INTERVALS), pairs(POLYNOMIALS)
     )
 )
-def test_the_cheap_path_never_contradicts_math_verify(pair):
+def test_the_rules_never_contradict_math_verify(pair):
     verdict = rule_verdict(*pair)
-    assert verdict is not None, "nothing so plain should need a worker"
+    assert verdict is not None, "simple pairs need no worker"
     assert verdict == peer(*pair)
 
 

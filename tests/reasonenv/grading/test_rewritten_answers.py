@@ -1,4 +1,4 @@
-"""An answer that is rewritten stays what it was; one whose value is changed does not."""
+"""A correct answer in another notation stays correct; one of another value is wrong."""
 
 from fractions import Fraction
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 @PROPERTY
 @given(VALUES, FORMS, FORMS, AROUND)
-def test_a_number_is_correct_in_whatever_form_and_dress(value, form, other, dress):
-    assert correct(dress.format(form(value)), other(value))
+def test_a_number_is_correct_in_any_form_and_context(value, form, other, context):
+    assert correct(context.format(form(value)), other(value))
 
 
 @PROPERTY
@@ -22,8 +22,8 @@ def test_full_width_digits_are_digits(value, form, other):
 
 @PROPERTY
 @given(VALUES, CHANGES, FORMS, FORMS, AROUND)
-def test_a_number_that_is_changed_is_wrong(value, change, form, other, dress):
-    assert not correct(dress.format(form(value + change)), other(value))
+def test_a_number_that_is_changed_is_wrong(value, change, form, other, context):
+    assert not correct(context.format(form(value + change)), other(value))
 
 
 @PROPERTY
@@ -44,22 +44,22 @@ SEPARATORS = st.sampled_from([",", " ", r"\,", "{,}", r"\ ", r",\!"])
 @PROPERTY
 @given(st.integers(10**3, 10**12), SEPARATORS, st.integers(1, 999))
 def test_separators_of_thousands_are_no_part_of_a_number(n, separator, change):
-    written = f"{n:,}".replace(",", separator)
-    assert correct(written, str(n))
-    assert correct(str(n), written)
-    assert correct(f"-{written}.50", f"-{n}.5")
-    assert not correct(written, str(n + change))
+    text = f"{n:,}".replace(",", separator)
+    assert correct(text, str(n))
+    assert correct(str(n), text)
+    assert correct(f"-{text}.50", f"-{n}.5")
+    assert not correct(text, str(n + change))
 
 
 @PROPERTY
 @given(st.integers(100, 999), st.integers(-25, 25))
 def test_scientific_notation_is_a_number(digits, exponent):
     value = Fraction(digits, 100) * Fraction(10) ** exponent
-    written = rf"{digits / 100}\times 10^{{{exponent}}}"
-    assert correct(written, str(value))
-    assert correct(f"{digits / 100}e{exponent}", written)
-    assert not correct(written, str(value * 10))
-    assert not correct(written, rf"{digits / 100}\times 10^{{{-exponent - 1}}}")
+    text = rf"{digits / 100}\times 10^{{{exponent}}}"
+    assert correct(text, str(value))
+    assert correct(f"{digits / 100}e{exponent}", text)
+    assert not correct(text, str(value * 10))
+    assert not correct(text, rf"{digits / 100}\times 10^{{{-exponent - 1}}}")
 
 
 @PROPERTY

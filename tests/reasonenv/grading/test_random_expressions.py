@@ -1,4 +1,4 @@
-"""Expressions drawn at random, written in three ways, against sympy as an independent judge."""
+"""Random expressions in three notations, against sympy as an independent judge."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -72,8 +72,8 @@ class Tree:
         return rf"{left} \cdot {right}" if self.op == "*" else f"{left} {self.op} {right}"
 
 
-def bracketed(text: str, needed: bool) -> str:
-    return f"({text})" if needed else text
+def bracketed(text: str, is_required: bool) -> str:
+    return f"({text})" if is_required else text
 
 
 LEAVES = st.sampled_from([*"1234579", "10", "12", *"xxxyyy"]).map(Tree)
@@ -94,7 +94,7 @@ TREES = st.recursive(LEAVES, grown, max_leaves=7)
 
 
 def meaning(tree: Tree) -> sympy.Expr:
-    """What a tree means; the example is given up where that is nothing."""
+    """Value of a tree; an example without one is discarded."""
     try:
         return tree.meaning()
     except ZeroDivisionError:
@@ -117,7 +117,7 @@ def variants(tree: Tree):
 
 @PROPERTY
 @given(TREES)
-def test_an_expression_is_the_same_however_it_is_printed(tree):
+def test_an_expression_is_the_same_in_any_notation(tree):
     value = meaning(tree)
     others = (sympy.latex(value), sympy.latex(sympy.factor(value)), str(value))
     for left, right in pairwise([tree.plain(), tree.latex(), *others, tree.plain()]):
@@ -171,7 +171,7 @@ RADICALS = st.recursive(st.one_of(ROOTS, WHOLE), combined, max_leaves=5)
 @PROPERTY
 @given(RADICALS, RADICALS)
 def test_roots_are_equal_where_sympy_says_so(left, right):
-    (written, value), (other, other_value) = left, right
+    (text, value), (other, other_value) = left, right
     equal = bool(sympy.radsimp(sympy.expand(value - other_value)) == 0)
-    assert correct(written, other) == equal
-    assert correct(sympy.latex(sympy.radsimp(value)), written)
+    assert correct(text, other) == equal
+    assert correct(sympy.latex(sympy.radsimp(value)), text)

@@ -259,10 +259,10 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize(("answer", "reference"), rows(EQUAL))
-def test_equal_collections_are_correct_however_they_are_written(answer, reference):
+def test_equal_collections_are_correct_in_any_notation(answer, reference):
     assert accepted(answer, reference)
 
 
 @pytest.mark.parametrize(("answer", "reference"), rows(DIFFERENT))
-def test_different_collections_are_wrong_however_alike_they_look(answer, reference):
+def test_different_collections_are_wrong_of_any_similarity(answer, reference):
     assert not accepted(answer, reference)

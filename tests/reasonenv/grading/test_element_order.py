@@ -1,4 +1,4 @@
-"""Where order counts and where it does not: members, ends, sides, and the batch itself."""
+"""Order of elements, endpoints, sides of equations, and the batch."""
 
 import random
 from fractions import Fraction
@@ -18,7 +18,7 @@ ITEMS = st.lists(VALUES, min_size=2, max_size=4, unique=True)
 BRACKETS = {"set": (r"\{", r"\}"), "point": ("(", ")"), "list": ("", "")}
 
 
-def written(items, kind: str, form=slash) -> str:
+def collection(items, kind: str, form=slash) -> str:
     opening, closing = BRACKETS[kind]
     return opening + ", ".join(map(form, items)) + closing
 
@@ -27,26 +27,26 @@ def written(items, kind: str, form=slash) -> str:
 @given(ITEMS, FORMS, FORMS, st.sampled_from(["set", "list"]), st.randoms(use_true_random=False))
 def test_the_order_of_a_set_or_a_list_never_matters(items, form, other, kind, rng):
     shuffled = rng.sample(items, len(items))
-    assert correct(written(shuffled, kind, form), written(items, kind, other))
+    assert correct(collection(shuffled, kind, form), collection(items, kind, other))
 
 
 @PROPERTY
 @given(ITEMS, FORMS, FORMS, st.permutations(range(4)))
-def test_the_order_of_a_point_does(items, form, other, order):
+def test_the_order_of_a_point_matters(items, form, other, order):
     permuted = [items[index] for index in order if index < len(items)]
-    answer, reference = written(permuted, "point", form), written(items, "point", other)
+    answer, reference = collection(permuted, "point", form), collection(items, "point", other)
     assert correct(answer, reference) == (permuted == items)
 
 
 @PROPERTY
 @given(ITEMS, CHANGES, st.sampled_from(list(BRACKETS)), st.data())
-def test_a_member_that_is_changed_dropped_or_added_is_wrong(items, change, kind, data):
+def test_an_element_changed_dropped_or_added_is_wrong(items, change, kind, data):
     index = data.draw(st.integers(0, len(items) - 1))
     changed = [*items[:index], items[index] + change, *items[index + 1 :]]
     assume(set(changed) != set(items))
-    assert not correct(written(changed, kind), written(items, kind))
-    assert not correct(written(items[:-1], kind), written(items, kind))
-    assert not correct(written(items, kind), written(items[:-1], kind))
+    assert not correct(collection(changed, kind), collection(items, kind))
+    assert not correct(collection(items[:-1], kind), collection(items, kind))
+    assert not correct(collection(items, kind), collection(items[:-1], kind))
 
 
 ENDS = st.lists(VALUES, min_size=2, max_size=2, unique=True).map(sorted)
@@ -122,9 +122,9 @@ ANY = st.one_of(
     POLYNOMIALS,
     POLYNOMIALS.map("y = {}".format),
     NUMBERS.map("x = {}".format),
-    PAIRS.map(lambda pair: written(pair, "set")),
-    PAIRS.map(lambda pair: written(pair, "point")),
-    PAIRS.map(lambda pair: written(pair, "list")),
+    PAIRS.map(lambda pair: collection(pair, "set")),
+    PAIRS.map(lambda pair: collection(pair, "point")),
+    PAIRS.map(lambda pair: collection(pair, "list")),
     st.builds(interval, PAIRS.map(sorted), SIDES),
     st.builds(inequality, PAIRS.map(sorted), SIDES),
 )
@@ -132,7 +132,7 @@ ANY = st.one_of(
 
 @PROPERTY
 @given(ANY, ANY)
-def test_without_units_and_decimals_neither_side_is_privileged(left, right):
+def test_without_units_and_decimals_the_comparison_is_symmetric(left, right):
     assert correct(left, right) == correct(right, left)
 
 

@@ -93,10 +93,10 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize(("answer", "reference"), rows(EQUAL))
-def test_rarer_spellings_are_those_that_they_stand_for(answer, reference):
+def test_rare_spellings_equal_their_common_ones(answer, reference):
     assert accepted(answer, reference)
 
 
 @pytest.mark.parametrize(("answer", "reference"), rows(DIFFERENT))
-def test_rarer_spellings_of_something_else_are_wrong(answer, reference):
+def test_rare_spellings_of_another_value_are_wrong(answer, reference):
     assert not accepted(answer, reference)
