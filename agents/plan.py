@@ -22,7 +22,7 @@ import torch
 import agents
 from agents.cli.exit import errors_in_one_line
 from agents.cli.flags import parse_run
-from agents.cli.settings import Run, check
+from agents.cli.settings import Run, check_run
 from agents.engines.build import needs_reference_model, uses_vllm
 from agents.errors import ModelError, UsageError
 from agents.learner import Learner
@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plan(run: Run, learner: Learner, asked: argparse.Namespace) -> Plan:
-    check(run)
+    check_run(run)
     for name, least in LEAST.items():
         value = getattr(asked, name)
         if value is not None and value < least:

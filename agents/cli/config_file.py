@@ -1,25 +1,27 @@
-"""Settings from a file beside those of the command line: `--config FILE`."""
+"""Settings from a file, in YAML or JSON: `--config FILE`."""
 
 import difflib
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from agents.cli.settings import RENAMED
 from agents.errors import UsageError
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The settings in a file of YAML, of which JSON is a part, by the names of their flags.
+def read_config(path: Path) -> dict[str, Any]:
+    """The settings in a YAML or JSON file, by the names of their fields.
 
-    The `run.json` of a run will do too: its settings, but for `resume`.
+    The `run.json` of a run is accepted too: all its settings except `resume`.
 
     Args:
-        path: Of a mapping such as `num-steps: 300`; dashes and underscores are the same.
+        path: File with a mapping such as `num-steps: 300`; dashes count as underscores.
 
     Raises:
-        UsageError: In one line, when it cannot be read or holds something else.
+        UsageError: In one line, when the file cannot be read or holds no mapping.
     """
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -28,31 +30,40 @@ def read(path: Path) -> dict[str, Any]:
             f"--config {path} cannot be read: {' '.join(str(error).split())}"
         ) from error
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
-        raise UsageError(f"--config {path} holds no settings such as 'num-steps: 300'")
+        raise UsageError(f"--config {path} holds no mapping of settings such as 'num-steps: 300'")
     recorded = content.get("settings")
     if isinstance(recorded, dict):
         content = {**recorded["run"], **recorded["learner"], "resume": False}
-    return {name.replace("-", "_"): value for name, value in content.items()}
+    return {current_name(name.replace("-", "_")): value for name, value in content.items()}
 
 
-def words(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
-    """Settings as a user would type them.
+def current_name(name: str) -> str:
+    """The current name of a setting, after a warning where it has another name now."""
+    if name not in RENAMED:
+        return name
+    old, new = (text.replace("_", "-") for text in (name, RENAMED[name]))
+    print(f"warning: --{old} is deprecated: use --{new}", file=sys.stderr)
+    return RENAMED[name]
+
+
+def as_arguments(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
+    """Settings as arguments of the command line.
 
     Args:
-        settings: As `read` gives them.
-        defaults: Value of each flag that there is, by the name of its field.
+        settings: Values as `read_config` returns them.
+        defaults: Default of every setting, by the name of its field.
 
     Raises:
-        UsageError: In one line, when there is no such flag.
+        UsageError: In one line, for a setting that does not exist.
     """
-    typed: list[str] = []
+    arguments: list[str] = []
     for name, value in settings.items():
         if name not in defaults:
-            near = difflib.get_close_matches(name, defaults, n=1, cutoff=0.6)
-            hint = f"; did you mean {near[0]}?" if near else ", see --help"
+            matches = difflib.get_close_matches(name, defaults, n=1, cutoff=0.6)
+            hint = f"; did you mean {matches[0]}?" if matches else ", see --help"
             raise UsageError(f"--config: there is no setting {name}{hint}")
-        typed += _flag(name.replace("_", "-"), value, defaults[name])
-    return typed
+        arguments += _flag(name.replace("_", "-"), value, defaults[name])
+    return arguments
 
 
 def _flag(name: str, value: Any, default: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""How a command ends on an error or Ctrl-C: one line on standard error and an exit status."""
+"""The end of a command on an error or Ctrl-C: one line on standard error and an exit status."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ INTERRUPTED = 130
 
 @contextmanager
 def errors_in_one_line(advice: Callable[[], str] = lambda: "") -> Iterator[None]:
-    """Ends the program with status 1 and one line on an error that a user can mend.
+    """Ends the program with status 1 and one line on an error that a user can fix.
 
     These are the types of `agents.errors` and `reasonenv.errors`, and an OSError of the user's
     files and disks. Every other exception passes, and REASONENV_TRACEBACK=1 lets these pass too.

@@ -1,4 +1,4 @@
-"""The command line of a learner: its fields and those of a run, with their docstrings as help."""
+"""Command lines from dataclasses: fields become flags, and their docstrings the help."""
 
 import argparse
 import ast
@@ -15,13 +15,13 @@ import tyro
 from agents import advantages, divergences, losses, reductions, references
 from agents.cli import config_file
 from agents.cli.exit import errors_in_one_line
-from agents.cli.settings import Run, defaults
+from agents.cli.settings import RENAMED, Run, defaults
 from agents.errors import UsageError
 from agents.learner import Learner
 
-Place = ModuleType | tuple[Callable[..., Any], ...]
+Namespace = ModuleType | tuple[Callable[..., Any], ...]
 MODULES = (advantages, reductions, divergences)
-KINDS = (
+FUNCTION_TYPES = (
     (
         advantages.Advantage,
         (
@@ -36,17 +36,17 @@ KINDS = (
     (losses.Estimator, (losses.differentiable, losses.reinforce)),
     (losses.Clip, (losses.masked, losses.truncated)),
 )
-"""Where the functions of a field's type stand, or which they are."""
+"""Type of a field that is a function, and the namespace of its values."""
 C = TypeVar("C")
 L = TypeVar("L", bound=Learner)
 
 
 @dataclass(frozen=True, kw_only=True)
-class File:
-    """Settings that stand in a file."""
+class ConfigFile:
+    """Settings from a file."""
 
     config: Path | None = None
-    """Settings in YAML or JSON by the names of these flags; what is typed beside them wins."""
+    """YAML or JSON file with settings by the names of these flags, which take precedence."""
 
 
 def parse(
@@ -57,14 +57,14 @@ def parse(
 ) -> C:
     """An instance of a dataclass from the command line.
 
-    Fields become flags, their docstrings the help; a field that is a dataclass adds its fields. The
-    program ends with the help, or with what is wrong.
+    A field that is a dataclass adds its own fields. The program ends after `--help`, and with
+    status 2 on an invalid argument.
 
     Args:
-        command: Class of what is wanted.
-        module: What `python -m` runs.
-        arguments: Words after the program's name; None for this process's own.
-        default: Values of the flags that are not given; None for those of the fields.
+        command: The dataclass.
+        module: Module that `python -m` runs.
+        arguments: Arguments of the command line; None for those of this process.
+        default: Instance with the defaults; None for those of the fields.
     """
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_named_function)
@@ -77,30 +77,40 @@ def parse(
 def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple[Run, L]:
     """A run and a learner from the command line of the learner's module.
 
-    The defaults, in the help too, are those of the environment and the model that are given. What
-    a file says that `--config` names counts as typed before everything else.
+    The defaults, also those in the help, follow from `--env` and `--model`. The settings of a
+    `--config` file stand before the arguments, which therefore take precedence.
     """
-    typed = list(sys.argv[1:] if arguments is None else arguments)
-    # DeepSpeed's launcher tells each rank where it is, as the environment does too.
-    typed = [word for word in typed if not word.startswith("--local_rank=")]
-    fields = [("run", Run), ("learner", learner), ("file", File)]
-    command = make_dataclass("Command", fields, frozen=True)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    # DeepSpeed's launcher adds the local rank, which the environment holds too.
+    words = [_current_flag(word) for word in words if not word.startswith("--local_rank=")]
+    parts = [("run", Run), ("learner", learner), ("file", ConfigFile)]
+    command = make_dataclass("Command", parts, frozen=True)
     command.__doc__ = (inspect.getdoc(learner) or "").split("\n\n")[0]
     with errors_in_one_line():
-        first = _first_words(typed)
-        told = config_file.read(first.config) if first.config else {}
-        run = defaults(first.env or told.get("env"), first.model or told.get("model"))
-        length = first.max_response_length or told.get("max_response_length")
-        run = replace(run, max_response_length=int(length)) if length else run
+        first = _leading_flags(words)
+        settings = config_file.read_config(first.config) if first.config else {}
+        run = defaults(first.env or settings.get("env"), first.model or settings.get("model"))
+        length = first.max_response_length or settings.get("max_response_length")
+        run = replace(run, max_response_length=length) if isinstance(length, int) else run
         run = replace(run, **learner.run_defaults(run.max_response_length))
-        default = command(run, learner(), File())
-        typed = config_file.words(told, vars(default.run) | vars(default.learner)) + typed
-    parsed: Any = parse(command, _module(learner), typed, default)
+        default = command(run, learner(), ConfigFile())
+        fields = vars(default.run) | vars(default.learner)
+        words = config_file.as_arguments(settings, fields) + words
+    parsed: Any = parse(command, _module(learner), words, default)
     return parsed.run, parsed.learner
 
 
-def _first_words(arguments: Sequence[str]) -> argparse.Namespace:
-    """The flags that the defaults of others follow from, where they are given."""
+def _current_flag(word: str) -> str:
+    """An argument with the current spelling of its flag."""
+    flag, equals, value = word.partition("=")
+    name = flag.removeprefix("--").replace("-", "_")
+    if not flag.startswith("--") or name not in RENAMED:
+        return word
+    return f"--{config_file.current_name(name).replace('_', '-')}{equals}{value}"
+
+
+def _leading_flags(arguments: Sequence[str]) -> argparse.Namespace:
+    """The flags from which defaults of other flags follow; None for each that is absent."""
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first.add_argument("--env")
     first.add_argument("--model")
@@ -109,71 +119,72 @@ def _first_words(arguments: Sequence[str]) -> argparse.Namespace:
     return first.parse_known_args(arguments)[0]
 
 
-def function(text: str, places: Sequence[Place] = MODULES) -> Callable[..., Any]:
-    """A function by name, such as 'token_mean', or made from numbers, such as 'clip_filter(3.0)'.
+def parse_function(text: str, namespaces: Sequence[Namespace] = MODULES) -> Callable[..., Any]:
+    """A function by its name, such as 'token_mean', or by a call, such as 'clip_filter(3.0)'.
 
     Args:
-        text: Name, with arguments where the function is made from them.
-        places: Where it may stand.
+        text: Name of a function, or call of a class with literals.
+        namespaces: Modules and functions to choose from.
 
     Raises:
-        UsageError: No function has this name, or it cannot be made from these arguments.
+        UsageError: No function has this name, or the call fails.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         name, call = (tree.func, tree) if isinstance(tree, ast.Call) else (tree, None)
         if not isinstance(name, ast.Name):
-            raise UsageError(f"{text!r} is no name of a function, such as clip_filter(3.0)")
-        found = _find(name.id, places)
-        if inspect.isfunction(found) and call is None:
-            return found
+            raise UsageError(f"{text!r} is not the name of a function, such as clip_filter(3.0)")
+        function = _lookup(name.id, namespaces)
+        if inspect.isfunction(function) and call is None:
+            return function
         values = [ast.literal_eval(value) for value in (call.args if call else ())]
-        words = [(str(word.arg), word.value) for word in (call.keywords if call else ())]
-        return found(*values, **{name: ast.literal_eval(value) for name, value in words})
+        keywords = [(str(word.arg), word.value) for word in (call.keywords if call else ())]
+        return function(*values, **{name: ast.literal_eval(value) for name, value in keywords})
     except (SyntaxError, TypeError) as error:
-        raise UsageError(f"{text!r} does not make a function: {error}") from error
+        raise UsageError(f"{text!r} is not a valid function: {error}") from error
 
 
-def spelled(value: Any) -> str:
-    """A function as the command line spells it; the inverse of `function`."""
+def format_function(value: Any) -> str:
+    """A function as text of the command line; the inverse of `parse_function`."""
     return value.__name__ if inspect.isfunction(value) else repr(value)
 
 
-def _find(name: str, places: Sequence[Place]) -> Callable[..., Any]:
-    known = {n: f for place in places for n, f in _public(place).items()}
-    if name not in known:
-        raise UsageError(f"no function is called {name!r}: there are {', '.join(sorted(known))}")
-    return known[name]
+def _lookup(name: str, namespaces: Sequence[Namespace]) -> Callable[..., Any]:
+    functions = {n: f for namespace in namespaces for n, f in _public(namespace).items()}
+    if name not in functions:
+        names = ", ".join(sorted(functions))
+        raise UsageError(f"no function is called {name!r}: there are {names}")
+    return functions[name]
 
 
-def _public(place: Place) -> dict[str, Callable[..., Any]]:
-    if isinstance(place, tuple):
-        return {value.__name__: value for value in place}
+def _public(namespace: Namespace) -> dict[str, Callable[..., Any]]:
+    if isinstance(namespace, tuple):
+        return {value.__name__: value for value in namespace}
     return {
         name: value
-        for name, value in vars(place).items()
+        for name, value in vars(namespace).items()
         if name.islower()
         and not name.startswith("_")
         and (inspect.isfunction(value) or inspect.isclass(value))
-        and value.__module__ == place.__name__
+        and value.__module__ == namespace.__name__
     }
 
 
 def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
-    """How tyro reads and writes a field that is a function."""
+    """Parser and formatter of a field that is a function, for tyro."""
     if get_origin(info.type) is not Callable and info.type is not Callable:
         return None
-    places = [place for kind, place in KINDS if kind == info.type] or MODULES
+    namespaces = [namespace for kind, namespace in FUNCTION_TYPES if kind == info.type] or MODULES
     return tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,
         metavar="FUNCTION",
-        instance_from_str=lambda words: function(words[0], places),
+        instance_from_str=lambda words: parse_function(words[0], namespaces),
         is_instance=callable,
-        str_from_instance=lambda value: [spelled(value)],
+        str_from_instance=lambda value: [format_function(value)],
     )
 
 
 def _module(learner: type) -> str:
-    """The name that `python -m` ran, also where the class is that of the main program."""
+    """The module that `python -m` runs, also where the learner is defined in `__main__`."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     return spec.name if spec and learner.__module__ == "__main__" else learner.__module__

@@ -1,4 +1,4 @@
-"""What a run trains on and for how long; the defaults follow from the model."""
+"""Settings of a training run; their defaults follow from the environment and the model."""
 
 import json
 import math
@@ -12,10 +12,10 @@ from reasonenv.registration import find
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What to train on, for how long, with which engines, and what to keep of it.
+    """Settings of a training run: environment, model, batch sizes, engines, checkpoints.
 
-    The defaults are those of the tiny model: minutes on two CPU cores. `defaults` gives those of
-    other models.
+    The defaults are those of the tiny model, which trains in minutes on two CPU cores. `defaults`
+    returns those of other models.
     """
 
     env: str = "Figures-v0"
@@ -25,93 +25,94 @@ class Run:
     data: str | None = None
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format, or 'tiny'; the default is the environment's."""
+    """Hub name, folder in Hugging Face format, or 'tiny'; by default the environment's."""
     num_steps: int = 150
-    """Updates, each after a rollout."""
+    """Training steps: a rollout and its update each."""
     num_prompts: int = 32
-    """Prompts of a rollout, over all ranks."""
+    """Prompts per rollout, over all ranks."""
     group_size: int = 8
-    """Responses to each prompt."""
+    """Responses per prompt."""
     minibatch_size: int = 128
     """Responses per optimizer step, over all ranks; whole groups."""
     microbatch_size: int = 128
-    """Responses per forward pass on one rank; changes memory and speed, never the result."""
+    """Responses per forward pass on one rank; changes memory and speed, not the result."""
     tokens_per_microbatch: int | None = None
-    """Prompt and response tokens per forward pass on one rank, in place of --microbatch-size; a
-    prompt that responses share counts once."""
+    """Prompt and response tokens per forward pass on one rank, instead of --microbatch-size; a
+    prompt shared by several responses counts once."""
     epochs: int = 1
-    """Passes over one rollout."""
+    """Passes over each rollout."""
     max_generations: int = 1
-    """Rollouts sampled at most for an update to hold only prompts with right and wrong responses,
-    others fill what is missing then; 1 trains on all prompts (dynamic sampling, DAPO)."""
+    """Dynamic sampling (DAPO): rollouts sampled at most until an update has enough prompts with
+    both correct and incorrect responses; others fill the remaining places. 1 trains on all."""
     overlong_buffer: int = 0
     """Tokens before the length limit over which the reward falls by up to 1; 0 for none (DAPO)."""
     max_response_length: int = 48
-    """Tokens after which a response is cut."""
+    """Maximum number of tokens of a response."""
     max_pixels: int = 64 * 28 * 28
-    """Larger images are shrunk to this area."""
+    """Maximum number of pixels of an image; larger ones are scaled down."""
     sampler_batch_size: int = 512
-    """Responses sampled at a time on one rank, as many as the memory holds."""
+    """Responses sampled at a time on one rank; limited by its memory."""
     temperature: float = 1.0
-    """Of the sampler and of every log-probability."""
+    """Sampling temperature; every log-probability is computed at it as well."""
     top_p: float = 1.0
-    """Draw from the likeliest tokens, as few as have this probability; see --sampler-correction."""
+    """Nucleus sampling: the smallest set of tokens with this probability; see
+    --sampler-correction."""
     top_k: int = 0
-    """Draw from this many tokens, the likeliest; 0 for all. See --sampler-correction."""
+    """Samples from this many of the most likely tokens; 0 for all. See --sampler-correction."""
     learning_rate: float = 3e-4
-    """Highest learning rate of AdamW; it decays along a cosine to a tenth."""
+    """Peak learning rate of AdamW, with cosine decay to a tenth."""
     seed: int = 0
-    """Of the order of problems, of the sampler and of the tiny model."""
+    """Seed of the problem order, the sampler and the tiny model."""
     freeze_vision: bool = False
-    """Train the language model alone, as the released CPGD scripts do."""
+    """Freeze the vision tower, as the released CPGD scripts do."""
     gradient_checkpointing: bool = False
-    """Compute activations twice to hold fewer of them."""
+    """Recompute activations in the backward pass to save memory."""
     lora: str | None = None
-    """Train adapters in the model's stead: arguments of peft's LoraConfig as JSON, such as
+    """Train LoRA adapters: arguments of peft's LoraConfig as JSON, such as
     '{"r": 16, "target_modules": "all-linear"}'."""
     engine: Literal["auto", "torch", "deepspeed"] = "auto"
-    """Training: auto is plain PyTorch for one CPU process, DeepSpeed on GPUs and several ranks."""
+    """Training engine: auto is DeepSpeed on GPUs or several ranks, else plain PyTorch."""
     deepspeed: Path | None = None
-    """DeepSpeed configuration in JSON, passed on as it is."""
+    """JSON file with a DeepSpeed configuration."""
     sampler: Literal["auto", "transformers", "vllm"] = "auto"
-    """Sampling: auto is vLLM on GPUs where it is installed, else transformers."""
+    """Sampling engine: auto is vLLM on GPUs if it is installed, else transformers."""
     vllm: str = "{}"
-    """Arguments of vllm.LLM as JSON, passed on as they are."""
+    """Arguments of vllm.LLM as JSON."""
     vllm_server: str | None = None
-    """URL of a vLLM server on other GPUs or another machine, in place of one in this process."""
+    """URL of a vLLM server on other GPUs or another machine, instead of vLLM in this process."""
     sampler_log_probs: bool = True
-    """Have vLLM tell the log-probabilities of what it samples; without them it is faster, and
-    nobody sees whether sampler and trainer drift apart."""
-    agreement: float | None = None
-    """Nats by which log-probabilities of sampler and trainer may differ in the mean before the run
-    refuses to start; None for what their dtypes allow."""
+    """Have vLLM return the log-probabilities of its tokens. Without them sampling is faster, but
+    the difference of sampler and trainer is not monitored."""
+    parity_tolerance: float | None = None
+    """Mean absolute difference in nats of the log-probabilities of sampler and trainer above which
+    the run does not start; None for a value that suits their dtypes."""
     on_collapse: Literal["warn", "stop", "rollback"] = "warn"
-    """What a run does that collapses: go on with a warning, save and stop, or go back to the last
-    checkpoint before it and go on with other problems, three times at most."""
+    """Action on a collapse: warn and continue; save and stop; or roll back to the last checkpoint
+    before it and continue with other problems, three times at most."""
     max_skipped: int = 10
-    """Optimizer steps in a row without a finite gradient after which the run saves and stops."""
+    """Consecutive optimizer steps without a finite gradient after which the run saves and stops."""
     output_dir: str = "runs/{algorithm}-{env}-seed{seed}"
-    """Where metrics, rollouts and checkpoints go."""
+    """Directory of metrics, rollouts and checkpoints."""
     resume: bool = False
-    """Go on from the last checkpoint of the output directory."""
+    """Continue from the last checkpoint in the output directory."""
     save_every: int = 50
-    """Steps between checkpoints; the last step always saves."""
+    """Steps between checkpoints; the last step is always saved."""
     keep_checkpoints: int = 2
-    """Older checkpoints are deleted."""
+    """Number of checkpoints to keep; older ones are deleted."""
     evaluate_every: int = 0
-    """Steps between evaluations; 0 for only before the first step and after the last."""
+    """Steps between evaluations; 0 evaluates before the first step and after the last only."""
     num_test_problems: int = 500
-    """Problems of each evaluation split; 0 turns evaluation off."""
+    """Problems per evaluation split; 0 turns evaluation off."""
     tensorboard: bool = False
     """Also write TensorBoard files."""
 
     def folder(self, algorithm: str) -> Path:
-        """The output directory, its placeholders filled in."""
+        """The output directory, with its placeholders replaced."""
         env = self.env.rpartition(":")[2]
-        marks = {"{algorithm}": algorithm, "{env}": env, "{seed}": str(self.seed)}
+        values = {"{algorithm}": algorithm, "{env}": env, "{seed}": str(self.seed)}
         name = self.output_dir
-        for mark, value in marks.items():
-            name = name.replace(mark, value.lower())
+        for placeholder, value in values.items():
+            name = name.replace(placeholder, value.lower())
         return Path(name)
 
     def optimizer_steps(self) -> int:
@@ -134,7 +135,7 @@ PAPER = {
     "gradient_checkpointing": True,
 }
 
-LEAST = dict.fromkeys(
+MINIMA = dict.fromkeys(
     ("evaluate_every", "num_test_problems", "seed", "top_k", "overlong_buffer"), 0
 ) | dict.fromkeys(
     (
@@ -144,40 +145,46 @@ LEAST = dict.fromkeys(
     ),
     1,
 )
-"""Smallest values of the settings that count."""
+"""Minimum of each integer setting."""
+
+RENAMED = {"agreement": "parity_tolerance"}
+"""Current name of each setting that had another name before; the old one is still accepted."""
 
 
 def defaults(env: str | None = None, model: str | None = None) -> Run:
-    """The run that an environment and a model call for when nothing else is said.
+    """Default settings for an environment and a model.
 
     Args:
         env: None for Figures-v0.
-        model: None for the environment's own.
+        model: None for the default model of the environment.
+
+    Raises:
+        UnknownEnvironmentError: No environment has this name.
     """
-    known = find(env or Run.env)
-    run = Run(env=known.id, model=model or known.model)
+    registration = find(env or Run.env)
+    run = Run(env=registration.id, model=model or registration.model)
     return run if run.model == "tiny" or _is_tiny(Path(run.model)) else replace(run, **PAPER)
 
 
 def _is_tiny(folder: Path) -> bool:
-    """Whether a folder holds a model of the tiny one's kind, such as one of its checkpoints."""
+    """True for a folder with a model as small as the tiny one, such as one of its checkpoints."""
     try:
         config = json.loads((folder / "config.json").read_bytes())
         return config.get("text_config", config)["hidden_size"] <= 256
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False  # what is wrong with it is said where it is loaded
+        return False  # loading the model reports a folder that is damaged
 
 
-def check(run: Run) -> None:
-    """Refuses numbers that do not fit each other.
+def check_run(run: Run) -> None:
+    """Validates each setting and how they fit together.
 
     Raises:
-        UsageError: In one line, with the flag, its value and what to do.
+        UsageError: In one line, with the flag, its value and the values that are valid.
     """
-    for name, least in LEAST.items():
-        if getattr(run, name) is not None and getattr(run, name) < least:
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} is {getattr(run, name)}: give at least {least}")
+    for name, minimum in MINIMA.items():
+        value = getattr(run, name)
+        if value is not None and value < minimum:
+            raise UsageError(f"--{name.replace('_', '-')} is {value}: give at least {minimum}")
     _check_numbers(run)
     if run.overlong_buffer > run.max_response_length:
         raise UsageError(
@@ -186,8 +193,8 @@ def check(run: Run) -> None:
         )
     if run.vllm_server is not None and (run.sampler == "transformers" or run.vllm != "{}"):
         raise UsageError(
-            f"--vllm-server {run.vllm_server} is not for --sampler transformers, and takes its "
-            "options at its own start, not by --vllm: drop one"
+            f"--vllm-server {run.vllm_server} is not for --sampler transformers, and gets its "
+            "options when it is started, not from --vllm: drop one"
         )
     responses = run.num_prompts * run.group_size
     if run.minibatch_size % run.group_size or responses % run.minibatch_size:
@@ -198,7 +205,7 @@ def check(run: Run) -> None:
 
 
 def _check_numbers(run: Run) -> None:
-    """Refuses rates and probabilities that are none."""
+    """Validates the learning rate, the temperature and top-p."""
     if not 0 <= run.learning_rate < math.inf:
         raise UsageError(f"--learning-rate is {run.learning_rate}: give at least 0")
     if not run.temperature > 0:
@@ -208,12 +215,16 @@ def _check_numbers(run: Run) -> None:
 
 
 def environment_options(text: str, data: str | None) -> dict[str, Any]:
-    """Arguments of an environment from `--env-options` and `--data`."""
+    """Keyword arguments of `reasonenv.make` from `--env-options` and `--data`.
+
+    Raises:
+        UsageError: The text is no JSON object, or sets what other flags decide.
+    """
     options = json_object("env-options", text)
-    counted = sorted(options.keys() & {"num_envs", "group_size", "rank", "num_ranks"})
-    if counted:
+    reserved = sorted(options.keys() & {"num_envs", "group_size", "rank", "num_ranks"})
+    if reserved:
         raise UsageError(
-            f"--env-options cannot give {counted[0]}: a flag or the number of ranks does"
+            f"--env-options cannot set {reserved[0]}: another flag or the number of ranks does"
         )
     return options | ({"data": data} if data else {})
 
@@ -223,19 +234,19 @@ EXAMPLES = {
     "vllm": '{"max_model_len": 8192}',
     "lora": '{"r": 16, "target_modules": "all-linear"}',
 }
-"""Of each flag that takes JSON."""
+"""Example of each flag that takes JSON."""
 
 
 def json_object(flag: str, text: str) -> dict[str, Any]:
-    """What a flag gives as JSON.
+    """The JSON object in the value of a flag.
 
     Raises:
-        UsageError: In one line, when it is no JSON object.
+        UsageError: The value is no JSON object.
     """
     try:
         options = json.loads(text)
     except json.JSONDecodeError as error:
-        raise UsageError(f"--{flag} {text!r} is no JSON: {error}") from error
+        raise UsageError(f"--{flag} {text!r} is not valid JSON: {error}") from error
     if not isinstance(options, dict):
-        raise UsageError(f"--{flag} {text!r} is no JSON object, such as {EXAMPLES[flag]!r}")
+        raise UsageError(f"--{flag} {text!r} is not a JSON object, such as {EXAMPLES[flag]!r}")
     return options

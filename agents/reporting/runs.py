@@ -14,7 +14,8 @@ UNTOLD = {
     *("seed", "output_dir", "resume", "save_every", "keep_checkpoints", "tensorboard"),
     *("num_steps", "evaluate_every", "num_test_problems"),
     *("microbatch_size", "tokens_per_microbatch", "sampler_batch_size", "gradient_checkpointing"),
-    *("on_collapse", "max_skipped", "agreement"),
+    *("on_collapse", "max_skipped"),
+    *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
 }
 """Settings of a run in which two may differ and still be one line with its spread."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 import reasonenv
-from agents.cli.settings import Run, check, environment_options
+from agents.cli.settings import Run, check_run, environment_options
 from agents.engines.build import build, describe_engines, ranks
 from agents.errors import UsageError
 from agents.learner import Learner
@@ -38,7 +38,7 @@ def prepare(run: Run, learner: Learner) -> Job:
         AgentsError: In one line, when something does not fit; nothing has been written then.
         ReasonEnvError: The same of the environment and its data.
     """
-    check(run)
+    check_run(run)
     folder = run.folder(type(learner).__name__)
     found = checkpoints.start(folder, json_value(settings(run, learner)), run.resume)
     say(outline(run, learner, found))
@@ -110,7 +110,7 @@ def agree(job: Job) -> str:
     posed, _ = job.envs.reset(options={"indices": list(range(count))})
     found = parity.measure(engines.train, engines.sampler, engines.chat, posed)
     dtypes = engines.policy.model.dtype, getattr(engines.sampler, "dtype", torch.float32)
-    found.check(parity.bound(*dtypes) if run.agreement is None else run.agreement)
+    found.check(parity.bound(*dtypes) if run.parity_tolerance is None else run.parity_tolerance)
     return str(found)
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import benchmarks.grid
-from agents.cli.flags import errors_in_one_line
+from agents.cli.exit import errors_in_one_line
+from agents.errors import UsageError
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import json_value
 from benchmarks.grid import measures, picture, raw, runner, study, table
@@ -54,7 +55,7 @@ class Options:
         """The runs that are asked for."""
         names = [cell.name for cell in of.cells]
         if unknown := set(self.cells) - set(names):
-            raise ValueError(f"{of.name} has no cell {min(unknown)!r}: it has {', '.join(names)}")
+            raise UsageError(f"{of.name} has no cell {min(unknown)!r}: it has {', '.join(names)}")
         few = self.cells or ((names[0], names[-1]) if self.smoke else names)
         return [t for t in self.all_tasks(of) if t.name in few and t.seed in self.seeds_of(of)]
 
@@ -86,7 +87,7 @@ def check(tasks: Sequence[Task], options: Options, crew: runner.Crew) -> list[st
     kept = ((task, raw.path(options.output / "raw", task)) for task in tasks)
     task, file = next(((task, file) for task, file in kept if file), (None, None))
     if task is None or file is None:
-        raise ValueError("no run of this study is kept: run it before it is checked")
+        raise UsageError("no run of this study is kept: run it before it is checked")
     with tempfile.TemporaryDirectory() as folder:
         failures = runner.run_all([task], Path(folder), crew)
         again = raw.path(Path(folder), task)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
 
+from agents.errors import UsageError
+
 NAMES = (
     "stability/pilot",
     "stability/figure1",
@@ -102,10 +104,10 @@ def find(name: str) -> Study:
     """A study by its name.
 
     Raises:
-        ValueError: There is none.
+        UsageError: There is none.
     """
     if name not in NAMES:
-        raise ValueError(f"no study is called {name!r}: there are {', '.join(NAMES)}")
+        raise UsageError(f"no study is called {name!r}: there are {', '.join(NAMES)}")
     return import_module(f"benchmarks.{name.replace('/', '.')}").STUDY
 
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agents.errors import UsageError
 from agents.storage.json_files import read_json
 from benchmarks.grid.study import BELOW, RATE, Cell, Study
 from benchmarks.stability.setting import EXCEPT_RATE
@@ -64,18 +65,18 @@ def chosen(results: Path, whole: bool = True) -> dict[str, str]:
         whole: Refuse to choose from a part of the pilot's runs.
 
     Raises:
-        ValueError: It has not been run, or not as a whole.
+        UsageError: It has not been run, or not as a whole.
     """
     path = results / "stability" / "pilot.json"
     if not path.exists():
-        raise ValueError(
+        raise UsageError(
             f"{path} is not there: run python -m benchmarks.grid {STUDY.name} first, which "
             "chooses the learning rate, or give --output and --flags --learning-rate"
         )
     cells = read_json(path)["cells"]
     done = sum(cell["num_seeds"] for cell in cells.values())
     if whole and done < len(RATES) * len(STUDY.seeds):
-        raise ValueError(
+        raise UsageError(
             f"{path} has {done} runs of {len(RATES) * len(STUDY.seeds)}: go on with "
             f"python -m benchmarks.grid {STUDY.name} before its rate is used"
         )

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from agents import run
 from agents.advantages import clip_filter, standardized
-from agents.cli.flags import function, parse_run, spelled
+from agents.cli.flags import format_function, parse_function, parse_run
 from agents.cli.settings import Run
 from agents.dapo import DAPO
 from agents.reductions import constant_length, token_mean
@@ -57,9 +57,9 @@ def refused(tiny_folder, tmp_path):
         ({"minibatch_size": 12}, "divide the 16 responses of a rollout"),
         ({"num_steps": 0}, "--num-steps is 0: give at least 1"),
         ({"seed": -1}, "--seed is -1"),
-        ({"env_options": "size: 3"}, "--env-options 'size: 3' is no JSON"),
+        ({"env_options": "size: 3"}, "--env-options 'size: 3' is not valid JSON"),
         ({"env_options": '{"sise": 3}'}, "takes no argument 'sise': did you mean 'size'?"),
-        ({"env_options": '{"rank": 1}'}, "--env-options cannot give rank"),
+        ({"env_options": '{"rank": 1}'}, "--env-options cannot set rank"),
         ({"data": "/nowhere"}, "takes no data"),
         ({"model": "/no/such/model"}, "'/no/such/model': there is no such folder"),
         ({"engine": None, "deepspeed": "/no.json"}, "cannot read /no.json"),
@@ -185,7 +185,7 @@ def test_the_help_names_every_field_with_the_defaults_of_what_is_given(capsys):
     for field in [*vars(Run()), *vars(CPGD())]:
         flag = field.replace("_", "-")
         assert f"--{flag}" in text or f"--no-{flag}" in text
-    assert "Updates, each after a rollout. (default: 610)" in text
+    assert "Training steps: a rollout and its update each. (default: 610)" in text
     assert "Qwen/Qwen2.5-VL-7B-Instruct" in text
 
 
@@ -205,7 +205,7 @@ def test_a_part_of_the_loss_can_be_turned_off():
     "value", [standardized, token_mean, clip_filter(3.0), clip_filter(cap=2.0), constant_length(7)]
 )
 def test_a_function_is_spelled_as_it_is_read(value):
-    assert function(spelled(value)) == value
+    assert parse_function(format_function(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,10 @@ def test_a_function_is_spelled_as_it_is_read(value):
 )
 def test_what_is_no_function_is_refused_by_value(text):
     with pytest.raises(
-        ValueError, match=r"no name of a function|no function is called|does not make|malformed"
+        ValueError,
+        match=r"not the name of a function|no function is called|is not a valid|malformed",
     ):
-        function(text)
+        parse_function(text)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from agents.cli.settings import LEAST, PAPER, Run, check, defaults, environment_options
+from agents.cli.settings import MINIMA, PAPER, Run, check_run, defaults, environment_options
 from agents.engines.optimizer import Optimization
 
 
@@ -38,43 +38,43 @@ def test_an_unknown_environment_is_told_the_nearest():
 
 @pytest.mark.parametrize("run", [defaults(), defaults("MMK12-v0")])
 def test_the_defaults_fit_each_other(run):
-    check(run)
+    check_run(run)
 
 
-@pytest.mark.parametrize("name", LEAST)
+@pytest.mark.parametrize("name", MINIMA)
 def test_a_count_below_its_least_is_refused_by_its_flag(name):
     flag = "--" + name.replace("_", "-")
-    with pytest.raises(ValueError, match=f"^{flag} is {LEAST[name] - 1}: give at least"):
-        check(replace(Run(), **{name: LEAST[name] - 1}))
+    with pytest.raises(ValueError, match=f"^{flag} is {MINIMA[name] - 1}: give at least"):
+        check_run(replace(Run(), **{name: MINIMA[name] - 1}))
 
 
 @pytest.mark.parametrize("rate", [-1e-6, math.nan, math.inf])
 def test_a_learning_rate_that_is_none_is_refused_by_its_flag(rate):
     with pytest.raises(ValueError, match=f"^--learning-rate is {rate}: give at least 0"):
-        check(Run(learning_rate=rate))
+        check_run(Run(learning_rate=rate))
 
 
 def test_every_number_that_counts_has_a_least():
     numbers = {name for name, value in vars(Run()).items() if type(value) is int}
-    assert numbers | {"tokens_per_microbatch"} == set(LEAST)
+    assert numbers | {"tokens_per_microbatch"} == set(MINIMA)
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
 def test_training_needs_a_temperature_above_zero(temperature):
     with pytest.raises(ValueError, match=f"--temperature is {temperature}"):
-        check(replace(Run(), temperature=temperature))
+        check_run(replace(Run(), temperature=temperature))
 
 
 @pytest.mark.parametrize("top_p", [0.0, -0.5, 1.1, float("nan")])
 def test_the_mass_that_is_sampled_from_is_a_part_of_one(top_p):
     with pytest.raises(ValueError, match=rf"^--top-p is {top_p}: give one in \(0, 1\]$"):
-        check(replace(Run(), top_p=top_p))
+        check_run(replace(Run(), top_p=top_p))
 
 
 def test_the_buffer_of_overlong_shaping_lies_within_a_response():
-    check(replace(Run(), overlong_buffer=48))
+    check_run(replace(Run(), overlong_buffer=48))
     with pytest.raises(ValueError, match=r"^--overlong-buffer 49 is longer than"):
-        check(replace(Run(), overlong_buffer=49))
+        check_run(replace(Run(), overlong_buffer=49))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_the_buffer_of_overlong_shaping_lies_within_a_response():
 def test_a_minibatch_holds_whole_groups_and_divides_the_rollout(sizes):
     run = replace(Run(), **sizes)
     with pytest.raises(ValueError, match=f"--minibatch-size {run.minibatch_size} must be a multi"):
-        check(run)
+        check_run(run)
 
 
 def test_the_folder_names_algorithm_environment_and_seed():
@@ -118,9 +118,9 @@ def test_options_of_an_environment_are_read_from_json():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{level: 2}", "is no JSON: Expecting"),
-        ("[2]", "is no JSON object"),
-        ('{"num_envs": 2}', "cannot give num_envs"),
+        ("{level: 2}", "is not valid JSON: Expecting"),
+        ("[2]", "is not a JSON object"),
+        ('{"num_envs": 2}', "cannot set num_envs"),
     ],
 )
 def test_other_options_of_an_environment_are_refused(text, message):
@@ -132,6 +132,6 @@ def test_other_options_of_an_environment_are_refused(text, message):
 
 @pytest.mark.parametrize("other", [{"sampler": "transformers"}, {"vllm": '{"seed": 1}'}])
 def test_a_server_of_vllm_and_another_sampler_are_refused(other):
-    check(replace(Run(), vllm_server="http://there:8000"))
+    check_run(replace(Run(), vllm_server="http://there:8000"))
     with pytest.raises(ValueError, match=r"^--vllm-server http://there:8000 is not for"):
-        check(replace(Run(), vllm_server="http://there:8000", **other))
+        check_run(replace(Run(), vllm_server="http://there:8000", **other))

@@ -302,10 +302,10 @@ def test_defaults_are_those_of_the_environments_and_the_model():
         ({"env": "Letters-v0,Letter-v0"}, "did you mean Letters-v0?"),
         ({"env": "Letters-v0,Letters-v0"}, "--env is Letters-v0 Letters-v0: give each"),
         ({"split": "val"}, "has no split 'val': there are train, test"),
-        ({"env_options": "{"}, "--env-options '{' is no JSON"),
+        ({"env_options": "{"}, "--env-options '{' is not valid JSON"),
         (
             {"env": "Figures-v0", "env_options": "{", "model": "tiny"},
-            "--env-options '{' is no JSON",
+            "--env-options '{' is not valid JSON",
         ),
         ({"num_problems": 0}, "--num-problems is 0: give at least 1"),
         ({"samples": 0}, "--samples is 0: give at least 1"),
@@ -314,8 +314,8 @@ def test_defaults_are_those_of_the_environments_and_the_model():
         ({"top_k": -1}, "--top-k is -1: give at least 0"),
         ({"seed": -1}, "--seed is -1: give at least 0"),
         ({"sampler_batch_size": 0}, "--sampler-batch-size is 0: give at least 1"),
-        ({"vllm": "{"}, "--vllm '{' is no JSON"),
-        ({"vllm": "[]"}, "--vllm '[]' is no JSON object"),
+        ({"vllm": "{"}, "--vllm '{' is not valid JSON"),
+        ({"vllm": "[]"}, "--vllm '[]' is not a JSON object"),
     ],
 )
 def test_an_invalid_argument_is_one_line(settings, words, evaluated, tmp_path):

@@ -16,6 +16,7 @@ from agents.engines.transformers import TransformersSampler
 from agents.evaluation.evaluator import EvaluationTask, Evaluator, _say_once, evaluate
 from reasonenv.datasets.selection import held_out
 from reasonenv.entry_points import evaluation_split
+from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 
 SHORT = EvaluationTask(env="Letters-v0", num_problems=5)
@@ -125,7 +126,7 @@ class Broken(list):
 
     def __getitem__(self, index):
         if index == 2:
-            raise ValueError("letters test, row 2: the image cannot be read")
+            raise DataError("letters test, row 2: the image cannot be read")
         return super().__getitem__(index)
 
 
@@ -158,7 +159,7 @@ class AllBroken(list):
     """Problems of which none can be read."""
 
     def __getitem__(self, index):
-        raise ValueError(f"letters test, row {index}: the image is missing")
+        raise DataError(f"letters test, row {index}: the image is missing")
 
 
 def test_a_task_without_a_problem_that_can_be_loaded_is_an_error(sampler, monkeypatch):

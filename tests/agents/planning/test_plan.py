@@ -205,7 +205,7 @@ def test_what_a_file_of_deepspeed_leaves_to_auto_is_the_engines_own(tmp_path):
         (("--num-gpus", "-1"), "error: --num-gpus is -1: give at least 0"),
         (("--num-words", "-1"), "error: --num-words is -1: give at least 0"),
         (("--num-gpus", "1", "--gpu-memory", "0"), "--gpu-memory is 0.0: give more than 0 GiB"),
-        (("--vllm", "{"), "error: --vllm '{' is no JSON"),
+        (("--vllm", "{"), "error: --vllm '{' is not valid JSON"),
         (("--model", "./nowhere"), "cannot load the model './nowhere'"),
         (("--env", "MMK13-v0"), "did you mean MMK12-v0?"),
         (("--minibatch-size", "7"), "error: --minibatch-size 7"),

@@ -12,7 +12,7 @@ from helpers.tiny_engines import respond
 from helpers.tiny_runs import numbers, same, train
 
 from agents import references
-from agents.cli.flags import function, spelled
+from agents.cli.flags import format_function, parse_function
 from agents.cpgd import CPGD
 from agents.engines.reference_policy import STATE, ReferencePolicy
 from agents.grpo import GRPO
@@ -100,7 +100,7 @@ def test_numbers_out_of_range_are_refused_in_one_line(make, words):
 
 @pytest.mark.parametrize("refresh", [old, fixed, every(3), when_moved(0.1, 0.5)])
 def test_the_command_line_spells_a_reference_as_it_reads_it(refresh):
-    assert function(spelled(refresh), (references,)) == refresh
+    assert parse_function(format_function(refresh), (references,)) == refresh
 
 
 def test_only_references_are_offered_by_name():

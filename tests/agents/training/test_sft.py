@@ -174,7 +174,7 @@ def test_a_kill_in_the_middle_leaves_no_half_model_in_the_cache(cache):
     [
         ({"env": "Letters-v0", "env_options": "{}"}, "train/0 has no worked solution: choose an"),
         ({"env": "Figure-v0"}, "did you mean Figures-v0?"),
-        ({"env_options": "[]"}, "--env-options '[]' is no JSON object"),
+        ({"env_options": "[]"}, "--env-options '[]' is not a JSON object"),
         ({"num_steps": 0}, "--num-steps is 0: give at least 1"),
         ({"seed": -1}, "--seed is -1"),
         ({"model": "/no/model"}, "there is no such folder"),
