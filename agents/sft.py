@@ -1,7 +1,7 @@
-"""Supervised learning on worked solutions, such as a warm start: python -m agents.sft --help.
+"""Supervised fine-tuning on worked solutions, such as a warm start: python -m agents.sft --help.
 
-Any environment whose problems carry a `solution` will do. The tiny model's own warm start is made
-here too, once for each seed, and kept in a cache.
+It works for every environment whose problems have a `solution`. The warm start of the tiny model
+runs once per recipe and seed, and is cached.
 """
 
 import hashlib
@@ -40,18 +40,18 @@ from agents.rollout import Prompt, Responses
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
 
-KEPT = 3 * 2**29
-"""Bytes of encoded images that are kept; others are encoded each time they are needed."""
+IMAGE_CACHE = 3 * 2**29
+"""Bytes of encoded images that a dataset caches."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WarmStart:
-    """Supervised learning on the worked solutions of an environment's training problems."""
+    """Supervised fine-tuning on the worked solutions of an environment's training problems."""
 
     env: str = "Figures-v0"
-    """Environment whose problems carry worked solutions."""
+    """Environment whose problems have worked solutions."""
     env_options: str = '{"slip": 0.4}'
-    """Further arguments of the environment as JSON; slip is how often a step of Figures errs."""
+    """Further arguments of the environment as JSON; slip is the error rate of Figures' steps."""
     data: str | None = None
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
@@ -61,58 +61,58 @@ class WarmStart:
     batch_size: int = 48
     """Solutions per step."""
     num_problems: int = 8000
-    """Different problems; each is seen num_steps * batch_size / num_problems times."""
+    """Number of problems, each used num_steps * batch_size / num_problems times."""
     learning_rate: float = 1e-3
-    """Highest learning rate of AdamW, after 50 steps of warm-up; it decays along a cosine."""
+    """Peak learning rate of AdamW, after 50 steps of warm-up; cosine decay."""
     seed: int = 0
-    """Of the weights of the tiny model and of the order of the problems."""
+    """Seed of the tiny model's weights and of the order of the problems."""
     output_dir: Path = Path("warm")
-    """Where the model goes, in Hugging Face format."""
+    """Folder for the model, in Hugging Face format."""
 
 
 @dataclass
 class SupervisedDataset:
-    """Prompts and solutions as tokens, encoded when first needed."""
+    """Tokenized prompts and worked solutions, encoded on first use."""
 
     envs: Any
     chat: Chat
-    encoded: dict[int, tuple[Prompt, torch.Tensor]] = field(default_factory=dict)
-    size: int = 0
-    """Bytes of the images in `encoded`."""
+    cache: dict[int, tuple[Prompt, torch.Tensor]] = field(default_factory=dict)
+    cache_size: int = 0
+    """Bytes of the images in `cache`."""
 
     def batch(self, indices: Sequence[int]) -> Responses:
-        """The worked solutions of some problems, as if a policy had given them."""
-        prompts, solutions = zip(*(self._lesson(index) for index in indices), strict=True)
+        """Collates the worked solutions of some problems as responses."""
+        prompts, solutions = zip(*(self._example(index) for index in indices), strict=True)
         tokens = pad_sequence(list(solutions), batch_first=True)
         lengths = torch.tensor([len(solution) for solution in solutions])
         mask = torch.arange(tokens.shape[1]) < lengths[:, None]
-        done = torch.ones(len(prompts), dtype=torch.bool)
-        return Responses(prompts, tokens, mask, ("",) * len(prompts), torch.zeros(mask.shape), done)
+        texts, finished = ("",) * len(prompts), torch.ones(len(prompts), dtype=torch.bool)
+        return Responses(prompts, tokens, mask, texts, torch.zeros(mask.shape), finished)
 
-    def _lesson(self, index: int) -> tuple[Prompt, torch.Tensor]:
-        if index in self.encoded:
-            return self.encoded[index]
-        lesson = self._encode(index)
-        pixels = lesson[0].pixel_values
-        self.size += 0 if pixels is None else pixels.nbytes
-        if self.size <= KEPT:
-            self.encoded[index] = lesson
-        return lesson
+    def _example(self, index: int) -> tuple[Prompt, torch.Tensor]:
+        if index in self.cache:
+            return self.cache[index]
+        example = self._encode(index)
+        pixels = example[0].pixel_values
+        self.cache_size += 0 if pixels is None else pixels.nbytes
+        if self.cache_size <= IMAGE_CACHE:
+            self.cache[index] = example
+        return example
 
     def _encode(self, index: int) -> tuple[Prompt, torch.Tensor]:
         solution = _solution(self.envs.problems[index])
         observations, _ = self.envs.reset(options={"indices": [index]})
-        tokens = [*self.chat.words(solution), self.chat.tokenizer.eos_token_id]
+        tokens = [*self.chat.tokenize(solution), self.chat.tokenizer.eos_token_id]
         return self.chat.encode(observations)[0], torch.tensor(tokens)
 
 
-def train(engine: TrainEngine, lessons: SupervisedDataset, settings: WarmStart) -> Iterator[float]:
-    """Maximises the likelihood of the solutions; gives the mean loss of a token, step by step."""
+def train(engine: TrainEngine, dataset: SupervisedDataset, settings: WarmStart) -> Iterator[float]:
+    """Maximises the likelihood of the solutions; yields the mean token loss of each step."""
     rng = np.random.default_rng(settings.seed)
-    count = min(settings.num_problems, len(lessons.envs.problems))
+    count = min(settings.num_problems, len(dataset.envs.problems))
     for _ in range(settings.num_steps):
-        chosen = rng.choice(count, min(settings.batch_size, count), replace=False)
-        responses = lessons.batch(chosen.tolist())
+        indices = rng.choice(count, min(settings.batch_size, count), replace=False)
+        responses = dataset.batch(indices.tolist())
         log_prob, _ = engine.forward(responses)
         loss = -(token_mean(responses.lengths, 1).to(log_prob) * log_prob.sum(-1)).sum()
         engine.backward(loss)
@@ -121,7 +121,7 @@ def train(engine: TrainEngine, lessons: SupervisedDataset, settings: WarmStart) 
 
 
 def warm_start(settings: WarmStart) -> Path:
-    """Trains as the settings say and writes the model into their output directory.
+    """Trains a model and writes it to the output directory.
 
     Raises:
         UsageError: The problems have no solutions.
@@ -147,7 +147,7 @@ def warm_start(settings: WarmStart) -> Path:
 
 
 def _base(settings: WarmStart, envs: Any) -> tuple[Any, Chat]:
-    """The model that learns; nothing of it is in the output directory before it has learned."""
+    """The base model; an untrained tiny model is never written to the output directory."""
     device = local_device()
     if settings.model != "tiny":
         check_size(settings.model, device, trains=True)
@@ -171,14 +171,14 @@ def _check(settings: WarmStart) -> None:
 def _solution(problem: Problem) -> str:
     if problem.solution is None:
         raise UsageError(
-            f"problem {problem.id} has no worked solution: choose an environment that gives "
-            "them, such as Figures-v0"
+            f"problem {problem.id} has no worked solution: choose an environment with solutions, "
+            "such as Figures-v0"
         )
     return problem.solution
 
 
 def tokenizer_corpus(envs: Any, count: int = 2000) -> list[str]:
-    """Words that the tiny tokenizer shall know: instructions, questions, solutions."""
+    """Training texts of the tiny tokenizer: instructions, questions, solutions."""
     prompts = [f"{p.system} {p.template}" for p in PROMPTS.values()]
     problems = (envs.problems[index] for index in range(min(count, len(envs.problems))))
     return ["system user assistant", *prompts] * 20 + [
@@ -187,46 +187,46 @@ def tokenizer_corpus(envs: Any, count: int = 2000) -> list[str]:
 
 
 def recipe(env: str, env_options: str, seed: int) -> WarmStart:
-    """The warm start of the tiny model for a run: on Figures like the run's, else on the default.
+    """Warm start of the tiny model for a run: on the run's variant of Figures, else the default.
 
     Args:
         env: Environment of the run.
-        env_options: Its arguments as JSON, such as '{"level": 2}'.
+        env_options: Arguments of the environment as JSON, such as '{"level": 2}'.
         seed: Of the run.
     """
-    slips = json.loads(WarmStart.env_options)
-    given = environment_options(env_options, None) if env == WarmStart.env else {}
-    kept = {name: given[name] for name in ("level", "families", "scale") if name in given}
-    return WarmStart(seed=seed, env_options=json.dumps({**kept, **slips}))
+    defaults = json.loads(WarmStart.env_options)
+    options = environment_options(env_options, None) if env == WarmStart.env else {}
+    variant = {name: options[name] for name in ("level", "families", "scale") if name in options}
+    return WarmStart(seed=seed, env_options=json.dumps({**variant, **defaults}))
 
 
 def cached_tiny_model(settings: WarmStart) -> Path:
-    """The tiny model after a warm start: made once for each recipe and seed, then in the cache.
+    """Folder of the tiny model after a warm start, which is trained once and cached.
 
-    The cache is `$REASONENV_CACHE`, by default `~/.cache/reasonenv`. Of several processes that ask
-    at once, one makes the model and the others wait; a kill leaves no half of it.
+    The cache is `$REASONENV_CACHE`, by default `~/.cache/reasonenv`. One of several concurrent
+    processes trains the model while the others wait; a killed one leaves no partial model.
     """
     cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
-    made_of = {**asdict(settings), "output_dir": "", "data": "", "format": tiny_model.FORMAT}
-    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:12]
+    key = {**asdict(settings), "output_dir": "", "data": "", "format": tiny_model.FORMAT}
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
     folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(folder.with_suffix(".lock")):
+    with _exclusive(folder.with_suffix(".lock")):
         if not folder.exists():
-            aside = folder.with_name(f".{folder.name}.tmp")
-            shutil.rmtree(aside, ignore_errors=True)
-            warm_start(replace(settings, output_dir=aside)).rename(folder)
+            temporary = folder.with_name(f".{folder.name}.tmp")
+            shutil.rmtree(temporary, ignore_errors=True)
+            warm_start(replace(settings, output_dir=temporary)).rename(folder)
     return folder
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Waits for the process that holds the lock, and says so."""
+def _exclusive(path: Path) -> Iterator[None]:
+    """File lock that prints a line if it has to wait."""
     lock = FileLock(path)
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        print("another process makes the tiny model: waiting for it", file=sys.stderr, flush=True)
+        print("another process trains the tiny model: waiting for it", file=sys.stderr, flush=True)
         lock.acquire()
     try:
         yield

@@ -1,7 +1,6 @@
-"""The two engines that a learner and the loop know: one trains, one samples.
+"""Protocols of the training engine and of the rollout engine.
 
-Everything behind these protocols (padding, packing, ZeRO, image features, devices) is an engine's
-own affair.
+Padding, packing, ZeRO, image features and devices are internal to an engine.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,33 +15,33 @@ from agents.rollout import PerToken, Prompt, Responses
 
 @runtime_checkable
 class TrainEngine(Protocol):
-    """A policy and its optimizer. Gradients add up over calls and ranks until `step`."""
+    """A policy and its optimizer; gradients accumulate over calls and ranks until `step`."""
 
     rank: int
     """Of this process, in [0, num_ranks)."""
     num_ranks: int
 
     def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
-        """Log-probability of each response token, and the policy's entropy there, in nats.
+        """Log-probability of each response token, and the policy's entropy at it, in nats.
 
         Both are float32 `[b t]`, 0 outside the mask, at the sampling temperature and over all
-        tokens but the banned ones: `top_p` and `top_k` cut off the sampler, not the policy. The
-        log-probability is differentiable in the weights unless gradients are off; the entropy
-        never is.
+        tokens but the banned ones: `top_p` and `top_k` truncate the sampler, not the policy. The
+        log-probability is differentiable in the weights, the entropy is not.
         """
         ...
 
     def backward(self, loss: Tensor) -> None:
-        """Adds the gradient of this rank's scalar `loss`; those of all ranks add up."""
+        """Accumulates the gradient of this rank's scalar `loss`, summed over ranks."""
         ...
 
     def step(self) -> dict[str, float]:
         """Applies the accumulated gradient and clears it.
 
-        A gradient that is not finite, on whatever rank, changes neither weights nor optimizer nor
-        learning rate, and its norm is not finite either.
+        A gradient that is not finite on some rank changes neither weights nor optimizer nor
+        learning rate on any, and its norm is not finite either.
 
-        Gives `train/grad_norm`, before clipping, and `train/lr`.
+        Returns:
+            `train/grad_norm`, before clipping, and `train/lr`.
         """
         ...
 
@@ -51,7 +50,7 @@ class TrainEngine(Protocol):
         ...
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
-        """Names and full tensors of the weights, as the model's own `state_dict` names them."""
+        """Full tensors of the weights, by their names in the model's `state_dict`."""
         ...
 
     def unsharded(self) -> AbstractContextManager[Any]:
@@ -67,7 +66,7 @@ class TrainEngine(Protocol):
         ...
 
     def load(self, folder: Path) -> None:
-        """Restores what `save` wrote: training goes on as if never interrupted.
+        """Restores a checkpoint of `save`: training continues as if never interrupted.
 
         Every rank calls it.
         """
@@ -79,7 +78,7 @@ class RolloutEngine(Protocol):
     """Samples responses from a policy."""
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        """The prompts of a vector observation (`system`, `question`, `images`).
+        """Prompts of a vector observation (`system`, `question`, `images`).
 
         Equal neighbours share one object.
         """
@@ -91,25 +90,25 @@ class RolloutEngine(Protocol):
         seed: tuple[int, ...],
         finished: Callable[[int, str], object] | None = None,
     ) -> Responses:
-        """One response to each prompt, a pure function of weights, prompts and seed.
+        """Samples one response per prompt, a pure function of weights, prompts and seed.
 
-        Each comes with the log-probabilities of its tokens in what they were drawn from.
+        `sampler_log_prob` holds log-probabilities under the sampling distribution.
 
         Args:
-            prompts: One for each response; equal neighbours are the same object and are read once.
+            prompts: One per response; equal neighbours are the same object and prefilled once.
             seed: Any number of integers >= 0.
             finished: Called with the index and text of each response as soon as it is complete.
         """
         ...
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Replaces the policy's weights, unless they are the trainer's own."""
+        """Replaces the sampler's weights; no-op for a sampler on the trainer's own."""
         ...
 
     def release(self) -> None:
-        """Gives memory back for training; `load_weights` comes before the next response."""
+        """Frees memory for training; `load_weights` must precede the next `generate`."""
         ...
 
     def close(self) -> None:
-        """Ends the sampler, which is of no use afterwards."""
+        """Shuts the sampler down; it cannot be used afterwards."""
         ...

@@ -1,7 +1,7 @@
-"""Attention over a packed row, where all other layers see one sequence without padding.
+"""Attention over a packed row of sequences, as an attention implementation of transformers.
 
-It is given to a model through the public interface of transformers. Where no packing comes along,
-it is PyTorch's ordinary attention.
+It is registered through transformers' `AttentionInterface`. Calls without a packing fall through
+to the `sdpa` implementation.
 """
 
 import inspect
@@ -15,42 +15,42 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from agents.engines.packing import Batch, Packing
+from agents.engines.packing import Packing, SegmentBatch
 
 NAME = "packed"
-"""Of this attention among those of transformers."""
+"""Name of the attention implementation."""
 _LAYERS = {"full_attention", "sliding_attention"}
-# Kernels took fewer key than query heads from PyTorch 2.12 on.
+# From PyTorch 2.12 on, the kernel supports fewer key than query heads.
 _GROUPED = "enable_gqa" in inspect.signature(varlen.varlen_attn).parameters
 
 
-def use(model: Any) -> bool:
-    """Makes a model attend over packed rows, if all of its layers can; its vision is left as it is.
+def enable_packing(model: Any) -> bool:
+    """Switches the text layers of a model to packed attention; True if all of them support it.
 
-    They cannot where a layer carries a state along the row (linear attention, convolutions), cuts
-    it into chunks, or does not ask transformers for its attention.
+    Layers with a recurrent state (linear attention, convolutions), with chunked attention or with
+    an attention of their own do not.
     """
     text = model.get_decoder()
     config = text.config.get_text_config()
     if config._attn_implementation == NAME:
         return True
-    packs = (
+    supported = (
         text._supports_attention_backend
         and not text._is_stateful
         and config._attn_implementation == "sdpa"
         and set(getattr(config, "layer_types", None) or _LAYERS) <= _LAYERS
     )
-    if packs:
+    if supported:
         text.set_attn_implementation(NAME)
-    return packs
+    return supported
 
 
-def place_holder(device: torch.device) -> Tensor:
-    """A mask that transformers hands on as it is, where it would build one of `[n n]`."""
+def empty_mask(device: torch.device) -> Tensor:
+    """A 4-d mask, which transformers passes on unchanged instead of building one of `[n n]`."""
     return torch.empty(1, 1, 0, 0, device=device)
 
 
-def attention(  # noqa: PLR0913 - as transformers calls it
+def packed_attention(  # noqa: PLR0913 - as transformers calls it
     module: nn.Module,
     query: Tensor,
     key: Tensor,
@@ -63,19 +63,19 @@ def attention(  # noqa: PLR0913 - as transformers calls it
     sliding_window: int | None = None,
     **rest: Any,
 ) -> tuple[Tensor, None]:
-    """What queries `[1 heads n c]` read `[1 n heads c]` in a row packed as `packing` says.
+    """Attention output `[1 n heads c]` of a packed row.
 
     Args:
         module: The layer.
-        query: Of all tokens.
-        key: Of all tokens, of as many heads or of fewer.
-        value: Likewise.
-        attention_mask: Where nothing is packed.
-        packing: None for sequences in a batch, padded as the mask says.
+        query: `[1 heads n c]`.
+        key: `[1 heads n c]`, with as many heads as the queries or fewer.
+        value: Of the shape of `key`.
+        attention_mask: Used without a packing only.
+        packing: Segments of the row; None for a padded batch of sequences.
         dropout: Probability.
-        scaling: Of the scores; None for one over the root of c.
-        sliding_window: Keys that a query sees, its own among them; None for all.
-        rest: For PyTorch's ordinary attention.
+        scaling: Factor of the scores; None for `c ** -0.5`.
+        sliding_window: Number of keys that a query attends to, its own included; None for all.
+        rest: Passed on to the `sdpa` implementation.
     """
     if packing is None:
         rest |= {"dropout": dropout, "scaling": scaling, "sliding_window": sliding_window}
@@ -83,15 +83,15 @@ def attention(  # noqa: PLR0913 - as transformers calls it
     parts = query[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1)
     if _has_kernel(*parts, dropout):
         return _varlen(*parts, packing, scaling, sliding_window)[None], None
-    read = [
+    outputs = [
         _padded(*parts, batch, sliding_window, scale=scaling, dropout_p=dropout)
         for batch in packing.batches
     ]
-    return torch.cat(read).index_select(0, packing.order)[None], None
+    return torch.cat(outputs).index_select(0, packing.order)[None], None
 
 
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor, dropout: float) -> bool:
-    """Whether PyTorch's kernel for variable lengths takes these; it knows no dropout."""
+    """True if PyTorch's variable-length kernel supports these inputs."""
     width = query.shape[-1]
     half = query.dtype in (torch.bfloat16, torch.float16)
     fits = width == key.shape[-1] == value.shape[-1] <= 256 and width % 8 == 0
@@ -106,10 +106,10 @@ def _varlen(
     scale: float | None,
     window: int | None,
 ) -> Tensor:
-    """`[n heads c]`, without padding. The kernel's causal mask is aligned at the end."""
+    """`[n heads c]` by the variable-length kernel, whose causal mask is bottom-right aligned."""
     keys, query_ends, key_ends, max_queries, max_keys = packing.varlen
     if keys is not None:
-        key, value = gather(key, keys), gather(value, keys)
+        key, value = gather_rows(key, keys), gather_rows(value, keys)
     options: dict[str, Any] = {"scale": scale, "window_size": (window - 1 if window else -1, 0)}
     if _GROUPED:
         options["enable_gqa"] = True
@@ -121,28 +121,33 @@ def _varlen(
 
 
 def _padded(
-    query: Tensor, key: Tensor, value: Tensor, batch: Batch, window: int | None, **options: Any
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    batch: SegmentBatch,
+    window: int | None,
+    **options: Any,
 ) -> Tensor:
-    """`[r * q heads c]` of the segments of a batch; what stands behind their ends means nothing."""
+    """`[r * q heads c]` of a batch of padded segments; values at padding are arbitrary."""
     query, key, value = (
-        gather(part, places.flatten()).unflatten(0, places.shape).transpose(1, 2)
-        for part, places in ((query, batch.queries), (key, batch.keys), (value, batch.keys))
+        gather_rows(part, index.flatten()).unflatten(0, index.shape).transpose(1, 2)
+        for part, index in ((query, batch.queries), (key, batch.keys), (value, batch.keys))
     )
     mask = batch.mask(window, query.dtype)
-    read = scaled_dot_product_attention(
+    output = scaled_dot_product_attention(
         query, key, value, mask, is_causal=mask is None, enable_gqa=True, **options
     )
-    return read.transpose(1, 2).flatten(0, 1)
+    return output.transpose(1, 2).flatten(0, 1)
 
 
-class _Gather(torch.autograd.Function):
-    """Rows of a tensor; the gradients of a row that is read often add up in float32."""
+class _GatherRows(torch.autograd.Function):
+    """Row gather whose backward pass scatters and adds gradients in float32."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
+    def forward(ctx: Any, values: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(index)
         ctx.shape = values.shape
-        return values.index_select(0, places)
+        return values.index_select(0, index)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
@@ -153,10 +158,10 @@ class _Gather(torch.autograd.Function):
         return total.to(gradient.dtype), None
 
 
-def gather(values: Tensor, places: Tensor) -> Tensor:
-    """`values[places]`."""
-    return _Gather.apply(values, places)
+def gather_rows(values: Tensor, index: Tensor) -> Tensor:
+    """`values[index]`."""
+    return _GatherRows.apply(values, index)
 
 
-AttentionInterface.register(NAME, attention)
+AttentionInterface.register(NAME, packed_attention)
 AttentionMaskInterface.register(NAME, sdpa_mask)

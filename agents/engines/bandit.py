@@ -1,4 +1,4 @@
-"""Training without a model: the policy is a table, for tests, proofs and lectures."""
+"""Training engine whose policy is a table of logits, for tests, proofs and lectures."""
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class ThreadRanks:
-    """Where the ranks of one process, each of them a thread, exchange tensors."""
+    """Ranks as threads of one process, with an all-gather between them."""
 
     def __init__(self, num_ranks: int) -> None:
         self.num_ranks = num_ranks
@@ -27,24 +27,24 @@ class ThreadRanks:
         self._barrier = threading.Barrier(num_ranks)
 
     def all_gather(self, rank: int, values: Tensor) -> Tensor:
-        """The `values` of all ranks in their order; returns when every rank has come.
+        """All-gather of `values` in order of rank; blocks until every rank has called it.
 
         Raises:
-            RuntimeError: Another rank has ended without.
+            RuntimeError: Another rank has returned without calling it.
         """
         self._values[rank] = values
         self._barrier.wait()
         present = [value for value in self._values if value is not None]
-        self._barrier.wait()  # nobody brings the next before everybody has these
+        self._barrier.wait()  # no rank may write its next values before all have read these
         if len(present) < self.num_ranks:
-            raise RuntimeError(f"rank {rank} gathers what another rank does not")
+            raise RuntimeError(f"rank {rank} calls all_gather and another rank does not")
         return torch.cat(present)
 
     def run(self, work: Callable[[int], T]) -> list[T]:
-        """What `work` gives on each rank, all of them at the same time.
+        """Results of `work` on each rank, run concurrently.
 
         Raises:
-            Exception: That of the first rank whose own work failed.
+            Exception: That of the lowest rank whose own work failed.
         """
 
         def guarded(rank: int) -> T:
@@ -53,7 +53,7 @@ class ThreadRanks:
                 self._leave(rank)
                 return result
             except BaseException:
-                self._barrier.abort()  # the others would wait for ever
+                self._barrier.abort()  # else the others would wait for ever
                 raise
 
         with ThreadPoolExecutor(self.num_ranks) as pool:
@@ -65,18 +65,18 @@ class ThreadRanks:
         return [future.result() for future in futures]
 
     def _leave(self, rank: int) -> None:
-        """Tells those who still gather that this rank will not."""
+        """Wakes the ranks that wait in an all-gather that this rank will not call."""
         self._values[rank] = None
         self._barrier.wait()
         self._barrier.wait()
 
 
 class BanditEngine:
-    """A `TrainEngine` whose policy is a table of logits: a bandit for each problem and position.
+    """A `TrainEngine` with a table of logits: an independent bandit for each problem and position.
 
-    The prompt of problem i is the one token i, a response's tokens are arms, and a position knows
-    nothing of those before it. Each step is plain gradient descent. Everything is computed in the
-    dtype of the table, so float64 shows what another engine's rounding would hide.
+    The prompt of problem i is the single token i, and the tokens of a response are arms. A step is
+    plain gradient descent. Everything is computed in the dtype of the table, so float64 removes
+    the rounding of other engines.
     """
 
     def __init__(
@@ -90,9 +90,9 @@ class BanditEngine:
 
         Args:
             logits: Of each arm, at each position of each problem.
-            learning_rate: The step is this multiple of the gradient.
+            learning_rate: Of gradient descent.
             rank: Of this engine.
-            ranks: Shared with the engines of the other ranks; None for one rank.
+            ranks: All ranks, shared by their engines; None for a single rank.
         """
         self.logits = logits.detach().clone().requires_grad_()
         self.learning_rate = learning_rate
@@ -104,9 +104,9 @@ class BanditEngine:
         """See `TrainEngine`."""
         problems = [prompt.token_ids[0] for prompt in responses.prompts]
         log_prob = self.logits[problems, : responses.tokens.shape[1]].log_softmax(-1)
-        chosen = log_prob.gather(-1, responses.tokens[..., None])[..., 0]
+        token_log_prob = log_prob.gather(-1, responses.tokens[..., None])[..., 0]
         entropy = torch.special.entr(log_prob.detach().exp()).sum(-1)
-        return chosen.where(responses.mask, 0.0), entropy.where(responses.mask, 0.0)
+        return token_log_prob.where(responses.mask, 0.0), entropy.where(responses.mask, 0.0)
 
     def backward(self, loss: Tensor) -> None:
         """See `TrainEngine`."""
@@ -136,7 +136,7 @@ class BanditEngine:
         return nullcontext(self.logits)
 
     def save(self, folder: Path) -> None:
-        """Writes the table; there is no model in Hugging Face format."""
+        """Writes the table; there is no Hugging Face format."""
         if self.rank == 0:
             torch.save(self.logits.detach(), folder / TABLE)
         self.all_gather(torch.zeros(1))
@@ -153,9 +153,9 @@ def respond(
 
     Args:
         problems: Of each response; those of a group are consecutive.
-        tokens: Arms, whatever stands beyond a response's length.
+        tokens: Arms; those beyond a response's length are ignored.
         lengths: Tokens of each response, >= 0.
-        width: Tokens to pad to, at least t.
+        width: Number of tokens to pad to; at least t.
     """
     prompts = {problem: Prompt((problem,)) for problem in problems}
     tokens = torch.nn.functional.pad(tokens, (0, max(0, width - tokens.shape[1])))

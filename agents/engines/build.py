@@ -1,4 +1,4 @@
-"""The engines of a run, from its settings and this machine."""
+"""Construction of a run's engines from its settings and this machine."""
 
 import copy
 import importlib.util
@@ -27,33 +27,33 @@ from agents.storage.json_files import read_json
 
 @dataclass(frozen=True)
 class Engines:
-    """What trains and what samples."""
+    """Training engine, sampler, and the models that they share."""
 
     train: TrainEngine
     sampler: RolloutEngine
     policy: Policy
     chat: Chat
     reference: ReferencePolicy | None
-    """Begins as the base model; None where the learner needs no second model."""
+    """Initially the base model; None for a learner without a reference constraint."""
 
 
 def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
-    """The engines that a run asks for, holding the model in `folder`.
+    """Builds the engines of a run around the model in `folder`.
 
     Args:
         run: Resolved settings.
         folder: Folder or hub name of the base model.
-        refresh: When a reference becomes the policy; None for a learner without a reference.
+        refresh: Schedule of the reference's copies; None for a learner without a reference.
 
     Raises:
-        AgentsError: In one line, when the model, the device or an engine cannot be had.
+        AgentsError: The model, the device or an engine is not available.
     """
     deepspeed, device = uses_deepspeed(run), local_device()
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
     dtype = torch.bfloat16 if deepspeed and device.type == "cuda" else torch.float32
     model, chat = load_model(folder, device, dtype, run.max_pixels)
     apply_liger(model)
-    # Copied before adapters change it and DeepSpeed takes its weights apart.
+    # Copied before adapters are attached and DeepSpeed shards the weights.
     base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None
     policy = _policy(run, model)
     sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
@@ -64,7 +64,7 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
 
 
 def _policy(run: Run, model: Any) -> Policy:
-    """The model as the run trains it."""
+    """Policy with the run's frozen parts, adapters and gradient checkpointing."""
     policy = Policy(model)
     if run.freeze_vision:
         policy.freeze_vision()
@@ -82,27 +82,27 @@ def needs_reference_model(refresh: Refresh | None, adapters: str | None) -> bool
         refresh: The learner's `reference_schedule`.
         adapters: The run's `lora`, as JSON.
     """
-    is_within_policy = refresh is fixed and adapters is not None and lora.begins_as_base(adapters)
+    is_within_policy = refresh is fixed and adapters is not None and lora.keeps_base_model(adapters)
     return refresh is not None and not is_within_policy
 
 
 def _reference(
     base: Any | None, engine: TorchEngine, sampling: Sampling, refresh: Refresh
 ) -> ReferencePolicy:
-    """What the policy is held to: a model of its own, or the policy without its adapters."""
+    """Reference with a model of its own, or with the policy's adapters disabled."""
     if base is not None:
-        beside = Policy(base)
-        return ReferencePolicy(base, lambda part: beside(part, sampling)[0], refresh)
+        policy = Policy(base)
+        return ReferencePolicy(base, lambda responses: policy(responses, sampling)[0], refresh)
 
-    def bare(responses: Responses) -> PerToken:
-        with lora.without(engine.policy.model):
+    def log_prob(responses: Responses) -> PerToken:
+        with lora.adapters_disabled(engine.policy.model):
             return engine.forward(responses)[0]
 
-    return ReferencePolicy(None, bare, refresh)
+    return ReferencePolicy(None, log_prob, refresh)
 
 
 def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutEngine:
-    """What samples: vLLM elsewhere or here, or the trainer's own model."""
+    """The sampler: vLLM on a server or in this process, or the trainer's own model."""
     length, log_probs = run.max_response_length, run.sampler_log_probs
     if run.vllm_server is not None:
         from agents.engines.vllm.remote_sampler import RemoteSampler
@@ -111,7 +111,7 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
     if uses_vllm(run.sampler):
         from agents.engines.vllm.sampler import VLLMSampler
 
-        # Its weights are the trainer's, which are on their way.
+        # The trainer's weights are loaded before the first response.
         options = {"load_format": "dummy"} | json_object("vllm", run.vllm)
         return VLLMSampler(
             folder, engine.chat, sampling, length, log_probs=log_probs, options=options
@@ -122,29 +122,33 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
 
 
 def _check_cache(name: str, model: Any) -> None:
-    """Refuses a model with layers whose state cannot be shared by the responses of a group."""
+    """Rejects a model with a cache that the responses of a group cannot share."""
     cache = DynamicCache(config=model.config.get_text_config())
     if not all(hasattr(layer, "batch_select_indices") for layer in cache.layers):
         raise ModelError(
-            f"--sampler transformers reads a prompt once for its group, and layers of {name} carry "
-            "a state that cannot be shared so: use --sampler vllm"
+            f"--sampler transformers prefills each prompt once for its group, and layers of {name} "
+            "have a state that cannot be shared: use --sampler vllm"
         )
 
 
 def uses_deepspeed(run: Run) -> bool:
-    """Whether DeepSpeed trains: when asked for, and by default on GPUs and with several ranks."""
+    """True if DeepSpeed trains: by setting, or by default on GPUs and with several ranks."""
     several = int(os.environ.get("WORLD_SIZE", "1")) > 1
     if run.engine == "torch" and several:
-        raise UsageError("--engine torch is one process; leave --engine to auto, or drop torchrun")
+        raise UsageError(
+            "--engine torch runs in one process: use --engine auto, or start without torchrun"
+        )
     if run.engine == "torch" and run.deepspeed:
-        raise UsageError(f"--deepspeed {run.deepspeed} is not for --engine torch: drop one")
+        raise UsageError(
+            f"--deepspeed {run.deepspeed} does not go with --engine torch: drop one of them"
+        )
     if run.engine == "auto":
         return several or run.deepspeed is not None or torch.cuda.is_available()
     return run.engine == "deepspeed"
 
 
 def uses_vllm(sampler: str) -> bool:
-    """Whether vLLM samples: when asked for, and by default where there are a GPU and vLLM."""
+    """True if vLLM samples: by setting, or by default with a GPU and vLLM installed."""
     if sampler == "auto":
         return torch.cuda.is_available() and importlib.util.find_spec("vllm") is not None
     return sampler == "vllm"
@@ -161,7 +165,7 @@ def describe_engines(run: Run) -> str:
 
 
 def ranks() -> tuple[int, int]:
-    """Rank of this process and number of ranks, as torchrun tells them."""
+    """Rank of this process and number of ranks, from torchrun's environment variables."""
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 

@@ -1,5 +1,7 @@
-"""Observations of an environment as prompts of a model: chat template, token ids, image patches."""
+"""Observations as prompts of a model: chat template, token ids, image patches."""
 
+import operator
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,14 +9,15 @@ import numpy as np
 
 from agents.errors import ModelError
 from agents.rollout import Prompt
-from reasonenv.messages import placed
 
-WORDS = "\ue000"
-"""Stands for the words of a problem in a chat template; a character of no language."""
+TEXT = "\ue000"
+"""Placeholder of a text in the rendered chat template, from Unicode's private use area."""
+_IMAGE_MARK = re.compile(r"<image ([0-9]+)>")
+"""Position of an image in an observation's question, counted from 1."""
 
 
 class Chat:
-    """The words and images of a problem in the units of one model, and its tokens back in words."""
+    """Tokenizer, image processor and chat template of one model."""
 
     def __init__(
         self, tokenizer: Any, image_processor: Any | None, config: Any, generation: Any = None
@@ -28,10 +31,10 @@ class Chat:
         self.banned = _banned_tokens(tokenizer, config)
 
     def encode(self, observations: Mapping[str, Sequence]) -> tuple[Prompt, ...]:
-        """One prompt for each row of a vector observation; equal neighbours share one object.
+        """One prompt per row of a vector observation; equal neighbours share one object.
 
         Raises:
-            ModelError: An observation has images and the model cannot see.
+            ModelError: An observation has images and the model is text-only.
         """
         prompts: list[Prompt] = []
         last: tuple[Any, ...] = ()
@@ -52,18 +55,18 @@ class Chat:
         )
 
     def collapsed(self, prompt: Prompt) -> list[int]:
-        """Token ids of a prompt in which each image has one placeholder, whatever its size."""
-        tokens, place = [], 0
-        places = [] if prompt.image_grid_thw is None else self._places(prompt.image_grid_thw)
+        """Token ids of a prompt with a single placeholder per image."""
+        tokens, index = [], 0
+        sizes = [] if prompt.image_grid_thw is None else self._image_sizes(prompt.image_grid_thw)
         image = self.tokenizer.convert_tokens_to_ids(self.image_token)
-        while place < len(prompt.token_ids):
-            token = prompt.token_ids[place]
+        while index < len(prompt.token_ids):
+            token = prompt.token_ids[index]
             tokens.append(token)
-            place += places.pop(0) if places and token == image else 1
+            index += sizes.pop(0) if sizes and token == image else 1
         return tokens
 
-    def words(self, text: str) -> list[int]:
-        """Token ids of a text by itself; what reads like a special token in it is not one."""
+    def tokenize(self, text: str) -> list[int]:
+        """Token ids of plain text, in which the name of a special token is ordinary text."""
         return self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
 
     def _prompt(self, system: str, question: str, images: Sequence[np.ndarray]) -> Prompt:
@@ -71,66 +74,92 @@ class Chat:
             return Prompt(self._tokens(system, [question], []))
         if self.image_processor is None:
             raise ModelError(
-                "this problem has images and the model cannot see; choose a vision-language model"
+                "this problem has images and the model is text-only: choose a vision-language model"
             )
-        texts, order = placed(question, len(images))
-        pictures = tuple(images[k] for k in order)
-        pixels = self.image_processor(images=list(pictures), return_tensors="pt")
+        texts, order = split_at_images(question, len(images))
+        ordered = tuple(images[k] for k in order)
+        pixels = self.image_processor(images=list(ordered), return_tensors="pt")
         grid = pixels["image_grid_thw"]
-        tokens = self._tokens(system, texts, self._places(grid))
-        return Prompt(tokens, pixels["pixel_values"], grid, pictures)
+        tokens = self._tokens(system, texts, self._image_sizes(grid))
+        return Prompt(tokens, pixels["pixel_values"], grid, ordered)
 
-    def _places(self, grid: Any) -> list[int]:
-        """Tokens that each image takes, from its patches `[images 3]`."""
+    def _image_sizes(self, grid: Any) -> list[int]:
+        """Number of tokens of each image, from the grid of its patches `[images 3]`."""
         return (grid.prod(-1) // self.image_processor.merge_size**2).tolist()
 
-    def _tokens(self, system: str, texts: Sequence[str], merged: list[int]) -> tuple[int, ...]:
-        """Token ids of a prompt whose images take `merged` places; only the template ends turns."""
-        words = [text for text in (system, *texts[:-1]) if text] + [texts[-1]]
-        pieces = self._frame(bool(system), texts, merged).split(WORDS)
-        if len(pieces) != len(words) + 1:
+    def _tokens(self, system: str, texts: Sequence[str], sizes: list[int]) -> tuple[int, ...]:
+        """Token ids of a prompt; special tokens come from the chat template alone.
+
+        Args:
+            system: System message, "" for none.
+            texts: Parts of the question before, between and after the images.
+            sizes: Number of tokens of each image.
+        """
+        messages = [text for text in (system, *texts[:-1]) if text] + [texts[-1]]
+        pieces = self._render(bool(system), texts, sizes).split(TEXT)
+        if len(pieces) != len(messages) + 1:
             raise ModelError("this model's chat template does not repeat each message once")
         tokens = self.tokenizer.encode(pieces[0], add_special_tokens=False)
-        for text, piece in zip(words, pieces[1:], strict=True):
-            tokens += self.words(text) + self.tokenizer.encode(piece, add_special_tokens=False)
+        for text, piece in zip(messages, pieces[1:], strict=True):
+            tokens += self.tokenize(text) + self.tokenizer.encode(piece, add_special_tokens=False)
         return tuple(tokens)
 
-    def _frame(self, has_system: bool, texts: Sequence[str], merged: list[int]) -> str:
-        """What the chat template writes around the words, with as many image tokens as needed."""
-        content: Any = WORDS
-        if merged:
+    def _render(self, has_system: bool, texts: Sequence[str], sizes: list[int]) -> str:
+        """The rendered chat template, with `TEXT` for each text and all image tokens."""
+        content: Any = TEXT
+        if sizes:
             content = []
             for text in texts[:-1]:
-                content += [{"type": "text", "text": WORDS}] if text else []
+                content += [{"type": "text", "text": TEXT}] if text else []
                 content.append({"type": "image"})
-            content.append({"type": "text", "text": WORDS})
-        messages = [{"role": "system", "content": WORDS}] if has_system else []
+            content.append({"type": "text", "text": TEXT})
+        messages = [{"role": "system", "content": TEXT}] if has_system else []
         messages.append({"role": "user", "content": content})
         text = self.tokenizer.apply_chat_template(
             messages, tokenize=False, add_generation_prompt=True
         )
-        if not merged:
+        if not sizes:
             return text
         pieces = text.split(self.image_token)
-        if len(pieces) != len(merged) + 1:
+        if len(pieces) != len(sizes) + 1:
             raise ModelError(
-                f"the chat template made {len(pieces) - 1} image places for {len(merged)} images"
+                f"the chat template has {len(pieces) - 1} placeholders for {len(sizes)} images"
             )
-        marks = [self.image_token * count for count in merged] + [""]
-        return "".join(piece + mark for piece, mark in zip(pieces, marks, strict=True))
+        placeholders = [self.image_token * size for size in sizes] + [""]
+        return "".join(map(operator.add, pieces, placeholders))
+
+
+def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int]]:
+    """Splits a question at its image marks, "<image 1>" for the first image.
+
+    An image stands at its first mark; images without a mark come before the text, and a mark
+    without an image is text.
+
+    Returns:
+        num_images + 1 texts, and the indices (from 0) of the images between them.
+    """
+    texts, order, end = [], [], 0
+    for mark in _IMAGE_MARK.finditer(question):
+        image = int(mark[1]) - 1
+        if 0 <= image < num_images and image not in order:
+            texts.append(question[end : mark.start()])
+            order.append(image)
+            end = mark.end()
+    unmarked = [image for image in range(num_images) if image not in order]
+    return [""] * len(unmarked) + [*texts, question[end:]], unmarked + order
 
 
 def _end_tokens(tokenizer: Any, generation: Any) -> tuple[int, ...]:
-    """Ids that end a response: the tokenizer's, and what the generation configuration adds."""
-    ends = getattr(generation, "eos_token_id", None)
-    ends = [ends] if isinstance(ends, int) else list(ends or ())
-    return tuple(sorted({tokenizer.eos_token_id, *ends}))
+    """Token ids that end a response, from the tokenizer and the generation configuration."""
+    eos = getattr(generation, "eos_token_id", None)
+    eos = [eos] if isinstance(eos, int) else list(eos or ())
+    return tuple(sorted({tokenizer.eos_token_id, *eos}))
 
 
 def _banned_tokens(tokenizer: Any, config: Any) -> tuple[int, ...]:
-    """Ids that a response must not hold: vision placeholders, padding, rows without a token.
+    """Token ids that are never sampled: vision placeholders, padding, unused vocabulary rows.
 
-    A sampled placeholder would make the next forward pass look for an image that is not there.
+    A sampled placeholder would make the next forward pass look for an image that does not exist.
     """
     names = (
         "image_token_id",
@@ -139,8 +168,8 @@ def _banned_tokens(tokenizer: Any, config: Any) -> tuple[int, ...]:
         "vision_end_token_id",
         "vision_token_id",
     )
-    found = (getattr(config, name, None) for name in names)
-    banned = {token for token in found if token is not None}
+    tokens = (getattr(config, name, None) for name in names)
+    banned = {token for token in tokens if token is not None}
     vocabulary = config.get_text_config().vocab_size
     banned |= set(range(len(tokenizer), vocabulary))
     if tokenizer.pad_token_id is not None:

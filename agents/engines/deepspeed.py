@@ -1,4 +1,4 @@
-"""Training with DeepSpeed: GPUs, any number of ranks, state and weights shared out by ZeRO."""
+"""Training with DeepSpeed: GPUs, any number of ranks, state and weights sharded by ZeRO."""
 
 import atexit
 import copy
@@ -30,17 +30,16 @@ FIXED = {
     "managed_gradient_accumulation": False,
     "gradient_allreduce_op": "mean",
 }
-"""What a configuration cannot change: the learner decides what goes into a step."""
+"""Options that a configuration cannot change, because the learner accumulates gradients itself."""
 STATE = "deepspeed"
-"""Folder within a checkpoint, and tag within that folder, of every rank's state."""
+"""Folder within a checkpoint, and tag within that folder, of all ranks' states."""
 
 
 class DeepSpeedEngine:
-    """A `TrainEngine` on each rank that torchrun started, or in one process without it.
+    """A `TrainEngine` on each rank that torchrun started, or in a single process.
 
-    It trains on the kind of device that the policy lies on: GPUs with NCCL, CPUs with gloo.
-    With ZeRO stage 3 a rank holds only a part of each weight: what reads weights otherwise than by
-    `forward` does so within `unsharded`.
+    It trains on the policy's device: GPUs with NCCL, CPUs with gloo. With ZeRO stage 3 each weight
+    is sharded over the ranks: code other than `forward` reads weights within `unsharded`.
     """
 
     def __init__(
@@ -56,10 +55,12 @@ class DeepSpeedEngine:
         _join_ranks(deepspeed, cuda)
         self.rank, self.num_ranks = distributed.get_rank(), distributed.get_world_size()
         self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
-        policy.always_looks = self.num_ranks > 1 and hasattr(policy.model.config, "vision_config")
+        has_vision = hasattr(policy.model.config, "vision_config")
+        policy.always_runs_vision = self.num_ranks > 1 and has_vision
         num_weights = sum(weight.numel() for weight in policy.parameters())
         settings = complete(config or {}, optimization, cuda=cuda, num_weights=num_weights)
-        self._shell = Shell(policy) if settings["zero_optimization"]["stage"] == 3 else None
+        is_sharded = settings["zero_optimization"]["stage"] == 3
+        self._replica = UnshardedReplica(policy) if is_sharded else None
         self._ratio = None if "scheduler" in settings else optimization.ratio
         self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
         if self.plain:
@@ -72,13 +73,13 @@ class DeepSpeedEngine:
                 config=settings,
             )
         except (AssertionError, ValueError) as error:
-            raise UsageError(f"DeepSpeed refuses its configuration: {_line(error)}") from error
+            raise UsageError(f"DeepSpeed rejects its configuration: {_line(error)}") from error
         except RuntimeError as error:
             if "failed to build" not in str(error):
                 raise
             raise UsageError(
-                f"DeepSpeed cannot compile what its configuration needs: {_line(error)} (it takes "
-                "g++, for GPUs nvcc; PyTorch's optimizer takes neither: "
+                f"DeepSpeed cannot compile what its configuration needs: {_line(error)} (it needs "
+                "g++, and nvcc for GPUs; PyTorch's optimizer needs neither: "
                 '"optimizer": {"type": "AdamW", "params": {"torch_adam": true}} and '
                 '"zero_force_ds_cpu_optimizer": false)'
             ) from error
@@ -98,30 +99,30 @@ class DeepSpeedEngine:
         rate = self.engine.get_lr()[0]
         self.engine.step()
         if not self.engine.was_step_applied():
-            self._forget()
+            self._clear_gradients()
         norm = self.grad_norm if self.plain else self.engine.get_global_grad_norm()
         return {"train/grad_norm": float(norm), "train/lr": rate}
 
     def all_gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""
-        mine = values.detach().to(self.engine.device).contiguous()
-        every = [torch.empty_like(mine) for _ in range(self.num_ranks)]
-        distributed.all_gather(every, mine)
-        return torch.cat(every).to(values.device)
+        own = values.detach().to(self.engine.device).contiguous()
+        parts = [torch.empty_like(own) for _ in range(self.num_ranks)]
+        distributed.all_gather(parts, own)
+        return torch.cat(parts).to(values.device)
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
-        """See `TrainEngine`; every rank must go through all of them."""
+        """See `TrainEngine`; every rank must iterate over all of them."""
         import deepspeed
 
-        return lora.merged(self.policy.model, deepspeed.zero.GatheredParameters)
+        return lora.merged_weights(self.policy.model, deepspeed.zero.GatheredParameters)
 
     @contextmanager
     def unsharded(self) -> Iterator[Policy]:
         """See `TrainEngine`."""
-        if self._shell is None:
+        if self._replica is None:
             yield self.policy
         else:
-            with self._shell.filled() as policy:
+            with self._replica.gathered() as policy:
                 yield policy
 
     def save(self, folder: Path) -> None:
@@ -133,7 +134,7 @@ class DeepSpeedEngine:
         with deepspeed.zero.GatheredParameters(adapters):
             if self.rank == 0:
                 save_model(folder, self.policy.model, self.chat, weights)
-        # What is frozen is the base model's, and stays as it is.
+        # Frozen weights are those of the base model.
         self.engine.save_checkpoint(str(folder / STATE), STATE, exclude_frozen_parameters=True)
         distributed.barrier()
 
@@ -141,7 +142,7 @@ class DeepSpeedEngine:
         """See `TrainEngine`.
 
         Raises:
-            CheckpointError: In one line, when it is of another engine, model or number of ranks.
+            CheckpointError: It is of another engine, model or number of ranks.
         """
         from deepspeed.runtime.zero.utils import ZeRORuntimeException
 
@@ -153,7 +154,7 @@ class DeepSpeedEngine:
                 f"the checkpoint {folder} does not fit this run: {_line(error)}"
             ) from error
         if self._ratio is not None:
-            # As it is for this run: one that was made longer goes on along the longer schedule.
+            # DeepSpeed restores the old run's rate; this run's schedule may be longer.
             schedule = self.engine.lr_scheduler
             ratio = self._ratio(schedule.last_epoch)
             groups = self.engine.optimizer.param_groups
@@ -166,61 +167,62 @@ class DeepSpeedEngine:
     def _frozen(self) -> bool:
         return not all(weight.requires_grad for weight in self.policy.parameters())
 
-    def _forget(self) -> None:
-        """Drops a gradient that is not finite, where DeepSpeed has kept it."""
-        # Where the optimizer is offloaded, 0.19.8 adds all later gradients to this one.
+    def _clear_gradients(self) -> None:
+        """Drops a non-finite gradient that DeepSpeed keeps after a skipped step."""
+        # With an offloaded optimizer, DeepSpeed 0.19.8 adds all later gradients to this one.
         gradients = getattr(self.engine.optimizer, "averaged_gradients", {})
         gradients.update(dict.fromkeys(gradients))
 
     def _clip(self, optimizer: Any, *_: object) -> None:
-        """Clips and tells the norm as ZeRO does; a gradient that is not finite is dropped."""
+        """Clips the gradient and records its norm, as ZeRO does; drops a non-finite one."""
         limit = self.max_grad_norm or torch.inf
         self.grad_norm = clip_grad_norm_(self.policy.parameters(), limit)
-        # By this word of its own optimizers DeepSpeed lets the schedule stand still.
+        # DeepSpeed reads this attribute of its own optimizers, and skips the scheduler's step.
         optimizer.overflow = not torch.isfinite(self.grad_norm)
         if optimizer.overflow:
             optimizer.zero_grad()
 
 
-class Shell:
-    """A policy like another, whose weights it shows while these are gathered from all ranks.
+class UnshardedReplica:
+    """Replica of a sharded policy that refers to the full weights while they are gathered.
 
-    It has none of the hooks by which DeepSpeed gathers and drops each weight around its use, which
-    all ranks would have to reach equally often: within `filled`, each does what it likes.
+    It lacks DeepSpeed's hooks, which gather and release each weight around its use and which all
+    ranks must reach equally often: within `gathered`, ranks may call it independently.
     """
 
     def __init__(self, policy: Policy) -> None:
-        """Args: the policy, before DeepSpeed has taken its weights apart."""
-        self._weights = list(policy.parameters())
-        empty = [Parameter(w.detach().new_empty(0), requires_grad=False) for w in self._weights]
-        shared: dict[int, Any] = {id(buffer): buffer for buffer in policy.buffers()}
-        shared |= {id(weight): holder for weight, holder in zip(self._weights, empty, strict=True)}
-        self._places = empty
-        self._policy = copy.deepcopy(policy, shared).eval()
-        self._is_filled = False
+        """Args: the policy, before DeepSpeed shards its weights."""
+        self._sharded = list(policy.parameters())
+        self._full = [
+            Parameter(weight.detach().new_empty(0), requires_grad=False) for weight in self._sharded
+        ]
+        memo: dict[int, Any] = {id(buffer): buffer for buffer in policy.buffers()}
+        memo |= {id(weight): full for weight, full in zip(self._sharded, self._full, strict=True)}
+        self._policy = copy.deepcopy(policy, memo).eval()
+        self._is_gathered = False
 
     @contextmanager
-    def filled(self) -> Iterator[Policy]:
-        """The policy with weights, until the end of the context; every rank must enter."""
-        if self._is_filled:
+    def gathered(self) -> Iterator[Policy]:
+        """Context that gives the replica with its weights; every rank must enter it."""
+        if self._is_gathered:
             yield self._policy
             return
         import deepspeed
 
-        with deepspeed.zero.GatheredParameters(self._weights):
-            for holder, weight in zip(self._places, self._weights, strict=True):
-                holder.data = weight.data
-            self._is_filled = True
+        with deepspeed.zero.GatheredParameters(self._sharded):
+            for full, weight in zip(self._full, self._sharded, strict=True):
+                full.data = weight.data
+            self._is_gathered = True
             try:
                 yield self._policy
             finally:
-                self._is_filled = False
-                for holder in self._places:
-                    holder.data = holder.data.new_empty(0)
+                self._is_gathered = False
+                for full in self._full:
+                    full.data = full.data.new_empty(0)
 
 
 _BUCKET = 500_000_000
-"""Elements that DeepSpeed gathers before it reduces them, two GiB in fp32."""
+"""Gradient elements that DeepSpeed reduces at once: two GiB in fp32."""
 
 
 def complete(
@@ -230,32 +232,32 @@ def complete(
     cuda: bool,
     num_weights: int = _BUCKET,
 ) -> dict[str, Any]:
-    """A configuration of DeepSpeed, filled in where the user's is silent or says "auto".
+    """DeepSpeed configuration with defaults for options that are missing or "auto".
 
-    On GPUs bf16 with fp32 master weights and gradients and ZeRO stage 1, else fp32 without ZeRO;
-    AdamW on both.
+    The defaults are AdamW with bf16, fp32 master weights and gradients and ZeRO stage 1 on GPUs,
+    and AdamW with fp32 and without ZeRO on CPUs.
 
     Args:
         config: As in DeepSpeed's JSON.
         optimization: Of AdamW and of gradient clipping.
-        cuda: Whether to train on GPUs.
-        num_weights: Of the policy; no buffer for gradients needs to be larger.
+        cuda: True to train on GPUs.
+        num_weights: Of the policy; no gradient buffer needs to be larger.
     """
-    given = _stated(config)
-    ours = {"stage": 1 if cuda else 0, "reduce_bucket_size": min(_BUCKET, num_weights)}
-    zero = ours | given.get("zero_optimization", {})
+    options = _without_auto(config)
+    defaults = {"stage": 1 if cuda else 0, "reduce_bucket_size": min(_BUCKET, num_weights)}
+    zero = defaults | options.get("zero_optimization", {})
     adamw = {
         "lr": optimization.learning_rate,
         "betas": list(optimization.betas),
         "weight_decay": optimization.weight_decay,
-        # PyTorch's needs no compiler; state that is offloaded to the CPU wants DeepSpeed's own.
+        # PyTorch's AdamW needs no compiler; an offloaded optimizer requires DeepSpeed's own.
         "torch_adam": "offload_optimizer" not in zero,
     }
     settings = {
-        "bf16": {"enabled": cuda and not given.get("fp16", {}).get("enabled", False)},
+        "bf16": {"enabled": cuda and not options.get("fp16", {}).get("enabled", False)},
         "gradient_clipping": optimization.max_grad_norm,
-        **given,
-        "optimizer": _optimizer(given.get("optimizer", {}), adamw),
+        **options,
+        "optimizer": _optimizer(options.get("optimizer", {}), adamw),
         "zero_optimization": zero,
         **FIXED,
     }
@@ -265,31 +267,31 @@ def complete(
     return settings
 
 
-def _optimizer(given: Mapping[str, Any], adamw: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's optimizer; of AdamW what is not said is ours."""
-    if given.get("type", "AdamW") != "AdamW":
-        return dict(given)
-    return {"type": "AdamW", "params": {**adamw, **given.get("params", {})}}
+def _optimizer(options: Mapping[str, Any], adamw: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's optimizer; AdamW's missing parameters are those of `adamw`."""
+    if options.get("type", "AdamW") != "AdamW":
+        return dict(options)
+    return {"type": "AdamW", "params": {**adamw, **options.get("params", {})}}
 
 
-def _stated(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without its "auto", the word by which transformers' leave things open."""
-    stated = {
-        key: _stated(value) if isinstance(value, Mapping) else value
+def _without_auto(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without its "auto" values, by which transformers marks open options."""
+    options = {
+        key: _without_auto(value) if isinstance(value, Mapping) else value
         for key, value in config.items()
         if value != "auto"
     }
-    return {key: value for key, value in stated.items() if value != {} or config[key] == {}}
+    return {key: value for key, value in options.items() if value != {} or config[key] == {}}
 
 
 def _is_plain(settings: Mapping[str, Any]) -> bool:
-    """Whether DeepSpeed leaves the optimizer as it is; it then clips without telling the norm."""
+    """True if DeepSpeed does not wrap the optimizer; it then reports no norm when it clips."""
     half = any(settings.get(name, {}).get("enabled") for name in ("bf16", "fp16"))
     return not half and settings["zero_optimization"]["stage"] == 0
 
 
 def _import(cuda: bool) -> Any:
-    """The package, told which devices to use, without warnings meant for its own authors."""
+    """Imports DeepSpeed for the kind of device, without its internal deprecation warnings."""
     if not cuda:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     try:
@@ -300,25 +302,25 @@ def _import(cuda: bool) -> Any:
             "process with --engine torch"
         ) from error
     if not cuda:
-        # No search for what can be compiled, so no compiler: gloo has all collectives already.
+        # Skips the search for compilable operators: gloo already has all collectives.
         deepspeed.ops.__compatible_ops__ = {}  # pyright: ignore[reportAttributeAccessIssue] - lazy
     warnings.filterwarnings("ignore", r".torch\.distributed\.\w+. is deprecated", FutureWarning)
     return deepspeed
 
 
 def _join_ranks(deepspeed: Any, cuda: bool) -> None:
-    """Connects the ranks that torchrun started; without it this process is the only one."""
+    """Initialises the process group of torchrun's ranks, or of this process alone."""
     if distributed.is_initialized():
         return
     if "RANK" in os.environ:
-        # Ranks wait while the first one evaluates, which takes as long as its longest responses.
+        # The other ranks wait while rank 0 evaluates.
         deepspeed.init_distributed(timeout=timedelta(days=1))
         if not cuda:
-            # Else a thread of gloo may let go of the last collective's tensors while Python is
-            # being shut down, which aborts the process.
+            # Otherwise a gloo thread may release the last collective's tensors while Python shuts
+            # down, which aborts the process.
             atexit.register(_leave_ranks)
     else:
-        os.environ.setdefault("LOCAL_RANK", "0")  # DeepSpeed insists on it
+        os.environ.setdefault("LOCAL_RANK", "0")  # required by DeepSpeed
         backend = "nccl" if cuda else "gloo"
         store = distributed.HashStore()  # pyright: ignore[reportPrivateImportUsage] - documented
         distributed.init_process_group(backend, store=store, rank=0, world_size=1)

@@ -1,4 +1,4 @@
-"""Models from a name or a folder, and back into a folder."""
+"""Loading and saving of models and checkpoints in Hugging Face format."""
 
 import os
 from importlib import import_module
@@ -23,22 +23,22 @@ from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.errors import CheckpointError, ModelError, UsageError
 
-UNREADABLE = (
+LOAD_ERRORS = (
     *(OSError, ValueError, RuntimeError, ImportError),
     *(StrictDataclassError, SafetensorError),
 )
 """Errors of transformers on a model that is missing or damaged, or needs another package."""
 
 if not torch.cuda.is_available():
-    # transformers imports DeepSpeed where it is installed, which else warns of a missing GPU.
+    # transformers imports DeepSpeed if it is installed, which would warn about a missing GPU.
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
 
 def local_device() -> torch.device:
-    """This process's device.
+    """Device of this process.
 
     Raises:
-        UsageError: In one line, when there are more local ranks than devices.
+        UsageError: There are more local ranks than devices.
     """
     if not torch.cuda.is_available():
         return torch.device("cpu")
@@ -55,16 +55,16 @@ def local_device() -> torch.device:
 def load_model(
     name: str, device: torch.device, dtype: torch.dtype, max_pixels: int | None = None
 ) -> tuple[Any, Chat]:
-    """A model and its chat, from the hub or from a folder in Hugging Face format.
+    """Loads a model and its chat from the hub or from a folder in Hugging Face format.
 
     Args:
         name: Hub name or folder.
-        device: Where the weights go.
+        device: Of the weights.
         dtype: Of the weights.
-        max_pixels: Larger images are shrunk to this area; None keeps the model's own limit.
+        max_pixels: Larger images are resized to this area; None keeps the model's own limit.
 
     Raises:
-        ModelError: In one line, when there is no such model here.
+        ModelError: The model cannot be loaded.
     """
     logging.disable_progress_bar()
     try:
@@ -73,8 +73,8 @@ def load_model(
         sees = hasattr(config, "vision_config")
         images = AutoImageProcessor.from_pretrained(name) if sees else None
         model = _auto(config).from_pretrained(name, dtype=dtype).to(device)
-    except UNREADABLE as error:
-        raise unavailable(name, error) from error
+    except LOAD_ERRORS as error:
+        raise unavailable_model(name, error) from error
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
     return model, Chat(tokenizer, images, model.config, model.generation_config)
@@ -83,13 +83,13 @@ def load_model(
 def load_weights(model: Any, folder: Path) -> None:
     """Replaces the weights of `model` by those in a folder in Hugging Face format.
 
-    Of a model with adapters these alone, which `save` wrote beside it.
+    Of a model with adapters, only these are loaded, from `save_model`'s folder for them.
 
     Raises:
-        CheckpointError: In one line, when they are of another model.
+        CheckpointError: They are of another model.
     """
     if lora.is_adapted(model):
-        lora.load(checkpoint_path(folder, lora.ADAPTER), model)
+        lora.load_adapters(checkpoint_path(folder, lora.ADAPTER), model)
         return
     saved = type(model).from_pretrained(folder, dtype=model.dtype).state_dict()
     try:
@@ -102,18 +102,18 @@ def load_weights(model: Any, folder: Path) -> None:
 
 
 def checkpoint_path(folder: Path, name: str) -> Path:
-    """What an engine saved beside the model.
+    """Path of an engine's own file or folder in a checkpoint.
 
     Args:
-        folder: A checkpoint.
-        name: Of the engine's own file or folder in it.
+        folder: The checkpoint.
+        name: Of the file or folder.
 
     Raises:
-        CheckpointError: In one line, when it is not there.
+        CheckpointError: It does not exist.
     """
     if not (folder / name).exists():
         raise CheckpointError(
-            f"the checkpoint {folder} holds no {name}: it is incomplete, or another engine saved it"
+            f"the checkpoint {folder} has no {name}: it is incomplete or of another engine"
         )
     return folder / name
 
@@ -121,19 +121,19 @@ def checkpoint_path(folder: Path, name: str) -> Path:
 def save_model(
     folder: Path, model: Any, chat: Chat, weights: dict[str, torch.Tensor] | None = None
 ) -> None:
-    """Writes model, tokenizer and image processor as `load`, vLLM and transformers read them.
+    """Writes model, tokenizer and image processor in Hugging Face format.
 
-    Adapters are merged into the model, and written beside it too.
+    Adapters are merged into the model, and also written to a folder of their own.
 
     Args:
-        folder: Made if missing.
-        model: Its configuration and, unless given, its weights.
+        folder: Created if missing.
+        model: Its configuration and, by default, its weights.
         chat: Tokenizer and image processor.
-        weights: Full tensors where the model holds only shards.
+        weights: Full tensors of a sharded model.
     """
     if lora.is_adapted(model):
-        lora.save(folder / lora.ADAPTER, model)
-        weights = weights or dict(lora.merged(model))
+        lora.save_adapters(folder / lora.ADAPTER, model)
+        weights = weights or dict(lora.merged_weights(model))
     model.save_pretrained(folder, state_dict=weights)
     chat.tokenizer.save_pretrained(folder)
     if chat.image_processor is not None:
@@ -160,45 +160,45 @@ def apply_liger(model: Any) -> bool:
 
 
 def check_size(name: str, device: torch.device, *, trains: bool) -> None:
-    """Refuses a model that the memory of a machine without a GPU cannot hold, before it is loaded.
+    """Rejects a model that does not fit in the memory of a machine without a GPU.
 
-    In float32, and with AdamW four numbers for each weight: itself, its gradient, two moments.
+    It takes float32 weights and, for training with AdamW, a gradient and two moments per weight.
 
     Args:
         name: Hub name or folder.
-        device: Where the weights would go.
-        trains: Whether the model is trained, not only sampled from.
+        device: Of the weights.
+        trains: True if the model is trained, False if it only samples.
 
     Raises:
-        ModelError: In one line, with what is needed and what there is.
+        ModelError: It does not fit, or cannot be loaded.
     """
     if device.type != "cpu":
         return
     try:
         config = AutoConfig.from_pretrained(name)
-    except UNREADABLE as error:
-        raise unavailable(name, error) from error
+    except LOAD_ERRORS as error:
+        raise unavailable_model(name, error) from error
     with torch.device("meta"):
         model = _auto(config).from_config(config)
     count = sum(parameter.numel() for parameter in model.parameters())
-    needed = (16 if trains else 4) * count / 2**30
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    if needed > there:
+    size = (16 if trains else 4) * count / 2**30
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    if size > memory:
         raise ModelError(
-            f"{name} has {count / 1e9:.1f} billion weights, which need about {needed:.0f} GiB: "
-            f"this machine has {there:.0f} GiB and no GPU; use one that has, or "
+            f"{name} has {count / 1e9:.1f} billion weights, which need about {size:.0f} GiB: "
+            f"this machine has {memory:.0f} GiB and no GPU; use a machine with a GPU, or "
             "--model tiny"
         )
 
 
-def unavailable(name: str, error: Exception) -> ModelError:
-    """Why a model cannot be had, in one line."""
+def unavailable_model(name: str, error: Exception) -> ModelError:
+    """Error of one line for a model that cannot be loaded."""
     looks_like_folder = name.startswith((".", "/", "~")) or name.count("/") > 1
-    absent = looks_like_folder and not Path(name).is_dir()
-    reason = "there is no such folder" if absent else str(error).strip().splitlines()[0]
+    is_missing = looks_like_folder and not Path(name).is_dir()
+    reason = "there is no such folder" if is_missing else str(error).strip().splitlines()[0]
     return ModelError(
         f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face "
-        "format, or the name of one on the hub that this machine can reach)"
+        "format, or the name of a model on the hub)"
     )
 
 

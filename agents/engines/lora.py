@@ -1,4 +1,4 @@
-"""LoRA through peft: adapters within a model learn in its stead, and are merged for all others."""
+"""LoRA through peft: adapters inside a model, which are merged for samplers and checkpoints."""
 
 import copy
 import json
@@ -20,112 +20,111 @@ _WEIGHTS = "adapter_model.safetensors"
 _NAME = "default"
 _PREFIX = "base_model.model."
 """Before the names of a model that peft wraps, as it saves them."""
-_EYES = r"(.*\.)?(visual|vision_tower|vision_model)(\..*)?"
+_VISION = r"(.*\.)?(visual|vision_tower|vision_model)(\..*)?"
 
 
 def attach(model: Any, options: str, seed: int = 0) -> None:
-    """Puts adapters into a model, in place, and freezes the rest of it.
+    """Attaches adapters to a model in place and freezes its other weights.
 
-    A vision tower gets none unless `exclude_modules` is among the options.
+    A vision tower gets adapters only if the options set `exclude_modules`.
 
     Source: Hu et al., LoRA (arXiv:2106.09685), section 4.1.
 
     Args:
         model: In Hugging Face's classes, without adapters.
         options: Arguments of `peft.LoraConfig` as JSON.
-        seed: Of the adapters' first weights.
+        seed: Of the adapters' initial weights.
 
     Raises:
         MissingPackageError: peft is not installed.
-        UsageError: In one line, when it does not take the options.
+        UsageError: The options are invalid.
     """
-    given = _given(options)
-    # What a model looks at is a tower of its own; the paper's setting leaves it as it is.
+    fields = _parse(options)
     sees = hasattr(model.config, "vision_config")
-    eyes: dict[str, Any] = {"exclude_modules": _EYES} if sees else {}
+    defaults: dict[str, Any] = {"exclude_modules": _VISION} if sees else {}
     names = list(model.state_dict())
     try:
         from peft import LoraConfig, inject_adapter_in_model
 
-        config = LoraConfig(**(eyes | given))
+        config = LoraConfig(**(defaults | fields))
         with torch.random.fork_rng(), torch.no_grad():
             torch.manual_seed(seed)
             inject_adapter_in_model(config, model, _NAME)
     except ImportError as error:
         raise MissingPackageError(f"--lora needs peft ({error}): pip install peft") from error
     except (AttributeError, KeyError, NotImplementedError, TypeError, ValueError) as error:
-        raise _refused(options, " ".join(str(error).split())) from error
+        raise _invalid(options, " ".join(str(error).split())) from error
     _check(model, options, names)
 
 
-def _given(options: str) -> dict[str, Any]:
+def _parse(options: str) -> dict[str, Any]:
     try:
-        given = json.loads(options)
+        fields = json.loads(options)
     except json.JSONDecodeError as error:
-        raise _refused(options, f"it is no JSON: {error}") from error
-    if not isinstance(given, dict):
+        raise _invalid(options, f"it is not JSON: {error}") from error
+    if not isinstance(fields, dict):
         example = '{"r": 16, "target_modules": "all-linear"}'
-        raise _refused(options, f"it is no JSON object, such as {example}")
-    return given
+        raise _invalid(options, f"it is not a JSON object, such as {example}")
+    return fields
 
 
 def _check(model: Any, options: str, names: Sequence[str]) -> None:
-    """Refuses what could be trained and not be told to a sampler."""
+    """Rejects adapters that cannot be merged into weights of the base model's names."""
     if model.peft_config[_NAME].lora_dropout > 0:
-        raise _refused(options, "ratios of log-probabilities know no lora_dropout: leave it at 0")
-    if [name for name, _ in merged(model)] != names:
-        raise _refused(options, "merged, the model would have other weights than without adapters")
-    ends = model.get_input_embeddings(), model.get_output_embeddings()
-    tied = model.config.get_text_config().tie_word_embeddings
-    if tied and any(layer in ends for layer in _adapted(model).values()):
-        raise _refused(options, "the model's embeddings are tied to its head: adapt neither")
+        raise _invalid(options, "dropout would change the log-probabilities: set lora_dropout to 0")
+    if [name for name, _ in merged_weights(model)] != names:
+        raise _invalid(options, "the merged model would have other weights than the base model")
+    embeddings = model.get_input_embeddings(), model.get_output_embeddings()
+    is_tied = model.config.get_text_config().tie_word_embeddings
+    if is_tied and any(layer in embeddings for layer in _outer_layers(model).values()):
+        raise _invalid(options, "the model's embeddings are tied to its head: adapt neither")
 
 
-def _refused(options: str, reason: str) -> UsageError:
-    return UsageError(f"--lora {options} cannot be had: {reason}")
+def _invalid(options: str, reason: str) -> UsageError:
+    return UsageError(f"--lora {options} is invalid: {reason}")
 
 
 def is_adapted(model: nn.Module) -> bool:
-    """Whether `attach` has put adapters into it."""
+    """True if `attach` has added adapters to the model."""
     return hasattr(model, "peft_config")
 
 
-def begins_as_base(options: str) -> bool:
-    """Whether a model without its adapters stays the one that they were put into."""
-    given = _given(options)
-    first = given.get("init_lora_weights", True)
-    return given.get("bias", "none") == "none" and first in (True, "gaussian")
+def keeps_base_model(options: str) -> bool:
+    """True if the trained model, its adapters disabled, is the base model."""
+    fields = _parse(options)
+    initialization = fields.get("init_lora_weights", True)
+    return fields.get("bias", "none") == "none" and initialization in (True, "gaussian")
 
 
-def merged(
+def merged_weights(
     model: nn.Module,
     gathered: Callable[[list[Any]], AbstractContextManager[Any]] = lambda _: nullcontext(),
 ) -> Iterator[tuple[str, Tensor]]:
-    """Names and tensors of a model as they are without adapters, what these add included.
+    """Names and tensors of the base model with the adapters merged into them.
 
-    One layer is merged at a time, in a copy and in float32, so the model's own weights keep every
-    bit. A model that has no adapters gives its own tensors.
+    Layers are merged one at a time, in a copy and in float32, so the model's own weights do not
+    change. A model without adapters gives its own tensors.
 
     Args:
         model: With adapters or without.
-        gathered: Makes parameters whole that ranks share out, for as long as the context lasts.
+        gathered: Context that gathers sharded parameters from all ranks.
     """
-    adapted = _adapted(model)
-    done: set[str] = set()
+    layers = _outer_layers(model)
+    merged: set[str] = set()
     for name, weight in model.state_dict(keep_vars=True).items():
-        owner = next((place for place in adapted if name.startswith(f"{place}.")), None)
+        owner = next((prefix for prefix in layers if name.startswith(f"{prefix}.")), None)
         if owner is None:
             with gathered([weight]):
                 yield name, weight.detach()
-        elif owner not in done:
-            done.add(owner)
-            with gathered(list(adapted[owner].parameters())):
-                plain = _merge(adapted[owner])
+        elif owner not in merged:
+            merged.add(owner)
+            with gathered(list(layers[owner].parameters())):
+                plain = _merge(layers[owner])
             yield from ((f"{owner}.{part}", tensor) for part, tensor in plain.items())
 
 
 def _merge(layer: Any) -> dict[str, Tensor]:
-    """The weights of what an adapted layer stands for."""
+    """Merged weights of an adapted layer, by their names in the base layer."""
     dtype = next(layer.parameters()).dtype
     weights = {
         id(p): nn.Parameter(p.detach().to(torch.float32, copy=True), False)
@@ -141,8 +140,8 @@ def _merge(layer: Any) -> dict[str, Tensor]:
 
 
 @contextmanager
-def without(model: nn.Module) -> Iterator[None]:
-    """The model as it was before it had adapters, until the end of the context."""
+def adapters_disabled(model: nn.Module) -> Iterator[None]:
+    """Context in which the model runs without its adapters."""
     layers: Any = _layers(model)
     for layer in layers.values():
         layer.enable_adapters(False)
@@ -153,8 +152,8 @@ def without(model: nn.Module) -> Iterator[None]:
             layer.enable_adapters(True)
 
 
-def save(folder: Path, model: Any) -> None:
-    """Writes the adapters alone as peft reads them: `PeftModel.from_pretrained(base, folder)`."""
+def save_adapters(folder: Path, model: Any) -> None:
+    """Writes the adapters for `peft.PeftModel.from_pretrained(base, folder)`."""
     folder.mkdir(parents=True, exist_ok=True)
     config = replace(model.peft_config[_NAME], inference_mode=True)
     config.base_model_name_or_path = model.name_or_path
@@ -163,33 +162,32 @@ def save(folder: Path, model: Any) -> None:
     save_file(state, folder / _WEIGHTS)
 
 
-def load(folder: Path, model: Any) -> None:
-    """Restores what `save` wrote.
+def load_adapters(folder: Path, model: Any) -> None:
+    """Restores the adapters that `save_adapters` has written.
 
     Raises:
-        CheckpointError: In one line, when it is of other adapters.
+        CheckpointError: They are of another shape.
     """
     from peft import set_peft_model_state_dict
 
     state = {name.removeprefix(_PREFIX): w for name, w in load_file(folder / _WEIGHTS).items()}
-    shapes, there = ({name: w.shape for name, w in s.items()} for s in (_state(model), state))
-    if shapes != there:
-        wrong = sorted(
-            name for name in shapes.keys() | there.keys() if shapes.get(name) != there.get(name)
-        )[0]
-        raise CheckpointError(f"the checkpoint {folder} does not fit these adapters: {wrong}")
+    expected, actual = ({name: w.shape for name, w in s.items()} for s in (_state(model), state))
+    if expected != actual:
+        names = expected.keys() | actual.keys()
+        name = min(name for name in names if expected.get(name) != actual.get(name))
+        raise CheckpointError(f"the checkpoint {folder} does not fit these adapters: {name}")
     set_peft_model_state_dict(model, state, _NAME)
 
 
 def _state(model: Any) -> dict[str, Tensor]:
     from peft import get_peft_model_state_dict
 
-    # The embeddings beside their adapters are never needed; to find out, peft would ask the hub.
+    # Otherwise peft would look up the base model on the hub to decide about the embeddings.
     return get_peft_model_state_dict(model, adapter_name=_NAME, save_embedding_layers=False)
 
 
 def _layers(model: nn.Module) -> dict[str, nn.Module]:
-    """By name the layers that have adapters, those within others too."""
+    """Layers with adapters by name, nested ones included."""
     from peft.tuners.tuners_utils import BaseTunerLayer
     from peft.utils.other import AuxiliaryTrainingWrapper
 
@@ -197,10 +195,10 @@ def _layers(model: nn.Module) -> dict[str, nn.Module]:
     return {name: part for name, part in model.named_modules() if isinstance(part, kinds)}
 
 
-def _adapted(model: nn.Module) -> dict[str, nn.Module]:
-    """By name the layers that have adapters; none within another."""
-    found: dict[str, nn.Module] = {}
-    for name, part in _layers(model).items() if is_adapted(model) else ():
-        if not any(name.startswith(f"{place}.") for place in found):
-            found[name] = part
-    return found
+def _outer_layers(model: nn.Module) -> dict[str, nn.Module]:
+    """Layers with adapters by name, without those inside another."""
+    outer: dict[str, nn.Module] = {}
+    for name, layer in _layers(model).items() if is_adapted(model) else ():
+        if not any(name.startswith(f"{prefix}.") for prefix in outer):
+            outer[name] = layer
+    return outer

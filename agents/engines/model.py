@@ -1,8 +1,8 @@
-"""A Hugging Face causal language model, with or without eyes, as a policy.
+"""Policy of a Hugging Face causal language model, with or without vision.
 
-The one place that knows how words, image features and positions become a forward pass. Both
-training engines and the transformers sampler use it. Axis letters: n tokens of a packed row, d
-dimensions of a position, h features of a hidden state.
+The forward pass of both training engines and of the transformers sampler: embeddings with image
+features, position ids, packing. Axis letters: n tokens of a packed row, d dimensions of a position
+id, h features of a hidden state.
 """
 
 from collections.abc import Sequence
@@ -19,37 +19,37 @@ from agents.rollout import Prompt, Responses
 
 
 class Policy(nn.Module):
-    """A causal language model that gives log-probabilities of responses.
+    """Causal language model with the log-probabilities of responses as its forward pass.
 
-    Prompts that several responses share are embedded once, images included.
+    A prompt that several responses share is embedded once, images included.
     """
 
-    always_looks = False
-    """Whether the vision tower runs without an image too, as ZeRO wants it on several ranks."""
+    always_runs_vision = False
+    """True to run the vision tower without images too, as ZeRO requires on several ranks."""
 
     packs: bool
-    """Whether prompts and responses go through the model in one row, without padding."""
+    """True if the model computes all prompts and responses in one row, without padding."""
     model: Any
 
     def __init__(self, model: nn.Module) -> None:
-        """A policy of `model`, whose attention becomes one that can do without padding."""
+        """Wraps `model` and enables packed attention if the model supports it."""
         super().__init__()
         self.model = model
-        self.packs = attention.use(model)
+        self.packs = attention.enable_packing(model)
 
     def freeze_vision(self) -> None:
-        """Leaves the vision tower as it is; does nothing for a model that cannot see."""
+        """Freezes the vision tower; no-op for a text-only model."""
         for name, weight in self.model.base_model.named_parameters():
             if name.split(".")[0] in ("visual", "vision_tower", "vision_model"):
                 weight.requires_grad_(False)
 
     def ready(self) -> "Policy":
-        """In the mode it trains in: transformers checkpoints activations in training mode only."""
+        """Sets the mode for training: train mode for gradient checkpointing, else eval mode."""
         return self.train(self.model.is_gradient_checkpointing)
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return next(self.model.parameters()).device
 
     def positions(self, prompt: Prompt) -> Tensor:
@@ -57,32 +57,34 @@ class Policy(nn.Module):
 
         d is 3 (time, height, width) where rotary positions are multimodal, else 1.
         """
-        find = getattr(self.model.base_model, "get_rope_index", None)
+        get_rope_index = getattr(self.model.base_model, "get_rope_index", None)
         tokens = torch.tensor([prompt.token_ids])
-        if find is None:
+        if get_rope_index is None:
             return torch.arange(tokens.shape[1])[None]
         if prompt.image_grid_thw is None:
             return torch.arange(tokens.shape[1]).expand(3, -1)
         is_image = (tokens == self.model.config.image_token_id).int()
-        found, _ = find(tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw)
-        return found[:, 0]
+        positions, _ = get_rope_index(
+            tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw
+        )
+        return positions[:, 0]
 
     def embed(
         self, tokens: Tensor, prompts: Sequence[Prompt], is_prompt: Tensor | None = None
     ) -> Tensor:
-        """Embeddings `[p s h]` of tokens `[p s]`, with image features for prompts' placeholders.
+        """Embeddings `[p s h]` of tokens `[p s]`, with image features in place of placeholders.
 
         Args:
-            tokens: In which those of the prompts stand in their order.
-            prompts: Whose images are seen.
-            is_prompt: Where placeholders are images, `[p s]`; None for everywhere.
+            tokens: Contain the prompts in their order.
+            prompts: Whose images are embedded.
+            is_prompt: Mask of prompt tokens `[p s]`, outside of which a placeholder is an ordinary
+                token; None for prompts only.
         """
         embedded = self.model.get_input_embeddings()(tokens)
-        seen = [prompt for prompt in prompts if prompt.pixel_values is not None]
-        if not seen:
-            return embedded + self._blank() if self.always_looks else embedded
-        pixels = torch.cat([p.pixel_values for p in seen if p.pixel_values is not None])
-        grid = torch.cat([p.image_grid_thw for p in seen if p.image_grid_thw is not None])
+        if all(prompt.pixel_values is None for prompt in prompts):
+            return embedded + self._vision_zero() if self.always_runs_vision else embedded
+        pixels = torch.cat([p.pixel_values for p in prompts if p.pixel_values is not None])
+        grid = torch.cat([p.image_grid_thw for p in prompts if p.image_grid_thw is not None])
         pixels, grid = pixels.to(self.device), grid.to(self.device)
         features = self.model.get_image_features(pixels, grid, return_dict=True).pooler_output
         is_image = tokens == self.model.config.image_token_id
@@ -91,8 +93,8 @@ class Policy(nn.Module):
         values = torch.cat(tuple(features)).to(embedded.dtype)
         return embedded.masked_scatter(is_image[..., None], values)
 
-    def _blank(self) -> Tensor:
-        """Zero, and a zero gradient for every weight of the vision tower."""
+    def _vision_zero(self) -> Tensor:
+        """Zero, with a zero gradient for every weight of the vision tower."""
         vision = self.model.config.vision_config
         side = vision.spatial_merge_size
         patch = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
@@ -108,49 +110,50 @@ class Policy(nn.Module):
         prompts, rows = unique_prompts(responses.prompts)
         lengths = responses.lengths.tolist()
         packing = pack([len(prompt.token_ids) for prompt in prompts], rows, lengths, device)
-        embedded, places = self._row(prompts, rows, responses.tokens, packing)
-        look = self._packed if self.packs else self._padded
-        hidden = look(embedded, places, packing)
+        embedded, positions = self._row(prompts, rows, responses.tokens, packing)
+        hidden_states = self._packed if self.packs else self._padded
+        hidden = hidden_states(embedded, positions, packing)
         tokens, head = responses.tokens.to(device)[mask], self.model.get_output_embeddings()
-        chosen, entropy = log_prob(head, hidden, tokens, sampling.logits)
-        blank = chosen.new_zeros(mask.shape)
-        return blank.masked_scatter(mask, chosen), blank.masked_scatter(mask, entropy)
+        values, entropy = log_prob(head, hidden, tokens, sampling.logits)
+        zeros = values.new_zeros(mask.shape)
+        return zeros.masked_scatter(mask, values), zeros.masked_scatter(mask, entropy)
 
     def _row(
         self, prompts: Sequence[Prompt], rows: Sequence[int], tokens: Tensor, packing: Packing
     ) -> tuple[Tensor, Tensor]:
-        """Embeddings `[1 n h]` and position ids `[d 1 n]` of what is packed."""
+        """Embeddings `[1 n h]` and position ids `[d 1 n]` of the packed row."""
         column = torch.arange(tokens.shape[1])
         start, size = torch.tensor(packing.responses).T[:2, :, None]
         own = column < size
         is_prompt = torch.ones(packing.size, dtype=torch.bool)
         is_prompt[(start + column)[own]] = False
         before = [self.positions(prompt) for prompt in prompts]
-        after = torch.stack([place.amax() + 1 for place in before])[rows, None]
+        after = torch.stack([position.amax() + 1 for position in before])[rows, None]
         ids = torch.empty(packing.size, dtype=torch.long)
         ids[is_prompt] = torch.tensor([token for prompt in prompts for token in prompt.token_ids])
         ids[~is_prompt] = tokens[own]
-        places = torch.empty(len(before[0]), packing.size, dtype=torch.long)
-        places[:, is_prompt], places[:, ~is_prompt] = torch.cat(before, 1), (after + column)[own]
-        ids, places, is_prompt = (part.to(self.device) for part in (ids, places, is_prompt))
-        return self.embed(ids[None], prompts, is_prompt), places[:, None]
+        positions = torch.empty(len(before[0]), packing.size, dtype=torch.long)
+        positions[:, is_prompt] = torch.cat(before, 1)
+        positions[:, ~is_prompt] = (after + column)[own]
+        ids, positions, is_prompt = (part.to(self.device) for part in (ids, positions, is_prompt))
+        return self.embed(ids[None], prompts, is_prompt), positions[:, None]
 
-    def _packed(self, embedded: Tensor, places: Tensor, packing: Packing) -> Tensor:
-        """Hidden states `[n h]` from which tokens are predicted; the row goes through as it is."""
-        mask = attention.place_holder(embedded.device)
-        return self._hidden(embedded, places, mask, packing=packing)[0][packing.sources]
+    def _packed(self, embedded: Tensor, positions: Tensor, packing: Packing) -> Tensor:
+        """Hidden states `[n h]` that predict the response tokens, from the packed row."""
+        mask = attention.empty_mask(embedded.device)
+        return self._hidden(embedded, positions, mask, packing=packing)[0][packing.sources]
 
-    def _padded(self, embedded: Tensor, places: Tensor, packing: Packing) -> Tensor:
-        """The same by a batch of sequences, padded to the longest, with a prompt for each."""
-        keys, attended, wanted = packing.sequences
-        return self._hidden(embedded[0, keys], places[:, 0, keys], attended)[wanted]
+    def _padded(self, embedded: Tensor, positions: Tensor, packing: Packing) -> Tensor:
+        """The same from a padded batch, with a prompt for each response."""
+        keys, mask, is_source = packing.sequences
+        return self._hidden(embedded[0, keys], positions[:, 0, keys], mask)[is_source]
 
-    def _hidden(self, embedded: Tensor, places: Tensor, mask: Tensor, **options: Any) -> Tensor:
+    def _hidden(self, embedded: Tensor, positions: Tensor, mask: Tensor, **options: Any) -> Tensor:
         """Last hidden states `[b s h]`; position ids are `[d b s]`."""
         return self.model.base_model(
             inputs_embeds=embedded,
             attention_mask=mask,
-            position_ids=places if len(places) > 1 else places[0],
+            position_ids=positions if len(positions) > 1 else positions[0],
             use_cache=False,
             **options,
         ).last_hidden_state

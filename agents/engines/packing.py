@@ -1,7 +1,7 @@
-"""Prompts and responses of all lengths in one row without padding, each prompt once.
+"""Packing of prompts and responses into one row without padding, each prompt once.
 
-The row holds every distinct prompt, followed by its responses. Of a response all tokens but the
-last are there: nothing is predicted from the last one.
+The row holds every distinct prompt, followed by its responses without their last tokens, from
+which nothing is predicted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 SHORT = 256
-"""Keys up to which segments of different prompts share a batch, which then needs a mask each."""
+"""Largest number of keys for which segments of different prompts share a batch."""
 
 
 class Segment(NamedTuple):
-    """`size` consecutive queries of a row; their keys are `shared_size` others, then their own.
+    """`size` consecutive queries of a row, whose keys are `shared_size` shared ones and their own.
 
-    Attention is causal: the last query sees all keys, the one before it all but the last.
+    Attention is causal: the last query attends to all keys, the one before it to all but the last.
     """
 
     start: int
@@ -31,29 +31,27 @@ class Segment(NamedTuple):
 
     @property
     def num_keys(self) -> int:
-        """Shared and own."""
+        """Number of keys, shared and own."""
         return self.shared_size + self.size
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Segments as rows of one length."""
+class SegmentBatch:
+    """Segments padded to one length."""
 
     queries: Int[Tensor, "r q"]
-    """Places in the packed row; behind a segment's end its last one again."""
+    """Indices into the packed row; a segment is padded with its last index."""
     keys: Int[Tensor, "r k"]
-    """The same of its keys."""
+    """Of the keys, likewise."""
     shared: Int[Tensor, " r"] | None
-    """Keys before the first query's own; None where no segment has any."""
+    """Number of shared keys; None if no segment has any."""
     _masks: dict[tuple[int | None, torch.dtype], Tensor] = field(default_factory=dict)
 
     def mask(self, window: int | None, dtype: torch.dtype) -> Tensor | None:
-        """What is added to scores, `[r 1 q k]`; None where it is the plain causal one.
-
-        Made once for all layers.
+        """Additive attention mask `[r 1 q k]`, cached for all layers; None for a plain causal one.
 
         Args:
-            window: Keys that a query sees, its own among them; None for all.
+            window: Number of keys that a query attends to, its own included; None for all.
             dtype: Of the queries.
         """
         if self.shared is None and window is None:
@@ -63,23 +61,23 @@ class Batch:
         return self._masks[window, dtype]
 
     def _mask(self, window: int | None, dtype: torch.dtype) -> Tensor:
-        # The last key that a query sees. What pads sees as much as the last query: never nothing.
+        # Last key that a query attends to. Padding equals the last query, so no row is all -inf.
         reach = (self.queries - self.queries[:, :1])[..., None]
         if self.shared is not None:
             reach = reach + self.shared[:, None, None]
         column = torch.arange(self.keys.shape[1], device=self.keys.device)
-        seen = column <= reach
+        mask = column <= reach
         if window is not None:
-            seen &= column > reach - window
-        blank = torch.zeros((), dtype=dtype, device=seen.device)
-        return blank.where(seen, -torch.inf)[:, None]
+            mask &= column > reach - window
+        zero = torch.zeros((), dtype=dtype, device=mask.device)
+        return zero.where(mask, -torch.inf)[:, None]
 
 
 class Varlen(NamedTuple):
-    """Segments as the kernels for variable lengths want them; counts are int32."""
+    """Arguments of variable-length kernels; cumulative lengths are int32."""
 
     keys: Int[Tensor, " k"] | None
-    """Places of all segments' keys, one segment after the other; None for the row as it is."""
+    """Indices of the keys of all segments, concatenated; None if they are the row itself."""
     query_ends: Int[Tensor, " segments+1"]
     key_ends: Int[Tensor, " segments+1"]
     max_queries: int
@@ -88,59 +86,61 @@ class Varlen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Where everything stands in a row of n tokens, and who attends to whom."""
+    """Layout of a packed row of n tokens and its attention pattern."""
 
     responses: tuple[Segment, ...]
-    """Each response without its last token, in their order; it shares its prompt."""
+    """Responses in order, each without its last token; the prompt is shared."""
     lengths: tuple[int, ...]
-    """Tokens of each response, the last one too."""
+    """Number of tokens of each response, the last one included."""
     size: int
     """n."""
     device: torch.device
-    """Where indices are."""
+    """Of the index tensors."""
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        """What covers the row without a gap; a prompt and its first response are one segment."""
-        found: list[Segment] = []
-        begun = -1
+        """Segments that partition the row; a prompt and its first response are one segment."""
+        segments: list[Segment] = []
+        current = -1
         for response in self.responses:
             prompt, length = response.shared_start, response.shared_size
-            if prompt != begun:
-                found.append(Segment(prompt, length + response.size))
+            if prompt != current:
+                segments.append(Segment(prompt, length + response.size))
             elif response.size:
-                found.append(response)
-            begun = prompt
-        return tuple(found)
+                segments.append(response)
+            current = prompt
+        return tuple(segments)
 
     @cached_property
     def sources(self) -> Int[Tensor, " tokens"]:
-        """For every token of every response, the place that it is predicted from.
+        """Index of the position that predicts each token of each response.
 
-        It is the token before, which for the first is the prompt's last.
+        It is the preceding token: for the first one, the last of the prompt.
         """
-        places = []
+        indices = []
         for (start, size, *prompt), length in zip(self.responses, self.lengths, strict=True):
             if length:
-                places += [torch.tensor([sum(prompt) - 1]), torch.arange(start, start + size)]
-        return torch.cat([torch.zeros(0, dtype=torch.long), *places]).to(self.device)
+                indices += [torch.tensor([sum(prompt) - 1]), torch.arange(start, start + size)]
+        return torch.cat([torch.zeros(0, dtype=torch.long), *indices]).to(self.device)
 
     @cached_property
     def sequences(self) -> tuple[Int[Tensor, "b s"], Bool[Tensor, "b s"], Bool[Tensor, "b s"]]:
-        """Prompt and response of each, padded at the end: where they stand in the row.
+        """Right-padded batch of prompt and response pairs.
 
-        With it which of the places are no padding, and which of them are `sources`.
+        Returns:
+            Indices into the row, a mask of the tokens that are not padding, and a mask of
+            `sources`.
         """
         keys = _batch(self.responses, self.device).keys
         column = torch.arange(keys.shape[1], device=self.device)
         ends = torch.tensor([response.num_keys for response in self.responses], device=self.device)
         lengths = torch.tensor(self.lengths, device=self.device)
-        attended = column < ends[:, None]
-        return keys, attended, attended & (column >= (ends - lengths)[:, None])
+        mask = column < ends[:, None]
+        return keys, mask, mask & (column >= (ends - lengths)[:, None])
 
     @cached_property
     def varlen(self) -> Varlen:
-        """For kernels that take segments of different lengths."""
+        """Arguments of kernels for segments of different lengths."""
         keys = None
         if any(segment.shared_size for segment in self.segments):
             keys = torch.cat([_keys(segment) for segment in self.segments]).to(self.device)
@@ -153,13 +153,13 @@ class Packing:
         return Varlen(keys, ends, key_ends, max(queries), max(lengths))
 
     @cached_property
-    def batches(self) -> tuple[Batch, ...]:
-        """For kernels that take rows of one length: segments of similar lengths together."""
+    def batches(self) -> tuple[SegmentBatch, ...]:
+        """Padded batches of segments of similar lengths, for kernels without variable lengths."""
         return tuple(_batch(segments, self.device) for segments in self._similar())
 
     @cached_property
     def order(self) -> Int[Tensor, " n"]:
-        """Where the row's tokens stand when all batches' queries are put one after the other."""
+        """Index of each token of the row in the concatenated queries of all batches."""
         order = torch.empty(self.size, dtype=torch.long)
         begin = 0
         for segments in self._similar():
@@ -178,22 +178,22 @@ class Packing:
 def pack(
     prompts: Sequence[int], rows: Sequence[int], lengths: Sequence[int], device: torch.device
 ) -> Packing:
-    """A row of all prompts, each followed by its responses.
+    """Packs all prompts, each followed by its responses, into one row.
 
     Args:
-        prompts: Tokens of each distinct prompt, at least one.
-        rows: The prompt of each response: 0, and then the same or the next; none is left out.
-        lengths: Tokens of each response, >= 0.
-        device: Where the indices shall be.
+        prompts: Number of tokens of each distinct prompt, >= 1.
+        rows: Index of the prompt of each response, non-decreasing from 0 without gaps.
+        lengths: Number of tokens of each response, >= 0.
+        device: Of the index tensors.
     """
     responses: list[Segment] = []
-    place, begin = 0, 0
+    end, begin = 0, 0
     for index, (row, length) in enumerate(zip(rows, lengths, strict=True)):
         if index == 0 or row != rows[index - 1]:
-            begin, place = place, place + prompts[row]
-        responses.append(Segment(place, max(0, length - 1), begin, prompts[row]))
-        place += max(0, length - 1)
-    return Packing(tuple(responses), tuple(lengths), place, device)
+            begin, end = end, end + prompts[row]
+        responses.append(Segment(end, max(0, length - 1), begin, prompts[row]))
+        end += max(0, length - 1)
+    return Packing(tuple(responses), tuple(lengths), end, device)
 
 
 def _keys(segment: Segment) -> Tensor:
@@ -202,7 +202,7 @@ def _keys(segment: Segment) -> Tensor:
 
 
 def _shape(segment: Segment) -> tuple[int, ...]:
-    """What the segments of a batch have in common: lengths to within a third, and their mask."""
+    """Batching key: lengths rounded up by less than half, and the prompt of long segments."""
     prompt = segment.shared_start if segment.num_keys > SHORT else 0
     sizes = (_rounded(segment.size), _rounded(segment.num_keys))
     return (segment.shared_size > 0, prompt, *sizes)
@@ -216,12 +216,12 @@ def _rounded(length: int) -> int:
     return 3 * power // 4 if power > 32 and length <= 3 * power // 4 else power
 
 
-def _batch(segments: Sequence[Segment], device: torch.device) -> Batch:
+def _batch(segments: Sequence[Segment], device: torch.device) -> SegmentBatch:
     start, size, begin, shared = torch.tensor(segments, device=device).T[..., None]
     last = start + size - 1
     queries = start + torch.arange(max(segment.size for segment in segments), device=device)
     column = torch.arange(max(segment.num_keys for segment in segments), device=device)
     own = (start + column - shared).minimum(last)
     keys = own.where(column >= shared, begin + column)
-    given = shared[:, 0] if any(segment.shared_size for segment in segments) else None
-    return Batch(queries.minimum(last), keys, given)
+    shared_sizes = shared[:, 0] if any(segment.shared_size for segment in segments) else None
+    return SegmentBatch(queries.minimum(last), keys, shared_sizes)

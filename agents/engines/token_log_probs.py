@@ -1,4 +1,4 @@
-"""From hidden states to log-probabilities, without the logits of all tokens at any time."""
+"""Token log-probabilities from hidden states, with the logits of one chunk at a time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, distributed
 from torch.utils.checkpoint import checkpoint
 
-LOGITS = 2**26
-"""Logits at a time: a quarter of a GiB in float32, 440 tokens of a vocabulary of 152,000."""
+LOGITS_PER_CHUNK = 2**26
+"""A quarter of a GiB in float32; 440 tokens of a vocabulary of 152,000."""
 
 
 def log_prob(
@@ -16,55 +16,55 @@ def log_prob(
 ) -> tuple[Tensor, Tensor]:
     """Log-probability of each token, and entropy of the policy there, in nats, `[n]` each.
 
-    The logits of a chunk of tokens are there at a time, in the forward pass and in the backward
-    pass, which computes them once more. The last chunk's are kept: they are needed first.
+    Logits exist for one chunk of tokens at a time: the backward pass recomputes them, except for
+    the last chunk, which it needs first.
 
     Args:
-        head: From hidden states to logits; touched by calls alone, so that ZeRO may shard it.
+        head: From hidden states to logits; only ever called, so that ZeRO may shard it.
         hidden: Hidden states `[n h]`.
-        tokens: What was chosen, `[n]`.
+        tokens: Sampled tokens `[n]`.
         policy: From the head's logits `[n v]` to the policy's, differentiable.
     """
 
-    def part(hidden: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        return _Choice.apply(policy(head(hidden)), tokens)
+    def chunk(hidden: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        return _TokenLogProb.apply(policy(head(hidden)), tokens)
 
-    chunks = _num_chunks(head, hidden)
-    pairs = list(zip(hidden.tensor_split(chunks), tokens.tensor_split(chunks), strict=True))
-    again = [
-        checkpoint(part, *pair, use_reentrant=False, preserve_rng_state=False)
-        for pair in pairs[:-1]
+    count = _num_chunks(head, hidden)
+    inputs = list(zip(hidden.tensor_split(count), tokens.tensor_split(count), strict=True))
+    recomputed = [
+        checkpoint(chunk, *pair, use_reentrant=False, preserve_rng_state=False)
+        for pair in inputs[:-1]
     ]
-    chosen, entropy = zip(*again, part(*pairs[-1]), strict=True)
-    return torch.cat(chosen), torch.cat(entropy)
+    log_probs, entropies = zip(*recomputed, chunk(*inputs[-1]), strict=True)
+    return torch.cat(log_probs), torch.cat(entropies)
 
 
 def _num_chunks(head: Any, hidden: Tensor) -> int:
-    """As many as it takes; on ranks that share out the head's weights, equally many on each."""
-    size = max(1, LOGITS // int(head.out_features))
+    """Number of chunks, equal on all ranks if they shard the weights of the head."""
+    size = max(1, LOGITS_PER_CHUNK // int(head.out_features))
     count = torch.tensor(max(1, -(-len(hidden) // size)), device=hidden.device)
-    # ZeRO marks the weights that it shards; each call of the head gathers them from all ranks.
+    # ZeRO marks sharded weights; each call of the head all-gathers them.
     sharded = any(hasattr(weight, "ds_id") for weight in head.parameters())
     if sharded and distributed.is_initialized():
         distributed.all_reduce(count, distributed.ReduceOp.MAX)
     return int(count)
 
 
-class _Choice(torch.autograd.Function):
-    """Log-softmax `[n]` at one token of each row, and the entropy, which has no gradient.
+class _TokenLogProb(torch.autograd.Function):
+    """Log-softmax `[n]` at one token per row, and the entropy, which has no gradient.
 
-    The backward pass makes one matrix `[n v]` where PyTorch's own makes three.
+    The backward pass allocates one matrix `[n v]`, PyTorch's own three.
     """
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
         total = logits.logsumexp(-1)
-        chosen = logits.gather(-1, tokens[:, None])[:, 0] - total
+        log_prob = logits.gather(-1, tokens[:, None])[:, 0] - total
         probability = (logits - total[:, None]).exp_()
         entropy = torch.special.entr(probability, out=probability).sum(-1)
         ctx.save_for_backward(logits, tokens, total)
         ctx.mark_non_differentiable(entropy)
-        return chosen, entropy
+        return log_prob, entropy
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:

@@ -1,4 +1,4 @@
-"""Training in one process with plain PyTorch: a laptop, no compiler, no DeepSpeed."""
+"""Training in one process with plain PyTorch, without a compiler or DeepSpeed."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +16,7 @@ from agents.engines.sampling import Sampling
 from agents.rollout import PerToken, Responses
 
 STATE = "optimizer.pt"
-"""File within a checkpoint, with all that is not the model."""
+"""File within a checkpoint, with the state of the optimizer."""
 
 
 class TorchEngine:
@@ -61,7 +61,7 @@ class TorchEngine:
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """See `TrainEngine`."""
-        return lora.merged(self.policy.model)
+        return lora.merged_weights(self.policy.model)
 
     def unsharded(self) -> AbstractContextManager[Policy]:
         """See `TrainEngine`."""
@@ -78,5 +78,5 @@ class TorchEngine:
         state = torch.load(checkpoint_path(folder, STATE), weights_only=True)
         load_weights(self.policy.model, folder)
         self.optimizer.load_state_dict(state["optimizer"])
-        # Made anew: a run that was made longer goes on along the longer schedule.
+        # Rebuilt, because this run's schedule may be longer than the saved one.
         self.schedule = self.optimization.schedule(self.optimizer, state["steps"])

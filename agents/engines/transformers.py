@@ -1,4 +1,4 @@
-"""Sampling with transformers: any machine, the trainer's own weights, no second copy."""
+"""Sampling with transformers on any machine, from the trainer's own weights."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +17,7 @@ from agents.rollout import Prompt, Responses
 
 
 class TransformersSampler:
-    """A `RolloutEngine` on a policy in this process, which reads each prompt once for its group."""
+    """A `RolloutEngine` on a policy in this process, with one prefill per group."""
 
     def __init__(
         self,
@@ -28,14 +28,14 @@ class TransformersSampler:
         batch_size: int = 512,
         unsharded: Callable[[], AbstractContextManager[Policy]] | None = None,
     ) -> None:
-        """Gives responses by a policy.
+        """Wraps a policy.
 
         Args:
-            policy: What samples.
-            chat: Its words as tokens.
-            sampling: How tokens are drawn.
-            max_response_length: Tokens after which a response is cut.
-            batch_size: Responses sampled at a time.
+            policy: The policy to sample from.
+            chat: Its tokenizer and chat template.
+            sampling: Sampling distribution.
+            max_response_length: Tokens after which a response is truncated.
+            batch_size: Number of responses that are sampled at a time.
             unsharded: Context with the full weights of a sharded policy, see
                 `TrainEngine.unsharded`; None for a policy that is not sharded.
         """
@@ -51,13 +51,13 @@ class TransformersSampler:
         return self.chat.encode(observations)
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Nothing to do: the weights are the trainer's own."""
+        """No-op: the weights are the trainer's own."""
 
     def release(self) -> None:
-        """Nothing to do: what is held between responses is the trainer's."""
+        """No-op: all memory between rollouts is the trainer's."""
 
     def close(self) -> None:
-        """Nothing to do."""
+        """No-op."""
 
     @torch.no_grad()
     def generate(
@@ -74,15 +74,15 @@ class TransformersSampler:
             was_training = policy.training
             policy.eval()
             for start in range(0, len(prompts), self.batch_size):
-                part = prompts[start : start + self.batch_size]
-                rows += _Decoding(self, policy, part, generator, finished, start).run()
+                batch = prompts[start : start + self.batch_size]
+                rows += _Decoding(self, policy, batch, generator, finished, start).run()
             policy.train(was_training)
         return collate(prompts, rows, self.chat.eos, log_probs=True)
 
 
 @dataclass
 class _Decoding:
-    """One batch on its way from prompts to finished responses."""
+    """Decoding of one batch of responses with a KV cache."""
 
     sampler: TransformersSampler
     policy: Policy
@@ -96,26 +96,26 @@ class _Decoding:
         self.rows = [Row() for _ in self.prompts]
 
     def run(self) -> list[Row]:
-        """The responses, complete."""
-        hidden, cache, attention, position = self._read_prompts()
+        """Decodes until every response has ended."""
+        hidden, cache, attention, position = self._prefill()
         alive = list(range(len(self.prompts)))
         for length in range(1, self.sampler.max_response_length + 1):
             token = self._sample(hidden, alive)
-            going = self._retire(token, alive, last=length == self.sampler.max_response_length)
-            if not going:
+            active = self._append(token, alive, last=length == self.sampler.max_response_length)
+            if not active:
                 break
-            if len(going) <= len(attention) // 2:
-                keep = torch.tensor(going, device=token.device)
+            if len(active) <= len(attention) // 2:
+                keep = torch.tensor(active, device=token.device)
                 cache.batch_select_indices(keep)
                 token, attention, position = token[keep], attention[keep], position[:, keep]
-                alive = [alive[row] for row in going]
+                alive = [alive[row] for row in active]
             position = position + 1
             attention = torch.cat([attention, attention.new_ones(len(attention), 1)], 1)
             hidden = self._step(token, cache, attention, position)
         return self.rows
 
-    def _read_prompts(self) -> tuple[Tensor, DynamicCache, Tensor, Tensor]:
-        """Last hidden state, cache, attention and last position of every row."""
+    def _prefill(self) -> tuple[Tensor, DynamicCache, Tensor, Tensor]:
+        """Last hidden state, KV cache, attention mask and last position id of every row."""
         policy = self.policy
         cache = DynamicCache(config=policy.model.config.get_text_config())
         unique, rows = unique_prompts(self.prompts)
@@ -124,16 +124,16 @@ class _Decoding:
         attention = pad_sequence(
             [torch.ones(len(p.token_ids), dtype=torch.long) for p in unique], **pad
         )
-        places = (
+        positions = (
             pad_sequence([policy.positions(p).T for p in unique], **pad)
             .permute(2, 0, 1)
             .to(policy.device)
         )
         attention = attention.to(policy.device)
-        hidden = self._model(policy.embed(tokens, unique), cache, attention, places)
+        hidden = self._model(policy.embed(tokens, unique), cache, attention, positions)
         index = torch.tensor(rows, device=policy.device)
         cache.batch_select_indices(index)
-        return hidden[index], cache, attention[index], places.amax(-1)[:, index]
+        return hidden[index], cache, attention[index], positions.amax(-1)[:, index]
 
     def _step(
         self, token: Tensor, cache: DynamicCache, attention: Tensor, position: Tensor
@@ -142,54 +142,54 @@ class _Decoding:
         return self._model(embedded, cache, attention, position[..., None])
 
     def _model(
-        self, embedded: Tensor, cache: DynamicCache, attention: Tensor, places: Tensor
+        self, embedded: Tensor, cache: DynamicCache, attention: Tensor, positions: Tensor
     ) -> Tensor:
         return self.policy.model.base_model(
             inputs_embeds=embedded,
             attention_mask=attention,
-            position_ids=places if places.shape[0] > 1 else places[0],
+            position_ids=positions if positions.shape[0] > 1 else positions[0],
             past_key_values=cache,
             use_cache=True,
         ).last_hidden_state[:, -1]
 
     def _sample(self, hidden: Tensor, alive: list[int]) -> Tensor:
-        """The next token of each row; rows that are done are sampled too, and ignored."""
+        """Samples the next token of each row; those of finished rows are ignored."""
         logits = self.policy.model.get_output_embeddings()(hidden)
         log_prob = self.sampler.sampling.behaviour(logits)
         token = sample_tokens(log_prob.exp(), self.generator)
-        chosen = log_prob.gather(-1, token[:, None])[:, 0].tolist()
-        for row, value in zip(alive, chosen, strict=True):
-            if not self._done(row):
+        values = log_prob.gather(-1, token[:, None])[:, 0].tolist()
+        for row, value in zip(alive, values, strict=True):
+            if not self._has_ended(row):
                 self.rows[row].log_probs.append(value)
         return token
 
-    def _retire(self, token: Tensor, alive: list[int], last: bool) -> list[int]:
-        """Appends the tokens and announces the responses that end; gives the places that go on."""
-        going = []
-        for place, (row, value) in enumerate(zip(alive, token.tolist(), strict=True)):
-            if self._done(row):
+    def _append(self, token: Tensor, alive: list[int], last: bool) -> list[int]:
+        """Appends the tokens and reports finished responses; gives the indices of the others."""
+        active = []
+        for index, (row, value) in enumerate(zip(alive, token.tolist(), strict=True)):
+            if self._has_ended(row):
                 continue
             self.rows[row].tokens.append(value)
-            if last or self._done(row):
+            if last or self._has_ended(row):
                 self.rows[row].text = self.sampler.chat.decode(self.rows[row].tokens)
                 if self.finished is not None:
                     self.finished(self.first + row, self.rows[row].text)
             else:
-                going.append(place)
-        return going
+                active.append(index)
+        return active
 
-    def _done(self, row: int) -> bool:
+    def _has_ended(self, row: int) -> bool:
         tokens = self.rows[row].tokens
         return bool(tokens) and tokens[-1] in self.sampler.chat.eos
 
 
 def sample_tokens(probability: Tensor, generator: torch.Generator) -> Tensor:
-    """One index `[n]` from each row of probabilities `[n v]`; never one of probability 0.
+    """One index per row `[n]` of probabilities `[n v]`, by inverse transform sampling.
 
-    By inverting the distribution function: one random number a row, where `torch.multinomial`
-    needs one for each entry, which takes a quarter of a tiny model's sampling.
+    An index of probability 0 is never sampled. One random number per row suffices;
+    `torch.multinomial` draws one per entry, which takes a quarter of a tiny model's sampling time.
     """
-    reached = probability.double().cumsum(-1)
+    cumulative = probability.double().cumsum(-1)
     device, count = probability.device, len(probability)
     uniform = torch.rand(count, 1, dtype=torch.float64, device=device, generator=generator)
-    return torch.searchsorted(reached, uniform * reached[:, -1:], right=True)[:, 0]
+    return torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True)[:, 0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agents.cli.settings import Run, json_object
-from agents.engines.token_log_probs import LOGITS
+from agents.engines.token_log_probs import LOGITS_PER_CHUNK
 from agents.planning.formulas import Sharing, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
 from agents.storage.json_files import read_json
@@ -33,7 +33,7 @@ class Setting:
     """0 for `microbatch_size` responses."""
     group_size: int = 1
     """Responses to a prompt, which is read once for those in a microbatch."""
-    logits_at_a_time: float = LOGITS
+    logits_at_a_time: float = LOGITS_PER_CHUNK
     max_pixels: int = 0
     """Of an image; 0 without images."""
     num_images: int = 0

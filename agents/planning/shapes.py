@@ -17,7 +17,7 @@ from transformers import (
 
 from agents import tiny_model
 from agents.engines import attention
-from agents.engines.load import UNREADABLE, unavailable
+from agents.engines.load import LOAD_ERRORS, unavailable_model
 from agents.errors import ModelError
 
 TOWERS = ("visual", "vision_tower", "vision_model")
@@ -133,8 +133,8 @@ def read(name: str) -> Shape:
         return measure(name, AutoConfig.from_pretrained(name))
     except UnplannableError:
         raise
-    except UNREADABLE as error:
-        raise unavailable(name, error) from error
+    except LOAD_ERRORS as error:
+        raise unavailable_model(name, error) from error
 
 
 def measure(name: str, config: Any) -> Shape:
@@ -164,7 +164,7 @@ def measure(name: str, config: Any) -> Shape:
             vocabulary=text.vocab_size,
             norms_heads=any(part.endswith(".q_norm") for part, _ in model.named_modules()),
             linear_sides=_linear_sides(model),
-            packs=attention.use(model),
+            packs=attention.enable_packing(model),
             tower=_tower(model, config.vision_config) if sees else None,
         )
     except AttributeError as error:

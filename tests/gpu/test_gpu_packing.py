@@ -7,7 +7,7 @@ import torch
 from helpers import tiny_engines
 from torch import nn
 
-from agents.engines.attention import attention
+from agents.engines.attention import packed_attention
 from agents.engines.load import apply_liger
 from agents.engines.model import Policy
 from agents.engines.packing import pack
@@ -33,7 +33,7 @@ def test_the_kernel_reads_what_padded_segments_do(dtype, window):
             for shape in shapes
         ]
         options = {"packing": packing, "sliding_window": window}
-        read, _ = attention(nn.Identity(), *parts, None, **options)
+        read, _ = packed_attention(nn.Identity(), *parts, None, **options)
         toward = torch.randn(read.shape, generator=generator).to(device, dtype).to(kind)
         slopes = torch.autograd.grad(read, parts, toward)
         found[device] = [value.detach().double().cpu() for value in (read, *slopes)]

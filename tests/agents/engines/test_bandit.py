@@ -107,7 +107,7 @@ def test_a_rank_that_gathers_alone_is_told():
         if not rank:
             ranks.all_gather(rank, torch.zeros(1))
 
-    with pytest.raises(RuntimeError, match="rank 0 gathers what another rank does not"):
+    with pytest.raises(RuntimeError, match="rank 0 calls all_gather and another rank does not"):
         ranks.run(work)
 
 

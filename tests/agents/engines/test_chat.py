@@ -4,8 +4,9 @@ import torch
 from transformers import AutoTokenizer
 
 import reasonenv
-from agents.engines.chat import Chat, placed
+from agents.engines.chat import Chat, split_at_images
 from agents.engines.load import load_model
+from reasonenv import messages
 
 CPU = torch.device("cpu")
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}"
@@ -52,7 +53,7 @@ def test_images_come_first_in_their_order(chat):
     assert torch.equal(prompt.pixel_values[4:], alone.pixel_values)
     pad, end = token(chat, "<|image_pad|>"), token(chat, "<|vision_end|>")
     ids = list(prompt.token_ids)
-    assert ids.index(end) < len(ids) - 1 - ids[::-1].index(pad) < ids.index(chat.words("How")[0])
+    assert ids.index(end) < len(ids) - 1 - ids[::-1].index(pad) < ids.index(chat.tokenize("How")[0])
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,8 @@ def test_images_come_first_in_their_order(chat):
     ],
 )
 def test_an_image_stands_at_its_first_mark_or_before_the_words(question, num_images, texts, order):
-    assert placed(question, num_images) == (texts, order)
+    assert split_at_images(question, num_images) == (texts, order)
+    assert messages.placed(question, num_images) == (texts, order)
 
 
 def test_marked_images_stand_among_the_words_with_their_own_pixels(chat):
@@ -149,7 +151,7 @@ def test_an_image_for_a_model_that_cannot_see_is_refused_in_one_line(loaded):
     model, chat = loaded
     blind = Chat(chat.tokenizer, None, model.config)
     assert blind.encode(observe())[0].pixel_values is None
-    with pytest.raises(ValueError, match="cannot see; choose a vision-language model") as error:
+    with pytest.raises(ValueError, match="is text-only: choose a vision-language model") as error:
         blind.encode(observe(images=[image(28, 28)]))
     assert "\n" not in str(error.value)
 
@@ -183,5 +185,5 @@ def test_rows_of_the_head_without_a_token_are_banned(loaded):
 
 def test_decoding_leaves_special_tokens_out_and_words_alone(chat):
     text = "<think> 3 × 4 = 12</think>\n<answer>\\boxed{12}</answer> ."
-    tokens = [*chat.words(text), token(chat, "<|im_end|>")]
+    tokens = [*chat.tokenize(text), token(chat, "<|im_end|>")]
     assert chat.decode(tokens) == text

@@ -29,7 +29,7 @@ def test_deepspeed_is_asked_for_in_one_line(folder, monkeypatch):
 
 
 def test_a_bad_configuration_of_deepspeed_is_refused_in_one_line(folder):
-    with pytest.raises(ValueError, match=r"^DeepSpeed refuses its configuration[^\n]*$"):
+    with pytest.raises(ValueError, match=r"^DeepSpeed rejects its configuration[^\n]*$"):
         tiny_engines.build("deepspeed-0", folder, config={"zero_optimization": {"stage": 7}})
 
 

@@ -168,7 +168,7 @@ def engine_kind(engine):
 
 def reference_of(engine) -> ReferencePolicy:
     def log_prob(responses):
-        with lora.without(engine.policy.model):
+        with lora.adapters_disabled(engine.policy.model):
             return engine.forward(responses)[0]
 
     return ReferencePolicy(None, log_prob, fixed)
@@ -195,9 +195,9 @@ def test_a_model_without_its_adapters_is_the_base_where_it_is_said_to_be(folder,
     responses = responses_of(engine)
     train(engine, responses)
     base = log_prob(engine, tiny_engines.pristine(folder)[0], responses)
-    with torch.no_grad(), lora.without(engine.policy.model):
+    with torch.no_grad(), lora.adapters_disabled(engine.policy.model):
         found = engine.forward(responses)[0]
-    says = lora.begins_as_base(json.dumps(options))
+    says = lora.keeps_base_model(json.dumps(options))
     assert torch.allclose(found, base, atol=1e-5) == says
     assert says == (options.get("init_lora_weights") != "pissa" and "bias" not in options)
 
@@ -218,8 +218,8 @@ def test_equal_seeds_give_equal_adapters(folder):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("{", "no JSON"),
-        ("[]", "no JSON object"),
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
         ('{"rank": 4}', "unexpected keyword argument 'rank'"),
         ('{"r": 0, "target_modules": "all-linear"}', "positive"),
         ('{"target_modules": ["nose"]}', "nose"),

@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from agents.engines import token_log_probs
-from agents.engines.attention import attention
+from agents.engines.attention import packed_attention
 from agents.engines.load import apply_liger
 from agents.engines.model import Policy
 from agents.engines.packing import pack
@@ -152,7 +152,7 @@ def test_a_chunk_at_a_time_is_all_at_once(monkeypatch, logits):
     whole = judged(policy, responses, COLD)
     sizes = []
     policy.model.lm_head.register_forward_hook(lambda *call: sizes.append(call[-1].numel()))
-    monkeypatch.setattr(token_log_probs, "LOGITS", logits)
+    monkeypatch.setattr(token_log_probs, "LOGITS_PER_CHUNK", logits)
     assert_same(judged(policy, responses, COLD), whole, rtol=1e-9, atol=1e-12)
     assert max(sizes) <= logits
     tokens = int(responses.mask.sum())
@@ -194,7 +194,7 @@ def test_recomputed_activations_change_nothing():
 def test_without_gradients_the_values_are_the_same(monkeypatch):
     policy, responses = text_policy("qwen2"), answers()
     expected = judged(policy, responses, COLD)
-    monkeypatch.setattr(token_log_probs, "LOGITS", 300)
+    monkeypatch.setattr(token_log_probs, "LOGITS_PER_CHUNK", 300)
     with torch.no_grad():
         log_prob, entropy = policy(responses, COLD)
     assert not log_prob.requires_grad
@@ -205,7 +205,7 @@ def test_without_gradients_the_values_are_the_same(monkeypatch):
 def test_a_banned_token_moves_no_weight_by_itself(monkeypatch):
     policy, responses = text_policy("qwen2"), answers()
     responses.tokens[0, 2] = COLD.banned[0]
-    monkeypatch.setattr(token_log_probs, "LOGITS", 300)
+    monkeypatch.setattr(token_log_probs, "LOGITS_PER_CHUNK", 300)
     log_prob, _ = policy(responses, COLD)
     assert log_prob[0, 2] == -torch.inf
     log_prob.where(log_prob.isfinite(), 0.0).sum().backward()
@@ -298,7 +298,7 @@ def test_padded_segments_read_what_segments_of_any_length_do(groups, window):
     expected = by_segment(*parts, packing, window)
     inputs = [part.transpose(0, 1)[None] for part in parts]
     options = {"packing": packing, "scaling": 0.3, "sliding_window": window}
-    found, _ = attention(nn.Identity(), *inputs, None, **options)
+    found, _ = packed_attention(nn.Identity(), *inputs, None, **options)
     torch.testing.assert_close(found[0], expected, rtol=1e-9, atol=1e-9)
     toward = torch.randn_like(expected)
     for slope, right in zip(

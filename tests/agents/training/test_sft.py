@@ -40,7 +40,7 @@ def cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def lessons(tiny_folder):
+def model_and_dataset(tiny_folder):
     model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     envs = reasonenv.make("Figures-v0", num_envs=1)
     yield model, SupervisedDataset(envs, chat)
@@ -51,28 +51,28 @@ def weights(folder):
     return AutoModelForImageTextToText.from_pretrained(folder).state_dict()
 
 
-def test_a_lesson_is_a_problem_with_its_solution_as_the_response(lessons):
-    _, lesson = lessons
-    responses = lesson.batch([3, 5])
+def test_an_example_is_a_problem_with_its_solution_as_the_response(model_and_dataset):
+    _, dataset = model_and_dataset
+    responses = dataset.batch([3, 5])
     for row, index in enumerate((3, 5)):
-        problem = lesson.envs.problems[index]
+        problem = dataset.envs.problems[index]
         tokens = responses.tokens[row][responses.mask[row]].tolist()
-        assert tokens[-1] == lesson.chat.tokenizer.eos_token_id
-        assert lesson.chat.decode(tokens[:-1]) == problem.solution
+        assert tokens[-1] == dataset.chat.tokenizer.eos_token_id
+        assert dataset.chat.decode(tokens[:-1]) == problem.solution
         prompt = responses.prompts[row]
-        assert problem.question in lesson.chat.decode(prompt.token_ids)
-        assert problem.solution not in lesson.chat.decode(prompt.token_ids)
+        assert problem.question in dataset.chat.decode(prompt.token_ids)
+        assert problem.solution not in dataset.chat.decode(prompt.token_ids)
         assert prompt.pixel_values is not None
 
 
-def test_the_loss_is_that_of_solutions_by_transformers_and_falls(lessons):
-    model, lesson = lessons
+def test_the_loss_is_that_of_solutions_by_transformers_and_falls(model_and_dataset):
+    model, dataset = model_and_dataset
     settings = WarmStart(num_steps=12, batch_size=4, num_problems=4)
     engine = TorchEngine(
-        Policy(model), lesson.chat, Sampling(), Optimization(1e-3, settings.num_steps)
+        Policy(model), dataset.chat, Sampling(), Optimization(1e-3, settings.num_steps)
     )
-    expected = mean_loss(model, lesson.batch([0, 1, 2, 3]))
-    losses = list(train(engine, lesson, settings))
+    expected = mean_loss(model, dataset.batch([0, 1, 2, 3]))
+    losses = list(train(engine, dataset, settings))
     assert len(losses) == 12
     assert losses[0] == pytest.approx(expected, rel=1e-4)
     assert losses[-1] < losses[0] - 0.3
@@ -136,7 +136,7 @@ def test_who_waits_for_another_process_says_so(cache, capsys):
                 time.sleep(0.01)
                 said = capsys.readouterr().err
         assert waiting.result(timeout=60) == folder
-    assert said == "another process makes the tiny model: waiting for it\n"
+    assert said == "another process trains the tiny model: waiting for it\n"
 
 
 def test_a_run_on_figures_warms_up_on_figures_of_its_level():
