@@ -133,7 +133,7 @@ def test_malformed_data_are_told_by_file_and_column(refused, tmp_path, columns, 
 def test_one_process_is_all_that_the_torch_engine_takes(refused, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
-    assert "--engine torch is one process" in refused()
+    assert "--engine torch runs in one process" in refused()
     assert "--num-prompts 3 does not divide among 2 ranks" in refused(
         num_prompts=3, minibatch_size=4, engine="auto"
     )

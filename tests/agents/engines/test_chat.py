@@ -158,7 +158,7 @@ def test_an_image_for_a_model_that_cannot_see_is_refused_in_one_line(loaded):
 
 @pytest.mark.parametrize(
     ("template", "message"),
-    [(TEMPLATE, "made 0 image places for 1 images"), ("hello", "does not repeat each message")],
+    [(TEMPLATE, "has 0 placeholders for 1 images"), ("hello", "does not repeat each message")],
 )
 def test_a_chat_template_without_places_is_refused(loaded, tiny_folder, template, message):
     model, chat = loaded
