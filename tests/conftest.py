@@ -1,23 +1,66 @@
 import importlib.util
 import os
+import re
 import signal
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 # Sums differ by rounding with the number of threads; processes that tests start have one too.
 os.environ["OMP_NUM_THREADS"] = "1"
 # A shell that starts pytest in the background has it ignore Ctrl-C, and all that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def has_shapes(module: Path) -> bool:
+    return bool(re.search(r"\b(jaxtyping|PerToken|Group)\b", module.read_text(encoding="utf-8")))
+
+
+def check_shapes() -> None:
+    """Checks shapes in every test, which costs nothing in production.
+
+    Only in modules that name some: a wrapper takes milliseconds to make, and tens of microseconds
+    a call. agents.testing calls functions of a learner, which are checked, by the thousand.
+    """
+    from jaxtyping import install_import_hook
+
+    modules = sorted((ROOT / "agents").rglob("[!_]*.py"))
+    names = [
+        ".".join(module.relative_to(ROOT).with_suffix("").parts)
+        for module in modules
+        if module.parent.name != "testing" and has_shapes(module)
+    ]
+    install_import_hook(
+        names, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+    )
+
+
+if importlib.util.find_spec("jaxtyping") and importlib.util.find_spec("beartype"):
+    check_shapes()
+
+
+MOST_SLOW = 0.03
+"""Of all tests, the share that may be marked slow."""
+
+
 def pytest_collection_modifyitems(items):
+    skip_where_absent(items)
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    for item in slow:
+        if not item.get_closest_marker("slow").kwargs.get("reason"):
+            raise pytest.UsageError(f"{item.nodeid} is slow without a reason: slow(reason=...)")
+    if len(items) > 1000 and len(slow) > MOST_SLOW * len(items):
+        raise pytest.UsageError(f"{len(slow)} of {len(items)} tests are slow: more than 3 %")
+
+
+def skip_where_absent(items):
     has = {"gpu": has_gpu, "vllm": lambda: importlib.util.find_spec("vllm") is not None}
-    for mark, needs in {"gpu": "a CUDA device", "vllm": "vLLM"}.items():
+    for mark, requirement in {"gpu": "a CUDA device", "vllm": "vLLM"}.items():
         marked = [item for item in items if item.get_closest_marker(mark)]
         if marked and not has[mark]():
             for item in marked:
-                item.add_marker(pytest.mark.skip(reason=f"needs {needs}"))
+                item.add_marker(pytest.mark.skip(reason=f"needs {requirement}"))
 
 
 def has_gpu() -> bool:

@@ -318,6 +318,7 @@ def test_what_is_kept_is_not_run_again(ran, monkeypatch):
     assert runner.run_all(tasks[:2], folder / "raw", crew) == []
 
 
+@pytest.mark.slow(reason="trains in another process")
 def test_a_second_run_in_a_fresh_process_gives_the_same_numbers(ran, tmp_path):
     folder, tasks, crew, _ = ran
     assert runner.run_all(tasks[:1], tmp_path, crew) == []
@@ -368,6 +369,7 @@ def test_tables_and_pictures_are_redrawn_from_the_records_alone(ran, lettered, t
     assert dict(zip(table.PAIRS, pair, strict=True))["least p"] == "1"
 
 
+@pytest.mark.slow(reason="trains in three processes, one after another")
 def test_a_grid_that_is_stopped_saves_and_goes_on(ran, lettered, tiny_folder, tmp_path):
     _, tasks, _, _ = ran
     long = Task("long", 0, (*tasks[0].words, "--num-steps", "400", "--num-test-problems", "0"))

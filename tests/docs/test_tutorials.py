@@ -8,13 +8,17 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs the extra plots")
 
 SCRIPTS = sorted((Path(__file__).parents[2] / "tutorials").glob("*.py"))
+SLOW = pytest.mark.slow(reason="each tutorial is a process that trains")
+ONE_BY_DEFAULT = [
+    pytest.param(script, marks=() if script.stem == "algorithm" else SLOW) for script in SCRIPTS
+]
 
 
 def named(script):
     return script.stem
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=named)
+@pytest.mark.parametrize("script", ONE_BY_DEFAULT, ids=named)
 def test_a_tutorial_runs_from_top_to_bottom_without_a_network(script, tmp_path):
     env = {
         **os.environ,

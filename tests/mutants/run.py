@@ -70,7 +70,7 @@ def _test(folder: Path, tests: list[str]) -> None:
         os.dup2(log.fileno(), 2)
         import pytest
 
-        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])
+        code = pytest.main(["-x", "-q", "-m", "", "-p", "no:cacheprovider", *tests])
         sys.stdout.flush()
         os._exit(int(code))
 

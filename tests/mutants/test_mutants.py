@@ -49,6 +49,7 @@ def test_a_text_that_does_not_stand_in_the_file_once_is_refused_in_one_line(befo
         run.mutated(source, before, "def token_mean")
 
 
+@pytest.mark.slow(reason="starts pytest for each of two mutants")
 def test_a_survivor_is_told_and_makes_the_command_fail(tmp_path):
     mutants = [
         ["return 1 / (len(lengths) * _at_least_one(lengths))", "return 1 / _at_least_one(lengths)"],

@@ -5,6 +5,8 @@ import json
 import pytest
 from helpers import tiny_engines, torchrun
 
+pytestmark = pytest.mark.slow(reason="two ranks with an engine for every stage of ZeRO")
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):

@@ -293,6 +293,7 @@ print(sum(weight.numel() for weight in policy.parameters()), peak() - before)
 """
 
 
+@pytest.mark.slow(reason="trains 50 million weights in a process")
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's count of a process's memory")
 @pytest.mark.parametrize(("checkpointing", "tolerance"), [(False, 0.08), (True, 0.28)])
 def test_a_step_of_50_million_weights_on_the_cpu_holds_what_is_planned(checkpointing, tolerance):

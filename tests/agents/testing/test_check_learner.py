@@ -291,6 +291,7 @@ def test_the_learners_of_the_package_have_no_fault(learner):
     check_learner(learner, max_examples=8)
 
 
+@pytest.mark.slow(reason="the whole contract for each of 17 settings")
 @pytest.mark.parametrize("learner", VARIANTS, ids=learner_id)
 def test_their_variants_have_no_fault(learner):
     check_learner(learner, max_examples=5)
@@ -299,7 +300,7 @@ def test_their_variants_have_no_fault(learner):
 def test_a_learner_is_not_modified():
     learner = Plain()
     before = repr(learner)
-    check_learner(learner)
+    check_learner(learner, max_examples=8)
     assert repr(learner) == before
     assert type(learner) is Plain
 

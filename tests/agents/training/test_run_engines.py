@@ -87,6 +87,7 @@ def test_a_checkpoint_of_adapters_is_a_model_without_peft(adapted):
     subprocess.run([sys.executable, "-c", WITHOUT_PEFT, str(checkpoint)], timeout=120, check=True)
 
 
+two_runs = pytest.mark.slow(reason="two whole runs on two ranks, and one on one")
 SHARED = {
     "env_options": '{"size": 600}',
     "num_prompts": 8,
@@ -127,6 +128,7 @@ def two(tmp_path_factory, tiny_folder):
     return folder / "0", folder / "1"
 
 
+@two_runs
 def test_two_ranks_evaluate_as_one(two, one):
     expected = read_json_lines(one / "evaluations.jsonl")[0]
     assert expected["num_problems"] == 600
@@ -136,12 +138,14 @@ def test_two_ranks_evaluate_as_one(two, one):
         assert found[0] == expected
 
 
+@two_runs
 def test_microbatches_by_tokens_give_two_ranks_the_numbers_of_those_by_responses(two):
     first, other = (numbers(folder)[0] for folder in two)
     assert first["train/grad_norm"] > 0.01
     assert other == pytest.approx(first, rel=1e-4, abs=1e-6)
 
 
+@two_runs
 def test_a_run_of_two_ranks_leaves_what_one_leaves(two, one):
     for folder in two:
         assert [row.keys() for row in numbers(folder)] == [row.keys() for row in numbers(one)]
