@@ -1,4 +1,4 @@
-"""The loop: problems, responses, rewards, an update, and again; and a learner's command line."""
+"""Training loop of every learner, and its command line."""
 
 import contextlib
 import signal
@@ -19,196 +19,198 @@ from agents.rollout import Group, Responses
 from agents.storage import checkpoints
 from agents.storage.json_files import read_json_lines
 from agents.storage.provenance import write_run
-from agents.training.dynamic_sampling import evened, pick
+from agents.training.dynamic_sampling import balance_tokens, select_groups
 from agents.training.interrupt import Interrupt
-from agents.training.rollouts import Generation, generate, num_tokens, reward_metrics
-from agents.training.setup import prepare, settings
-from agents.training.state import Job
+from agents.training.rollouts import Rollout, count_tokens, reward_metrics, sample_rollout
+from agents.training.setup import prepare, run_settings
+from agents.training.state import RunState
 from agents.training.update import update
 
 L = TypeVar("L", bound=Learner)
-ROLLOUTS_EVERY = 10
-"""Steps between the samples of rollouts that are kept."""
+ROLLOUT_LOG_INTERVAL = 10
+"""Steps between logged rollouts."""
 ACTIONS = ("continue", "stop", "rollback")
-ROLLBACKS = 3
-"""How often a run goes back before it gives up."""
-COLLAPSED = 3
-"""Status of a run that stopped because of what its metrics showed."""
+MAX_ROLLBACKS = 3
+EXIT_COLLAPSED = 3
+"""Exit status of a run that its collapse monitor stopped."""
 
 
-def train(job: Job, log: RunLog, interrupt: Interrupt) -> str:
-    """Trains to the last step, or to the end of the step in which the run is told to stop.
+def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
+    """Trains to the last step, or to the end of the step in which an interrupt or collapse comes.
 
     Returns:
-        Why the run stopped of itself before its last step; "" if it did not.
+        Reason of a stop by the collapse monitor; "" otherwise.
     """
-    run = job.run
-    rows = read_json_lines(job.folder / "metrics.jsonl")
+    run = state.run
+    rows = read_json_lines(state.folder / "metrics.jsonl")
     monitor = CollapseMonitor(run.on_collapse, run.max_skipped, rows)
-    posed, _ = job.envs.reset(seed=run.seed, options={"start": job.position})
-    while job.step < run.num_steps and not job.any(bool(interrupt)):
-        job.step += 1
-        posed, metrics = advance(job, posed, log)
-        log.write(job.step, metrics)
-        decision = monitor.update(job.step, metrics)
+    observations, _ = state.envs.reset(seed=run.seed, options={"start": state.position})
+    while state.step < run.num_steps and not state.any(bool(interrupt)):
+        state.step += 1
+        observations, metrics = train_step(state, observations, log)
+        log.write(state.step, metrics)
+        decision = monitor.update(state.step, metrics)
         for warning in map(str, decision.warnings):
             if decision.action != "stop" or warning != decision.reason:
                 log.say(f"warning: {warning}")
-        act = ACTIONS[job.first(ACTIONS.index(decision.action))]
-        if act == "continue":
-            keep(job, log)
-        elif act == "stop" or not go_back(job, log, monitor, decision.warnings):
+        action = ACTIONS[state.broadcast(ACTIONS.index(decision.action))]
+        if action == "continue":
+            evaluate_and_save(state, log)
+        elif action == "stop" or not roll_back(state, log, monitor, decision.warnings):
             return decision.reason or "see rank 0"
     return ""
 
 
-def advance(job: Job, posed: Any, log: RunLog) -> tuple[Any, dict[str, float]]:
-    """One step: rollouts, an update, and the weights to the sampler.
+def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, dict[str, float]]:
+    """One training step: rollouts, an update, and a transfer of the weights to the sampler.
 
     Args:
-        job: Whose `position` is moved on.
-        posed: What the environment observed last.
-        log: Keeps some of the rollouts.
+        state: State of the run; advances its `position`.
+        observations: Last ones of the environment.
+        log: Logs the first rollout of every `ROLLOUT_LOG_INTERVAL`th step.
 
     Returns:
-        What is posed next, and the metrics.
+        Next observations, and the metrics of the step.
     """
-    run, engine, sampler = job.run, job.engines.train, job.engines.sampler
+    run, engine, sampler = state.run, state.engines.train, state.engines.sampler
     clock = Clock()
-    made: list[Generation] = []
-    responses, reward, metrics = pick(rollouts(job, posed, clock, made), run.num_prompts, engine)
-    responses, reward = evened(responses, reward, run.minibatch_size, engine)
-    shown = job.step == 1 or job.step % ROLLOUTS_EVERY == 0
-    trace = Trace(responses) if shown and log.writes else None
+    rollouts: list[Rollout] = []
+    groups = sample_rollouts(state, observations, clock, rollouts)
+    responses, reward, metrics = select_groups(groups, run.num_prompts, engine)
+    responses, reward = balance_tokens(responses, reward, run.minibatch_size, engine)
+    logged = state.step == 1 or state.step % ROLLOUT_LOG_INTERVAL == 0
+    trace = Trace(responses) if logged and log.writes else None
     sampler.release()
     with clock("train"):
-        passes, reference = job.passes(), job.engines.reference
-        metrics |= update(job.learner, engine, responses, reward, passes, reference, trace=trace)
+        passes, reference = state.passes(), state.engines.reference
+        metrics |= update(state.learner, engine, responses, reward, passes, reference, trace=trace)
     with clock("sync"):
         sampler.load_weights(engine.weights())
-    count = len(made) * run.num_prompts * run.group_size
-    metrics |= clock.metrics(count, num_tokens(made, engine))
-    metrics |= reward_metrics(made, ("accuracy", "format", *job.envs.rewards), engine)
-    job.position = job.envs.position
+    num_responses = len(rollouts) * run.num_prompts * run.group_size
+    metrics |= clock.metrics(num_responses, count_tokens(rollouts, engine))
+    metrics |= reward_metrics(rollouts, ("accuracy", "format", *state.envs.rewards), engine)
+    state.position = state.envs.position
     if trace is not None:
-        show(job, log, made[0], trace)
-    return made[-1].upcoming, metrics
+        log_rollout(state, log, rollouts[0], trace)
+    return rollouts[-1].next_observations, metrics
 
 
-def rollouts(
-    job: Job, posed: Any, clock: Clock, made: list[Generation]
+def sample_rollouts(
+    state: RunState, observations: Any, clock: Clock, rollouts: list[Rollout]
 ) -> Iterator[tuple[Responses, Group, Group]]:
-    """Rollouts for `pick`, as many as a training step may have, also appended to `made`."""
-    run = job.run
+    """Up to `max_generations` rollouts as groups for dynamic sampling, appended to `rollouts`."""
+    run = state.run
     for number in range(run.max_generations):
-        generation = generate(
-            job.envs,
-            job.engines.sampler,
-            made[-1].upcoming if made else posed,
-            (run.seed, job.step, job.engines.train.rank, number),
+        rollout = sample_rollout(
+            state.envs,
+            state.engines.sampler,
+            rollouts[-1].next_observations if rollouts else observations,
+            (run.seed, state.step, state.engines.train.rank, number),
             clock,
-            (run.max_response_length, run.overlong_buffer),
+            state.overlong_penalty,
         )
-        made.append(generation)
-        yield generation.groups(run.group_size)
+        rollouts.append(rollout)
+        yield rollout.groups(run.group_size)
 
 
-def show(job: Job, log: RunLog, made: Generation, trace: Trace) -> None:
-    """Keeps some groups of a rollout, with what the update did to each token."""
+def log_rollout(state: RunState, log: RunLog, rollout: Rollout, trace: Trace) -> None:
+    """Logs some groups of a rollout, with advantage, log-ratio and clip of each token."""
     log.write_rollout(
-        job.step,
-        made.posed,
-        made.responses.texts,
-        made.rewards,
-        made.infos,
-        group_size=job.run.group_size,
-        count=2 * job.run.group_size,
-        details=trace.details(made.responses, job.engines.chat.tokenizer),
+        state.step,
+        rollout.observations,
+        rollout.responses.texts,
+        rollout.rewards,
+        rollout.infos,
+        group_size=state.run.group_size,
+        count=2 * state.run.group_size,
+        details=trace.details(rollout.responses, state.engines.chat.tokenizer),
     )
 
 
-def keep(job: Job, log: RunLog) -> None:
-    """Evaluates and saves where this step asks for it."""
-    run, last = job.run, job.step == job.run.num_steps
-    if last or (run.evaluate_every and job.step % run.evaluate_every == 0):
-        job.evaluate(log)
-    if last or job.step % run.save_every == 0:
-        job.save()
+def evaluate_and_save(state: RunState, log: RunLog) -> None:
+    """Evaluates and saves at the intervals of the settings, and at the last step."""
+    run, last = state.run, state.step == state.run.num_steps
+    if last or (run.evaluate_every and state.step % run.evaluate_every == 0):
+        state.evaluate(log)
+    if last or state.step % run.save_every == 0:
+        state.save()
 
 
-def go_back(
-    job: Job, log: RunLog, monitor: CollapseMonitor, warnings: Sequence[CollapseWarning]
+def roll_back(
+    state: RunState, log: RunLog, monitor: CollapseMonitor, warnings: Sequence[CollapseWarning]
 ) -> bool:
-    """Goes on from the last checkpoint before a collapse, with problems that have not been posed.
+    """Restores the last checkpoint before a collapse, and continues with new problems.
 
-    Every rank calls it, with the warnings of rank 0 on that rank.
+    Every rank calls it; the warnings of rank 0 decide.
 
     Returns:
-        Whether there is such a checkpoint, and the run has not gone back too often.
+        False if there is no such checkpoint, or after `MAX_ROLLBACKS`.
     """
-    if job.num_rollbacks == ROLLBACKS:
-        log.say(f"gone back {ROLLBACKS} times already, and not once more")
+    if state.num_rollbacks == MAX_ROLLBACKS:
+        log.say(f"no rollback: the run has rolled back {MAX_ROLLBACKS} times already")
         return False
-    before = job.first(checkpoint_before(warnings, checkpoints.steps(job.folder)) or 0)
-    if not before:
-        log.say("there is no checkpoint from before it to go back to: lower --save-every")
+    step = state.broadcast(checkpoint_before(warnings, checkpoints.steps(state.folder)) or 0)
+    if not step:
+        log.say("no rollback: no checkpoint from before the collapse; lower --save-every")
         return False
-    position, num_rollbacks = job.position, job.num_rollbacks + 1
-    checkpoints.forget_after(job.folder, before, rank=job.engines.train.rank, barrier=job.barrier)
-    job.restore(job.folder / "checkpoints" / f"step-{before}")
-    job.position, job.num_rollbacks = position, num_rollbacks
-    log.forget_after(before)
-    monitor.rewind(before)
-    log.say(f"gone back to step {before}, {num_rollbacks} of {ROLLBACKS} times")
+    position, num_rollbacks = state.position, state.num_rollbacks + 1
+    rank = state.engines.train.rank
+    checkpoints.remove_after(state.folder, step, rank=rank, barrier=state.barrier)
+    state.restore(state.folder / "checkpoints" / f"step-{step}")
+    state.position, state.num_rollbacks = position, num_rollbacks
+    log.remove_after(step)
+    monitor.rewind(step)
+    log.say(f"rolled back to step {step}, rollback {num_rollbacks} of {MAX_ROLLBACKS}")
     return True
 
 
 def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
-    """The command line of a learner: trains, and leaves a run directory behind.
+    """Command line of a learner: trains and writes a run directory.
 
-    A run that SIGINT or SIGTERM ends before its last step exits with 128 plus the signal's number,
-    one that its own metrics stop with 3.
+    Exits with 128 plus the signal's number after SIGINT or SIGTERM, with 3 after a collapse.
 
     Args:
         learner: The algorithm.
-        arguments: Words after the program's name; None for this process's own.
+        arguments: Command-line arguments; None for those of this process.
     """
-    run, value = parse_run(learner, arguments)
-    folder = run.folder(type(value).__name__)
-    with contextlib.ExitStack() as held:
-        held.enter_context(errors_in_one_line(lambda: checkpoints.way_on(folder)))
-        held.enter_context(typed_errors("training"))
+    run, algorithm = parse_run(learner, arguments)
+    folder = run.folder(type(algorithm).__name__)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(errors_in_one_line(lambda: checkpoints.resume_hint(folder)))
+        stack.enter_context(typed_errors("training"))
         with errors_in_one_line():
-            job = prepare(run, value)
-            held.enter_context(contextlib.closing(job.envs))
-            held.enter_context(contextlib.closing(job.engines.sampler))
-            log = held.enter_context(open_log(job))
+            state = prepare(run, algorithm)
+            stack.enter_context(contextlib.closing(state.envs))
+            stack.enter_context(contextlib.closing(state.engines.sampler))
+            log = stack.enter_context(open_log(state))
             if log.writes:
-                write_run(job.folder, settings(job.run, job.learner), job.step)
-        interrupt = held.enter_context(Interrupt(job.engines.train.rank))
-        if job.step == 0:
-            job.evaluate(log)
-        status = end(job, log, interrupt, train(job, log, interrupt))
+                write_run(state.folder, run_settings(state.run, state.learner), state.step)
+        interrupt = stack.enter_context(Interrupt(state.engines.train.rank))
+        if state.step == 0:
+            state.evaluate(log)
+        status = finish(state, log, interrupt, train(state, log, interrupt))
     if status:
         sys.exit(status)
 
 
-def open_log(job: Job) -> RunLog:
-    """The records of the run, from the step on that is done."""
-    rank, last = job.engines.train.rank, job.run.num_steps
-    return RunLog(job.folder, last, start=job.step, rank=rank, tensorboard=job.run.tensorboard)
+def open_log(state: RunState) -> RunLog:
+    """Log of the run, from its current step on."""
+    rank, run = state.engines.train.rank, state.run
+    return RunLog(
+        state.folder, run.num_steps, start=state.step, rank=rank, tensorboard=run.tensorboard
+    )
 
 
-def end(job: Job, log: RunLog, interrupt: Interrupt, reason: str) -> int:
-    """Saves what a run that was stopped has done, and writes its report; gives the exit status."""
-    done = job.step >= job.run.num_steps and not reason
-    if not done:
-        job.save()
+def finish(state: RunState, log: RunLog, interrupt: Interrupt, reason: str) -> int:
+    """Writes the report and, for a stopped run, a checkpoint; returns the exit status."""
+    complete = state.step >= state.run.num_steps and not reason
+    if not complete:
+        state.save()
     if log.writes:
-        log.say(report.after(job.folder))
-    if done:
-        log.say(f"done: {job.folder}")
+        log.say(report.after(state.folder))
+    if complete:
+        log.say(f"done: {state.folder}")
         return 0
     name = "collapse" if reason else interrupt.name or "SIGTERM"
-    log.say(f"{name}: saved step {job.step}; {reason or 'go on with --resume'}")
-    return COLLAPSED if reason else 128 + signal.Signals[name]
+    log.say(f"{name}: saved step {state.step}; {reason or 'continue with --resume'}")
+    return EXIT_COLLAPSED if reason else 128 + signal.Signals[name]

@@ -20,7 +20,7 @@ def errors_in_one_line(advice: Callable[[], str] = lambda: "") -> Iterator[None]
     files and disks. Every other exception passes, and REASONENV_TRACEBACK=1 lets these pass too.
 
     Args:
-        advice: What to do next, at the end of the line, such as `checkpoints.way_on`.
+        advice: What to do next, at the end of the line, such as `checkpoints.resume_hint`.
     """
     try:
         yield

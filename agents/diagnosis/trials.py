@@ -166,8 +166,8 @@ def _train(make_engine: Callable[..., Any], dtype: Any) -> str:
     image = np.random.default_rng(0).integers(0, 256, (56, 84, 3), dtype=np.uint8)
     questions, images = ("What is the sum?", "How many?"), ((), (image,))
     observations = {"system": ("", ""), "question": questions, "images": images}
-    agreement = parity.measure(engine, sampler, chat, observations)
-    agreement.check(parity.bound(dtype))
+    agreement = parity.compare(engine, sampler, chat, observations)
+    agreement.check(parity.tolerance(dtype))
     responses = sampler.generate(sampler.encode(observations), (0,))
     engine.backward(engine.forward(responses)[0].mean())
     engine.step()

@@ -57,7 +57,7 @@ class RunLog:
         if not self.writes:
             return
         (folder / "rollouts").mkdir(parents=True, exist_ok=True)
-        _forget_after(folder, start)
+        _remove_after(folder, start)
         if tensorboard:
             self._tensorboard = _tensorboard(folder / "tensorboard", start + 1)
         self._progress = ProgressBar(num_steps, start)
@@ -135,10 +135,10 @@ class RunLog:
         if self.writes:
             self._progress.say(text)
 
-    def forget_after(self, step: int) -> None:
+    def remove_after(self, step: int) -> None:
         """Removes what later steps recorded, from which the run has gone back."""
         if self.writes:
-            _forget_after(self.folder, step)
+            _remove_after(self.folder, step)
         if self._tensorboard:
             self._tensorboard.close()
             self._tensorboard = _tensorboard(self.folder / "tensorboard", step + 1)
@@ -157,7 +157,7 @@ class RunLog:
         return names
 
 
-def _forget_after(folder: Path, step: int) -> None:
+def _remove_after(folder: Path, step: int) -> None:
     """Removes what steps after `step` recorded, and lines that were cut."""
     for path in (folder / "metrics.jsonl", folder / "evaluations.jsonl"):
         if path.exists():

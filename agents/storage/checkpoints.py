@@ -146,21 +146,21 @@ def steps(folder: Path) -> list[int]:
     return [_step(path) for path in _all(folder / "checkpoints")]
 
 
-def forget_after(
+def remove_after(
     folder: Path, step: int, *, rank: int = 0, barrier: Callable[[], None] = lambda: None
 ) -> None:
-    """Removes the checkpoints after a step, to which the run goes back; every rank calls it."""
+    """Removes all checkpoints after a step; every rank calls it."""
     barrier()
     if rank == 0:
         _prune([path for path in _all(folder / "checkpoints") if _step(path) > step])
     barrier()
 
 
-def way_on(folder: Path) -> str:
-    """How a run that broke off goes on, in words."""
+def resume_hint(folder: Path) -> str:
+    """The way to continue an interrupted run, in words."""
     found = _all(folder / "checkpoints")
-    where = f"from {found[-1].name}" if found else "from its beginning: nothing was saved yet"
-    return f"--resume goes on {where}"
+    where = f"from {found[-1].name}" if found else "from the beginning: nothing was saved yet"
+    return f"--resume continues {where}"
 
 
 def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> dict[str, Any]:

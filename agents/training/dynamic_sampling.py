@@ -1,4 +1,4 @@
-"""What is trained on: the groups of a rollout, or of several, picked for what they can teach."""
+"""Dynamic sampling, and load balancing of the sampled groups over ranks."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,123 +15,126 @@ from agents.training.distributed import all_gather_object
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
-    """The responses of one group, and what they are worth."""
+class ResponseGroup:
+    """Responses to one prompt, and their rewards."""
 
-    place: int
-    """Among the groups that this rank has sampled in one training step."""
+    index: int
+    """Position among the groups of this rank in one training step."""
     responses: Responses
     reward: Float[Tensor, " g"]
-    """What is trained on, all shaping included."""
+    """Including penalties."""
 
 
-def mixed(accuracy: Group) -> Bool[Tensor, " p"]:
-    """Whether a group has both right and wrong responses; always, where it is a single response."""
+def has_mixed_outcomes(accuracy: Group) -> Bool[Tensor, " p"]:
+    """True for groups with both right and wrong responses, and for all groups of size 1."""
     return accuracy.amax(1).ne(accuracy.amin(1)) | (accuracy.shape[1] == 1)
 
 
-def answered(place: int, responses: Responses, reward: Group) -> list[Answered]:
-    """Responses by their groups, the first of which is at `place`."""
+def split_groups(first_index: int, responses: Responses, reward: Group) -> list[ResponseGroup]:
+    """Groups of a rollout, with indices from `first_index` on."""
     size = reward.shape[1]
     return [
-        Answered(place + i, responses.rows(i * size, (i + 1) * size), row)
+        ResponseGroup(first_index + i, responses.rows(i * size, (i + 1) * size), row)
         for i, row in enumerate(reward)
     ]
 
 
-def pick(
+def select_groups(
     rollouts: Iterable[tuple[Responses, Group, Group]], num_groups: int, engine: TrainEngine
 ) -> tuple[Responses, Group, dict[str, float]]:
     """This rank's share of `num_groups` groups with both right and wrong responses.
 
-    Where all responses of a group are right, or all wrong, an advantage relative to the group is
-    zero. Rollouts are joined until all ranks together have enough other groups; what is over is
-    dropped, the latest first, and a rank that lacks some gets them from those that have more.
-    What counts is whether responses are right, whatever the reward is shaped by. If there are not
-    enough when `rollouts` end, the latest of the left-out groups fill the places.
+    A group with equal rewards has an advantage of zero. So rollouts are drawn until all ranks
+    together have enough groups with mixed outcomes. Surplus groups are dropped, the latest first,
+    and groups move from ranks with a surplus to ranks with a deficit. Outcomes are right or wrong,
+    independent of reward shaping. If `rollouts` end early, the latest of the other groups fill up.
 
     Source: Yu et al., DAPO (arXiv:2503.14476), section 3.2, dynamic sampling; the released code
-    ends the run where this fills the places.
+    ends the run instead of filling up.
 
     Args:
-        rollouts: Responses, reward and accuracy, as many on every rank.
-        num_groups: Over all ranks; a multiple of their number, and at least one rollout has it.
+        rollouts: Responses, reward and accuracy; equally many on every rank.
+        num_groups: Over all ranks; a multiple of their number, at most the size of one rollout.
         engine: Of this rank.
 
     Returns:
-        Responses and rewards, in the order in which they were sampled, and how many rollouts it
-        took: `rollout/generations`, and `rollout/mixed`, the part of their groups that had both.
+        Responses and rewards in the order of sampling, and the metrics `rollout/generations`, the
+        number of rollouts, and `rollout/mixed`, the share of groups with mixed outcomes.
     """
     share = num_groups // engine.num_ranks
-    kept: list[Answered] = []
-    others: list[Answered] = []
-    generations = sampled = total = 0
+    selection: list[ResponseGroup] = []
+    others: list[ResponseGroup] = []
+    num_rollouts = num_sampled = num_mixed = 0
     for responses, reward, accuracy in rollouts:
-        groups = answered(sampled, responses, reward)
-        for group, useful in zip(groups, mixed(accuracy).tolist(), strict=True):
-            (kept if useful else others).append(group)
-        generations, sampled = generations + 1, sampled + len(groups)
-        total = int(engine.all_gather(torch.tensor([len(kept)])).sum())
-        if total >= num_groups:
+        groups = split_groups(num_sampled, responses, reward)
+        for group, mixed in zip(groups, has_mixed_outcomes(accuracy).tolist(), strict=True):
+            (selection if mixed else others).append(group)
+        num_rollouts, num_sampled = num_rollouts + 1, num_sampled + len(groups)
+        num_mixed = int(engine.all_gather(torch.tensor([len(selection)])).sum())
+        if num_mixed >= num_groups:
             break
-    kept = _balanced(kept, share, engine)
-    kept += others[len(others) - max(0, share - len(kept)) :]
-    kept.sort(key=lambda group: group.place)
+    selection = _redistribute(selection, share, engine)
+    selection += others[len(others) - max(0, share - len(selection)) :]
+    selection.sort(key=lambda group: group.index)
     metrics = {
-        "rollout/generations": generations,
-        "rollout/mixed": total / (sampled * engine.num_ranks),
+        "rollout/generations": num_rollouts,
+        "rollout/mixed": num_mixed / (num_sampled * engine.num_ranks),
     }
-    return joined([group.responses for group in kept]), _rewards(kept), metrics
+    return concatenate([group.responses for group in selection]), _rewards(selection), metrics
 
 
-def evened(
+def balance_tokens(
     responses: Responses, reward: Group, minibatch_size: int, engine: TrainEngine
 ) -> tuple[Responses, Group]:
-    """The same minibatches, their groups so dealt out that each rank has about as many tokens.
+    """Moves groups between ranks, within each minibatch, to even out their tokens.
 
-    Ranks wait for the one with most; the result is the same but for rounding, since a minibatch is
-    what all ranks together hold.
+    Ranks wait for the slowest. A minibatch is the union over all ranks, so the update is the same
+    up to rounding.
 
     Args:
-        responses: Of this rank, whole groups.
+        responses: Of this rank, in whole groups.
         reward: A row for each group.
-        minibatch_size: Responses of all ranks per optimizer step, whole groups on each.
+        minibatch_size: Responses of all ranks per optimizer step, in whole groups on each.
         engine: Of this rank.
     """
     num, rank = len(reward), engine.rank
     size = minibatch_size // (reward.shape[1] * engine.num_ranks)
     if engine.num_ranks == 1 or size < 1 or num % size:
         return responses, reward
-    groups = answered(0, responses, reward)
-    mine = torch.tensor([[_tokens(group.responses) for group in groups]])
-    tokens = engine.all_gather(mine).tolist()
-    held: list[list[int]] = [[] for _ in tokens]
+    groups = split_groups(0, responses, reward)
+    counts = torch.tensor([[_count_tokens(group.responses) for group in groups]])
+    tokens = engine.all_gather(counts).tolist()
+    # Group n, numbered through all ranks, is group n % num of rank n // num.
+    assignment: list[list[int]] = [[] for _ in tokens]
     for start in range(0, num, size):
-        for whole, numbers in zip(held, _dealt(tokens, start, size), strict=True):
-            whole.extend(numbers)
-    moved = sorted(n for owner, numbers in enumerate(held) for n in numbers if n // num != owner)
-    if not moved:
+        minibatch = _assign_minibatch(tokens, start, size)
+        for numbers, new_numbers in zip(assignment, minibatch, strict=True):
+            numbers.extend(new_numbers)
+    moves = sorted(
+        n for dest, numbers in enumerate(assignment) for n in numbers if n // num != dest
+    )
+    if not moves:
         return responses, reward
-    given = _exchange([groups[n % num] for n in moved if n // num == rank], engine)
-    passed = dict(zip(moved, given, strict=True))
-    kept = [groups[n % num] if n // num == rank else passed[n] for n in held[rank]]
-    return joined([group.responses for group in kept]), _rewards(kept)
+    outgoing = [groups[n % num] for n in moves if n // num == rank]
+    transfers = dict(zip(moves, _all_gather_groups(outgoing, engine), strict=True))
+    local = [groups[n % num] if n // num == rank else transfers[n] for n in assignment[rank]]
+    return concatenate([group.responses for group in local]), _rewards(local)
 
 
-def _dealt(tokens: Sequence[Sequence[int]], start: int, size: int) -> list[list[int]]:
-    """The groups that each rank holds of the minibatch at `start`, counted through all ranks."""
+def _assign_minibatch(tokens: Sequence[Sequence[int]], start: int, size: int) -> list[list[int]]:
+    """Groups of each rank in the minibatch at `start`, numbered through all ranks."""
     num = len(tokens[0])
-    held = microbatches.balanced_groups([rank[start : start + size] for rank in tokens])
-    return [[n // size * num + start + n % size for n in numbers] for numbers in held]
+    assignment = microbatches.balanced_groups([rank[start : start + size] for rank in tokens])
+    return [[n // size * num + start + n % size for n in numbers] for numbers in assignment]
 
 
-def _tokens(group: Responses) -> int:
-    """Of the prompt and the responses."""
+def _count_tokens(group: Responses) -> int:
+    """Tokens of the prompt and the responses."""
     return len(group.prompts[0].token_ids) + int(group.mask.sum())
 
 
-def joined(parts: Sequence[Responses]) -> Responses:
-    """Responses one after the other, padded to the longest."""
+def concatenate(parts: Sequence[Responses]) -> Responses:
+    """Concatenation of responses, padded to the longest."""
     width = max(part.mask.shape[1] for part in parts)
 
     def cat(name: str) -> Tensor:
@@ -149,40 +152,42 @@ def joined(parts: Sequence[Responses]) -> Responses:
 _TENSORS = tuple(f.name for f in fields(Responses) if f.name not in ("prompts", "texts"))
 
 
-def _rewards(groups: Sequence[Answered]) -> Group:
+def _rewards(groups: Sequence[ResponseGroup]) -> Group:
     return torch.stack([group.reward for group in groups])
 
 
-def _balanced(groups: list[Answered], share: int, engine: TrainEngine) -> list[Answered]:
-    """At most `share` groups on each rank; those of a rank that has more go where some lack."""
+def _redistribute(
+    groups: list[ResponseGroup], share: int, engine: TrainEngine
+) -> list[ResponseGroup]:
+    """At most `share` groups on each rank, after moving surplus groups to ranks with a deficit."""
     counts = engine.all_gather(torch.tensor([len(groups)])).tolist()
-    lacking = [max(0, share - count) for count in counts]
-    given = _at_most([max(0, count - share) for count in counts], sum(lacking))
-    taken = _at_most(lacking, sum(given))
-    mine = groups[:share]
-    if not sum(given):
-        return mine
-    passed = _exchange(groups[share : share + given[engine.rank]], engine)
-    start = sum(taken[: engine.rank])
-    return mine + passed[start : start + taken[engine.rank]]
+    deficits = [max(0, share - count) for count in counts]
+    outgoing = _cap([max(0, count - share) for count in counts], sum(deficits))
+    incoming = _cap(deficits, sum(outgoing))
+    local = groups[:share]
+    if not sum(outgoing):
+        return local
+    transfers = _all_gather_groups(groups[share : share + outgoing[engine.rank]], engine)
+    start = sum(incoming[: engine.rank])
+    return local + transfers[start : start + incoming[engine.rank]]
 
 
-def _at_most(amounts: Sequence[int], total: int) -> list[int]:
-    """The amounts, cut from the last on to add up to no more than `total`."""
-    cut = []
+def _cap(amounts: Sequence[int], total: int) -> list[int]:
+    """The amounts, reduced from the last on until their sum is at most `total`."""
+    result = []
     for amount in amounts:
-        cut.append(min(amount, total))
-        total -= cut[-1]
-    return cut
+        result.append(min(amount, total))
+        total -= result[-1]
+    return result
 
 
-def _exchange(groups: Sequence[Answered], engine: TrainEngine) -> list[Answered]:
-    """The groups of all ranks, in the order of ranks."""
+def _all_gather_groups(groups: Sequence[ResponseGroup], engine: TrainEngine) -> list[ResponseGroup]:
+    """Groups of all ranks, in the order of ranks."""
     return all_gather_object([_compact(group) for group in groups], engine)
 
 
-def _compact(group: Answered) -> Answered:
-    """The same without the rest of the tensors that it is a part of, which pickle would keep."""
+def _compact(group: ResponseGroup) -> ResponseGroup:
+    """A copy without views, since pickle would store the whole tensor behind each."""
     tensors = {name: getattr(group.responses, name).clone() for name in _TENSORS}
     return replace(
         group, responses=replace(group.responses, **tensors), reward=group.reward.clone()

@@ -1,6 +1,6 @@
-"""One rollout: the problems that an environment has posed, responses to them, and their rewards."""
+"""Rollouts: problems from an environment, sampled responses and their rewards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,87 +11,85 @@ from agents.engines import RolloutEngine, TrainEngine
 from agents.errors import typed_errors
 from agents.monitoring.timing import Clock
 from agents.rollout import Group, Responses
-from reasonenv.rewards import overlong_penalty
 
 
 @dataclass(frozen=True, eq=False)
-class Generation:
-    """A batch of problems, this rank's responses to them, and what these earned."""
+class Rollout:
+    """A batch of problems with this rank's responses and their rewards."""
 
-    posed: Mapping[str, Sequence[Any]]
-    """Observations of the vector environment."""
+    observations: Mapping[str, Sequence[Any]]
+    """Problems, as observed from the vector environment."""
     responses: Responses
     rewards: np.ndarray
-    """Of each response, overlong shaping included."""
-    overlong: np.ndarray
-    """What overlong shaping added, in [-1, 0]."""
+    """Reward of each response, overlong penalty included."""
+    overlong_penalties: np.ndarray
+    """Overlong penalty of each response, in [-1, 0]."""
     infos: Mapping[str, Any]
-    """As the environment gave them with its rewards."""
-    upcoming: Mapping[str, Sequence[Any]]
-    """Observations of the problems that are posed next."""
+    """Infos of the environment's step."""
+    next_observations: Mapping[str, Sequence[Any]]
 
     def groups(self, size: int) -> tuple[Responses, Group, Group]:
-        """Responses, rewards and whether they are right, a row for each group of `size`."""
+        """Responses, rewards and accuracies, the latter with a row for each group of `size`."""
         values = (self.rewards, self.infos["accuracy"])
         reward, accuracy = (torch.as_tensor(v, dtype=torch.float32).view(-1, size) for v in values)
         return self.responses, reward, accuracy
 
 
-def generate(
+def sample_rollout(
     envs: Any,
     sampler: RolloutEngine,
-    posed: Mapping[str, Sequence[Any]],
+    observations: Mapping[str, Sequence[Any]],
     seed: tuple[int, ...],
     clock: Clock,
-    overlong: Sequence[int] = (0, 0),
-) -> Generation:
-    """Answers what is posed and has it graded, which poses the next problems.
+    overlong_penalty: Callable[[int], float] | None = None,
+) -> Rollout:
+    """Samples a response to each observation and steps the environment.
 
     Args:
         envs: Vector environment.
-        sampler: Gives the responses.
-        posed: What `envs` observed last.
+        sampler: Samples the responses.
+        observations: Last ones of `envs`.
         seed: Of the responses.
-        clock: Told the seconds of rollout and grading.
-        overlong: Longest response and length of the buffer before it, in tokens; a buffer of 0 is
-            none. Source: Yu et al., DAPO (arXiv:2503.14476), eq. 13.
+        clock: Measures sampling and grading.
+        overlong_penalty: Addition to the reward, in [-1, 0], by the length of a response in tokens.
     """
     with clock("rollout"), typed_errors("sampling"):
-        responses = sampler.generate(sampler.encode(posed), seed, envs.submit)
+        responses = sampler.generate(sampler.encode(observations), seed, envs.submit)
     with clock("grade"):
-        upcoming, rewards, _, _, infos = envs.step(responses.texts)
-    longest, buffer = overlong
-    penalty = np.zeros(len(rewards))
-    if buffer:
-        penalty += [overlong_penalty(n, longest, buffer) for n in responses.lengths.tolist()]
-    return Generation(posed, responses, rewards + penalty, penalty, infos, upcoming)
+        next_observations, rewards, _, _, infos = envs.step(responses.texts)
+    penalties = np.zeros(len(rewards))
+    if overlong_penalty:
+        penalties += [overlong_penalty(length) for length in responses.lengths.tolist()]
+    return Rollout(
+        observations, responses, rewards + penalties, penalties, infos, next_observations
+    )
 
 
 def reward_metrics(
-    generations: Sequence[Generation], names: Sequence[str], engine: TrainEngine
+    rollouts: Sequence[Rollout], names: Sequence[str], engine: TrainEngine
 ) -> dict[str, float]:
-    """Means over all responses of all ranks, also of those that are not trained on.
+    """Means over all responses of all ranks, including those that dynamic sampling drops.
 
     Args:
-        generations: Of one training step, as many on every rank and all of one size.
-        names: Of the parts of the reward.
+        rollouts: Of one training step; equal in number and size on every rank.
+        names: Parts of the reward.
         engine: Of this rank.
     """
-    rows = [_row(generation, names) for generation in generations]
+    rows = [_means(rollout, names) for rollout in rollouts]
     values = torch.tensor([list(row.values()) for row in rows], dtype=torch.float64)
     means = engine.all_gather(values).mean(0).tolist()
     return dict(zip(rows[0], means, strict=True))
 
 
-def _row(generation: Generation, names: Sequence[str]) -> dict[str, float]:
-    infos = generation.infos
-    parts = {"reward/mean": generation.rewards, "response/overlong": generation.overlong}
+def _means(rollout: Rollout, names: Sequence[str]) -> dict[str, float]:
+    infos = rollout.infos
+    parts = {"reward/mean": rollout.rewards, "response/overlong": rollout.overlong_penalties}
     parts |= {f"reward/{name}": infos[name] for name in dict.fromkeys(names)}
-    parts |= {f"grade/{status}": told for status, told in infos["grade"].items()}
+    parts |= {f"grade/{status}": flags for status, flags in infos["grade"].items()}
     return {name: float(np.mean(np.asarray(value, np.float64))) for name, value in parts.items()}
 
 
-def num_tokens(generations: Sequence[Generation], engine: TrainEngine) -> int:
+def count_tokens(rollouts: Sequence[Rollout], engine: TrainEngine) -> int:
     """Response tokens of all ranks."""
-    mine = sum(int(generation.responses.lengths.sum()) for generation in generations)
-    return int(engine.all_gather(torch.tensor([mine])).sum())
+    count = sum(int(rollout.responses.lengths.sum()) for rollout in rollouts)
+    return int(engine.all_gather(torch.tensor([count])).sum())

@@ -1,9 +1,10 @@
-"""A run made ready, from what a user asks for: problems, engines, and how far it is."""
+"""Setup of a run: environment, engines, and the state of its last checkpoint."""
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,113 +21,130 @@ from agents.sft import cached_tiny_model, recipe
 from agents.storage import checkpoints
 from agents.storage.json_files import json_value
 from agents.training import parity
-from agents.training.state import Job
+from agents.training.parity import Parity
+from agents.training.state import RunState
+from reasonenv import rewards
 from reasonenv.entry_points import HELD_OUT, split_of
 from reasonenv.errors import ReasonEnvError
 from reasonenv.registration import find
 
 PADDED = (
-    "this model's responses are padded, not packed: a layer of it does more than look back at "
-    "tokens, so short responses beside long ones cost as much as these"
+    "the responses of this model are padded, not packed, because some layers are not attention: "
+    "in a batch, a short response costs as much as the longest"
 )
 
 
-def prepare(run: Run, learner: Learner) -> Job:
-    """The job that the settings ask for, begun or restored.
+def prepare(run: Run, learner: Learner) -> RunState:
+    """State of a new run, or of a resumed one at its last checkpoint.
 
     Raises:
-        AgentsError: In one line, when something does not fit; nothing has been written then.
-        ReasonEnvError: The same of the environment and its data.
+        AgentsError: A setting, the model or the checkpoint does not fit; no file has been written.
+        ReasonEnvError: The environment or its data do not fit.
     """
     check_run(run)
     folder = run.folder(type(learner).__name__)
-    found = checkpoints.start(folder, json_value(settings(run, learner)), run.resume)
-    say(outline(run, learner, found))
-    with ExitStack() as held:  # closed where something does not fit
+    settings = json_value(run_settings(run, learner))
+    checkpoint = checkpoints.start(folder, settings, run.resume)
+    print_once(summary(run, learner, checkpoint))
+    with ExitStack() as stack:  # closes everything after an error
         envs, splits = make_envs(run)
-        held.enter_context(closing(envs))
+        stack.enter_context(closing(envs))
         if run.model != "tiny":
-            say(planned(run, learner))
+            print_once(memory_plan(run, learner))
         engines = build(run, model_folder(run), learner.reference_schedule)
-        held.enter_context(closing(engines.sampler))
+        stack.enter_context(closing(engines.sampler))
         if not engines.policy.packs:
-            say(PADDED)
-        job = Job(run, learner, folder, envs, engines, splits)
-        if found:
-            job.restore(found)
+            print_once(PADDED)
+        penalty = overlong_penalty(run)
+        state = RunState(run, learner, folder, envs, engines, splits, penalty)
+        if checkpoint:
+            state.restore(checkpoint)
         else:
             engines.sampler.load_weights(engines.train.weights())
-        say(agree(job))
-        held.pop_all()
-    return job
+        print_once(str(check_parity(state)))
+        stack.pop_all()
+    return state
 
 
-def planned(run: Run, learner: Learner) -> str:
-    """What the run needs in memory, where that can be told.
+def memory_plan(run: Run, learner: Learner) -> str:
+    """The memory plan of a run in a line, or the reason why there is none.
 
     Raises:
-        ModelError: In one line, when there is less, or no such model.
+        ModelError: The run needs more memory than there is, or the model does not exist.
     """
     try:
         return brief(run, learner, ranks()[1])
     except UnplannableError as error:
-        return f"no plan: {error}"
+        return f"no memory plan: {error}"
 
 
-def outline(run: Run, learner: Learner, found: Path | None) -> str:
-    """What is about to be done, in two lines.
+def summary(run: Run, learner: Learner, checkpoint: Path | None) -> str:
+    """The run in two lines.
 
     Args:
         run: Resolved settings.
         learner: The algorithm.
-        found: Checkpoint to go on from.
+        checkpoint: Checkpoint to resume, if any.
     """
     name = type(learner).__name__
     step = f"{run.num_prompts} prompts x {run.group_size} responses"
-    begun = f", on from {found.name}" if found else ""
-    if run.resume and not found:
-        begun = ", which holds no checkpoint to resume: from the beginning"
+    start = f", from {checkpoint.name}" if checkpoint else ""
+    if run.resume and not checkpoint:
+        start = ", which has no checkpoint to resume: from the beginning"
     return (
         f"{name} on {run.env}, model {run.model}: {run.num_steps} steps of {step}, "
-        f"into {run.folder(name)}{begun}\n{describe_engines(run)}"
+        f"into {run.folder(name)}{start}\n{describe_engines(run)}"
     )
 
 
 def model_folder(run: Run) -> str:
-    """Folder or hub name of the base model; the tiny one is made where it is missing."""
+    """Folder or hub name of the base model; the tiny one is created if it is missing."""
     if run.model != "tiny":
         return run.model
     return str(cached_tiny_model(recipe(run.env, run.env_options, run.seed)))
 
 
-def agree(job: Job) -> str:
-    """Compares sampler and trainer on a few problems; what was found, in one line.
+def overlong_penalty(run: Run) -> Callable[[int], float] | None:
+    """Overlong penalty by the length of a response in tokens; None for a buffer of 0.
+
+    Source: Yu et al., DAPO (arXiv:2503.14476), eq. 13.
+    """
+    if not run.overlong_buffer:
+        return None
+    return partial(
+        rewards.overlong_penalty, max_length=run.max_response_length, buffer=run.overlong_buffer
+    )
+
+
+def check_parity(state: RunState) -> Parity:
+    """Compares sampler and trainer on a few problems of the environment.
 
     Raises:
-        ParityError: In one line, when they are too far apart, or cannot read these problems.
+        ParityError: They differ too much.
     """
-    engines, run = job.engines, job.run
-    count = min(parity.NUM_PROBLEMS, len(job.envs.problems))
-    posed, _ = job.envs.reset(options={"indices": list(range(count))})
-    found = parity.measure(engines.train, engines.sampler, engines.chat, posed)
+    engines, run = state.engines, state.run
+    count = min(parity.NUM_PROBLEMS, len(state.envs.problems))
+    observations, _ = state.envs.reset(options={"indices": list(range(count))})
+    result = parity.compare(engines.train, engines.sampler, engines.chat, observations)
     dtypes = engines.policy.model.dtype, getattr(engines.sampler, "dtype", torch.float32)
-    found.check(parity.bound(*dtypes) if run.parity_tolerance is None else run.parity_tolerance)
-    return str(found)
+    tolerance = run.parity_tolerance
+    result.check(parity.tolerance(*dtypes) if tolerance is None else tolerance)
+    return result
 
 
-def say(line: str) -> None:
-    """Shows a line on standard error, once for all ranks."""
+def print_once(line: str) -> None:
+    """Prints a line on standard error, on rank 0 only."""
     if ranks()[0] == 0:
-        sys.stderr.write(f"{line}\n")  # at once: Ctrl-C may come in between
+        sys.stderr.write(f"{line}\n")  # in one call, as Ctrl-C may interrupt between two
 
 
-def settings(run: Run, learner: Learner) -> dict[str, Any]:
-    """Everything that decides a run's numbers, by name."""
+def run_settings(run: Run, learner: Learner) -> dict[str, Any]:
+    """All settings that determine the numbers of a run, for `run.json`."""
     return {"run": run, "algorithm": type(learner).__name__, "learner": learner}
 
 
 def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
-    """The training environment of this rank, and the names of the splits to evaluate on."""
+    """Training environment of this rank, and the names of the evaluation splits."""
     rank, num_ranks = ranks()
     if run.num_prompts % num_ranks:
         raise UsageError(f"--num-prompts {run.num_prompts} does not divide among {num_ranks} ranks")
@@ -148,24 +166,24 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
 
 
 def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
-    """Splits that are not trained on; one that local data lack is named and left out."""
+    """All splits except the training split and, with a message, those missing in local data."""
     module = importlib.import_module(find(run.env).module)
     holdout = options.get("holdout")
-    trained = split_of(module, options.get("split"), holdout)
+    training_split = split_of(module, options.get("split"), holdout)
     splits = getattr(module, "SPLITS", ())
-    # A benchmark without a training split has others that are parts of what is trained on.
+    # Without a training split, the splits of a benchmark overlap the problems trained on.
     others = splits if "train" in splits else ()
     own = (HELD_OUT,) if holdout is not None else ()
     if splits and not others and not own:
-        say(
-            f"no evaluation: {run.env} has no training split; a part is held out by --env-options "
+        print_once(
+            f"no evaluation: {run.env} has no training split; hold out a part by --env-options "
             "'{\"holdout\": 0.1}'"
         )
     for split in dict.fromkeys((*others, *own)):
-        if split == trained:
+        if split == training_split:
             continue
         try:
             reasonenv.make(run.env, num_envs=1, **{**options, "split": split}).close()
             yield split
         except ReasonEnvError as error:
-            say(f"no evaluation on {split}: {error}")
+            print_once(f"no evaluation on {split}: {error}")

@@ -1,5 +1,6 @@
-"""A run at work: its environment and engines, how far it is, and what it finds and leaves."""
+"""State of a run: environment, engines, position, checkpoints and evaluations."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from agents.training.update import Passes
 
 
 @dataclass
-class Job:
-    """What a run holds on to from step to step."""
+class RunState:
+    """Everything that a run keeps between steps."""
 
     run: Run
     learner: Learner
@@ -25,16 +26,18 @@ class Job:
     envs: Any
     engines: Engines
     splits: tuple[str, ...]
-    """Those to evaluate on."""
+    """Evaluation splits."""
+    overlong_penalty: Callable[[int], float] | None = None
+    """Addition to the reward by the length of a response in tokens."""
     step: int = 0
-    """Steps that are done."""
+    """Completed steps."""
     position: int = 0
-    """In the walk through the problems, of the first one of the next step, over all ranks."""
+    """Index of the next step's first problem in the problem order, over all ranks."""
     num_rollbacks: int = 0
-    """How often it has gone back from a collapse."""
+    """Rollbacks after a collapse."""
 
     def identity(self) -> dict[str, Any]:
-        """What a checkpoint and a run must share to fit."""
+        """Values that must be equal in a checkpoint and a run that resumes from it."""
         return {
             "learner": type(self.learner).__name__,
             "model": checkpoints.fingerprint(
@@ -65,13 +68,13 @@ class Job:
         )
 
     def restore(self, checkpoint: Path) -> None:
-        """Goes back, or on, to what `save` wrote; every rank calls it.
+        """Loads a checkpoint of `save`; every rank calls it.
 
         Raises:
-            CheckpointError: In one line, when it is of another model, learner or number of ranks.
+            CheckpointError: It has another model, learner or number of ranks.
         """
         state = checkpoints.read_state(checkpoint, self.identity())
-        # Without dynamic sampling, and so in the checkpoints of 0.1.0, a step is a stride.
+        # Checkpoints of 0.1.0, before dynamic sampling, have no position.
         self.step = state["step"]
         self.position = state.get("position", self.step * self.run.num_prompts)
         self.num_rollbacks = state.get("num_rollbacks", 0)
@@ -89,7 +92,7 @@ class Job:
             log.say(f"step {self.step}: {result}")
 
     def passes(self) -> Passes:
-        """How an update goes through its responses."""
+        """Minibatches, microbatches and epochs of an update."""
         return Passes(
             minibatch_size=self.run.minibatch_size,
             microbatch_size=self.run.microbatch_size,
@@ -97,16 +100,16 @@ class Job:
             epochs=self.run.epochs,
         )
 
-    def first(self, value: int) -> int:
-        """What rank 0 gives; every rank calls this."""
+    def broadcast(self, value: int) -> int:
+        """The value of rank 0; every rank calls this."""
         return int(self.engines.train.all_gather(torch.tensor([value]))[0])
 
     def any(self, condition: bool) -> bool:
-        """Whether it holds on any rank; every rank calls this."""
+        """True if the condition holds on any rank; every rank calls this."""
         return bool(self.engines.train.all_gather(torch.tensor([condition])).any())
 
     def barrier(self) -> None:
-        """Returns when every rank is here."""
+        """Waits for all ranks."""
         self.any(False)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from agents.run import COLLAPSED
+from agents.run import EXIT_COLLAPSED
 from agents.storage.checkpoints import latest
 from benchmarks.grid import raw
 from benchmarks.grid.study import BRIEF, Task
@@ -160,7 +160,7 @@ def run_one(task: Task, folder: Path, crew: Crew) -> Outcome:
     run = crew.scratch / task.stem
     log = run.with_name(f"{run.name}.log")
     status, used = crew.run(words(task, run, crew), log)
-    if status not in (0, COLLAPSED):  # a run that its own metrics stopped is a result
+    if status not in (0, EXIT_COLLAPSED):  # a run that its own metrics stopped is a result
         line = (log.read_text(errors="replace").strip() or "it said nothing").splitlines()[-1]
         return Outcome(
             task,

@@ -22,7 +22,7 @@ from agents.monitoring.logs import RunLog  # noqa: E402
 from agents.reductions import token_mean  # noqa: E402
 from agents.run import train  # noqa: E402
 from agents.training.setup import prepare  # noqa: E402
-from agents.training.state import Job  # noqa: E402
+from agents.training.state import RunState  # noqa: E402
 from throughput import limited, proof  # noqa: E402
 from throughput.problems import ENV  # noqa: E402
 from throughput.regimes import Regime, force  # noqa: E402
@@ -70,7 +70,7 @@ class Steps(RunLog):
 class After:
     """An interrupt that comes after so many steps, without a checkpoint."""
 
-    def __init__(self, job: Job, steps: int) -> None:
+    def __init__(self, job: RunState, steps: int) -> None:
         self.job, self.steps = job, steps
 
     def __bool__(self) -> bool:
@@ -121,7 +121,7 @@ def limit(sampler: Any, regime: Regime) -> None:
     sampling._Decoding._sample = sample  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def made(config: dict[str, Any], size: Size, regime: Regime, phases: Phases) -> Job:
+def made(config: dict[str, Any], size: Size, regime: Regime, phases: Phases) -> RunState:
     """The job, whose sampler and environment obey the regime."""
     job = prepare(settings(config, size), LEARNER)
     job.position = config.get("position", 0)

@@ -27,7 +27,7 @@ class Rereading(TransformersSampler):
 
 def refusal(*parts) -> str:
     try:
-        parity.measure(*parts)
+        parity.compare(*parts)
     except ValueError as error:
         return str(error)
     return ""
@@ -39,7 +39,7 @@ if __name__ == "__main__":
     parts = engine.policy, engine.chat, engine.sampling, 8
     rows = tiny_engines.observations((0, 1, 2)[: 2 + rank])
     found = {
-        "whole": asdict(parity.measure(engine, TransformersSampler(*parts), engine.chat, rows))
+        "whole": asdict(parity.compare(engine, TransformersSampler(*parts), engine.chat, rows))
     }
     kind = Rereading if rank == 1 else TransformersSampler
     found["refusal"] = refusal(engine, kind(*parts), engine.chat, rows)

@@ -24,7 +24,7 @@ from agents.reductions import prompt_mean, sequence_mean, token_mean
 from agents.references import every
 from agents.reinforce_plus_plus import ReinforcePlusPlus
 from agents.rollout import Responses
-from agents.training.dynamic_sampling import pick
+from agents.training.dynamic_sampling import select_groups
 from agents.training.update import Passes, update
 from helpers import tiny_engines
 from helpers.tiny_engines import STAGES, difference, vector
@@ -98,7 +98,7 @@ def lent(engine) -> bool:
     whole = whole_rollout(engine.chat, (0, 1, 3, 2))
     mine = share(whole, engine.rank, engine.num_ranks)
     accuracy = torch.tensor([[1.0, 0.0]] * 2) * (engine.rank == 0)
-    responses, reward, _ = pick([(mine, accuracy + engine.rank, accuracy)], 2, engine)
+    responses, reward, _ = select_groups([(mine, accuracy + engine.rank, accuracy)], 2, engine)
     place = 4 * engine.rank  # in `whole`, whose third group is the second of rank 0
     wanted = whole.rows(place, place + 2)
     pixels, others = (x.prompts[0].pixel_values for x in (responses, wanted))

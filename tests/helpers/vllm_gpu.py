@@ -102,9 +102,9 @@ def main(folder: Path, shape: dict) -> dict:
         began = time.perf_counter()
         sampler.load_weights(engine.weights())
         found[f"handover_{step}_s"] = round(time.perf_counter() - began, 2)
-        compared = parity.measure(engine, sampler, chat, rows)
+        compared = parity.compare(engine, sampler, chat, rows)
         print(compared)
-        compared.check(parity.bound(torch.bfloat16))
+        compared.check(parity.tolerance(torch.bfloat16))
         found[f"difference_{step}"] = [compared.mean, compared.max]
         prompts = sampler.encode(rows)
         responses = sampler.generate(prompts, (step,))

@@ -8,7 +8,7 @@ from agents.cpgd import CPGD
 from agents.reductions import constant_length
 from agents.storage import checkpoints
 from agents.storage.json_files import json_value
-from agents.training.setup import settings
+from agents.training.setup import run_settings
 
 
 def refused(file, text):
@@ -51,7 +51,7 @@ def test_the_record_of_a_run_repeats_it(tmp_path):
     words = ["--env", "MMK12-v0", "--beta", "0.1", "--drift-cap", "None", "--num-steps", "5"]
     run, learner = parse_run(CPGD, [*words, "--advantage-function", "clip_filter(3.0)"])
     file = tmp_path / "run.json"
-    file.write_text(json.dumps({"settings": json_value(settings(run, learner))}))
+    file.write_text(json.dumps({"settings": json_value(run_settings(run, learner))}))
     assert parse_run(CPGD, ["--config", str(file)]) == (run, learner)
 
 

@@ -42,7 +42,8 @@ sampler.batch_size = 10**6
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + 300 * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-with errors_in_one_line(lambda: checkpoints.way_on(Path(sys.argv[2]))), typed_errors(sys.argv[3]):
+folder = Path(sys.argv[2])
+with errors_in_one_line(lambda: checkpoints.resume_hint(folder)), typed_errors(sys.argv[3]):
     if sys.argv[3] == "training":
         engine.backward(engine.forward(responses)[0].sum())
     else:
@@ -72,7 +73,7 @@ def test_memory_that_runs_out_is_one_line_with_what_to_lower(tiny_folder, tmp_pa
     assert done.returncode == 1, done.stderr[-3000:]
     (line,) = [line for line in done.stderr.splitlines() if "memory" in line]
     assert line.startswith(f"error: out of memory in {phase}")
-    assert line.endswith("--resume goes on from step-4")
+    assert line.endswith("--resume continues from step-4")
     assert all(flag in line for flag in flags)
     assert "Traceback" not in done.stderr
 
@@ -217,7 +218,7 @@ def test_a_fault_of_a_users_learner_keeps_its_traceback(tiny_folder, tmp_path):
 
 
 def test_a_run_without_a_checkpoint_goes_on_from_its_beginning(tmp_path):
-    assert checkpoints.way_on(tmp_path).endswith("from its beginning: nothing was saved yet")
+    assert checkpoints.resume_hint(tmp_path).endswith("from its beginning: nothing was saved yet")
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +245,7 @@ def killed(tmp_path_factory, tiny_folder):
 
 def test_the_others_end_when_a_rank_is_killed_and_one_line_says_so(killed):
     (line,) = [line for line in killed[1].splitlines() if line.startswith("error: another rank")]
-    assert "--resume goes on from step-" in line
+    assert "--resume continues from step-" in line
 
 
 def test_a_run_with_a_killed_rank_lost_nothing_and_goes_on(killed, tiny_folder):

@@ -254,7 +254,7 @@ def test_a_grader_that_grades_wrongly_is_a_problem(monkeypatch):
 def test_sampler_and_trainer_agree_on_a_tiny_model_with_images():
     outcome = attempt("tiny_model", timeout=240)
     assert outcome.reason == ""
-    assert "sampler and trainer read 2 prompts alike" in outcome.value
+    assert "sampler and trainer encode 2 prompts alike" in outcome.value
 
 
 @pytest.mark.skipif(not find_spec("deepspeed"), reason="needs DeepSpeed")

@@ -23,7 +23,7 @@ from agents.engines.vllm.compatibility import check_installed, sampler_errors
 from agents.engines.vllm.sampler import VLLMSampler
 from agents.monitoring.timing import Clock
 from agents.training import parity
-from agents.training.rollouts import generate
+from agents.training.rollouts import sample_rollout
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +128,10 @@ def test_the_sampler_agrees_with_the_trainer(sampler, trainer):
 def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wrong(
     sampler, trainer, folder
 ):
-    within = parity.bound(torch.float32, sampler.dtype)
+    within = parity.tolerance(torch.float32, sampler.dtype)
     sampler.log_probs, sampler.sampling = False, replace(trainer.sampling, top_p=0.5)
     rows = observations(group_size=3)
-    found = parity.measure(trainer, sampler, trainer.chat, rows)
+    found = parity.compare(trainer, sampler, trainer.chat, rows)
     assert found.num_prompts == 4
     assert found.max < BOUND
     found.check(within)
@@ -141,7 +141,7 @@ def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wr
         for weight in other.policy.parameters():
             weight.mul_(1.02)
     with pytest.raises(ValueError, match="not handed over"):
-        parity.measure(other, sampler, other.chat, rows).check(within)
+        parity.compare(other, sampler, other.chat, rows).check(within)
 
 
 @pytest.mark.vllm
@@ -318,7 +318,7 @@ def test_it_learns_in_an_environment_of_words(sampler, folder, tmp_path):
         for step in range(2):
             sampler.load_weights(engine.weights())
             sampler.max_response_length = 12
-            generation = generate(envs, sampler, posed, (0, step), Clock())
+            generation = sample_rollout(envs, sampler, posed, (0, step), Clock())
             responses, reward, _ = generation.groups(2)
             assert differences(engine, responses).max() < BOUND
             assert generation.infos["status"].shape == (8,)

@@ -145,7 +145,7 @@ def test_tensorboard_forgets_what_a_run_has_gone_back_from(tmp_path):
     with RunLog(tmp_path, 3, tensorboard=True) as log:
         for step, value in ((1, 0.5), (2, 0.75), (3, 0.0)):
             log.write(step, {"reward/mean": value})
-        log.forget_after(1)
+        log.remove_after(1)
         log.write(2, {"reward/mean": 0.25})
     events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     assert [(e.step, e.value) for e in events.Scalars("reward/mean")] == [(1, 0.5), (2, 0.25)]

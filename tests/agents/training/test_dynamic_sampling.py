@@ -8,7 +8,12 @@ import torch
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.rollout import Prompt, Responses
-from agents.training.dynamic_sampling import evened, joined, mixed, pick
+from agents.training.dynamic_sampling import (
+    balance_tokens,
+    concatenate,
+    has_mixed_outcomes,
+    select_groups,
+)
 from agents.training.update import Passes, update
 
 GROUP_SIZE = 2
@@ -52,16 +57,16 @@ def numbers_of(responses: Responses, size=GROUP_SIZE) -> list[int]:
 
 
 def alone(generations, num_groups):
-    return pick(map(rollout_of, generations), num_groups, engine_of(0, None))
+    return select_groups(map(rollout_of, generations), num_groups, engine_of(0, None))
 
 
 def test_only_groups_with_right_and_wrong_responses_are_mixed():
     accuracy = torch.tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]])
-    assert mixed(accuracy).tolist() == [False, False, True, True]
+    assert has_mixed_outcomes(accuracy).tolist() == [False, False, True, True]
 
 
 def test_a_single_response_is_always_kept():
-    assert mixed(torch.tensor([[0.0], [1.0]])).tolist() == [True, True]
+    assert has_mixed_outcomes(torch.tensor([[0.0], [1.0]])).tolist() == [True, True]
 
 
 def test_rollouts_are_joined_until_there_are_enough_and_what_is_over_is_dropped():
@@ -105,13 +110,13 @@ def test_right_and_wrong_count_whatever_the_reward_is_shaped_by():
     accuracy = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
     reward = torch.tensor([[1.0, 0.3], [0.5, 0.5]])  # the long one of two right ones pays
     second = rollout_of({2: 0.5, 3: 1})
-    taken, _, _ = pick([(responses, reward, accuracy), second], 2, engine_of(0, None))
+    taken, _, _ = select_groups([(responses, reward, accuracy), second], 2, engine_of(0, None))
     assert numbers_of(taken) == [1, 2]
 
 
 def test_joined_responses_are_padded_to_the_longest():
     parts = [responses_of([1, 2]), responses_of([4])]
-    whole = joined(parts)
+    whole = concatenate(parts)
     assert numbers_of(whole) == [1, 2, 4]
     assert whole.lengths.tolist() == [*parts[0].lengths.tolist(), *parts[1].lengths.tolist()]
     assert whole.tokens.shape == whole.mask.shape == whole.sampler_log_prob.shape
@@ -124,7 +129,7 @@ def over_ranks(generations, num_groups, num_ranks):
 
     def work(rank):
         mine = [dict(list(solved.items())[rank::num_ranks]) for solved in generations]
-        return pick(map(rollout_of, mine), num_groups, engine_of(rank, ranks))
+        return select_groups(map(rollout_of, mine), num_groups, engine_of(rank, ranks))
 
     return ranks.run(work)
 
@@ -190,7 +195,7 @@ def dealt_out(num_ranks, num_groups, minibatch_size):
 
     def work(rank):
         responses, reward, _ = rollout_of(dict.fromkeys(range(rank, num_groups, num_ranks), 0.5))
-        return evened(responses, reward, minibatch_size, engine_of(rank, ranks))
+        return balance_tokens(responses, reward, minibatch_size, engine_of(rank, ranks))
 
     return ranks.run(work)
 
@@ -211,7 +216,7 @@ def test_groups_change_ranks_and_never_minibatches(num_ranks, num_minibatches):
 
 def test_one_rank_and_even_ones_keep_what_they_have():
     responses, reward, _ = rollout_of({4: 0.5, 2: 0.5})
-    same, rows = evened(responses, reward, 4, engine_of(0, None))
+    same, rows = balance_tokens(responses, reward, 4, engine_of(0, None))
     assert same is responses
     assert rows is reward
     for (responses, _), numbers in zip(dealt_out(2, 2, 4), ([0], [1]), strict=True):
@@ -235,7 +240,7 @@ def test_evened_ranks_have_fewer_tokens_to_wait_for_and_train_as_before():
             responses = respond(problems.tolist(), tokens[rows], lengths[rows].tolist())
             engine = BanditEngine(logits, 4.0, rank, ranks)
             given = responses, reward[rank::2]
-            mine = evened(*given, 8, engine) if even else given
+            mine = balance_tokens(*given, 8, engine) if even else given
             passes = Passes(minibatch_size=8, microbatch_size=3)
             metrics = update(CPGD(), engine, *mine, passes)
             return engine.logits.detach(), metrics, int(mine[0].lengths[:4].sum())

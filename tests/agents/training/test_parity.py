@@ -10,9 +10,9 @@ from helpers import tiny_engines, torchrun
 
 from agents.engines.model import Policy
 from agents.engines.transformers import TransformersSampler
-from agents.training.parity import BOUNDS, Agreement, bound, measure
+from agents.training.parity import TOLERANCES, Parity, compare, tolerance
 
-FLOAT32 = BOUNDS[torch.float32]
+FLOAT32 = TOLERANCES[torch.float32]
 
 
 @pytest.fixture(scope="module")
@@ -36,23 +36,23 @@ def sampler_of(engine, policy=None, **changes):
     return TransformersSampler(policy or engine.policy, engine.chat, sampling, 100)
 
 
-def compare(engine, sampler, num_images=(0, 1, 3)) -> Agreement:
+def compared(engine, sampler, num_images=(0, 1, 3)) -> Parity:
     observations = tiny_engines.observations(num_images, group_size=2)
-    return measure(engine, sampler, engine.chat, observations)
+    return compare(engine, sampler, engine.chat, observations)
 
 
 def test_a_sampler_of_the_trainers_own_weights_agrees(engine):
-    found = compare(engine, sampler_of(engine))
+    found = compared(engine, sampler_of(engine))
     assert found.num_prompts == 3
     assert 3 <= found.num_tokens <= 3 * 32
     assert 0 < found.mean <= found.max < 1e-4
-    found.check(bound(torch.float32))
+    found.check(tolerance(torch.float32))
 
 
 @pytest.mark.parametrize("cut", [{"top_p": 0.3}, {"top_k": 2}])
 def test_what_cuts_the_sampler_off_does_not_count(engine, cut):
     sampler = sampler_of(engine, **cut)
-    compare(engine, sampler).check(FLOAT32)
+    compared(engine, sampler).check(FLOAT32)
     assert sampler.sampling == replace(engine.sampling, **cut)
     assert sampler.max_response_length == 100
 
@@ -62,16 +62,16 @@ def test_other_weights_are_refused(engine, folder):
     with torch.no_grad():
         for weight in other.parameters():
             weight.mul_(1.03)
-    found = compare(engine, sampler_of(engine, other))
-    line = r"^sampler and trainer do not agree: [^\n]* 0\.001 is allowed; [^\n]*handed over[^\n]*$"
+    found = compared(engine, sampler_of(engine, other))
+    line = r"^sampler and trainer do not agree: [^\n]* 0\.001 is allowed; check the weights[^\n]*$"
     with pytest.raises(ValueError, match=line):
         found.check(FLOAT32)
 
 
 @pytest.mark.parametrize("temperature", [0.9, 1.1])
 def test_another_temperature_is_refused(engine, temperature):
-    found = compare(engine, sampler_of(engine, temperature=temperature))
-    with pytest.raises(ValueError, match=f"{found.mean:.3g} nats in the mean"):
+    found = compared(engine, sampler_of(engine, temperature=temperature))
+    with pytest.raises(ValueError, match=f"{found.mean:.3g} nats on average"):
         found.check(FLOAT32)
 
 
@@ -80,7 +80,7 @@ def test_a_token_that_the_trainer_bans_is_refused_under_any_bound(engine):
     # The policy hardly has another token.
     vocabulary = engine.policy.model.config.get_text_config().vocab_size
     engine.sampling = replace(engine.sampling, banned=tuple(range(1, vocabulary)))
-    found = compare(engine, everything)
+    found = compared(engine, everything)
     assert found.mean == torch.inf
     with pytest.raises(ValueError, match="inf nats"):
         found.check(100.0)
@@ -106,14 +106,14 @@ class Rereading(TransformersSampler):
 def test_a_prompt_that_is_read_in_another_order_is_refused(engine):
     sampler = Rereading(engine.policy, engine.chat, engine.sampling, 100, says=False)
     with pytest.raises(ValueError, match="do not agree"):
-        compare(engine, sampler, (0,)).check(FLOAT32)
+        compared(engine, sampler, (0,)).check(FLOAT32)
 
 
 def test_a_sampler_that_reads_a_prompt_otherwise_is_told_where(engine):
     sampler = Rereading(engine.policy, engine.chat, engine.sampling, 100, says=True)
-    line = r"^the sampler reads prompt 1 as (\d+) tokens, the trainer as \1, and they part at 1: "
+    line = r"^the sampler encodes prompt 1 as (\d+) tokens, the trainer as \1, [^\n]* token 1 on: "
     with pytest.raises(ValueError, match=line):
-        compare(engine, sampler, (0,))
+        compared(engine, sampler, (0,))
 
 
 def test_a_sampler_with_other_image_sizes_is_refused(engine):
@@ -121,8 +121,10 @@ def test_a_sampler_with_other_image_sizes_is_refused(engine):
     chat.image_processor = copy.deepcopy(engine.chat.image_processor)
     chat.image_processor.size = {"shortest_edge": 28 * 28, "longest_edge": 2 * 28 * 28}
     sampler = TransformersSampler(engine.policy, chat, engine.sampling, 100)
-    with pytest.raises(ValueError, match=r"^the sampler reads prompt 1 as \d+ tokens[^\n]*images?"):
-        compare(engine, sampler, (1,))
+    with pytest.raises(
+        ValueError, match=r"^the sampler encodes prompt 1 as \d+ tokens[^\n]*images?"
+    ):
+        compared(engine, sampler, (1,))
 
 
 def test_a_sampler_without_log_probabilities_is_refused(engine):
@@ -134,7 +136,7 @@ def test_a_sampler_without_log_probabilities_is_refused(engine):
 
     sampler = Silent(engine.policy, engine.chat, engine.sampling, 100)
     with pytest.raises(ValueError, match=r"^the sampler gives no log-probabilities"):
-        compare(engine, sampler)
+        compared(engine, sampler)
 
 
 def test_comparing_changes_nothing(engine):
@@ -143,7 +145,7 @@ def test_comparing_changes_nothing(engine):
     expected = sampler.generate(prompts, (3,)).tokens
     weights, state = tiny_engines.vector(engine), torch.get_rng_state()
     before = dict(vars(sampler))
-    compare(engine, sampler)
+    compared(engine, sampler)
     assert torch.equal(torch.get_rng_state(), state)
     assert vars(sampler) == before
     assert torch.equal(tiny_engines.vector(engine), weights)
@@ -151,16 +153,16 @@ def test_comparing_changes_nothing(engine):
 
 
 def test_the_bound_is_that_of_the_coarser_engine():
-    assert bound(torch.float32) < bound(torch.float16) < bound(torch.bfloat16)
-    assert bound(torch.float32, torch.bfloat16) == bound(torch.bfloat16)
+    assert tolerance(torch.float32) < tolerance(torch.float16) < tolerance(torch.bfloat16)
+    assert tolerance(torch.float32, torch.bfloat16) == tolerance(torch.bfloat16)
 
 
 def test_bfloat16_stays_within_its_bound(engine):
     rounded = Policy(copy.deepcopy(engine.policy.model).bfloat16())
-    found = compare(engine, sampler_of(engine, rounded))
+    found = compared(engine, sampler_of(engine, rounded))
     assert found.mean > FLOAT32
-    found.check(bound(torch.float32, torch.bfloat16))
-    assert "read 3 prompts alike" in str(found)
+    found.check(tolerance(torch.float32, torch.bfloat16))
+    assert "encode 3 prompts alike" in str(found)
 
 
 def test_all_ranks_agree_on_whether_they_agree(folder, tmp_path):
@@ -169,5 +171,5 @@ def test_all_ranks_agree_on_whether_they_agree(folder, tmp_path):
     assert first["whole"] == second["whole"]
     assert first["whole"]["num_prompts"] == 5
     assert 0 < first["whole"]["mean"] < FLOAT32
-    assert first["refusal"] == "sampler and trainer do not agree on rank 1: see there"
-    assert second["refusal"].startswith("the sampler reads prompt 1 as")
+    assert first["refusal"] == "sampler and trainer do not agree on rank 1: see its message"
+    assert second["refusal"].startswith("the sampler encodes prompt 1 as")

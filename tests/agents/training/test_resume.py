@@ -63,7 +63,7 @@ def test_a_run_that_is_told_to_stop_saves_and_goes_on(
             train(tiny_folder, tmp_path, **LONG)
     assert stopped.value.code == 128 + number
     last_line = capsys.readouterr().err.strip().splitlines()[-1]
-    assert last_line == f"{number.name}: saved step 3; go on with --resume"
+    assert last_line == f"{number.name}: saved step 3; continue with --resume"
     assert latest(tmp_path) == tmp_path / "checkpoints" / "step-3"
     train(tiny_folder, tmp_path, **LONG, resume=True)
     assert numbers(tmp_path) == numbers(whole)

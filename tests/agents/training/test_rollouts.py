@@ -16,40 +16,42 @@ from agents.dapo import DAPO
 from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.monitoring.timing import Clock
-from agents.training.rollouts import generate
+from agents.training.rollouts import sample_rollout
+from agents.training.setup import overlong_penalty
 
 DYNAMIC = {"env": "Vowels-v0", "num_prompts": 4, "max_generations": 5, "overlong_buffer": 6}
 
 
 @pytest.fixture(scope="module")
-def generations(tiny_folder):
+def rollouts(tiny_folder):
     """The same responses of many lengths, without a buffer and with one of six of twelve tokens."""
     engine = tiny_engines.build("torch", tiny_folder)
     flat = Sampling(100.0, engine.chat.banned)
     sampler = TransformersSampler(engine.policy, engine.chat, flat, 12)
-    made = []
+    rollouts = []
     for buffer in (0, 6):
         envs = reasonenv.make("Vowels-v0", num_envs=320, group_size=4)
-        posed, _ = envs.reset(seed=0)
-        made.append(generate(envs, sampler, posed, (1,), Clock(), (12, buffer)))
+        observations, _ = envs.reset(seed=0)
+        penalty = overlong_penalty(Run(max_response_length=12, overlong_buffer=buffer))
+        rollouts.append(sample_rollout(envs, sampler, observations, (1,), Clock(), penalty))
         envs.close()
-    return made
+    return rollouts
 
 
-def test_the_reward_falls_over_the_buffer_by_the_tokens_of_a_response(generations):
-    plain, shaped = generations
+def test_the_reward_falls_over_the_buffer_by_the_tokens_of_a_response(rollouts):
+    plain, shaped = rollouts
     lengths = shaped.responses.lengths
     assert torch.equal(lengths, plain.responses.lengths)
     assert lengths.min() <= 6
     assert len(set(lengths.tolist())) > 4
     expected = -(torch.clamp(lengths - 6, min=0) / 6).double()
-    torch.testing.assert_close(torch.as_tensor(shaped.overlong), expected)
+    torch.testing.assert_close(torch.as_tensor(shaped.overlong_penalties), expected)
     torch.testing.assert_close(torch.as_tensor(shaped.rewards - plain.rewards), expected)
-    assert not plain.overlong.any()
+    assert not plain.overlong_penalties.any()
 
 
-def test_shaping_leaves_what_is_right_alone(generations):
-    plain, shaped = generations
+def test_shaping_leaves_what_is_right_alone(rollouts):
+    plain, shaped = rollouts
     (_, reward, accuracy), (_, _, unshaped) = shaped.groups(4), plain.groups(4)
     assert torch.equal(accuracy, unshaped)
     assert set(accuracy.flatten().tolist()) == {0.0, 1.0}

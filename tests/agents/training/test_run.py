@@ -48,7 +48,7 @@ def test_a_run_says_what_it_is_and_how_far_in_a_few_lines(whole):
         "PyTorch trains and transformers samples, on ",
         "plan: ",
         "      forward, backward ",
-        "sampler and trainer read 4 prompts alike; ",
+        "sampler and trainer encode 4 prompts alike; ",
         "step 0: test accuracy ",
         "step 1/3  reward ",
         "step 3/3  reward ",

@@ -58,12 +58,12 @@ def test_adapters_are_trained_and_held_to_the_base_without_a_second_model(adapte
     words = flags(
         **SMALL | ADAPTERS | {"model": tiny_folder, "output_dir": adapted, "resume": True}
     )
-    job = prepare(*parse_run(CPGD, words))
-    job.envs.close()
-    assert job.engines.reference is not None
-    assert not job.engines.reference.model.state_dict()
-    trained = sum(p.numel() for p in job.engines.policy.parameters() if p.requires_grad)
-    assert 0 < trained < 0.2 * sum(p.numel() for p in job.engines.policy.parameters())
+    state = prepare(*parse_run(CPGD, words))
+    state.envs.close()
+    assert state.engines.reference is not None
+    assert not state.engines.reference.model.state_dict()
+    trained = sum(p.numel() for p in state.engines.policy.parameters() if p.requires_grad)
+    assert 0 < trained < 0.2 * sum(p.numel() for p in state.engines.policy.parameters())
 
 
 @needs_peft
@@ -124,7 +124,7 @@ def two(tmp_path_factory, tiny_folder):
         python, *words = happenings.command("nothing", 0, **settings | pieces | output)
         status, said = happenings.end([python, *torchrun, *words])
         assert status == 0, said[-3000:]
-        assert said.count("sampler and trainer read") == said.count("done: ") == 1
+        assert said.count("sampler and trainer encode") == said.count("done: ") == 1
     return folder / "0", folder / "1"
 
 
@@ -173,7 +173,9 @@ def test_a_run_of_a_model_that_cannot_be_packed_says_so(tmp_path, capsys):
     model = written(tmp_path / "model", FalconForCausalLM, FalconConfig, alibi=False)
     rows = train(model, tmp_path / "run", env="Vowels-v0", num_steps=2)
     assert all(row["train/grad_norm"] > 0 for row in rows)
-    assert capsys.readouterr().err.count("\nthis model's responses are padded, not packed: ") == 1
+    assert (
+        capsys.readouterr().err.count("\nthe responses of this model are padded, not packed, ") == 1
+    )
 
 
 def test_a_model_whose_layers_carry_a_state_is_for_another_sampler(tmp_path):
@@ -224,7 +226,7 @@ def test_vllm_samples_for_a_whole_run(by_vllm):
     assert any(row["train/grad_norm"] > 0 for row in rows)
     found = read_json_lines(folder / "evaluations.jsonl")
     assert [row["step"] for row in found] == [0, 2, 3]
-    assert said.count("sampler and trainer read 4 prompts alike") == 1
+    assert said.count("sampler and trainer encode 4 prompts alike") == 1
     assert said.splitlines()[-1] == f"done: {folder}"
 
 
@@ -234,7 +236,7 @@ def test_a_run_with_vllm_that_was_stopped_goes_on_exactly(by_vllm, words, tmp_pa
     in_step_1 = 4 + 5  # after the evaluation before it
     status, said = happenings.end(happenings.command("terminate", in_step_1, **settings))
     assert status == 143
-    assert said.splitlines()[-1] == "SIGTERM: saved step 1; go on with --resume"
+    assert said.splitlines()[-1] == "SIGTERM: saved step 1; continue with --resume"
     status, said = happenings.end(happenings.command("nothing", 0, **settings, resume=True))
     assert status == 0, said[-3000:]
     assert "Traceback" not in said
@@ -264,5 +266,5 @@ def test_what_vllm_cannot_sample_in_between_is_one_line(words, tmp_path):
     )
     assert "raise max_model_len" in last
     done = len(read_json_lines(tmp_path / "metrics.jsonl"))
-    assert last.endswith(f"--resume goes on from step-{done}")
+    assert last.endswith(f"--resume continues from step-{done}")
     assert latest(tmp_path) == tmp_path / "checkpoints" / f"step-{done}"

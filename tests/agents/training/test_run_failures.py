@@ -17,7 +17,7 @@ import reasonenv
 from agents import run
 from agents.cpgd import CPGD
 from agents.grpo import GRPO
-from agents.run import COLLAPSED, ROLLBACKS
+from agents.run import EXIT_COLLAPSED, MAX_ROLLBACKS
 from agents.storage import checkpoints
 from agents.storage.checkpoints import latest, steps
 from agents.storage.json_files import read_json_lines
@@ -55,7 +55,7 @@ def steps_of(folder) -> list[int]:
 
 def test_a_run_that_collapses_stops_when_told_to(tiny_folder, tmp_path, capsys):
     status = stopped(CPGD, tiny_folder, tmp_path, num_steps=20, on_collapse="stop", **WILD)
-    assert status == COLLAPSED
+    assert status == EXIT_COLLAPSED
     (last,) = steps_of(tmp_path)[-1:]
     assert last < 20
     assert steps(tmp_path)[-1] == last
@@ -100,17 +100,17 @@ def gone_back(tmp_path_factory, tiny_folder):
 
 def gone_back_to(said) -> list[int]:
     """The steps that a run went back to."""
-    found = (re.match(r"gone back to step (\d+), ", line) for line in said)
+    found = (re.match(r"rolled back to step (\d+), ", line) for line in said)
     return [int(match[1]) for match in found if match]
 
 
 def test_a_run_that_collapses_goes_back_and_gives_up_after_three_times(gone_back):
     folder, status, said, _ = gone_back
-    assert status == COLLAPSED
-    back = [line for line in said if line.startswith("gone back to step ")]
-    assert len(back) == ROLLBACKS == len(gone_back_to(said))
-    assert back[-1].endswith(f"{ROLLBACKS} of {ROLLBACKS} times")
-    assert said.count(f"gone back {ROLLBACKS} times already, and not once more") == 1
+    assert status == EXIT_COLLAPSED
+    back = [line for line in said if line.startswith("rolled back to step ")]
+    assert len(back) == MAX_ROLLBACKS == len(gone_back_to(said))
+    assert back[-1].endswith(f"rollback {MAX_ROLLBACKS} of {MAX_ROLLBACKS}")
+    assert said.count(f"no rollback: the run has rolled back {MAX_ROLLBACKS} times already") == 1
     assert said[-1].startswith("collapse: saved step ")
     assert (folder / "report.html").is_file()
 
@@ -143,10 +143,10 @@ def test_a_resumed_run_goes_back_no_more_often_than_one_that_was_not_stopped(
 ):
     folder, _, said, _ = gone_back
     shutil.copytree(folder, tmp_path / "run")
-    checkpoints.forget_after(tmp_path / "run", gone_back_to(said)[-1] + 1)
+    checkpoints.remove_after(tmp_path / "run", gone_back_to(said)[-1] + 1)
     status = stopped(Sleeper, tiny_folder, tmp_path / "run", **BACK, resume=True)
-    assert status == COLLAPSED
-    assert "gone back to step" not in capsys.readouterr().err
+    assert status == EXIT_COLLAPSED
+    assert "rolled back to step" not in capsys.readouterr().err
 
 
 def test_a_run_that_gave_up_can_be_resumed(gone_back, tiny_folder):
@@ -193,7 +193,7 @@ def test_a_run_whose_updates_are_no_numbers_any_more_stops(
 ):
     break_in(range(2, 99), monkeypatch)
     status = stopped(Broken, tiny_folder, tmp_path, num_steps=9, save_every=1, max_skipped=4)
-    assert status == COLLAPSED
+    assert status == EXIT_COLLAPSED
     assert steps_of(tmp_path) == [1, 2, 3]
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("collapse: saved step 3; the gradients of 4 optimizer steps in a row")
@@ -246,7 +246,7 @@ def test_a_disk_that_is_full_is_one_line_and_the_run_goes_on(
         last = stopped(CPGD, tiny_folder, tmp_path / "run", **LONG)
     assert last.startswith(f"error: {cause}")
     assert "\n" not in last
-    assert last.endswith("--resume goes on from step-1")
+    assert last.endswith("--resume continues from step-1")
     assert latest(tmp_path / "run").name == "step-1"
     train(tiny_folder, tmp_path / "run", **LONG, resume=True)
     assert numbers(tmp_path / "run") == numbers(whole)
@@ -265,7 +265,7 @@ def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_fold
     assert "Traceback" not in said
     last = said.splitlines()[-1]
     assert last.startswith("error: out of memory in training: lower --tokens-per-microbatch or ")
-    assert last.endswith("--resume goes on from step-1")
+    assert last.endswith("--resume continues from step-1")
     rows = train(tiny_folder, tmp_path, **large, tokens_per_microbatch=2000, resume=True)
     assert [row["step"] for row in rows] == [1, 2]
 
@@ -280,7 +280,7 @@ def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
     with monkeypatch.context() as patch:
         patch.setitem(letters.REWARDS, "letters", ringing)
         assert stopped(CPGD, tiny_folder, tmp_path, **LONG) == 130
-    assert capsys.readouterr().err.splitlines()[-1] == f"stopped; --resume goes on {way}"
+    assert capsys.readouterr().err.splitlines()[-1] == f"stopped; --resume continues {way}"
     assert train(tiny_folder, tmp_path, **LONG, resume=True)[-1]["step"] == 3
 
 
@@ -304,4 +304,4 @@ def test_a_file_that_cannot_be_read_in_between_is_one_line(tiny_folder, tmp_path
         patch.setitem(letters.REWARDS, "letters", gone)
         line = stopped(CPGD, tiny_folder, tmp_path, **LONG)
     assert line.startswith("error: [Errno 2] No such file")
-    assert line.endswith("17.png'; --resume goes on from step-1")
+    assert line.endswith("17.png'; --resume continues from step-1")
