@@ -30,7 +30,7 @@ from typing import Any
 import gymnasium
 
 import reasonenv
-from reasonenv.cli import check_output, new_parser, status
+from reasonenv.cli import check_output_path, exit_status, new_parser
 from reasonenv.datasets.selection import without_images
 from reasonenv.entry_points import evaluation_split
 from reasonenv.errors import EndpointError, UsageError
@@ -133,12 +133,14 @@ def answers(
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; its statuses are described above."""
     options = _parser().parse_args(arguments)
-    return status(lambda: _run(options), f"{options.output} is whole; the same command goes on")
+    return exit_status(
+        lambda: _run(options), f"{options.output} is whole; the same command goes on"
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
     """Asks for what is not there, and writes each response as it comes; gives the status."""
-    check_output("output", options.output)
+    check_output_path("output", options.output)
     env, path = _env(options), Path(options.output)
     wanted = _wanted(env, options, _there(path))
     asked = answers(env, wanted, _client(options), options.concurrency)

@@ -22,7 +22,7 @@ from typing import Any
 
 from reasonenv import entry_points
 from reasonenv.atomic_write import atomic_write
-from reasonenv.cli import check_output, new_parser, status
+from reasonenv.cli import check_output_path, exit_status, new_parser
 from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.errors import DataError, UsageError
@@ -123,7 +123,7 @@ def _graded(
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 1 when a reference fails itself, 2 when nothing could be checked."""
     options = _parser().parse_args(arguments)
-    return status(lambda: _run(options))
+    return exit_status(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -172,7 +172,7 @@ def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
         raise UsageError("name one data set: an environment, a file or a folder; see --help")
     if options.num_problems is not None and options.num_problems < 1:
         raise UsageError(f"--num-problems={options.num_problems}: at least one is needed")
-    check_output("output", options.output)
+    check_output_path("output", options.output)
     path = Path(name)
     if options.env or name in registry or not _is_path(name):
         return _of_environment(name, options)

@@ -1,4 +1,4 @@
-"""What the commands of this package have in common: their help, their statuses, their files."""
+"""Parsers, exit statuses and output paths of the commands `python -m reasonenv.NAME`."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from reasonenv.errors import ReasonEnvError, UsageError, is_explained
 
 
 def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
-    """A parser for `python -m reasonenv.NAME`, whose help begins with the module's docstring."""
+    """A parser for `python -m reasonenv.NAME`, with the module's docstring as its description."""
     return argparse.ArgumentParser(
         prog=f"python -m reasonenv.{name}",
         description=about,
@@ -18,15 +18,18 @@ def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
     )
 
 
-def status(work: Callable[[], int], interrupted: str = "nothing was saved") -> int:
-    """What `work` gives; 2 after one line on what does not fit, 130 after Ctrl-C.
+def exit_status(command: Callable[[], int], interrupted: str = "nothing was saved") -> int:
+    """Exit status of a command: 2 after an explained error, 130 after Ctrl-C, else its own.
+
+    An explained error (see `reasonenv.errors.is_explained`) is one line on standard error. Every
+    other exception passes, and REASONENV_TRACEBACK=1 lets these pass too.
 
     Args:
-        work: Does what the command is for, and gives its status.
-        interrupted: What is told after Ctrl-C.
+        command: Does the work and returns its status.
+        interrupted: Message after Ctrl-C.
     """
     try:
-        return work()
+        return command()
     except (ReasonEnvError, OSError) as error:
         if os.environ.get("REASONENV_TRACEBACK") or not is_explained(error):
             raise
@@ -37,13 +40,13 @@ def status(work: Callable[[], int], interrupted: str = "nothing was saved") -> i
         return 130
 
 
-def check_output(flag: str, path: str | None) -> None:
-    """Looks, before any work is done, whether a file can stand there.
+def check_output_path(flag: str, path: str | None) -> None:
+    """Checks that a file can be written to a path, before any work is done.
 
     Raises:
-        UsageError: When its folder is missing, or it is one itself.
+        UsageError: The parent folder does not exist, or the path is a folder.
     """
     if path and not Path(path).absolute().parent.is_dir():
-        raise UsageError(f"--{flag}={path}: there is no such folder")
+        raise UsageError(f"--{flag}={path}: no such parent folder")
     if path and Path(path).is_dir():
-        raise UsageError(f"--{flag}={path}: a file was expected, not a folder")
+        raise UsageError(f"--{flag}={path}: this is a folder, give a file")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.atomic_write import atomic_write
-from reasonenv.cli import check_output, new_parser, status
+from reasonenv.cli import check_output_path, exit_status, new_parser
 from reasonenv.scoring import judges
 from reasonenv.scoring.final_answers import GradedResponses
 from reasonenv.scoring.response_files import SkipLog, read_responses
@@ -33,12 +33,12 @@ from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize,
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; its statuses are described above."""
     options = _parser().parse_args(arguments)
-    return status(lambda: _run(options))
+    return exit_status(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
-    check_output("output", options.output)
-    check_output("verdicts", options.verdicts)
+    check_output_path("output", options.output)
+    check_output_path("verdicts", options.verdicts)
     graded = _graded(options, options.responses)
     scores = summarize(graded, options.seed)
     if options.compare:

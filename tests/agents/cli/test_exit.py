@@ -3,11 +3,13 @@
 import errno
 import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import gymnasium
 import pytest
@@ -203,6 +205,14 @@ def test_a_rank_that_ends_while_a_checkpoint_is_saved_is_the_error(tmp_path):
     with pytest.raises(LostRankError, match=r"^another rank has ended"):
         checkpoints.save(tmp_path, 1, write)
     assert not list((tmp_path / "checkpoints").iterdir())
+
+
+@pytest.mark.parametrize("package", [agents, reasonenv])
+def test_no_module_looks_at_the_frames_of_a_traceback(package):
+    files = list(Path(package.__path__[0]).rglob("*.py"))
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    assert files
+    assert [f for f, text in texts.items() if re.search(r"walk_tb|tb_frame|f_globals", text)] == []
 
 
 class Buggy(CPGD):

@@ -278,7 +278,7 @@ def test_what_is_kept_is_scored(api, tmp_path, rows):
         ({"env-options": "[1]"}, "is no JSON object"),
         ({"samples": 0}, "give at least 1"),
         ({"num-problems": 0}, "--num-problems is 0: give at least 1"),
-        ({"output": "/nowhere/r.jsonl"}, "there is no such folder"),
+        ({"output": "/nowhere/r.jsonl"}, "no such parent folder"),
         ({"url": "file:///etc/passwd"}, "give one such as"),
     ],
 )

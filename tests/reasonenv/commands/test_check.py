@@ -165,9 +165,9 @@ def test_a_broken_file_of_a_folder_is_not_passed_over(tmp_path):
 def test_a_report_that_cannot_be_saved_is_told_before_the_work(tmp_path, capsys):
     target = tmp_path / "nowhere" / "found.json"
     assert main(["Figures-v0", "--output", str(target)]) == 2
-    assert capsys.readouterr().err == f"error: --output={target}: there is no such folder\n"
+    assert capsys.readouterr().err == f"error: --output={target}: no such parent folder\n"
     assert main(["Figures-v0", "--output", str(tmp_path)]) == 2
-    told = f"error: --output={tmp_path}: a file was expected, not a folder\n"
+    told = f"error: --output={tmp_path}: this is a folder, give a file\n"
     assert capsys.readouterr().err == told
 
 

@@ -54,7 +54,7 @@ def call(data, path, *more):
 @pytest.mark.parametrize("flag", ["output", "verdicts"])
 @pytest.mark.parametrize(
     ("place", "fault"),
-    [("no/file", "there is no such folder"), ("", "a file was expected, not a folder")],
+    [("no/file", "no such parent folder"), ("", "this is a folder, give a file")],
 )
 def test_scores_that_cannot_be_saved_are_told_before_the_work(data, capsys, flag, place, fault):
     path = data / place
