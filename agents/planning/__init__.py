@@ -1,1 +1,1 @@
-"""What a run needs in memory, by arithmetic: from a model's shape and a run's settings alone."""
+"""Memory of a run by arithmetic, from the shape of its model and its settings alone."""

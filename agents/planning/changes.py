@@ -1,152 +1,126 @@
-"""What to change where a plan does not fit: the cheapest first, each with what it saves."""
+"""Changes that reduce the memory of a plan that does not fit, the cheapest first."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
-from agents.planning.phases import Plan, plan
+from agents.planning.phases import Plan, make_plan
 from agents.planning.setting import Setting
 
 
 @dataclass(frozen=True)
 class Change:
-    """One thing to change, and what it does by itself."""
+    """One change of a run, and its effect."""
 
     words: str
-    """As it is written on the command line, or in words."""
+    """A flag, or a description."""
     costs: str
-    """What is paid for it."""
+    """Disadvantage."""
     saves: float
-    """GiB of the part of a step that needs most."""
+    """GiB of the peak, on top of the changes before it."""
     fits: bool
-    """Whether the run fits with this and all changes before it."""
+    """True if the run fits with this and all changes before it."""
 
 
-def changes(plan_now: Plan) -> tuple[Change, ...]:
-    """Changes that save memory where it lacks, until the run fits; all there are if it never does.
-
-    Each is taken up on top of those before it, so that its saving is what it adds to them.
-    """
-    found: list[Change] = []
-    here = plan_now
-    for way in WAYS:
-        if here.fits:
+def suggest_changes(plan: Plan) -> tuple[Change, ...]:
+    """Changes that take effect, each on top of those before it, until the run fits."""
+    changes: list[Change] = []
+    for words, costs, min_gpus, edit in CHANGES:
+        setting = plan.setting
+        if plan.fits:
             break
-        step = way(here.setting)
-        if step is None:
+        if setting.num_gpus < min_gpus:
             continue
-        words, costs, setting = step
-        there = plan(setting)
-        saves = here.peak.total - there.peak.total
-        if saves < 0.05 and there.responses_at_a_time <= here.responses_at_a_time:
-            continue
-        here = there
-        found.append(Change(words, costs, saves, here.fits))
-    return tuple(found)
+        fields = edit(setting)
+        changed = make_plan(replace(setting, **fields))
+        saves = plan.peak.total - changed.peak.total
+        if saves >= 0.05 or changed.responses_at_a_time > plan.responses_at_a_time:
+            text = words.format(**fields) if words else _flag(**fields)
+            changes.append(Change(text, costs, saves, changed.fits))
+            plan = changed
+    return tuple(changes)
 
 
-Step = tuple[str, str, Setting]
-"""Words, costs, and the setting that it leads to."""
+def _flag(**fields: Any) -> str:
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in fields.items())
 
 
-def _fewer_rows(now: Setting) -> Step | None:
-    rows = max(8, now.sampler_batch_size // 4)
-    if now.sampler != "transformers" or rows >= now.sampler_batch_size:
-        return None
-    changed = replace(now, sampler_batch_size=rows)
-    return f"--sampler-batch-size {rows}", "slower sampling", changed
+Fields = dict[str, Any]
+"""Changed fields of a setting."""
 
 
-def _sleep(now: Setting) -> Step | None:
-    if now.sampler != "vllm":
-        return None
-    return "let vLLM sleep while the trainer works", "3 s a step", replace(now, vllm_sleeps=True)
+def _smaller_sampling_batch(now: Setting) -> Fields:
+    rows = now.sampler_batch_size
+    return {"sampler_batch_size": min(rows, max(8, rows // 4))}
 
 
-def _room(now: Setting) -> Step | None:
-    """The part of a GPU that the trainer leaves to vLLM, where it holds a response at all."""
-    room = plan(now).room
-    changed = replace(now, vllm_memory=room)
-    if now.sampler != "vllm" or not plan(changed).responses_at_a_time:
-        return None
-    words = f'"gpu_memory_utilization": {room} in --vllm'
-    return words, "more or fewer responses at a time", changed
+def _vllm_share(now: Setting) -> Fields:
+    """The share of a GPU that the trainer leaves to vLLM, if a response fits in it."""
+    fields = {"vllm_memory": make_plan(now).vllm_share}
+    fits = now.sampler == "vllm" and make_plan(replace(now, **fields)).responses_at_a_time
+    return fields if fits else {}
 
 
-def _smaller_microbatch(now: Setting, tokens: int, costs: str) -> Step | None:
+def _smaller_microbatch(now: Setting, tokens: int) -> Fields:
     """A microbatch of about `tokens`, of one response at least."""
     if now.tokens_per_microbatch:
-        tokens = min(now.tokens_per_microbatch, max(tokens, now.length))
-        changed = replace(now, tokens_per_microbatch=tokens)
-        return f"--tokens-per-microbatch {tokens}", costs, changed
-    size = min(now.microbatch_size, max(1, tokens // now.length))
-    return f"--microbatch-size {size}", costs, replace(now, microbatch_size=size)
+        return {"tokens_per_microbatch": min(now.tokens_per_microbatch, max(tokens, now.length))}
+    return {"microbatch_size": min(now.microbatch_size, max(1, tokens // now.length))}
 
 
-def _zero(now: Setting, stage: int, costs: str) -> Step | None:
-    """State shared out over more ranks."""
-    if now.num_gpus < 2 or stage <= now.sharing.stage:
-        return None
-    changed = replace(now, sharing=replace(now.sharing, stage=stage))
-    return f"ZeRO stage {stage} (--deepspeed)", costs, changed
+def _zero(now: Setting, stage: int) -> Fields:
+    return {"sharing": replace(now.sharing, stage=max(stage, now.sharing.stage))}
 
 
-def _computed_twice(now: Setting) -> Step | None:
-    changed = replace(now, checkpointing=True)
-    return "--gradient-checkpointing", "a third of the training speed", changed
+def _offload(now: Setting) -> Fields:
+    return {"sharing": replace(now.sharing, offload_optimizer=True)}
 
 
-def _offloaded(now: Setting) -> Step | None:
-    if not now.num_gpus:
-        return None
-    changed = replace(now, sharing=replace(now.sharing, offload_optimizer=True))
-    costs = "seconds a step, and memory of the machine"
-    return "offload_optimizer to the CPU (--deepspeed)", costs, changed
+def _shorter_responses(now: Setting) -> Fields:
+    length = now.response_length
+    return {"response_length": length // 2 if length >= 512 else length}
 
 
-def _frozen_tower(now: Setting) -> Step | None:
-    if now.shape.tower is None:
-        return None
-    costs = "another result: the vision tower stays as it is"
-    return "--freeze-vision", costs, replace(now, freeze_vision=True)
+def _more_gpus(now: Setting) -> Fields:
+    num_gpus = 2 * now.num_gpus
+    return {"num_gpus": num_gpus, "sharing": replace(now.sharing, num_ranks=num_gpus)}
 
 
-def _shorter_responses(now: Setting) -> Step | None:
-    length = now.response_length // 2
-    if length < 256:
-        return None
-    costs = "another result: longer responses are cut"
-    return f"--max-response-length {length}", costs, replace(now, response_length=length)
-
-
-def _adapters(now: Setting) -> Step | None:
-    if not now.num_gpus or now.lora_rank:
-        return None
-    words = '--lora \'{"r": 64, "target_modules": "all-linear"}\''
-    return words, "another result: adapters alone are trained", replace(now, lora_rank=64)
-
-
-def _twice_the_gpus(now: Setting) -> Step | None:
-    if not now.num_gpus:
-        return None
-    count = 2 * now.num_gpus
-    changed = replace(now, num_gpus=count, sharing=replace(now.sharing, num_ranks=count))
-    return f"{count} GPUs", "GPUs", changed
-
-
-Way = Callable[[Setting], Step | None]
-WAYS: tuple[Way, ...] = (
-    *(_fewer_rows, _sleep, _room),
-    partial(_smaller_microbatch, tokens=8192, costs="a little speed"),
-    partial(_zero, stage=1, costs="nothing"),
-    partial(_zero, stage=2, costs="nothing"),
-    partial(_zero, stage=3, costs="gathering weights in each pass"),
-    _computed_twice,
-    partial(_smaller_microbatch, tokens=1, costs="speed"),
-    # What the trainer gives up may be what vLLM lacks.
-    *(_offloaded, _room),
-    # These change the numbers of the run.
-    *(_frozen_tower, _shorter_responses, _adapters, _room),
-    *(3 * (_twice_the_gpus, _room)),
+VLLM_SHARE = (
+    '"gpu_memory_utilization": {vllm_memory} in --vllm',
+    "more or fewer responses at a time",
+    0,
+    _vllm_share,
 )
-"""Everything that can be changed, by what it costs."""
+MORE_GPUS = ("{num_gpus} GPUs", "GPUs", 1, _more_gpus)
+ZERO, RESULT = "ZeRO stage {sharing.stage} (--deepspeed)", "another result: "
+CHANGES: tuple[tuple[str, str, int, Callable[[Setting], Fields]], ...] = (
+    ("", "slower sampling", 0, _smaller_sampling_batch),
+    ("vLLM in sleep mode during training", "3 s a step", 0, lambda _: {"vllm_sleeps": True}),
+    VLLM_SHARE,
+    ("", "a little speed", 0, partial(_smaller_microbatch, tokens=8192)),
+    (ZERO, "nothing", 2, partial(_zero, stage=1)),
+    (ZERO, "nothing", 2, partial(_zero, stage=2)),
+    (ZERO, "gathering weights in each pass", 2, partial(_zero, stage=3)),
+    ("--gradient-checkpointing", "a third of the speed", 0, lambda _: {"checkpointing": True}),
+    ("", "speed", 0, partial(_smaller_microbatch, tokens=1)),
+    ("offload_optimizer to the CPU (--deepspeed)", "seconds a step, host memory", 1, _offload),
+    VLLM_SHARE,  # of the memory that the changes above have freed
+    ("--freeze-vision", f"{RESULT}a frozen vision tower", 0, lambda _: {"freeze_vision": True}),
+    (
+        "--max-response-length {response_length}",
+        f"{RESULT}longer responses are truncated",
+        0,
+        _shorter_responses,
+    ),
+    (
+        '--lora \'{{"r": {lora_rank}, "target_modules": "all-linear"}}\'',
+        f"{RESULT}only adapters are trained",
+        1,
+        lambda now: {"lora_rank": now.lora_rank or 64},
+    ),
+    VLLM_SHARE,
+    *(3 * (MORE_GPUS, VLLM_SHARE)),
+)
+"""Description, disadvantage, minimum number of GPUs and changed fields; the cheapest first."""

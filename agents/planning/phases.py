@@ -1,38 +1,38 @@
-"""The plan: what each part of a step holds on one GPU, and whether it fits."""
+"""Memory plan: GiB on one GPU in each phase of a training step, and whether they fit."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from agents.planning.formulas import (
     GIB,
-    drawing,
+    activation_bytes,
     image_bytes,
-    kept_activations,
     kv_bytes,
-    logits,
-    passing_activations,
+    logit_bytes,
+    sampling_bytes,
     states,
 )
 from agents.planning.setting import Setting
 
 CONTEXT = 1.0
-"""GiB of a GPU that are gone before a tensor is there: CUDA's context, NCCL, libraries."""
+"""GiB of a GPU for CUDA's context, NCCL and libraries."""
 PROCESS = 0.9
-"""GiB of a process without a GPU that has imported what a run imports, and starts its graders."""
+"""GiB of a process on the CPU for imported libraries and graders."""
 FRAGMENTS = 0.05
-"""Part of what is held that the allocator loses between tensors."""
+"""Share of the memory lost to fragmentation by the allocator."""
 TIGHT = 0.9
-"""Part of the memory above which a run that fits by arithmetic may still fail."""
+"""Share of the memory above which a run that fits by arithmetic may still fail."""
 GRAPHS = 3.0
-"""GiB that vLLM needs beside weights and cache: activations and CUDA graphs."""
+"""GiB of vLLM's activations and CUDA graphs."""
 ASLEEP = 1.5
-"""GiB that vLLM keeps while it sleeps."""
+"""GiB of vLLM in sleep mode."""
+FIXED = ("weights", "masters", "gradients", "moments", "reference", "gathered")
+"""Parts that no smaller batch lowers."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What one part of a step holds on one GPU, in GiB, by name."""
+    """Memory of one phase of a step on one GPU, in GiB by name of the part."""
 
     name: str
     parts: dict[str, float]
@@ -45,38 +45,37 @@ class Phase:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run needs: a pure function of its setting."""
+    """Memory of a run."""
 
     setting: Setting
     phases: tuple[Phase, ...]
+    """Training, optimizer step, sampling."""
     host: float
-    """GiB in the memory of each node."""
+    """GiB of offloaded state in the memory of each node."""
     kv_bytes: int
-    """Of one token in the sampler's cache, on one GPU."""
+    """Of one token in the KV cache, on one GPU."""
     responses_at_a_time: int
-    """Of the greatest length, that one sampler can hold."""
+    """Of the greatest length, in the KV cache of one sampler."""
 
     @property
     def peak(self) -> Phase:
-        """The part of a step that needs most."""
+        """The phase with the largest total."""
         return max(self.phases, key=lambda phase: phase.total)
 
     @property
     def fits(self) -> bool:
-        """By arithmetic; see `verdict`."""
+        """True if the peak fits by arithmetic; see `verdict`."""
         return self.peak.total <= self.setting.memory and self.responses_at_a_time > 0
 
     @property
-    def least(self) -> float:
-        """GiB of weights, gradients and optimizer alone, which no smaller batch lowers."""
-        fixed = ("weights", "masters", "gradients", "moments", "reference", "gathered")
-        return max(sum(p.parts.get(name, 0.0) for name in fixed) for p in self.phases)
+    def minimum(self) -> float:
+        """GiB of weights, gradients and optimizer alone."""
+        return max(sum(p.parts.get(name, 0.0) for name in FIXED) for p in self.phases)
 
     @property
-    def room(self) -> float:
-        """Part of a GPU that the trainer leaves to vLLM beside it while it samples."""
-        sampling = self.phases[-1].parts
-        own = sum(value for name, value in sampling.items() if not _claimed(self.setting, name))
+    def vllm_share(self) -> float:
+        """Share of a GPU that the trainer leaves to vLLM while it samples."""
+        own = sum(v for name, v in self.phases[-1].parts.items() if not _of_vllm(self.setting, name))
         return math.floor(max(0.0, TIGHT - own / self.setting.memory) * 100) / 100
 
     @property
@@ -87,30 +86,29 @@ class Plan:
         return "tight" if self.peak.total > TIGHT * self.setting.memory else "fits"
 
 
-def plan(setting: Setting) -> Plan:
-    """What a run of this setting needs."""
-    held = states(setting.num_weights, setting.num_trained, setting.sharing)
-    always = {"weights": held.weights, "masters": held.masters, "moments": held.moments}
+def make_plan(setting: Setting) -> Plan:
+    """The memory plan of a setting."""
+    state = states(setting.num_weights, setting.num_trained, setting.sharing)
+    constant = {"weights": state.weights, "masters": state.masters, "moments": state.moments}
     if setting.reference:
-        always["reference"] = setting.size * setting.shape.num_weights
-    always = _gib(always)
-    backward = _gib({"gradients": held.gradients, "buckets": held.buckets})
-    between = _gib({"gradients": held.kept_gradients})
-    beside = _beside(setting)
-    sampling, responses = _sampling(setting, always)
+        constant["reference"] = setting.size * setting.shape.num_weights
+    backward = {"gradients": state.gradients, "buckets": state.buckets}
+    training = _gib(constant | backward | _training(setting))
+    step = _gib(constant | {"step": state.step})
+    sampling, num_responses = _sampling(setting, _gib(constant))
+    sampling = _gib({"gradients": state.kept_gradients}) | sampling
     if setting.sampler == "transformers":
-        sampling |= _gib({"gathered": held.gathered})
-    phases = {
-        "training": always | backward | _gib(_training(setting)) | beside,
-        "step": always | _gib({"step": held.step}) | beside,
-        "sampling": between | sampling,
-    }
+        sampling |= _gib({"gathered": state.gathered})
+    elif setting.sampler == "vllm":
+        vllm = ASLEEP if setting.vllm_sleeps else setting.vllm_memory * setting.memory
+        training["vLLM"] = step["vLLM"] = vllm
+    phases = {"training": training, "step": step, "sampling": sampling}
     return Plan(
         setting=setting,
-        phases=tuple(Phase(name, _reserved(setting, parts)) for name, parts in phases.items()),
-        host=held.host / GIB * min(setting.gpus_per_node, max(1, setting.num_gpus)),
+        phases=tuple(Phase(name, parts | _overhead(setting, parts)) for name, parts in phases.items()),
+        host=state.host / GIB * min(setting.gpus_per_node, max(1, setting.num_gpus)),
         kv_bytes=kv_bytes(setting.shape, setting.size) // setting.tensor_parallel,
-        responses_at_a_time=responses,
+        responses_at_a_time=num_responses,
     )
 
 
@@ -121,72 +119,55 @@ def _gib(parts: dict[str, float]) -> dict[str, float]:
 def _training(setting: Setting) -> dict[str, float]:
     """Bytes of a forward and a backward pass over one microbatch."""
     shape, size, tokens = setting.shape, setting.size, setting.microbatch_tokens
-    padded = 0 if shape.packs else setting.length
-    how: dict[str, Any] = {"checkpointing": setting.checkpointing, "padded_length": padded}
-    answers = tokens - setting.num_prompts * setting.prompt_length * shape.packs
-    at_a_time = min(answers, setting.logits_at_a_time / shape.vocabulary)
-    # The head is done before the backward pass of the last layer begins.
-    head = logits(shape.vocabulary, at_a_time, size)
-    return {
-        "activations": kept_activations(shape, tokens, size, **how),
-        "passing": max(head, passing_activations(shape, tokens, size, **how)),
-        "images": _images(setting),
-    }
-
-
-def _images(setting: Setting) -> float:
-    tower = setting.shape.tower
-    if tower is None:
-        return 0.0
-    return (
-        setting.num_prompts
-        * setting.num_images
-        * image_bytes(
-            tower,
+    kept, transient = activation_bytes(
+        shape,
+        tokens,
+        size,
+        checkpointing=setting.checkpointing,
+        padded_length=0 if shape.packs else setting.length,
+    )
+    num_answers = tokens - setting.num_prompts * setting.prompt_length * shape.packs
+    chunk = min(num_answers, setting.logits_at_a_time / shape.vocabulary)
+    # The head's backward pass ends before that of the last layer begins.
+    transient = max(logit_bytes(shape.vocabulary, chunk, size), transient)
+    images = setting.num_prompts * setting.num_images
+    if shape.tower:
+        images *= image_bytes(
+            shape.tower,
             setting.max_pixels,
-            setting.size,
+            size,
             trained=not setting.freeze_vision and not setting.lora_rank,
             checkpointing=setting.checkpointing,
         )
-    )
+    return {"activations": kept, "passing": transient, "images": images}
 
 
-def _beside(setting: Setting) -> dict[str, float]:
-    """GiB that a sampler on the same GPU keeps while the trainer works."""
-    if setting.sampler != "vllm":
-        return {}
-    return {"vLLM": ASLEEP if setting.vllm_sleeps else setting.vllm_memory * setting.memory}
-
-
-def _sampling(setting: Setting, always: dict[str, float]) -> tuple[dict[str, float], int]:
-    """GiB of sampling, and how many responses of the greatest length the cache holds."""
+def _sampling(setting: Setting, constant: dict[str, float]) -> tuple[dict[str, float], int]:
+    """GiB of sampling, and the number of responses of the greatest length in the KV cache."""
     shape, size = setting.shape, setting.size
-    one = setting.length * kv_bytes(shape, size) / GIB / setting.tensor_parallel
+    response = setting.length * kv_bytes(shape, size) / GIB / setting.tensor_parallel
     if setting.sampler == "transformers":
         rows = setting.sampler_batch_size
-        # The cache of one layer is there twice while it grows by a token.
-        parts = {
-            "KV cache": rows * one * (1 + 1 / shape.layers),
-            "drawing": drawing(shape.vocabulary, rows, size) / GIB,
-        }
-        return always | parts, rows
-    copy = size * shape.num_weights / GIB / setting.tensor_parallel
+        # The cache of one layer exists twice while a token is appended.
+        cache = rows * response * (1 + 1 / shape.layers)
+        sampling = sampling_bytes(shape.vocabulary, rows, size) / GIB
+        return constant | {"KV cache": cache, "drawing": sampling}, rows
+    weights = size * shape.num_weights / GIB / setting.tensor_parallel
     graphs = GRAPHS if setting.num_gpus else 0.0
-    # Without a GPU our sampler asks for a cache of one GiB, whatever the memory.
-    room = setting.vllm_memory * setting.memory - copy - graphs if setting.num_gpus else 1.0
-    room = max(0.0, room)
-    parts = {"vLLM weights": copy, "vLLM graphs": graphs, "KV cache": room}
-    return (always if setting.sampler == "vllm" else {}) | parts, int(room / one)
+    # Without a GPU our sampler configures a cache of one GiB.
+    cache = setting.vllm_memory * setting.memory - weights - graphs if setting.num_gpus else 1.0
+    parts = {"vLLM weights": weights, "vLLM graphs": graphs, "KV cache": max(0.0, cache)}
+    beside = constant if setting.sampler == "vllm" else {}
+    return beside | parts, int(parts["KV cache"] / response)
 
 
-def _reserved(setting: Setting, parts: dict[str, float]) -> dict[str, float]:
-    """The parts, and what is lost around them."""
+def _overhead(setting: Setting, parts: dict[str, float]) -> dict[str, float]:
+    """Memory without a tensor; vLLM's share of the GPU includes its own."""
     if not setting.num_gpus:
-        return parts | {"context": PROCESS}
-    # What vLLM takes is a part of the GPU as a whole, losses included.
-    own = sum(value for name, value in parts.items() if not _claimed(setting, name))
-    return parts | {"context": CONTEXT, "fragments": FRAGMENTS * own}
+        return {"context": PROCESS}
+    own = sum(value for name, value in parts.items() if not _of_vllm(setting, name))
+    return {"context": CONTEXT, "fragments": FRAGMENTS * own}
 
 
-def _claimed(setting: Setting, name: str) -> bool:
+def _of_vllm(setting: Setting, name: str) -> bool:
     return name.startswith("vLLM") or (name == "KV cache" and setting.sampler != "transformers")

@@ -1,4 +1,4 @@
-"""The shape of a model: what its configuration says of its size, without reading a weight."""
+"""Shape of a model: its sizes by its configuration, without reading a weight."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +20,10 @@ from agents.engines import attention
 from agents.engines.load import LOAD_ERRORS, unavailable_model
 from agents.errors import ModelError
 
-TOWERS = ("visual", "vision_tower", "vision_model")
-
 
 @dataclass(frozen=True)
 class Tower:
-    """The part of a model that sees."""
+    """Vision tower of a model."""
 
     num_weights: int
     layers: int
@@ -35,16 +33,16 @@ class Tower:
     patch_size: int
     """Side of a patch in pixels."""
     merge_size: int
-    """merge_size² patches make one token of the language model."""
+    """merge_size² patches become one token of the language model."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A dense transformer: numbers from its configuration, and weights that were counted."""
+    """Sizes of a dense transformer."""
 
     name: str
     num_weights: int
-    """All of them; tied embeddings count once."""
+    """Tied embeddings count once."""
     layers: int
     hidden: int
     intermediate: int
@@ -53,100 +51,83 @@ class Shape:
     head_dim: int
     vocabulary: int
     norms_heads: bool
-    """Whether queries and keys are normalised, head by head, as in Qwen3."""
+    """True if queries and keys are normalised per head, as in Qwen3."""
     linear_sides: int
-    """Inputs plus outputs of all linear maps in the layers: weights of adapters of rank 1."""
+    """Inputs plus outputs of all linear maps in the layers: weights of LoRA adapters of rank 1."""
     packs: bool
-    """Whether sequences lie in one row, each prompt once; else each is padded to the longest."""
+    """True if sequences are packed into one row, each prompt once; else they are padded."""
     tower: Tower | None = None
 
 
-def _text(hidden: int, intermediate: int, layers: int, heads: int, kv_heads: int) -> dict[str, Any]:
-    return {
-        "hidden_size": hidden,
-        "intermediate_size": intermediate,
-        "num_hidden_layers": layers,
-        "num_attention_heads": heads,
-        "num_key_value_heads": kv_heads,
+# Class, hidden, intermediate, layers, heads, key-value heads, vocabulary, tied embeddings.
+_SMALL = (Qwen2Config, 1536, 8960, 28, 12, 2, 151936, True)
+KNOWN: dict[str, tuple[Any, ...]] = {
+    "Qwen/Qwen2.5-VL-7B-Instruct": (Qwen2_5_VLConfig, 3584, 18944, 28, 28, 4, 152064, False),
+    "Qwen/Qwen2.5-VL-3B-Instruct": (Qwen2_5_VLConfig, 2048, 11008, 36, 16, 2, 151936, True),
+    "Qwen/Qwen3-8B": (Qwen3Config, 4096, 12288, 36, 32, 8, 151936, False),
+    "Qwen/Qwen3-4B": (Qwen3Config, 2560, 9728, 36, 32, 8, 151936, True),
+    "Qwen/Qwen3-1.7B": (Qwen3Config, 2048, 6144, 28, 16, 8, 151936, True),
+    "Qwen/Qwen2.5-1.5B-Instruct": _SMALL,
+    "Qwen/Qwen2.5-1.5B": _SMALL,
+    "Qwen/Qwen2.5-Math-1.5B": _SMALL,
+}
+"""The default models and their siblings, so that a plan needs no network.
+
+Source: config.json of each on huggingface.co; a test compares their weights with published counts.
+"""
+
+
+def known_config(name: str) -> Any:
+    """The configuration of a model in `KNOWN`."""
+    kind, hidden, intermediate, layers, heads, kv_heads, vocabulary, tied = KNOWN[name]
+    text: dict[str, Any] = {
+        **{"hidden_size": hidden, "intermediate_size": intermediate, "num_hidden_layers": layers},
+        **{"num_attention_heads": heads, "num_key_value_heads": kv_heads},
+        **{"vocab_size": vocabulary, "tie_word_embeddings": tied},
     }
-
-
-def _qwen2_5_vl(text: dict[str, Any], vocabulary: int, tied: bool) -> Qwen2_5_VLConfig:
+    if kind is not Qwen2_5_VLConfig:
+        return kind(**text, **({"head_dim": 128} if kind is Qwen3Config else {}))
     vision = {
         **{"depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "num_heads": 16},
         **{"patch_size": 14, "spatial_merge_size": 2, "window_size": 112},
-        **{"fullatt_block_indexes": [7, 15, 23, 31], "out_hidden_size": text["hidden_size"]},
+        **{"fullatt_block_indexes": [7, 15, 23, 31], "out_hidden_size": hidden},
     }
-    return Qwen2_5_VLConfig(
-        text_config={**text, "vocab_size": vocabulary, "tie_word_embeddings": tied},
-        vision_config=vision,
-        tie_word_embeddings=tied,
-    )
-
-
-def _qwen3(text: dict[str, Any], tied: bool) -> Qwen3Config:
-    return Qwen3Config(**text, head_dim=128, vocab_size=151936, tie_word_embeddings=tied)
-
-
-def _qwen2(text: dict[str, Any]) -> Qwen2Config:
-    return Qwen2Config(**text, vocab_size=151936, tie_word_embeddings=True)
-
-
-def known() -> dict[str, Any]:
-    """Configurations of the default models and their siblings, by their names on the hub.
-
-    So that a plan needs no network. Source: config.json of each on huggingface.co; that the
-    weights which they count are the published ones, a test asserts.
-    """
-    small = _qwen2(_text(1536, 8960, 28, 12, 2))
-    return {
-        "Qwen/Qwen2.5-VL-7B-Instruct": _qwen2_5_vl(_text(3584, 18944, 28, 28, 4), 152064, False),
-        "Qwen/Qwen2.5-VL-3B-Instruct": _qwen2_5_vl(_text(2048, 11008, 36, 16, 2), 151936, True),
-        "Qwen/Qwen3-8B": _qwen3(_text(4096, 12288, 36, 32, 8), False),
-        "Qwen/Qwen3-4B": _qwen3(_text(2560, 9728, 36, 32, 8), True),
-        "Qwen/Qwen3-1.7B": _qwen3(_text(2048, 6144, 28, 16, 8), True),
-        "Qwen/Qwen2.5-1.5B-Instruct": small,
-        "Qwen/Qwen2.5-1.5B": small,
-        "Qwen/Qwen2.5-Math-1.5B": small,
-    }
+    return kind(text_config=text, vision_config=vision, tie_word_embeddings=tied)
 
 
 class UnplannableError(ModelError):
     """Raised when a model is of a kind that cannot be planned; it may be trained all the same."""
 
 
-def read(name: str) -> Shape:
+def read_shape(name: str) -> Shape:
     """The shape of 'tiny', of a model in a folder, or of one on the hub.
 
     Raises:
-        ModelError: In one line, when its configuration cannot be had.
-        UnplannableError: It is of another kind.
+        ModelError: In one line, when its configuration cannot be loaded.
+        UnplannableError: It is no dense transformer.
     """
     if name == "tiny":
-        # Its tokenizer is made of the problems' words, which decide a few rows more or less.
-        return measure(
-            name, tiny_model.config(tiny_model.tokenizer(["How many letters are there?"]))
-        )
-    if not Path(name).is_dir() and name in known():
-        return measure(name, known()[name])
+        # Its vocabulary depends on the problems, by a few rows.
+        tokens = tiny_model.tokenizer(["How many letters are there?"])
+        return shape_of(name, tiny_model.config(tokens))
+    if not Path(name).is_dir() and name in KNOWN:
+        return shape_of(name, known_config(name))
     try:
-        return measure(name, AutoConfig.from_pretrained(name))
+        return shape_of(name, AutoConfig.from_pretrained(name))
     except UnplannableError:
         raise
     except LOAD_ERRORS as error:
         raise unavailable_model(name, error) from error
 
 
-def measure(name: str, config: Any) -> Shape:
-    """The shape that a configuration of transformers describes, its weights counted exactly.
-
-    The model is built on torch's meta device, where a tensor has a shape and no storage.
+def shape_of(name: str, config: Any) -> Shape:
+    """The shape of a configuration of transformers; its weights are counted on the meta device.
 
     Raises:
         UnplannableError: It is no transformer of queries, keys, values and dense layers.
     """
-    sees = hasattr(config, "vision_config")
-    auto = AutoModelForImageTextToText if sees else AutoModelForCausalLM
+    has_vision = hasattr(config, "vision_config")
+    auto = AutoModelForImageTextToText if has_vision else AutoModelForCausalLM
     with torch.device("meta"):
         model: Any = auto.from_config(config)
     text = config.get_text_config()
@@ -165,27 +146,26 @@ def measure(name: str, config: Any) -> Shape:
             norms_heads=any(part.endswith(".q_norm") for part, _ in model.named_modules()),
             linear_sides=_linear_sides(model),
             packs=attention.enable_packing(model),
-            tower=_tower(model, config.vision_config) if sees else None,
+            tower=_tower(model, config.vision_config) if has_vision else None,
         )
     except AttributeError as error:
-        raise UnplannableError(f"{name} is not of a kind that can be planned: {error}") from error
+        raise UnplannableError(f"{name} is no dense transformer, which a plan needs: {error}") from error
 
 
-def _of_tower(name: str) -> bool:
-    return any(part in TOWERS for part in name.split("."))
+def _in_tower(name: str) -> bool:
+    return not {"visual", "vision_tower", "vision_model"}.isdisjoint(name.split("."))
 
 
 def _linear_sides(model: nn.Module) -> int:
-    found = [
+    return sum(
         part.in_features + part.out_features
         for name, part in model.named_modules()
-        if isinstance(part, nn.Linear) and ".layers." in name and not _of_tower(name)
-    ]
-    return sum(found)
+        if isinstance(part, nn.Linear) and ".layers." in name and not _in_tower(name)
+    )
 
 
 def _tower(model: nn.Module, vision: Any) -> Tower:
-    weights = (weight.numel() for name, weight in model.named_parameters() if _of_tower(name))
+    weights = (weight.numel() for name, weight in model.named_parameters() if _in_tower(name))
     return Tower(
         num_weights=sum(weights),
         layers=getattr(vision, "depth", None) or vision.num_hidden_layers,
