@@ -1,9 +1,9 @@
-"""What a run needs in memory, before anything is loaded: python -m agents.plan --help.
+"""Memory of a run, estimated before anything is loaded: python -m agents.plan --help.
 
     python -m agents.plan --learner cpgd --env MMK12-v0 --num-gpus 8 --gpu-memory 80
 
-It takes the flags of a training run, reads a model's configuration and no weights, and tells what
-each GPU holds in the parts of a step, whether that fits, and what to change where it does not.
+It takes the flags of a training run, reads a model's configuration and no weights, and prints the
+memory of each GPU in the phases of a step, whether it fits, and changes where it does not.
 """
 
 import argparse
@@ -11,82 +11,63 @@ import importlib
 import inspect
 import json
 import os
-import pkgutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from importlib.util import find_spec
 
 import torch
 
-import agents
 from agents.cli.exit import errors_in_one_line
 from agents.cli.flags import parse_run
 from agents.cli.settings import Run, check_run
 from agents.engines.build import needs_reference_model, uses_vllm
 from agents.errors import ModelError, UsageError
 from agents.learner import Learner
-from agents.planning.changes import changes
-from agents.planning.phases import Plan, plan
-from agents.planning.setting import Machine, setting
-from agents.planning.shapes import read
-from agents.planning.table import lines, summary, totals
+from agents.planning.changes import suggest_changes
+from agents.planning.phases import Plan, make_plan
+from agents.planning.setting import Machine, make_setting
+from agents.planning.shapes import read_shape
+from agents.planning.table import machine_text, plan_lines, plan_title, totals
 from agents.storage.json_files import json_value
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "num_gpus": {"type": int, "help": "over all nodes; 0 for the CPU (this machine's)"},
-    "gpu_memory": {"type": float, "help": "of one GPU, in GiB (this machine's)"},
-    "gpus_per_node": {"type": int, "default": 8, "help": "they share a machine's memory (8)"},
-    "num_words": {"type": int, "default": 512, "help": "tokens of the longest question (512)"},
-    "num_images": {"type": int, "default": 1, "help": "of a problem, for models that see (1)"},
-    "json": {"action": "store_true", "help": "print the plan as JSON"},
+COUNTS = {
+    "num-gpus": (0, None, "over all nodes; 0 for the CPU (this machine's)"),
+    "gpus-per-node": (1, 8, "which share the memory of a machine (8)"),
+    "num-words": (0, 512, "text tokens of the longest prompt (512)"),
+    "num-images": (0, 1, "of a problem, for vision models (1)"),
 }
-"""Flags beside those of a run."""
-LEAST = {"num_gpus": 0, "gpus_per_node": 1, "num_words": 0, "num_images": 0}
-"""Smallest values of those that count."""
+"""Minimum, default and help of integer flags."""
 
 
-def brief(run: Run, learner: Learner, num_ranks: int = 1) -> str:
+def short_plan(run: Run, learner: Learner, num_ranks: int = 1) -> str:
     """The plan of a run on this machine in two or three lines.
 
     Args:
         run: Resolved settings.
         learner: The algorithm.
-        num_ranks: As torchrun tells.
+        num_ranks: World size.
 
     Raises:
-        ModelError: In one line, when weights, gradients and optimizer alone are larger than the
-            memory, or the model's configuration cannot be read.
+        ModelError: Weights, gradients and optimizer alone exceed the memory, or the model's
+            configuration cannot be read.
     """
     num_gpus = num_ranks if torch.cuda.is_available() else 0
-    memory = here(num_gpus)
+    memory = local_memory(num_gpus)
     if not num_gpus:
         memory /= int(os.environ.get("LOCAL_WORLD_SIZE", num_ranks))
-    machine = Machine(num_gpus=num_gpus, memory=memory, num_processes=num_ranks)
     run = replace(run, sampler="vllm" if uses_vllm(run.sampler) else "transformers")
-    reference, shape = needs_reference_model(learner.reference_schedule, run.lora), read(run.model)
-    found = plan(setting(run, shape, machine, reference=reference))
-    if found.least > memory:
-        raise ModelError(refusal(found))
-    text = f"plan: {summary(found.setting)}\n      {totals(found)}: {found.verdict}"
-    if found.verdict != "fits":
-        text += "\n      python -m agents.plan, with the same flags, tells what to change"
+    plan = _plan(run, learner, Machine(num_gpus=num_gpus, memory=memory, num_processes=num_ranks))
+    if plan.minimum > memory:
+        raise ModelError(_refusal(plan))
+    text = f"plan: {plan_title(plan.setting)}\n      {totals(plan)}: {plan.verdict}"
+    if plan.verdict != "fits":
+        text += "\n      python -m agents.plan with the same flags suggests changes"
     return text
 
 
-def refusal(found: Plan) -> str:
-    """Why a run cannot fit, and the change that helps, in one line."""
-    shape, ways = found.setting.shape, changes(found)
-    helps = ", ".join(way.words for way in ways) if ways and ways[-1].fits else ""
-    return (
-        f"{shape.name} has {shape.num_weights / 1e9:.1f} billion weights, which need about "
-        f"{found.least:.0f} GiB to train before the first token, and the run has "
-        f"{found.setting.where}; use {helps or 'more GPUs, a smaller model'}, or --model tiny"
-    )
-
-
-def here(num_gpus: int) -> float:
-    """GiB of this machine's GPU, or of its memory where the CPU is asked for."""
+def local_memory(num_gpus: int) -> float:
+    """GiB of this machine's first GPU, or of its memory for a run on the CPU."""
     if num_gpus and torch.cuda.is_available():
         return torch.cuda.get_device_properties(0).total_memory / 2**30
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -96,38 +77,33 @@ def find_learner(name: str) -> type[Learner]:
     """The learner of a module of `agents`, by the module's name.
 
     Raises:
-        UsageError: In one line, when there is none.
+        UsageError: There is none.
     """
-    known = {module.name for module in pkgutil.iter_modules(agents.__path__)}
-    module = vars(importlib.import_module(f"agents.{name}")) if name in known else {}
-    classes = [
-        value
-        for value in module.values()
-        if inspect.isclass(value)
-        and issubclass(value, Learner)
-        and not inspect.isabstract(value)
-        and value.__module__ == f"agents.{name}"
-    ]
-    if len(classes) != 1:
-        raise UsageError(f"--learner {name}: give a module of agents with one, such as cpgd, grpo")
-    return classes[0]
+    path = f"agents.{name}"
+    exists = name.isidentifier() and find_spec(path) is not None
+    for value in vars(importlib.import_module(path)).values() if exists else ():
+        is_own = inspect.isclass(value) and value.__module__ == path
+        if is_own and issubclass(value, Learner) and not inspect.isabstract(value):
+            return value
+    raise UsageError(f"--learner {name}: give a module of agents with one, such as cpgd, grpo")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; the status is 1 where the run does not fit."""
+    """The command line; the exit status is 1 if the run does not fit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()
     if "--help" in words or "-h" in words:
         parser.print_help()
         print("\nand every flag of the learner:\n")
-    asked, rest = parser.parse_known_args(words)
+    options, rest = parser.parse_known_args(words)
     with errors_in_one_line():
-        learner = find_learner(asked.learner)
+        learner = find_learner(options.learner)
     run, algorithm = parse_run(learner, rest)
     with errors_in_one_line():
-        found = _plan(run, algorithm, asked)
-    print(_json(found) if asked.json else "\n".join(lines(found)))
-    return 0 if found.fits else 1
+        check_run(run)
+        plan = _plan(run, algorithm, _machine(options))
+    print(_json(plan) if options.json else "\n".join(plan_lines(plan)))
+    return 0 if plan.fits else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -137,40 +113,59 @@ def _parser() -> argparse.ArgumentParser:
         add_help=False,
         allow_abbrev=False,
     )
-    parser.add_argument("--learner", default="cpgd", help="module of agents, such as grpo (cpgd)")
-    for name, option in OPTIONS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", **option)
+    add = parser.add_argument
+    add("--learner", default="cpgd", help="module of agents, such as grpo (cpgd)")
+    add("--gpu-memory", type=float, help="of one GPU, in GiB (this machine's)")
+    add("--json", action="store_true", help="print the plan as JSON")
+    for flag, (_, default, text) in COUNTS.items():
+        add(f"--{flag}", type=int, default=default, help=text)
     return parser
 
 
-def _plan(run: Run, learner: Learner, asked: argparse.Namespace) -> Plan:
-    check_run(run)
-    for name, least in LEAST.items():
-        value = getattr(asked, name)
-        if value is not None and value < least:
-            raise UsageError(f"--{name.replace('_', '-')} is {value}: give at least {least}")
-    num_gpus = torch.cuda.device_count() if asked.num_gpus is None else asked.num_gpus
-    if num_gpus and asked.gpu_memory is None and not torch.cuda.is_available():
-        raise UsageError(f"--num-gpus {num_gpus}: there is none here; give --gpu-memory in GiB")
-    memory = here(num_gpus) if asked.gpu_memory is None else asked.gpu_memory
+def _machine(options: argparse.Namespace) -> Machine:
+    for flag, (minimum, _, _) in COUNTS.items():
+        value = vars(options)[flag.replace("-", "_")]
+        if value is not None and value < minimum:
+            raise UsageError(f"--{flag} is {value}: give at least {minimum}")
+    num_gpus = torch.cuda.device_count() if options.num_gpus is None else options.num_gpus
+    memory = options.gpu_memory
+    if memory is None:
+        if num_gpus and not torch.cuda.is_available():
+            raise UsageError(f"--num-gpus {num_gpus}: no GPU here; give --gpu-memory in GiB")
+        memory = local_memory(num_gpus)
     if not memory > 0:
         raise UsageError(f"--gpu-memory is {memory}: give more than 0 GiB")
-    machine = Machine(
+    return Machine(
         num_gpus=num_gpus,
         memory=memory,
-        gpus_per_node=asked.gpus_per_node,
-        num_words=asked.num_words,
-        num_images=asked.num_images,
+        gpus_per_node=options.gpus_per_node,
+        num_words=options.num_words,
+        num_images=options.num_images,
     )
-    reference, shape = needs_reference_model(learner.reference_schedule, run.lora), read(run.model)
-    return plan(setting(run, shape, machine, reference=reference))
 
 
-def _json(found: Plan) -> str:
-    content = json_value(found) | {
-        "totals": {phase.name: phase.total for phase in found.phases},
-        "verdict": found.verdict,
-        "changes": [json_value(change) for change in changes(found)],
+def _plan(run: Run, learner: Learner, machine: Machine) -> Plan:
+    reference = needs_reference_model(learner.reference_schedule, run.lora)
+    return make_plan(make_setting(run, read_shape(run.model), machine, reference=reference))
+
+
+def _refusal(plan: Plan) -> str:
+    """The reason why a run cannot fit, and changes with which it does, in one line."""
+    shape, changes = plan.setting.shape, suggest_changes(plan)
+    fits = bool(changes) and changes[-1].fits
+    words = ", ".join(c.words for c in changes) if fits else "more GPUs, a smaller model"
+    return (
+        f"{shape.name} has {shape.num_weights / 1e9:.1f} billion weights, which need about "
+        f"{plan.minimum:.0f} GiB to train before the first token, and the run has "
+        f"{machine_text(plan.setting)}; use {words}, or --model tiny"
+    )
+
+
+def _json(plan: Plan) -> str:
+    content = json_value(plan) | {
+        "totals": {phase.name: phase.total for phase in plan.phases},
+        "verdict": plan.verdict,
+        "changes": [json_value(change) for change in suggest_changes(plan)],
     }
     return json.dumps(content, indent=2)
 

@@ -75,7 +75,9 @@ class Plan:
     @property
     def vllm_share(self) -> float:
         """Share of a GPU that the trainer leaves to vLLM while it samples."""
-        own = sum(v for name, v in self.phases[-1].parts.items() if not _of_vllm(self.setting, name))
+        own = sum(
+            v for name, v in self.phases[-1].parts.items() if not _of_vllm(self.setting, name)
+        )
         return math.floor(max(0.0, TIGHT - own / self.setting.memory) * 100) / 100
 
     @property
@@ -105,7 +107,9 @@ def make_plan(setting: Setting) -> Plan:
     phases = {"training": training, "step": step, "sampling": sampling}
     return Plan(
         setting=setting,
-        phases=tuple(Phase(name, parts | _overhead(setting, parts)) for name, parts in phases.items()),
+        phases=tuple(
+            Phase(name, parts | _overhead(setting, parts)) for name, parts in phases.items()
+        ),
         host=state.host / GIB * min(setting.gpus_per_node, max(1, setting.num_gpus)),
         kv_bytes=kv_bytes(setting.shape, setting.size) // setting.tensor_parallel,
         responses_at_a_time=num_responses,

@@ -87,11 +87,7 @@ def known_config(name: str) -> Any:
     }
     if kind is not Qwen2_5_VLConfig:
         return kind(**text, **({"head_dim": 128} if kind is Qwen3Config else {}))
-    vision = {
-        **{"depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "num_heads": 16},
-        **{"patch_size": 14, "spatial_merge_size": 2, "window_size": 112},
-        **{"fullatt_block_indexes": [7, 15, 23, 31], "out_hidden_size": hidden},
-    }
+    vision = {"hidden_size": 1280, "out_hidden_size": hidden}
     return kind(text_config=text, vision_config=vision, tie_word_embeddings=tied)
 
 
@@ -149,7 +145,9 @@ def shape_of(name: str, config: Any) -> Shape:
             tower=_tower(model, config.vision_config) if has_vision else None,
         )
     except AttributeError as error:
-        raise UnplannableError(f"{name} is no dense transformer, which a plan needs: {error}") from error
+        raise UnplannableError(
+            f"{name} is no dense transformer, which a plan needs: {error}"
+        ) from error
 
 
 def _in_tower(name: str) -> bool:

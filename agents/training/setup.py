@@ -15,7 +15,7 @@ from agents.cli.settings import Run, check_run, environment_options
 from agents.engines.build import build, describe_engines, ranks
 from agents.errors import UsageError
 from agents.learner import Learner
-from agents.plan import brief
+from agents.plan import short_plan
 from agents.planning.shapes import UnplannableError
 from agents.sft import cached_tiny_model, recipe
 from agents.storage import checkpoints
@@ -73,7 +73,7 @@ def memory_plan(run: Run, learner: Learner) -> str:
         ModelError: The run needs more memory than there is, or the model does not exist.
     """
     try:
-        return brief(run, learner, ranks()[1])
+        return short_plan(run, learner, ranks()[1])
     except UnplannableError as error:
         return f"no memory plan: {error}"
 

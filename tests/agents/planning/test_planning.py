@@ -1,12 +1,12 @@
-"""What the arithmetic of memory says, against what PyTorch holds and what was measured.
+"""Memory formulas against the memory of PyTorch, measured peaks and published weights.
 
-What autograd saves of a layer it tells to 0.1 %, of the vision tower to 1 %. Whole peaks are an
-estimate, written with these figures at hand: on one H200 5 % too little to 6 % too much for padded
-rows, with and without checkpointing; 6 % too little for packed ones; 10 % too little for ZeRO 2;
-27 % too little for packed rows with checkpointing, which is not understood; 20 % too much with
-Liger's kernels, which keep less. On a CPU it was 0 to 4 % too little in four processes without
-checkpointing, and 21 and 23 % in two with it: what is computed again is allocated again, and glibc
-keeps some of what was freed.
+The activations of a layer are exact to 0.1 %, of the vision tower to 1 %. Whole peaks are
+estimates, and the measurements were known when the formulas were written: on one H200 5 % too
+little to 6 % too much for padded rows, with and without checkpointing; 6 % too little for packed
+ones; 10 % too little for ZeRO 2; 27 % too little for packed rows with checkpointing, for an unknown
+reason; 20 % too much with Liger's kernels, which keep less. On a CPU it was 0 to 4 % too little in
+four processes without checkpointing, and 21 and 23 % in two with it: recomputation allocates anew,
+and glibc keeps some of the freed memory.
 """
 
 import subprocess
@@ -24,17 +24,16 @@ from transformers import (
 
 from agents.planning.formulas import (
     GIB,
-    Sharing,
+    Sharding,
+    activation_bytes,
     adapter_weights,
     image_bytes,
-    kept_activations,
     kv_bytes,
     layer_bytes,
-    logits,
-    passing_activations,
+    logit_bytes,
     states,
 )
-from agents.planning.shapes import Tower, known, measure, read
+from agents.planning.shapes import KNOWN, Tower, read_shape, shape_of
 
 SMALL = {"hidden_size": 128, "intermediate_size": 320, "vocab_size": 512}
 KINDS = {
@@ -50,17 +49,17 @@ SIZES = {torch.bfloat16: 2, torch.float32: 4}
 def saved(model, forward) -> int:
     """Bytes that autograd keeps of a forward pass, weights apart, each storage once."""
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
-    kept = {}
+    storages = {}
 
     def pack(tensor):
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage
+            storages[storage.data_ptr()] = storage
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         output = forward()
-    total = sum(storage.nbytes() for storage in kept.values())
+    total = sum(storage.nbytes() for storage in storages.values())
     del output
     return total
 
@@ -87,7 +86,7 @@ def a_layer(config, options, dtype, padded) -> float:
 def test_a_layer_keeps_as_many_bytes_of_a_token_as_autograd_saves(kind, dtype, padded):
     config, options = KINDS[kind]
     model = config(**SMALL, **options, num_hidden_layers=1)
-    planned = layer_bytes(measure("small", model), SIZES[dtype], 64 if padded else 0)
+    planned = layer_bytes(shape_of("small", model), SIZES[dtype], 64 if padded else 0)
     assert planned == pytest.approx(a_layer(config, options, dtype, padded), rel=0.001)
 
 
@@ -124,76 +123,78 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_weights_of_a_known_model_are_as_many_as_published(name):
-    assert read(name).num_weights == PUBLISHED[name]
+    assert read_shape(name).num_weights == PUBLISHED[name]
 
 
 def test_the_vision_tower_of_the_7b_model_has_as_many_weights_as_published():
-    tower = read("Qwen/Qwen2.5-VL-7B-Instruct").tower
+    tower = read_shape("Qwen/Qwen2.5-VL-7B-Instruct").tower
     assert tower is not None
     assert tower.num_weights == 676_550_144
 
 
 def test_every_default_model_and_its_siblings_are_known_without_a_network():
-    assert PUBLISHED.keys() <= known().keys()
+    assert PUBLISHED.keys() <= KNOWN.keys()
 
 
 def test_the_shape_of_a_folder_is_that_of_its_configuration(tiny_folder):
-    shape = read(str(tiny_folder))
+    shape = read_shape(str(tiny_folder))
     assert (shape.layers, shape.hidden, shape.kv_heads, shape.head_dim) == (2, 128, 2, 32)
     assert shape.tower is not None
-    assert read("tiny").num_weights == pytest.approx(shape.num_weights, rel=0.1)
+    assert read_shape("tiny").num_weights == pytest.approx(shape.num_weights, rel=0.1)
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("{", "cannot load the model"),
-        ('{"model_type": "mamba", "num_hidden_layers": 1}', "is not of a kind that can be planned"),
+        ('{"model_type": "mamba", "num_hidden_layers": 1}', "is no dense transformer"),
     ],
 )
 def test_a_folder_that_cannot_be_planned_is_one_line(tmp_path, content, words):
     (tmp_path / "config.json").write_text(content)
     with pytest.raises(ValueError, match=words) as refused:
-        read(str(tmp_path))
+        read_shape(str(tmp_path))
     assert "\n" not in str(refused.value)
 
 
-def test_zero_shares_out_what_its_paper_says():
+def test_zero_shards_as_in_its_paper():
     count, ranks = 1e9, 8
-    shared = {stage: states(count, count, Sharing(ranks, stage, half=True)) for stage in (1, 2, 3)}
-    assert [found.weights / count for found in shared.values()] == [2, 2, 2 / 8]
-    assert [found.gradients / count for found in shared.values()] == [4, 4 / 8, 4 / 8]
-    for found in shared.values():
-        assert (found.masters + found.moments) / count == 12 / 8
+    sharded = {
+        stage: states(count, count, Sharding(ranks, stage, half=True)) for stage in (1, 2, 3)
+    }
+    assert [state.weights / count for state in sharded.values()] == [2, 2, 2 / 8]
+    assert [state.gradients / count for state in sharded.values()] == [4, 4 / 8, 4 / 8]
+    for state in sharded.values():
+        assert (state.masters + state.moments) / count == 12 / 8
 
 
-def test_one_rank_shares_nothing_at_any_stage():
-    alone = [states(1e9, 1e9, Sharing(1, stage, half=True)) for stage in (1, 2, 3)]
+def test_one_rank_shards_nothing_at_any_stage():
+    alone = [states(1e9, 1e9, Sharding(1, stage, half=True)) for stage in (1, 2, 3)]
     assert len({(s.weights, s.masters, s.gradients, s.moments) for s in alone}) == 1
 
 
-def test_what_is_offloaded_leaves_the_gpu_and_lies_in_the_machine():
-    held = states(1e9, 1e9, Sharing(4, 2, half=True, offload_optimizer=True))
-    assert (held.masters, held.moments, held.gradients, held.step) == (0, 0, 0, 0)
-    assert held.host == 16e9 / 4
+def test_offloaded_state_is_in_the_memory_of_the_machine():
+    state = states(1e9, 1e9, Sharding(4, 2, half=True, offload_optimizer=True))
+    assert (state.masters, state.moments, state.gradients, state.step) == (0, 0, 0, 0)
+    assert state.host == 16e9 / 4
 
 
 def test_frozen_weights_have_neither_gradient_nor_moments():
-    held = states(3e9, 1e9, Sharing())
-    assert (held.weights, held.gradients, held.moments) == (12e9, 4e9, 8e9)
+    state = states(3e9, 1e9, Sharding())
+    assert (state.weights, state.gradients, state.moments) == (12e9, 4e9, 8e9)
 
 
 @pytest.mark.parametrize(
     ("name", "kib"), [("Qwen/Qwen2.5-VL-7B-Instruct", 56), ("Qwen/Qwen3-4B", 144)]
 )
 def test_a_token_in_the_cache_has_two_vectors_a_layer_and_key_value_head(name, kib):
-    assert kv_bytes(read(name), 2) == kib * 1024
+    assert kv_bytes(read_shape(name), 2) == kib * 1024
 
 
 def test_adapters_have_as_many_weights_as_peft_makes():
     peft = pytest.importorskip("peft", reason="needs peft")
     config = Qwen2Config(**SMALL, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
-    shape = measure("small", config)
+    shape = shape_of("small", config)
     adapted = peft.get_peft_model(
         AutoModelForCausalLM.from_config(config),
         peft.LoraConfig(r=8, target_modules="all-linear"),
@@ -208,29 +209,28 @@ ROW = 16 * 1024
 
 def forward_backward(*, checkpointing, tokens_of_logits, repeated=False) -> float:
     """GiB of bf16 weights and gradients and 16 x 1,024 tokens, without an optimizer."""
-    shape = read(SHAPE)
-    how = {"checkpointing": checkpointing, "padded_length": int(repeated)}
-    kept = kept_activations(shape, ROW, 2, **how)
-    head = logits(shape.vocabulary, tokens_of_logits, 2)
-    passing = max(head, passing_activations(shape, ROW, 2, **how))
-    return (4 * shape.num_weights + kept + passing) / GIB
+    shape = read_shape(SHAPE)
+    kept, transient = activation_bytes(
+        shape, ROW, 2, checkpointing=checkpointing, padded_length=int(repeated)
+    )
+    head = logit_bytes(shape.vocabulary, tokens_of_logits, 2)
+    return (4 * shape.num_weights + kept + max(head, transient)) / GIB
 
 
 def zero_2() -> float:
     """GiB of a step with DeepSpeed, ZeRO 2, of 8 x 1,024 tokens with checkpointing."""
-    shape = read(SHAPE)
-    held = states(shape.num_weights, shape.num_weights, Sharing(1, 2, half=True))
-    kept = kept_activations(shape, 8192, 2, checkpointing=True)
-    passing = passing_activations(shape, 8192, 2, checkpointing=True)
-    head = logits(shape.vocabulary, 2048, 2)
-    fixed = held.weights + held.masters + held.moments + held.gradients + held.buckets
-    return (fixed + kept + max(passing, head)) / GIB
+    shape = read_shape(SHAPE)
+    state = states(shape.num_weights, shape.num_weights, Sharding(1, 2, half=True))
+    kept, transient = activation_bytes(shape, 8192, 2, checkpointing=True)
+    head = logit_bytes(shape.vocabulary, 2048, 2)
+    fixed = state.weights + state.masters + state.moments + state.gradients + state.buckets
+    return (fixed + kept + max(transient, head)) / GIB
 
 
 # Peaks of one H200 with random weights of this shape: torch 2.11, transformers 5.17, DeepSpeed
 # 0.19.8; logits in chunks of 2,048 tokens unless "whole".
 @pytest.mark.parametrize(
-    ("measured", "planned", "apart"),
+    ("measured", "planned", "deviation"),
     [
         (32.0, forward_backward(checkpointing=True, tokens_of_logits=ROW), -0.05),
         (9.6, forward_backward(checkpointing=True, tokens_of_logits=2048), 0.06),
@@ -243,11 +243,11 @@ def zero_2() -> float:
     ],
     ids=["whole logits", "checkpointing", "neither", "packed", "ZeRO 2", "both", "Liger"],
 )
-def test_plans_are_as_far_from_peaks_measured_on_a_gpu_as_is_told(measured, planned, apart):
-    assert planned / measured - 1 == pytest.approx(apart, abs=0.005)
+def test_plans_deviate_from_peaks_measured_on_a_gpu_as_documented(measured, planned, deviation):
+    assert planned / measured - 1 == pytest.approx(deviation, abs=0.005)
 
 
-# A process that prints how much memory it has held beyond what importing took.
+# A process that prints how much memory it has state beyond what importing took.
 TRAINING = """
 import sys, torch
 from transformers import AutoModelForCausalLM, Qwen2Config
@@ -300,21 +300,18 @@ def test_a_step_of_50_million_weights_on_the_cpu_holds_what_is_planned(checkpoin
     layers, rows, length = 14, 8, 124
     words = [str(number) for number in (layers, rows, length, int(checkpointing))]
     command = [sys.executable, "-c", TRAINING, *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    num_weights, measured = int(done.stdout.split()[0]), float(done.stdout.split()[1])
+    process = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    num_weights, measured = int(process.stdout.split()[0]), float(process.stdout.split()[1])
     config = Qwen2Config(
         **{"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": layers},
         **{"num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 4096},
         tie_word_embeddings=True,
     )
-    shape = measure("small", config)
+    shape = shape_of("small", config)
     assert shape.num_weights == num_weights
-    held = states(num_weights, num_weights, Sharing(fused=True))
+    state = states(num_weights, num_weights, Sharding(fused=True))
     tokens = rows * (4 + length)
-    passing = max(
-        passing_activations(shape, tokens, 4, checkpointing=checkpointing),
-        logits(shape.vocabulary, tokens, 4),
-    )
-    kept = kept_activations(shape, tokens, 4, checkpointing=checkpointing)
-    planned = (held.weights + held.gradients + held.moments + kept + passing) / GIB
+    kept, transient = activation_bytes(shape, tokens, 4, checkpointing=checkpointing)
+    transient = max(transient, logit_bytes(shape.vocabulary, tokens, 4))
+    planned = (state.weights + state.gradients + state.moments + kept + transient) / GIB
     assert planned == pytest.approx(measured, rel=tolerance)
