@@ -91,11 +91,7 @@ def grade(response: str, reference: str, options: Sequence[str] = ()) -> Grade:
     if answer is None:
         return Grade(False, None, "no_answer")
     verdict, text = grade_by_rules(answer, reference, options)
-    return Grade(verdict[0], answer, verdict[1]) if verdict else _symbolic_grade(answer, text)
-
-
-def _symbolic_grade(answer: str, text: str) -> Grade:
-    correct, status = symbolic_verdict(answer, text)
+    correct, status = verdict or symbolic_verdict(answer, text)
     return Grade(correct, answer, status)
 
 
@@ -159,11 +155,7 @@ def _are_digits(text: str) -> bool:
 def _text_verdict(answer: str, reference: str, left: str, right: str) -> bool | None:
     """Verdict on words, dates and times of day; None for anything else.
 
-    Args:
-        answer: The answer.
-        reference: The reference.
-        left: The answer without spaces.
-        right: The reference without spaces.
+    `left` and `right` are the answer and the reference without spaces.
     """
     if is_text(reference) and is_text(answer):
         return _text_matches(answer, reference)

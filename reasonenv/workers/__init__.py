@@ -99,7 +99,7 @@ class Grader:
     ) -> Grade | Future[Grade]:
         """The grade, or its future if a worker is needed."""
         if not self._close.alive:
-            raise ValueError("this Grader is closed: make another")
+            raise ValueError("this Grader is closed: create a new one")
         answer = final_answer(response)
         if answer is None:
             return Grade(False, None, "no_answer")
@@ -138,7 +138,9 @@ class Grader:
         self._start()
         for future in list(pending.values()):
             if not future.done():
-                future.set_exception(RuntimeError("a fork cut off this grade: ask for it again"))
+                future.set_exception(
+                    RuntimeError("the process forked before this grade was ready: submit it again")
+                )
 
     def __enter__(self) -> Self:
         return self
@@ -179,7 +181,7 @@ class WorkerPool:
         future.set_running_or_notify_cancel()
         with self._lock:
             if self._closed:
-                raise ValueError("this Grader is closed: make another")
+                raise ValueError("this Grader is closed: create a new one")
             self._jobs.put((answer, reference, future))
             if not self._idle.acquire(blocking=False) and self._num_threads < self._num_workers:
                 self._num_threads += 1

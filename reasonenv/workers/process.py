@@ -59,7 +59,7 @@ class ForkServer:
         """A new worker: its process id, and the caller's end of its pipe.
 
         Raises:
-            GraderError: When there can be none, or after `stop`.
+            GraderError: No worker can start, or the server was stopped.
         """
         ours, theirs = socket.socketpair()
         with self._request_lock, theirs:
@@ -154,7 +154,7 @@ class GradingProcess:
         """The verdict and its status.
 
         Raises:
-            GraderError: When no process can start, or after the server was stopped.
+            GraderError: No process can start, or the server was stopped.
         """
         if self._pipe is None:
             self._worker, self._pipe = self._server.fork()

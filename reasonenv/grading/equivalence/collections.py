@@ -150,14 +150,10 @@ def _without_names(
     if most == 0 or (all(names) and (len(names[0] | names[1]) > 1)):
         return answers, references
     if most > 1:
-        return [_point(values[0])], [_point(values[1])]
+        return [Node("tuple", ("()", tuple(values[0])))], [Node("tuple", ("()", tuple(values[1])))]
     return values[0], values[1]
 
 
 def _are_numbered(names: set[str], plain: set[str]) -> bool:
     """True if one side has x_1 and x_2 for the x of the other."""
     return len(names) > len(plain) == 1 and {name.partition("_")[0] for name in names} == plain
-
-
-def _point(values: Sequence[Node]) -> Node:
-    return Node("tuple", ("()", tuple(values)))

@@ -19,9 +19,9 @@ from reasonenv.grading.parsing.nodes import (
     Node,
     inverse,
     is_inequality,
-    map_children,
     negative,
     product,
+    substituted,
     walk,
 )
 
@@ -75,7 +75,7 @@ def _solves(solution: tuple[str, Node] | None, equation: Node) -> bool:
     name, value = Node("sym", (solution[0],)), solution[1]
     if value.op not in EXPRESSIONS or not _isolable(equation, name):
         return False
-    left, right = (_replaced(side, name, value) for side in equation.args[1])
+    left, right = (substituted(side, name, value) for side in equation.args[1])
     is_expression = left.op in EXPRESSIONS and right.op in EXPRESSIONS
     return is_expression and same_expression(left, right) is True
 
@@ -153,12 +153,8 @@ def _in_variable_of(reference: Node, answer: Node, value: Node) -> Node:
         return value
     old, new = left.args[1][0], right.args[1][0]
     if old.op == new.op == "sym" and old != new:
-        return FALSE if contains(value, new) else _replaced(value, old, new)
+        return FALSE if contains(value, new) else substituted(value, old, new)
     return value
-
-
-def _replaced(node: Node, old: Node, new: Node) -> Node:
-    return new if node == old else map_children(node, lambda part: _replaced(part, old, new))
 
 
 def _quotient(node: Node) -> Node | None:

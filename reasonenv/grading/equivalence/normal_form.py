@@ -12,6 +12,7 @@ from reasonenv.grading.parsing.nodes import (
     map_children,
     negative,
     product,
+    substituted,
     walk,
 )
 
@@ -44,7 +45,7 @@ def with_shared_parameter(a: Node, b: Node) -> tuple[Node, Node]:
     name, other = name or _lone_parameter(left), other or _lone_parameter(right)
     if name is None or other is None or contains(left, other):
         return (left, right) if name == other else (a, b)
-    return _substituted(left, name, other), right
+    return substituted(left, name, other), right
 
 
 def _family(node: Node) -> tuple[Node, Node | None]:
@@ -60,10 +61,6 @@ def _family(node: Node) -> tuple[Node, Node | None]:
 def _lone_parameter(node: Node) -> Node | None:
     names = {part for part in walk(node) if part.op == "sym" and part.args[0] in tuple("klmnt")}
     return names.pop() if len(names) == 1 else None
-
-
-def _substituted(node: Node, old: Node, new: Node) -> Node:
-    return new if node == old else map_children(node, lambda part: _substituted(part, old, new))
 
 
 def same_roundings(a: Node, b: Node) -> bool:

@@ -116,11 +116,7 @@ def _near(left: Any, right: Any, tolerance: Any) -> bool:
 def _values(
     a: Node, b: Node, precision: Precision, point: int, natural: bool
 ) -> tuple[Any, Any] | None:
-    """The values of both, None if either has none.
-
-    Raises:
-        TooLarge: Either cannot be computed.
-    """
+    """The values of both, None if either has none; raises TooLarge if either is too large."""
     values = tuple(_value(node, precision, point, natural) for node in (a, b))
     for value in values:
         if value is None:

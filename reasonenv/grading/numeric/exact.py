@@ -49,11 +49,7 @@ def exact_value(node: Node) -> Fraction | None:
 
 
 def check_bits(value: Fraction) -> Fraction:
-    """The value itself.
-
-    Raises:
-        TooLarge: It has more than 24,000 bits.
-    """
+    """The value itself; raises TooLarge if it has more than 24,000 bits."""
     if value.numerator.bit_length() > MAX_BITS or value.denominator.bit_length() > MAX_BITS:
         raise TooLarge
     return value
@@ -131,10 +127,6 @@ def _root(value: Fraction, degree: Fraction) -> Fraction:
     return _root_of(value, degree.numerator if degree.denominator == 1 else 0)
 
 
-def _factorial(n: Fraction) -> Fraction:
-    return Fraction(math.factorial(_count(n)))
-
-
 def _binomial(n: Fraction, k: Fraction) -> Fraction:
     if k.denominator != 1:
         raise _NotRational
@@ -148,10 +140,6 @@ def _count(n: Fraction) -> int:
     if n > MAX_FACTORIAL:
         raise TooLarge
     return int(n)
-
-
-def _magnitude(x: Fraction) -> Fraction:
-    return abs(x)
 
 
 def _modulo(a: Fraction, b: Fraction) -> Fraction:
@@ -169,9 +157,9 @@ _RULES: dict[str, Callable[[Any], Fraction]] = {
 }
 _FUNCTIONS: dict[str, Callable[..., Fraction]] = {
     "root": _root,
-    "factorial": _factorial,
+    "factorial": lambda n: Fraction(math.factorial(_count(n))),
     "binomial": _binomial,
-    "abs": _magnitude,
+    "abs": Fraction.__abs__,
     "mod": _modulo,
     "floor": lambda x: Fraction(math.floor(x)),
     "ceil": lambda x: Fraction(math.ceil(x)),

@@ -83,6 +83,11 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     return Node(node.op, _map_args(node.args, change))
 
 
+def substituted(node: Node, old: Node, new: Node) -> Node:
+    """The node with every occurrence of `old` replaced."""
+    return new if node == old else map_children(node, lambda part: substituted(part, old, new))
+
+
 def _map_args(args: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[Any, ...]:
     return tuple(
         change(arg)

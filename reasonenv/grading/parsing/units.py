@@ -5,18 +5,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 _PREFIXES = {
-    "-": 0,
-    "k": 3,
-    "h": 2,
-    "d": -1,
-    "c": -2,
-    "m": -3,
-    "μ": -6,
-    "u": -6,
-    "n": -9,
-    "M": 6,
-    "G": 9,
-}
+    "-": 0, "k": 3, "h": 2, "d": -1, "c": -2, "m": -3, "μ": -6, "u": -6, "n": -9, "M": 6, "G": 9,
+}  # fmt: skip
 
 
 class Unit:
