@@ -202,6 +202,7 @@ def test_a_proof_notices_another_objective_and_a_gradient_off_by_a_hundredth(tmp
     assert not equal("grpo", gradient=theirs["gradient"] | {name: 1.01 * one})
 
 
+@pytest.mark.slow(reason="measures whole steps in a process")
 def test_our_side_takes_its_turns_with_the_lengths_that_were_wanted(tmp_path, monkeypatch):
     side, sizes, problems = piece("side"), piece("sizes"), piece("problems")
     problems.write(tmp_path / "data")

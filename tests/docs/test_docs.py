@@ -46,6 +46,7 @@ def test_an_environment_of_ones_own_is_trained_on_by_name(tmp_path, tiny_folder)
     assert [row["split"] for row in rows] == ["test", "test"]
 
 
+@pytest.mark.slow(reason="a run with a warm start in a process")
 def test_figures_of_ones_own_are_trained_on_by_name(tmp_path, tiny_folder):
     (tmp_path / "geometry/figures").mkdir(parents=True)
     asked = [{"id": str(side), "question": "Its side?", "answer": str(side)} for side in range(40)]

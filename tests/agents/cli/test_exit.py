@@ -231,6 +231,9 @@ def test_a_run_without_a_checkpoint_goes_on_from_its_beginning(tmp_path):
     assert checkpoints.resume_hint(tmp_path).endswith("from its beginning: nothing was saved yet")
 
 
+two_starts = pytest.mark.slow(reason="two runs on two ranks, one after another")
+
+
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory, tiny_folder):
     """A run of two ranks, one of them killed after the second checkpoint, and its last words."""
@@ -253,11 +256,13 @@ def killed(tmp_path_factory, tiny_folder):
     return folder, told
 
 
+@two_starts
 def test_the_others_end_when_a_rank_is_killed_and_one_line_says_so(killed):
     (line,) = [line for line in killed[1].splitlines() if line.startswith("error: another rank")]
     assert "--resume continues from step-" in line
 
 
+@two_starts
 def test_a_run_with_a_killed_rank_lost_nothing_and_goes_on(killed, tiny_folder):
     folder, _ = killed
     last = checkpoints.latest(folder)

@@ -305,6 +305,7 @@ def test_the_doctor_can_be_imported_without_torch():
     assert (process.stdout, process.stderr) == ("imported\n", "")
 
 
+@pytest.mark.slow(reason="tries every engine in a process of its own")
 def test_the_doctor_reports_every_check_and_an_exit_status(tmp_path):
     command = [sys.executable, "-m", "agents.doctor", "--json", "--output-dir", str(tmp_path)]
     process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=550)

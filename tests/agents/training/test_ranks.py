@@ -14,11 +14,24 @@ def folders(tmp_path_factory):
     return tiny_engines.write(model), results
 
 
+def findings(folders, *words) -> list[dict]:
+    """What each of two ranks found: one start of torchrun."""
+    torchrun.run("ranks.py", *folders, *words)
+    return [json.loads((folders[1] / f"rank-{rank}.json").read_text()) for rank in range(2)]
+
+
 @pytest.fixture(scope="module")
 def found(folders):
-    """What each of two ranks found: one start of torchrun for all tests."""
-    torchrun.run("ranks.py", *folders)
-    return [json.loads((folders[1] / f"rank-{rank}.json").read_text()) for rank in range(2)]
+    return findings(folders)
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory, folders):
+    """Of ranks with very unequal tokens, or with a loss that is no number on one."""
+    return findings((folders[0], tmp_path_factory.mktemp("uneven")), "uneven")
+
+
+unequal_ranks = pytest.mark.slow(reason="a dozen engines on each of two ranks")
 
 
 def test_both_ranks_find_the_same(found):
@@ -76,10 +89,14 @@ def test_a_gradient_that_is_no_number_on_one_rank_moves_nothing_on_any(found, ca
     assert found[0][f"{case} hurt"] == {"finite": False, "still": True, "unharmed": True}
 
 
+@unequal_ranks
 @pytest.mark.parametrize("stage", ["deepspeed-1", "deepspeed-3"])
 @pytest.mark.parametrize("budget", ["1", "150", "10000"])
-def test_ranks_of_very_unequal_tokens_take_the_steps_of_one_in_as_many_passes(found, stage, budget):
-    result = found[0][f"{stage} cut by tokens"][budget]
+def test_ranks_of_very_unequal_tokens_take_the_steps_of_one_in_as_many_passes(
+    uneven, stage, budget
+):
+    assert uneven[0] == uneven[1]
+    result = uneven[0][f"{stage} cut by tokens"][budget]
     assert result["difference"] < 1e-5
     assert result["two"] == pytest.approx(result["one"], rel=1e-4, abs=1e-6)
     one, two = result["calls"]
@@ -89,9 +106,10 @@ def test_ranks_of_very_unequal_tokens_take_the_steps_of_one_in_as_many_passes(fo
     assert passes.get(budget, 7) <= one <= passes.get(budget, 11)
 
 
+@unequal_ranks
 @pytest.mark.parametrize("stage", ["deepspeed-1", "deepspeed-3"])
-def test_an_update_whose_loss_is_no_number_on_one_rank_skips_its_steps_on_all(found, stage):
-    result = found[0][f"{stage} spoiled"]
+def test_an_update_whose_loss_is_no_number_on_one_rank_skips_its_steps_on_all(uneven, stage):
+    result = uneven[0][f"{stage} spoiled"]
     assert result == {"skipped": 2, "same": True, "as if never": True}
 
 

@@ -10,6 +10,8 @@ from helpers.tiny_runs import numbers, same
 from agents.engines.reference_policy import STATE
 from agents.storage.json_files import read_json_lines
 
+pytestmark = pytest.mark.slow(reason="a whole run on two ranks, and its second half again")
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, tiny_folder):

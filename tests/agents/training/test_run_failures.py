@@ -253,6 +253,7 @@ def test_a_disk_that_is_full_is_one_line_and_the_run_goes_on(
     assert same(tmp_path / "run", whole)
 
 
+@pytest.mark.slow(reason="fills the memory of a process")
 @linux
 def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_folder, tmp_path):
     large = {"num_prompts": 16, "group_size": 8, "minibatch_size": 128, "max_response_length": 48}
@@ -284,7 +285,13 @@ def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
     assert train(tiny_folder, tmp_path, **LONG, resume=True)[-1]["step"] == 3
 
 
-@pytest.mark.parametrize("word", ["plan:", "sampler and trainer"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param("plan:", marks=pytest.mark.slow(reason="a second process that is stopped")),
+        "sampler and trainer",
+    ],
+)
 def test_ctrl_c_before_the_first_step_leaves_no_traceback(word, tiny_folder, tmp_path):
     settings = {"model": tiny_folder, "output_dir": tmp_path / "run", "num_test_problems": 10}
     with happenings.start(happenings.command("nothing", 0, **settings)) as process:

@@ -159,6 +159,7 @@ sft.save_model = half
 """
 
 
+@pytest.mark.slow(reason="two processes that train")
 def test_a_kill_in_the_middle_leaves_no_half_model_in_the_cache(cache):
     code = f"{KILLED_AS_IT_SAVES}\ncached_tiny_model({FEW})"
     child = subprocess.run([sys.executable, "-c", code], check=False, stderr=subprocess.DEVNULL)
