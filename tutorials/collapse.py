@@ -39,13 +39,13 @@ def train(
     rows = []
     for step in range(1, steps + 1):
         table = engine.logits.detach().log_softmax(-1)
-        drawn = torch.multinomial(table.exp()[PROBLEMS].flatten(0, 1), 1, generator=random)
-        tokens = drawn.view(-1, LENGTH)
+        choices = torch.multinomial(table.exp()[PROBLEMS].flatten(0, 1), 1, generator=random)
+        tokens = choices.view(-1, LENGTH)
         verdict = (tokens == right[PROBLEMS]).all(-1)
         errs = torch.rand(len(PROBLEMS), generator=random) < errors
         responses = respond(PROBLEMS, tokens, [LENGTH] * len(PROBLEMS))
-        said = table[PROBLEMS].gather(-1, tokens[..., None])[..., 0]
-        responses = replace(responses, sampler_log_prob=said)
+        log_prob = table[PROBLEMS].gather(-1, tokens[..., None])[..., 0]
+        responses = replace(responses, sampler_log_prob=log_prob)
         reward = (verdict ^ errs).float().view(-1, GROUP)
         metrics = update(learner, engine, responses, reward, PASSES)
         exact = table.exp().gather(-1, right[..., None]).prod(1).mean().item()
@@ -110,9 +110,9 @@ for rate in (4.0, 8.0):
 # ## What this does and does not show
 #
 # Without a clip the largest ratio is about ten and more, with either clip about two. The policies
-# without one become certain early of whatever the noise told them, of two or three problems out
-# of four something wrong, and what is certain is no longer sampled otherwise: their accuracy
-# stands still at a quarter or a half, one step for each problem that is solved. With PPO's clip
+# without one become certain early of what the noise rewarded, which is wrong for two or three of
+# the four problems, and a certain policy samples nothing else: their accuracy stays at a quarter
+# or a half, one step for each problem that is solved. With PPO's clip
 # or CPGD's it still rises when the picture ends. Between those two this bandit shows no
 # difference, nor between the two that collapse. They differ where a negative advantage meets a
 # large ratio, which PPO's clip lets through and a log-ratio bounds; that takes weights which

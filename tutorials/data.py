@@ -25,9 +25,9 @@ for split, start in (("train", 10), ("test", 50)):
 # %% [markdown]
 # ## The module
 #
-# A `Source` says what the rows look like, `problems` makes a `Problem` of each. Parquet and JSON
-# lines are read alike, images only when a problem is asked for, and what is wrong with a row is
-# told in one line with its number and id. With figures, `images=("image",)` names the column: in
+# A `Schema` describes the rows, `problems` makes a `Problem` of each. Parquet and JSON lines are
+# read alike, images only when a problem is accessed, and an error in a row is reported in one line
+# with its number and id. With figures, `images=("image",)` names the column: in
 # Parquet the bytes, in JSON the name of a file in the folder, such as `"figures/1.png"`.
 
 # %%

@@ -36,13 +36,13 @@ responses = [
 ] * 2
 observations, rewards, terminations, truncations, infos = envs.step(responses)
 for index in range(4):
-    told = ", ".join(f"{name} {infos[name][index]}" for name in ("accuracy", "format", "status"))
-    print(f"{rewards[index]:.1f}  {told}, answer {infos['answer'][index]}")
+    verdict = ", ".join(f"{name} {infos[name][index]}" for name in ("accuracy", "format", "status"))
+    print(f"{rewards[index]:.1f}  {verdict}, answer {infos['answer'][index]}")
 
 # %% [markdown]
-# Each part of a reward stands in `infos`, and `status` says why there was no verdict: an answer
-# that no machine can compute costs a deadline, not the run. The reference is told after the step,
-# never before.
+# Each part of a reward is in `infos`, and `status` says why there was no verdict: an answer
+# that no machine can compute costs a deadline, not the run. `infos` has the reference
+# after the step, never before.
 #
 # One problem at a time is a plain `gymnasium.Env`, and Gymnasium's wrappers fit both:
 

@@ -21,7 +21,7 @@ random = np.random.default_rng(0)
 # ## From a model
 #
 # An untrained model, eight problems, two responses each: the path, not the score. The same
-# command goes on where it was stopped, and `--samples 32` gives mean@32 and pass@32.
+# command continues where it was stopped, and `--samples 32` gives mean@32 and pass@32.
 
 # %%
 from agents import tiny_model
@@ -89,8 +89,8 @@ print(compared)
 import matplotlib.pyplot as plt
 
 figure, axis = plt.subplots(figsize=(6, 1.8))
-told = [json.loads(Path(f"{name}.json").read_text()) for name in ("first", "second")]
-for height, one in enumerate(told):
+scores = [json.loads(Path(f"{name}.json").read_text()) for name in ("first", "second")]
+for height, one in enumerate(scores):
     axis.plot(one["interval"], [height] * 2, linewidth=3)
     axis.plot(one["accuracy"], height, "ko")
 axis.plot(compared["interval"], [2, 2], linewidth=3)
@@ -108,4 +108,4 @@ figure.tight_layout()
 
 # %%
 for name in ("mean@k", "pass@k", "maj@k"):
-    print(name, {k: round(value, 3) for k, value in told[0][name].items()})
+    print(name, {k: round(value, 3) for k, value in scores[0][name].items()})

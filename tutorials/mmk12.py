@@ -128,5 +128,5 @@ for line in Path("run/metrics.jsonl").read_text().splitlines():
 #     --model runs/cpgd-mmk12-v0-seed0/checkpoints/step-610
 # ```
 #
-# The first trains and saves every 50 steps, the second goes on after whatever happened, the third
+# The first trains and saves every 50 steps, the second continues after any interruption, the third
 # evaluates. No numbers of such a run are shown here, for none has been made with this version.

@@ -125,14 +125,14 @@ def best(name: str) -> float:
 
 
 def regret(name: str, seed: int, steps: int = 150) -> list[float]:
-    """How far training is from the best value, after each step of eight samples."""
+    """Distance of the objective from its best value, after each step of eight samples."""
     random = torch.Generator().manual_seed(seed)
     rpg, point, top = learner(DIVERGENCES[name]), reference.clone(), best_of[name]
     curve = []
     for _ in range(steps):
-        drawn = torch.multinomial(point.softmax(-1), 8, replacement=True, generator=random)
+        draws = torch.multinomial(point.softmax(-1), 8, replacement=True, generator=random)
         at = point.clone()
-        point -= 0.5 * gradient(lambda x, d=drawn, o=at: losses(rpg, x, o, reference)[d].mean(), at)
+        point -= 0.5 * gradient(lambda x, d=draws, o=at: losses(rpg, x, o, reference)[d].mean(), at)
         curve.append(top - objective(name, point, reference).item())
     return curve
 

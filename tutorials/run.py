@@ -95,8 +95,8 @@ for warning in current_warnings(rows) or ["no warnings"]:
 # verdict.
 
 # %%
-kept = sorted(Path("run/rollouts").glob("*.jsonl"))
-for file in (kept[0], kept[-1]):
+files = sorted(Path("run/rollouts").glob("*.jsonl"))
+for file in (files[0], files[-1]):
     print(file)
     for line in file.read_text().splitlines()[:3]:
         response = json.loads(line)
