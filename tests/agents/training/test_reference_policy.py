@@ -105,7 +105,7 @@ def test_the_command_line_spells_a_reference_as_it_reads_it(refresh):
 
 def test_only_references_are_offered_by_name():
     with pytest.raises(ValueError, match=r"there are every, fixed, old, when_moved$"):
-        function("newest", (references,))
+        parse_function("newest", (references,))
 
 
 @pytest.mark.parametrize("steps", [1, 3])

@@ -211,4 +211,6 @@ def test_ctrl_c_leaves_no_model_that_has_not_learned(tmp_path, monkeypatch, caps
         sft.main(flags(num_steps=2, batch_size=4, num_problems=4, output_dir=tmp_path / "warm"))
     assert stopped.value.code == 130
     assert not (tmp_path / "warm").exists()
-    assert capsys.readouterr().err.splitlines()[-1] == "stopped; what was written is whole"
+    assert (
+        capsys.readouterr().err.splitlines()[-1] == "stopped; files that were written are complete"
+    )

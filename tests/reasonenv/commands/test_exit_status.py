@@ -72,7 +72,7 @@ def test_a_fault_within_a_command_shows_its_traceback(tmp_path, monkeypatch):
     def broken(*_):
         raise ValueError("a fault of the program")
 
-    monkeypatch.setattr(score, "_sheet", broken)
+    monkeypatch.setattr(score, "_graded", broken)
     words = ["--env", "AIME24-v0", "--responses", str(tmp_path / "responses.jsonl")]
     with pytest.raises(ValueError, match="a fault of the program"):
         score.main(words)

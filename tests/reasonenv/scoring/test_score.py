@@ -195,7 +195,7 @@ def test_what_cannot_be_scored_at_all_is_one_error_and_saves_nothing(data, capsy
         (["--env", "MathVistas-v0"], "did you mean MathVista-v0"),
         (["--data", "nowhere"], "there is no folder nowhere"),
         (["--responses", "nothing.jsonl"], "nothing.jsonl"),
-        (["--output", "no/such/folder.json"], "--output=no/such/folder.json: there is no such"),
+        (["--output", "no/such/folder.json"], "--output=no/such/folder.json: no such parent"),
         (["--split", "tset"], "has no split 'tset' of mathvision: test"),
         (["--judge", "math:nothing"], "no judge 'math:nothing'"),
         (["--judge", "math.sin"], "give module:function"),
