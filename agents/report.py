@@ -10,8 +10,8 @@ import tyro
 from agents.cli.exit import errors_in_one_line
 from agents.cli.flags import parse
 from agents.errors import UsageError
-from agents.reporting.page import page
-from agents.reporting.runs import read
+from agents.reporting.page import make_page
+from agents.reporting.runs import read_run
 from agents.storage.atomic_files import write_atomically
 
 
@@ -19,7 +19,7 @@ from agents.storage.atomic_files import write_atomically
 class Report:
     """Curves, rollouts and facts of runs as one HTML file that needs no network.
 
-    Runs that differ in nothing but their seed are one line with its spread.
+    Runs that differ only in their seed are one curve with its range.
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
@@ -28,24 +28,24 @@ class Report:
     """File to write; report.html in the directory of the first run unless given."""
 
 
-def write(runs: Sequence[Path], output: Path | None = None) -> tuple[Path, list[str]]:
-    """Writes the report; where it lies, and what of the runs is damaged or missing.
+def write_report(runs: Sequence[Path], output: Path | None = None) -> tuple[Path, list[str]]:
+    """Writes the report; returns its path and a line for each damaged or missing file.
 
     Raises:
         UsageError: A folder holds no run, or none is given; nothing has been written then.
     """
     if not runs:
-        raise UsageError("no run is given: name its directory, such as runs/cpgd-figures-v0-seed0")
-    found = [read(folder) for folder in runs]
-    path = output or found[0].folder / "report.html"
-    write_atomically(path, page(found).encode("utf-8", "replace"))
-    return path, [f"{run.folder}: {fault}" for run in found for fault in run.faults]
+        raise UsageError("no run is given: give its directory, such as runs/cpgd-figures-v0-seed0")
+    folders = [read_run(folder) for folder in runs]
+    path = output or folders[0].folder / "report.html"
+    write_atomically(path, make_page(folders).encode("utf-8", "replace"))
+    return path, [f"{run.folder}: {fault}" for run in folders for fault in run.faults]
 
 
-def after(folder: Path) -> str:
-    """What a run says of its report at its end, in one line; a report that fails ends no run."""
+def report_at_end(folder: Path) -> str:
+    """Writes the report of a finished run; returns a line with its path or its failure."""
     try:
-        return f"report: {write([folder])[0]}"
+        return f"report: {write_report([folder])[0]}"
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         return f"warning: no report: {reason}; try python -m agents.report {folder}"
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(Report, "agents.report", arguments)
     with errors_in_one_line():
-        path, faults = write(settings.runs, settings.output)
+        path, faults = write_report(settings.runs, settings.output)
     for fault in faults:
         print(fault, file=sys.stderr)
     print(f"report: {path} ({path.stat().st_size / 2**20:.1f} MiB)")

@@ -207,7 +207,7 @@ def finish(state: RunState, log: RunLog, interrupt: Interrupt, reason: str) -> i
     if not complete:
         state.save()
     if log.writes:
-        log.say(report.after(state.folder))
+        log.say(report.report_at_end(state.folder))
     if complete:
         log.say(f"done: {state.folder}")
         return 0

@@ -1,1 +1,1 @@
-"""The pieces of `python -m agents.report`: runs as they lie on the disk, and a page of them."""
+"""Implementation of `python -m agents.report`: run directories, and a page of them."""

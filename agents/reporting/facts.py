@@ -1,4 +1,4 @@
-"""What a page says of runs in plain HTML, readable without a script: every value is escaped."""
+"""Facts of runs in plain HTML, readable without a script; every value is escaped."""
 
 from collections.abc import Sequence
 from html import escape
@@ -12,8 +12,8 @@ PARTS = ("rollout", "grade", "train", "sync")
 """Parts of a step that have their own `time/` metric."""
 
 
-def section(run: RunFolder, label: str, faults: Sequence[str]) -> str:
-    """All that is known of a run besides its curves and rollouts."""
+def run_section(run: RunFolder, label: str, faults: Sequence[str]) -> str:
+    """Settings, evaluations, collapse warnings, times and command of a run."""
     pieces = [
         f"<h3>{escape(_title(run, label))}</h3>",
         _list("faults", "Damaged or missing", faults),
@@ -34,18 +34,18 @@ def _title(run: RunFolder, label: str) -> str:
 
 def _facts(run: RunFolder) -> list[tuple[str, str]]:
     settings, record = run.settings, run.record
-    planned = settings.get("run.num_steps")
-    done = run.rows[-1]["step"] if run.rows else 0
+    num_steps = settings.get("run.num_steps")
+    step = run.rows[-1]["step"] if run.rows else 0
     resumed = record.get("resumed") or ()
-    found = [
+    rows = [
         ("folder", str(run.folder)),
-        ("steps", f"{done} of {planned}" if planned else str(done)),
+        ("steps", f"{step} of {num_steps}" if num_steps else str(step)),
         ("model", settings.get("run.model")),
         ("started", record.get("started")),
-        ("resumed", ", ".join(f"after step {again.get('step')}" for again in resumed)),
+        ("resumed", ", ".join(f"after step {entry.get('step')}" for entry in resumed)),
         ("machine", _machine(record.get("machine") or {})),
     ]
-    return [(name, str(value)) for name, value in found if value not in (None, "")]
+    return [(name, str(value)) for name, value in rows if value not in (None, "")]
 
 
 def _more(run: RunFolder) -> str:
@@ -70,12 +70,12 @@ def _machine(machine: dict[str, Any]) -> str:
 
 def _evaluations(run: RunFolder) -> str:
     rows = []
-    for told in run.evaluations:
-        error = told.get("standard_error")
+    for row in run.evaluations:
+        error = row.get("standard_error")
         spread = f" ± {error:.3f}" if isinstance(error, float) else ""
-        value = told.get("accuracy")
-        accuracy = f"{value:.3f}{spread}" if isinstance(value, int | float) else "not told"
-        rows.append((f"{told.get('split', '')}, step {told['step']}", accuracy))
+        value = row.get("accuracy")
+        accuracy = f"{value:.3f}{spread}" if isinstance(value, int | float) else "unknown"
+        rows.append((f"{row.get('split', '')}, step {row['step']}", accuracy))
     return f"<h4>Accuracy of evaluations</h4>{_rows(rows)}" if rows else ""
 
 
@@ -94,7 +94,7 @@ def _guard(run: RunFolder) -> str:
 
 
 def _times(run: RunFolder) -> str:
-    """Seconds of each part of all steps as a bar and a table, and the most memory held."""
+    """Seconds of each part of all steps as a bar and a table, and the peak of memory."""
     total = _sum(run, "time/step_s")
     if not total:
         return ""
@@ -112,7 +112,7 @@ def _times(run: RunFolder) -> str:
     peak = max((row.get("memory/peak_gib") or 0.0 for row in run.rows), default=0.0)
     rows.append(("all steps", f"{total:,.1f} s"))
     if peak:
-        rows.append(("most memory held", f"{peak:.2f} GiB"))
+        rows.append(("peak memory", f"{peak:.2f} GiB"))
     bar = (
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" '
         f'aria-label="Shares of the time of a step">{"".join(bars)}</svg>'

@@ -1,7 +1,7 @@
-"""One HTML file of runs: facts, curves and rollouts, with nothing to load and nothing to trust.
+"""HTML file of runs: facts, curves and rollouts, without external resources.
 
-What a model or a data set wrote reaches the page as JSON without a `<`, or compressed; the script
-only ever makes text nodes of it. The policy in the page's head allows this script and this style
+Texts of models and data sets are JSON without a `<`, or compressed; the script turns them into text
+nodes only. The policy in the page's head allows this script and this style
 by their digests and nothing else, and no string to become markup.
 """
 
@@ -15,35 +15,35 @@ from string import Template
 from typing import Any
 
 from agents.reporting import facts
-from agents.reporting.rollouts import LIMIT, Rollouts, collect
-from agents.reporting.runs import RunFolder, labels
+from agents.reporting.rollout_groups import LIMIT, Rollouts, collect
+from agents.reporting.runs import RunFolder, run_labels
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "charts.js", "rollouts.js")
 
 
-def page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
-    """The file as text.
+def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
+    """The content of the file.
 
     Args:
         runs: One or more.
-        limit: Bytes that rollouts may take.
+        limit: Bytes of all rollouts.
     """
-    found, names = collect(runs, limit), labels(runs)
+    rollouts, names = collect(runs, limit), run_labels(runs)
     style = (HERE / "page.css").read_text(encoding="utf-8")
     scripts = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
-    faults = [[*run.faults, *more] for run, more in zip(runs, found.faults, strict=True)]
+    faults = [[*run.faults, *more] for run, more in zip(runs, rollouts.faults, strict=True)]
     template = Template((HERE / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
         policy=escape(_policy(script, style)),
         title=escape(names[0] if len(set(names)) == 1 else f"{len(runs)} runs"),
         style=style,
         script=script,
-        facts="\n".join(map(facts.section, runs, names, faults)),
-        data=_inert(_data(runs, names, found)),
-        bodies="\n".join(_stored("body", k, body) for k, body in enumerate(found.bodies)),
-        images="\n".join(_stored("image", *image) for image in found.images.values()),
+        facts="\n".join(map(facts.run_section, runs, names, faults)),
+        data=_inert(_data(runs, names, rollouts)),
+        bodies="\n".join(_stored("body", k, body) for k, body in enumerate(rollouts.bodies)),
+        images="\n".join(_stored("image", *image) for image in rollouts.images.values()),
     )
 
 
@@ -58,13 +58,13 @@ def _policy(script: str, style: str) -> str:
     )
 
 
-def _data(runs: Sequence[RunFolder], names: Sequence[str], found: Rollouts) -> dict[str, Any]:
+def _data(runs: Sequence[RunFolder], names: Sequence[str], rollouts: Rollouts) -> dict[str, Any]:
     kinds = list(dict.fromkeys(run.kind for run in runs))
     return {
         "runs": [
             _run(run, name, kinds.index(run.kind)) for run, name in zip(runs, names, strict=True)
         ],
-        "groups": found.index,
+        "groups": rollouts.index,
     }
 
 
@@ -79,26 +79,26 @@ def _run(run: RunFolder, name: str, kind: int) -> dict[str, Any]:
         "metrics": {m: [_short(row.get(m)) for row in run.rows] for m in metrics},
         "evaluations": [
             {
-                "step": told["step"],
-                "split": str(told.get("split", "")),
-                "accuracy": _short(told.get("accuracy")),
+                "step": row["step"],
+                "split": str(row.get("split", "")),
+                "accuracy": _short(row.get("accuracy")),
             }
-            for told in run.evaluations
+            for row in run.evaluations
         ],
     }
 
 
 def _short(value: Any) -> float | None:
-    """Six digits tell a curve."""
+    """A number with six digits, enough for a curve."""
     return float(f"{value:.6g}") if isinstance(value, int | float) else None
 
 
 def _stored(kind: str, place: int, content: str) -> str:
-    """Content in base64 or of a data URI, which no parser takes for anything else."""
+    """A script element of inert text: base64 or a data URI."""
     return f'<script type="text/plain" id="{kind}-{place}">{content}</script>'
 
 
 def _inert(value: Any) -> str:
-    """JSON in ASCII that holds no `<`, so that nothing in it ends the element around it."""
+    """JSON in ASCII that holds no `<`, so that it cannot end the enclosing element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

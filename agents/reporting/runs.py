@@ -1,4 +1,4 @@
-"""A run directory as far as it can be read; what cannot is told in one line each."""
+"""Content of a run directory, with a line for each file that is damaged or missing."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,19 +10,19 @@ from agents.errors import RecordError
 
 Row = dict[str, Any]
 
-UNTOLD = {
+SEED_SETTINGS = {
     *("seed", "output_dir", "resume", "save_every", "keep_checkpoints", "tensorboard"),
     *("num_steps", "evaluate_every", "num_test_problems"),
     *("microbatch_size", "tokens_per_microbatch", "sampler_batch_size", "gradient_checkpointing"),
     *("on_collapse", "max_skipped"),
     *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
 }
-"""Settings of a run in which two may differ and still be one line with its spread."""
+"""Settings in which runs of one curve may differ."""
 
 
 @dataclass
 class RunFolder:
-    """What was found in a run directory."""
+    """Content of a run directory."""
 
     folder: Path
     rows: list[Row] = field(default_factory=list)
@@ -33,7 +33,7 @@ class RunFolder:
     rollouts: list[tuple[int, list[Row]]] = field(default_factory=list)
     """Step, and the lines of its file."""
     faults: list[str] = field(default_factory=list)
-    """What is damaged or missing."""
+    """Lines on damaged or missing files."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -42,51 +42,53 @@ class RunFolder:
 
     @property
     def seed(self) -> Any:
-        """None where it is not known."""
+        """None where it is unknown."""
         return self.settings.get("run.seed")
 
     @property
     def kind(self) -> str:
-        """Equal for runs that differ only in the seed, in how long they are, in where they lie."""
-        told = {n: v for n, v in self.settings.items() if n.removeprefix("run.") not in UNTOLD}
-        return json.dumps(told, sort_keys=True) if told else str(self.folder)
+        """Equal for runs that differ only in seed, number of steps and folder."""
+        settings = {
+            n: v for n, v in self.settings.items() if n.removeprefix("run.") not in SEED_SETTINGS
+        }
+        return json.dumps(settings, sort_keys=True) if settings else str(self.folder)
 
 
-def read(folder: Path) -> RunFolder:
-    """All that can be read of a run.
+def read_run(folder: Path) -> RunFolder:
+    """The content of a run directory.
 
     Raises:
-        RecordError: There is no such folder, or it holds nothing of a run.
+        RecordError: The folder does not exist or is no run directory.
     """
     if not folder.is_dir():
         raise RecordError(f"{folder} is no folder: give the directory of a run")
-    found = RunFolder(folder)
+    run = RunFolder(folder)
     names = {path.name for path in folder.iterdir()}
     if not names & {"metrics.jsonl", "run.json", "evaluations.jsonl", "rollouts"}:
         raise RecordError(
             f"{folder} holds no run: there is neither metrics.jsonl nor run.json in it"
         )
-    found.record = _record(folder / "run.json", found.faults)
-    found.rows = _stepped(folder / "metrics.jsonl", found.faults)
-    found.evaluations = _stepped(folder / "evaluations.jsonl", found.faults)
-    if not found.rows:
-        found.faults.append("metrics.jsonl holds no step: there are no curves")
+    run.record = _record(folder / "run.json", run.faults)
+    run.rows = _stepped(folder / "metrics.jsonl", run.faults)
+    run.evaluations = _stepped(folder / "evaluations.jsonl", run.faults)
+    if not run.rows:
+        run.faults.append("metrics.jsonl holds no step: there are no curves")
     files = {
         step: path for path in (folder / "rollouts").glob("step-*.jsonl") if (step := _step(path))
     }
     for step in sorted(files):
-        found.rollouts.append((step, list(_lines(files[step], found.faults))))
-    return found
+        run.rollouts.append((step, list(_lines(files[step], run.faults))))
+    return run
 
 
-def labels(runs: Sequence[RunFolder]) -> list[str]:
-    """A name for the kind of each run: the algorithm, the environment, and what else differs."""
+def run_labels(runs: Sequence[RunFolder]) -> list[str]:
+    """A label of each run: algorithm, environment, and settings that differ."""
     flat = [run.settings for run in runs]
     names = sorted({name for settings in flat for name in settings})
     differing = [
         name
         for name in names
-        if name.removeprefix("run.") not in {*UNTOLD, "algorithm", "env"}
+        if name.removeprefix("run.") not in {*SEED_SETTINGS, "algorithm", "env"}
         and len({str(settings.get(name)) for settings in flat if settings}) > 1
     ]
     return [
@@ -105,7 +107,7 @@ def _label(run: RunFolder, differing: Sequence[str]) -> str:
 
 
 def _same_algorithm(run: RunFolder, runs: Sequence[RunFolder], name: str) -> bool:
-    """Whether a setting tells this run from another one of the same algorithm."""
+    """True if a setting differs between this run and another one of the same algorithm."""
     mine = run.settings
     return name in mine and any(
         other.settings.get("algorithm") == mine.get("algorithm")
@@ -128,7 +130,7 @@ def _record(path: Path, faults: list[str]) -> Row:
 
 
 def _stepped(path: Path, faults: list[str]) -> list[Row]:
-    """The lines that say which step they are of, in the order of steps."""
+    """The lines that have a step, in the order of steps."""
     rows = [row for row in _lines(path, faults) if isinstance(row.get("step"), int)]
     return sorted(rows, key=lambda row: row["step"])
 
@@ -136,8 +138,8 @@ def _stepped(path: Path, faults: list[str]) -> list[Row]:
 def _lines(path: Path, faults: list[str]) -> Iterator[Row]:
     if not path.exists():
         return
-    *lines, cut = path.read_bytes().split(b"\n")
-    if cut:
+    *lines, rest = path.read_bytes().split(b"\n")
+    if rest:
         faults.append(f"{path.name}: the last line is cut and left out")
     for number, line in enumerate(lines, 1):
         try:

@@ -15,7 +15,7 @@ def done(tmp_path_factory):
     return write_run(tmp_path_factory.mktemp("runs") / "done")
 
 
-def test_the_command_line_writes_one_file_and_says_where(done, tmp_path, capsys):
+def test_the_command_line_writes_one_file_and_prints_its_path(done, tmp_path, capsys):
     report.main([str(done), "--output", str(tmp_path / "a.html")])
     assert capsys.readouterr().out.startswith(f"report: {tmp_path / 'a.html'} (")
     report.main([str(done)])
@@ -23,7 +23,7 @@ def test_the_command_line_writes_one_file_and_says_where(done, tmp_path, capsys)
 
 
 def test_nothing_outside_the_file_is_named(done):
-    page = report.write([done])[0].read_text()
+    page = report.write_report([done])[0].read_text()
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
     assert not re.search(r"@import|url\(", page)
 
@@ -32,7 +32,7 @@ def test_nothing_outside_the_file_is_named(done):
     ("words", "expected"),
     [(["nowhere"], "nowhere is no folder"), (["."], "holds no run"), ([], "no run is given")],
 )
-def test_what_is_no_run_is_said_in_one_line(words, expected, tmp_path, monkeypatch, capsys):
+def test_a_folder_that_is_no_run_is_one_line(words, expected, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         report.main(words)
@@ -41,10 +41,10 @@ def test_what_is_no_run_is_said_in_one_line(words, expected, tmp_path, monkeypat
 
 
 def test_a_report_that_fails_is_one_line_and_ends_no_run(tmp_path):
-    said = report.after(tmp_path / "nowhere")
-    assert said.startswith("warning: no report: ")
-    assert "\n" not in said
-    assert report.after(write_run(tmp_path / "run", steps=1)).startswith("report: ")
+    line = report.report_at_end(tmp_path / "nowhere")
+    assert line.startswith("warning: no report: ")
+    assert "\n" not in line
+    assert report.report_at_end(write_run(tmp_path / "run", steps=1)).startswith("report: ")
 
 
 def damage(folder):
@@ -64,7 +64,7 @@ def test_a_damaged_run_is_shown_as_far_as_it_goes(done, tmp_path):
     folder = tmp_path / "damaged"
     shutil.copytree(done, folder)
     damage(folder)
-    path, faults = report.write([folder])
+    path, faults = report.write_report([folder])
     page = path.read_text()
     wanted = (
         "run.json cannot be read",
@@ -82,20 +82,20 @@ def test_a_damaged_run_is_shown_as_far_as_it_goes(done, tmp_path):
 
 def test_a_run_that_has_just_begun_has_a_report(tmp_path):
     record(tmp_path / "run")
-    path, faults = report.write([tmp_path / "run"])
+    path, faults = report.write_report([tmp_path / "run"])
     assert faults == [f"{tmp_path / 'run'}: metrics.jsonl holds no step: there are no curves"]
     assert path.exists()
 
 
-def test_the_guard_says_nothing_before_it_has_looked(tmp_path):
+def test_collapse_detection_is_not_reported_before_its_window_is_full(tmp_path):
     pages = [
-        report.write([write_run(tmp_path / str(steps), steps=steps)])[0].read_text()
+        report.write_report([write_run(tmp_path / str(steps), steps=steps)])[0].read_text()
         for steps in (4, 5)
     ]
     assert ["The guard found" in page for page in pages] == [False, True]
 
 
-def test_what_is_no_number_is_a_gap(tmp_path):
+def test_nan_is_a_gap(tmp_path):
     folder = write_run(tmp_path / "run", steps=2)
     for name, before in (("metrics.jsonl", '"reward/mean": '), ("rollouts/step-1.jsonl", "[")):
         text, count = re.subn(
@@ -103,12 +103,12 @@ def test_what_is_no_number_is_a_gap(tmp_path):
         )
         assert count == 1
         (folder / name).write_text(text)
-    path, faults = report.write([folder])
+    path, faults = report.write_report([folder])
     assert faults == []
     assert '"reward/mean":[null,0.29]' in path.read_text()
 
 
-def test_equal_figures_are_held_once_and_large_ones_shrunk(tmp_path):
+def test_equal_images_are_stored_once_and_large_ones_downscaled(tmp_path):
     folder = tmp_path / "run"
     record(folder)
     image = np.random.default_rng(0).integers(0, 256, (900, 1200, 3), dtype=np.uint8)
@@ -119,21 +119,21 @@ def test_equal_figures_are_held_once_and_large_ones_shrunk(tmp_path):
             log.write(step, metrics(step))
             log.write_rollout(step, **told)
     size = sum(path.stat().st_size for path in (folder / "rollouts").glob("*.png"))
-    page = report.write([folder])[0].read_text()
+    page = report.write_report([folder])[0].read_text()
     assert page.count("data:image/") == 1
     assert len(page) < size / 20
 
 
-def test_rollouts_that_are_too_many_are_thinned_and_this_is_said(done):
-    found = [report.read(done)]
-    few = report.page(found, limit=500)
-    assert few.count('id="body-') < report.page(found).count('id="body-')
+def test_too_many_rollouts_are_thinned_with_a_note(done):
+    found = [report.read_run(done)]
+    few = report.make_page(found, limit=500)
+    assert few.count('id="body-') < report.make_page(found).count('id="body-')
     assert "of 3 groups of rollouts are left out" in few
 
 
-def test_a_picture_of_any_kind_is_a_figure(tmp_path):
+def test_an_image_of_any_mode_is_shown(tmp_path):
     folder = write_run(tmp_path / "run", steps=1)
     for mode in ("L", "P", "RGBA", "LA"):
         Image.new(mode, (30, 20)).save(folder / "rollouts" / "step-1-0-0.png")
-        path, _ = report.write([folder])
+        path, _ = report.write_report([folder])
         assert path.read_text().count("data:image/") == 1

@@ -61,7 +61,7 @@ def test_what_a_model_wrote_is_shown_as_text_and_never_executed(browser, tmp_pat
     with RunLog(folder, 1) as log:
         log.write(1, metrics(1) | {"grade/<script>window.hurt = 10</script>": 1.0})
         log.write_rollout(1, **group(1, HOSTILE[1], HOSTILE, old))
-    browser.open(report.write([folder])[0])
+    browser.open(report.write_report([folder])[0])
     shown = []
     for k in range(len(HOSTILE) if old else 1):
         browser.run("document.querySelector('#group').replaceChildren()")
@@ -78,7 +78,7 @@ def test_what_a_model_wrote_is_shown_as_text_and_never_executed(browser, tmp_pat
 
 
 def test_the_policy_of_the_page_refuses_other_scripts_and_markup(browser, done):
-    browser.open(report.write([done])[0])
+    browser.open(report.write_report([done])[0])
     browser.run(
         "{ const s = document.createElement('script'); try { s.text = 'window.hurt = 1'; } catch {}"
         "document.body.append(s); }"
@@ -99,7 +99,7 @@ def test_the_policy_of_the_page_refuses_other_scripts_and_markup(browser, done):
 def test_runs_that_differ_in_their_seed_are_one_curve_with_its_range(browser, tmp_path):
     runs = [write_run(tmp_path / f"seed{seed}", seed=seed) for seed in (0, 1, 2)]
     runs.append(write_run(tmp_path / "other", learning_rate=1e-3))
-    browser.open(report.write(runs, tmp_path / "all.html")[0])
+    browser.open(report.write_report(runs, tmp_path / "all.html")[0])
     assert texts(browser, "#legend button") == [
         "CPGD on Figures-v0, learning_rate 0.0003 (3 runs, median and range)",
         "CPGD on Figures-v0, learning_rate 0.001, seed 0",
@@ -117,7 +117,7 @@ def test_runs_that_differ_in_their_seed_are_one_curve_with_its_range(browser, tm
 
 
 def test_curves_zoom_and_tell_the_values_of_a_step(browser, done):
-    browser.open(report.write([done])[0])
+    browser.open(report.write_report([done])[0])
     browser.run("document.querySelector('#curves').scrollIntoView()")
     chart = CHART % "policy/entropy"
     browser.run(f"{chart}.scrollIntoView()")
@@ -138,7 +138,7 @@ def test_curves_zoom_and_tell_the_values_of_a_step(browser, done):
 
 
 def test_rollouts_are_filtered_searched_and_walked_by_keys(browser, done):
-    browser.open(report.write([done])[0])
+    browser.open(report.write_report([done])[0])
     assert current(browser) == "step 1"
     browser.run("document.querySelector('#rollouts').scrollIntoView()")
     browser.press("j")
@@ -169,7 +169,7 @@ def test_rollouts_are_filtered_searched_and_walked_by_keys(browser, done):
 
 
 def test_tokens_are_coloured_by_their_log_ratio_and_marked_where_the_clip_acted(browser, done):
-    browser.open(report.write([done])[0])
+    browser.open(report.write_report([done])[0])
     browser.wait("document.querySelector('.response')")
     assert browser.run(
         "[...document.querySelectorAll('.response')[1].querySelectorAll('.words span')]"
@@ -198,7 +198,7 @@ def test_a_run_without_tokens_says_that_it_has_no_colours(browser, tmp_path):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         lines = [json.dumps({k: v for k, v in row.items() if k != "group"}) for row in rows]
         path.write_text("".join(line + "\n" for line in lines))
-    browser.open(report.write([folder])[0])
+    browser.open(report.write_report([folder])[0])
     browser.wait("document.querySelector('.response')")
     assert "no log-ratio to colour" in text(browser, "#group")
     assert texts(browser, ".words") == ["a"]
@@ -215,7 +215,7 @@ def luminance(color):
 def test_the_page_is_readable_in_every_light_and_width(browser, done, scheme, width):
     browser.size(width)
     browser.scheme(scheme)
-    browser.open(report.write([done])[0])
+    browser.open(report.write_report([done])[0])
     browser.wait("document.querySelector('.response')")
     assert browser.run("document.documentElement.scrollWidth") <= width
     color = "(s, p) => getComputedStyle(document.querySelector(s))[p]"
@@ -230,7 +230,7 @@ def test_the_page_is_readable_in_every_light_and_width(browser, done, scheme, wi
 
 
 def test_the_ring_around_what_has_the_focus_lies_within_the_list(browser, done):
-    browser.open(report.write([done])[0])
+    browser.open(report.write_report([done])[0])
     browser.wait("document.querySelector('.response')")
     browser.run("document.querySelector('#groups button').focus({ focusVisible: true })")
     ring = browser.run(
@@ -242,7 +242,7 @@ def test_the_ring_around_what_has_the_focus_lies_within_the_list(browser, done):
 
 def test_a_theme_can_be_chosen_against_the_system(browser, done):
     browser.scheme("light")
-    browser.open(report.write([done])[0])
+    browser.open(report.write_report([done])[0])
     browser.press("d")
     browser.press("d")
     assert text(browser, "#theme") == "Theme: dark"
@@ -252,7 +252,7 @@ def test_a_theme_can_be_chosen_against_the_system(browser, done):
 
 def test_paper_is_white_whatever_the_theme(browser, done):
     browser.scheme("dark")
-    browser.open(report.write([done])[0])
+    browser.open(report.write_report([done])[0])
     dark = [{"name": "prefers-color-scheme", "value": "dark"}]
     browser("Emulation.setEmulatedMedia", media="print", features=dark)
     assert luminance(browser.run("getComputedStyle(document.body).backgroundColor")) == 1
@@ -282,7 +282,7 @@ def test_two_thousand_steps_and_rollouts_are_a_small_file_that_draws_what_is_see
     first = folder / "rollouts" / "step-8.jsonl"
     for step in range(16, 2001, 8):
         first.with_name(f"step-{step}.jsonl").write_bytes(first.read_bytes())
-    path, faults = report.write([folder])
+    path, faults = report.write_report([folder])
     assert faults == []
     assert path.stat().st_size < 20 * 2**20
     browser.open(path)
@@ -311,6 +311,6 @@ def test_a_group_of_the_first_minibatch_says_why_it_has_no_colours(browser, tmp_
     still = {"tokens": ["a"], "log_ratio": [0.0], "clipped": [], "advantage": 0.5}
     with RunLog(folder, 1) as log:
         log.write_rollout(1, **told | {"details": lambda i: still})
-    browser.open(report.write([folder])[0])
+    browser.open(report.write_report([folder])[0])
     browser.wait("document.querySelector('.response')")
     assert "before the policy moved" in text(browser, "#group .hint")

@@ -1,4 +1,4 @@
-"""Sampled rollouts made small: groups of responses, compressed one by one, and their figures."""
+"""Sampled rollouts in compact form: compressed groups of responses, and their images."""
 
 import base64
 import hashlib
@@ -17,19 +17,19 @@ from PIL import Image
 from agents.reporting.runs import Row, RunFolder
 
 LONGEST_SIDE = 448
-"""Pixels of a figure; larger ones are shrunk."""
+"""Pixels of an image; larger ones are downscaled."""
 LIMIT = 14 * 2**20
-"""Bytes of all groups and figures as text; beyond it groups are left out, evenly over the run."""
+"""Bytes of all groups and images as text; above it groups are thinned evenly over the run."""
 
 
 @dataclass
 class Rollouts:
-    """What a page holds of rollouts."""
+    """Rollouts of a page."""
 
     index: list[dict[str, Any]] = field(default_factory=list)
     """For lists and filters, one entry a group."""
     bodies: list[str] = field(default_factory=list)
-    """The words and tokens of each group: JSON, deflated, in base64."""
+    """Texts and tokens of each group: JSON, deflated, in base64."""
     images: dict[str, tuple[int, str]] = field(default_factory=dict)
     """By digest: place, and content as a data URI."""
     faults: list[list[str]] = field(default_factory=list)
@@ -39,42 +39,42 @@ class Rollouts:
 def collect(runs: Sequence[RunFolder], limit: int = LIMIT) -> Rollouts:
     """The groups of all runs, or as many as fit, evenly spaced and with the last."""
     groups = [(number, *group) for number, run in enumerate(runs) for group in _groups(run)]
-    kept, found = groups, _pack(runs, groups)
-    while _size(found) > limit and len(kept) > 1:
-        stride = max(2, math.ceil(_size(found) / limit))
-        kept = kept[::-1][::stride][::-1]
-        found = _pack(runs, kept)
-    if len(kept) < len(groups):
-        found.faults[0].append(
-            f"{len(groups) - len(kept)} of {len(groups)} groups of rollouts are left out to keep "
-            "this file small; all are in the folders"
+    subset, rollouts = groups, _pack(runs, groups)
+    while _size(rollouts) > limit and len(subset) > 1:
+        stride = max(2, math.ceil(_size(rollouts) / limit))
+        subset = subset[::-1][::stride][::-1]
+        rollouts = _pack(runs, subset)
+    if len(subset) < len(groups):
+        rollouts.faults[0].append(
+            f"{len(groups) - len(subset)} of {len(groups)} groups of rollouts are left out to keep "
+            "this file small; all are in the run directories"
         )
-    return found
+    return rollouts
 
 
-def _size(found: Rollouts) -> int:
-    return sum(map(len, found.bodies)) + sum(len(uri) for _, uri in found.images.values())
+def _size(rollouts: Rollouts) -> int:
+    return sum(map(len, rollouts.bodies)) + sum(len(uri) for _, uri in rollouts.images.values())
 
 
 def _groups(run: RunFolder) -> Iterator[tuple[int, list[Row]]]:
     """Step and responses of each group; a response of a run of 0.1.0 stands alone."""
     for step, rows in run.rollouts:
-        told = [row for row in rows if isinstance(row.get("response"), str)]
-        for _, group in groupby(enumerate(told), lambda r: r[1].get("group", f"row {r[0]}")):
+        responses = [row for row in rows if isinstance(row.get("response"), str)]
+        for _, group in groupby(enumerate(responses), lambda r: r[1].get("group", f"row {r[0]}")):
             yield step, [row for _, row in group]
 
 
 def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]]) -> Rollouts:
-    found = Rollouts(faults=[[] for _ in runs])
+    rollouts = Rollouts(faults=[[] for _ in runs])
     for number, step, rows in groups:
         folder = runs[number].folder / "rollouts"
         first = rows[0]
         images = [
             place
             for name in first.get("images") or ()
-            if (place := _image(folder / Path(str(name)).name, found, number)) is not None
+            if (place := _image(folder / Path(str(name)).name, rollouts, number)) is not None
         ]
-        found.index.append(
+        rollouts.index.append(
             {
                 "run": number,
                 "step": step,
@@ -88,8 +88,8 @@ def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]
                 "finished": [row.get("finished") for row in rows],
             }
         )
-        found.bodies.append(_body(rows))
-    return found
+        rollouts.bodies.append(_body(rows))
+    return rollouts
 
 
 def _body(rows: Sequence[Row]) -> str:
@@ -101,24 +101,24 @@ def _body(rows: Sequence[Row]) -> str:
 
 def _response(row: Row) -> dict[str, Any]:
     """Text and answer; with tokens, their lengths in UTF-16 units and log-ratios in 1/1000."""
-    told: dict[str, Any] = {"text": row["response"]}
-    told["answer"] = None if row.get("answer") is None else str(row["answer"])
+    content: dict[str, Any] = {"text": row["response"]}
+    content["answer"] = None if row.get("answer") is None else str(row["answer"])
     tokens = _tokens(row)
     if tokens is None:
-        return told
-    told["text"] = "".join(tokens)
-    told["cuts"] = [len(token.encode("utf-16-le", "surrogatepass")) // 2 for token in tokens]
+        return content
+    content["text"] = "".join(tokens)
+    content["cuts"] = [len(token.encode("utf-16-le", "surrogatepass")) // 2 for token in tokens]
     ratios = row.get("log_ratio")
     if isinstance(ratios, list) and len(ratios) == len(tokens) and _numbers(ratios):
-        told["ratios"] = [round(1000 * u) for u in ratios]
-        told["clipped"] = [k for k in row.get("clipped") or () if isinstance(k, int)]
-    return told
+        content["ratios"] = [round(1000 * u) for u in ratios]
+        content["clipped"] = [k for k in row.get("clipped") or () if isinstance(k, int)]
+    return content
 
 
 def _tokens(row: Row) -> list[str] | None:
     tokens = row.get("tokens")
-    fine = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
-    return tokens if fine else None
+    is_valid = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
+    return tokens if is_valid else None
 
 
 def _numbers(values: list[Any]) -> bool:
@@ -129,17 +129,17 @@ def _number(value: Any) -> float | None:
     return round(float(value), 5) if isinstance(value, int | float) else None
 
 
-def _image(path: Path, found: Rollouts, number: int) -> int | None:
-    """Place of a figure among those of the page; equal ones are held once."""
+def _image(path: Path, rollouts: Rollouts, number: int) -> int | None:
+    """Index of an image among those of the page; equal ones are stored once."""
     try:
         content = path.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
-        if digest not in found.images:
-            found.images[digest] = (len(found.images), _shrunk(content))
-        return found.images[digest][0]
+        if digest not in rollouts.images:
+            rollouts.images[digest] = (len(rollouts.images), _shrunk(content))
+        return rollouts.images[digest][0]
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
-        found.faults[number].append(f"rollouts/{path.name} {reason}: its figure is not shown")
+        rollouts.faults[number].append(f"rollouts/{path.name} {reason}: its image is not shown")
         return None
 
 
@@ -148,12 +148,12 @@ def _shrunk(content: bytes) -> str:
     with Image.open(io.BytesIO(content)) as image:
         picture = image.convert("RGBA" if "A" in image.getbands() else "RGB")
     picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-    made = {}
+    encodings = {}
     for kind, options in (("png", {"optimize": True}), ("jpeg", {"quality": 85})):
         if kind == "jpeg" and picture.mode == "RGBA":
             continue
         buffer = io.BytesIO()
         picture.save(buffer, kind, **options)
-        made[kind] = buffer.getvalue()
-    kind = min(made, key=lambda name: len(made[name]))
-    return f"data:image/{kind};base64,{base64.b64encode(made[kind]).decode()}"
+        encodings[kind] = buffer.getvalue()
+    kind = min(encodings, key=lambda name: len(encodings[name]))
+    return f"data:image/{kind};base64,{base64.b64encode(encodings[kind]).decode()}"
