@@ -70,6 +70,13 @@ def test_no_module_imports_itself_by_way_of_others(package):
         pytest.fail("circle: " + " <- ".join(error.args[1]))
 
 
+def test_grading_imports_parsing_before_numeric_before_equivalence():
+    rooms = [f"reasonenv.grading.{name}" for name in ("parsing", "numeric", "equivalence")]
+    for index, room in enumerate(rooms):
+        pairs = imports_of(room, "reasonenv")
+        assert {(m, i) for m, i in pairs if not inside(i, *rooms[: index + 1])} == set()
+
+
 def test_reasonenv_imports_neither_a_learner_nor_torch():
     for library in ("agents", "torch", "transformers", "tokenizers", "jaxtyping", "tyro"):
         assert imports_of("reasonenv", library) == set()

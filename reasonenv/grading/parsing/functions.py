@@ -29,7 +29,7 @@ def parse_letter(cursor: Cursor, name: str) -> Node:
     return Node("sym", (f"{name}_{parse_subscript(cursor)}" if cursor.skip("_") else name,))
 
 
-def parse_function(cursor: Cursor, name: str) -> Node:
+def parse_function_call(cursor: Cursor, name: str) -> Node:
     r"""Sin x, \sin^2 x, \log_2 8, \sqrt[3]{x}."""
     if name == "sqrt":
         return _root(cursor)
@@ -117,7 +117,7 @@ def _figure(cursor: Cursor, name: str) -> Node:
 
 ATOMS: dict[str, Rule] = {
     "number": parse_literal,
-    "function": parse_function,
+    "function": parse_function_call,
     "|": _absolute,
     r"\frac": _fraction,
     r"\emptyset": lambda cursor, _: Node("set", ()),
