@@ -1,19 +1,19 @@
-"""What a run leaves behind: metrics, sampled rollouts, evaluations, and a record to repeat it by.
+"""Log of a run: metrics, evaluations and sampled rollouts in its directory.
 
-A run directory holds `metrics.jsonl`, `evaluations.jsonl`, `rollouts/step-N.jsonl` with images
-beside it, and `run.json`. Each is valid JSON at any moment, but for a last line of a `.jsonl` that
-a kill may cut; `read_json_lines` skips it, and a resumed run removes it.
+A run directory has `metrics.jsonl`, `evaluations.jsonl`, `rollouts/step-N.jsonl` with images in the
+same folder, and `run.json`. Each is valid JSON at any moment, except for the last line of a
+`.jsonl` after a kill; `read_json_lines` skips an incomplete line, and a resumed run removes it.
 
 A line of `rollouts/step-N.jsonl` is one response of the rollout of step N; groups are whole:
 
-- `index`: its place in this rank's rollout; `group`: that of its group.
-- `system`, `question`: the words of the problem; `images`: files beside it, shared by the group.
-- `response`, `reward`, and what the environment told of it: `problem_id`, `accuracy`, `format`,
+- `index`: position in this rank's rollout; `group`: position of its group.
+- `system`, `question`: text of the problem; `images`: names of files, shared by the group.
+- `response`, `reward`, and infos of the environment: `problem_id`, `accuracy`, `format`,
   `answer`, `reference`, `status`.
-- `finished`: false where the length limit cut it; `tokens`: their texts, special ones too.
+- `finished`: false if the length limit cut it; `tokens`: their texts, special tokens included.
 - `advantage`: mean over its tokens; `log_ratio`: ln(π/π_old) of each token before the optimizer
-  step that it was a part of; `clipped`: the places of tokens whose gradient the clip changed.
-  These three are absent from a response that was not trained on.
+  step of its minibatch; `clipped`: the indices of tokens whose gradient the clip changed.
+  Responses that were not trained on lack these three.
 
 Runs of 0.1.0 lack `group` and all from `finished` on, and have some responses of each group only.
 """
@@ -31,14 +31,14 @@ from agents.monitoring.progress_bar import ProgressBar
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_json_lines
 
-EXPLAINED = ("problem_id", "accuracy", "format", "answer", "reference", "status")
-"""What of an environment's infos stands beside a sampled response."""
+INFO_NAMES = ("problem_id", "accuracy", "format", "answer", "reference", "status")
+"""Infos of the environment in the row of a response."""
 
 
 class RunLog:
-    """Writes the records of one run; of several ranks only rank 0 does anything.
+    """Writes the log of one run, on rank 0 only.
 
-    What was written after step `start`, by a run that was stopped, is removed first.
+    Removes records after step `start` of an earlier, interrupted run first.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class RunLog:
         rank: int = 0,
         tensorboard: bool = False,
     ) -> None:
-        """Args: the run's directory, its length, the steps it has done, and who writes what."""
+        """Args: run directory, number of steps, completed steps, rank, and an optional format."""
         self.folder = folder
         self.writes = rank == 0
         self._tensorboard = None
@@ -69,7 +69,7 @@ class RunLog:
         self.close()
 
     def write(self, step: int, metrics: Mapping[str, Any]) -> None:
-        """Records the metrics of a training step, the first is 1; on the disk on return."""
+        """Appends the metrics of a training step, from 1 on; on disk on return."""
         if not self.writes:
             return
         row = json_value(metrics)
@@ -81,13 +81,13 @@ class RunLog:
         self._progress.show(step, row)
 
     def write_evaluation(self, step: int, result: Mapping[str, Any]) -> None:
-        """Records what an evaluation after `step` steps found."""
+        """Appends the result of an evaluation after `step` steps."""
         if self.writes:
             append(
                 self.folder / "evaluations.jsonl", json_line({"step": step, **json_value(result)})
             )
 
-    def write_rollout(  # noqa: PLR0913 - what, then by name how: no caller gives all
+    def write_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         self,
         step: int,
         observations: Mapping[str, Sequence[Any]],
@@ -99,17 +99,17 @@ class RunLog:
         count: int = 8,
         details: Callable[[int], Mapping[str, Any]] = lambda index: {},
     ) -> None:
-        """Records whole groups, evenly spaced over the rollout, with what they answered.
+        """Writes whole groups, evenly spaced over the rollout, with their responses.
 
         Args:
             step: The training step that the rollout is for.
-            observations: Of the vector environment: what was posed, not what comes next.
-            responses: One to each.
-            rewards: One of each.
-            infos: As the vector environment's step gave them with the rewards.
+            observations: Of the vector environment, before its step.
+            responses: One for each observation.
+            rewards: One for each response.
+            infos: Of the vector environment's step.
             group_size: Consecutive responses to one problem.
-            count: Responses to keep, in whole groups: one group at least.
-            details: Gives what else stands beside a response, such as `Trace.details`.
+            count: Number of responses to write, in whole groups: one group at least.
+            details: Further values of a response by its index, such as `Trace.details`.
         """
         if not self.writes:
             return
@@ -123,20 +123,23 @@ class RunLog:
                     "index": i,
                     "group": first // group_size,
                     "system": observations["system"][i],
+                    "question": observations["question"][i],
+                    "response": responses[i],
+                    "reward": float(rewards[i]),
+                    **{name: infos[name][i] for name in INFO_NAMES if name in infos},
+                    "images": images,
+                    **details(i),
                 }
-                row |= {"question": observations["question"][i], "response": responses[i]}
-                row |= {"reward": float(rewards[i])}
-                row |= {name: infos[name][i] for name in EXPLAINED if name in infos}
-                rows.append(json_line({**row, "images": images, **details(i)}))
+                rows.append(json_line(row))
         write_atomically(self.folder / "rollouts" / f"step-{step}.jsonl", b"".join(rows))
 
     def say(self, text: str) -> None:
-        """Shows a line without breaking the progress display."""
+        """Prints a line without breaking the progress bar."""
         if self.writes:
             self._progress.say(text)
 
     def remove_after(self, step: int) -> None:
-        """Removes what later steps recorded, from which the run has gone back."""
+        """Removes the records of later steps, before a rollback continues."""
         if self.writes:
             _remove_after(self.folder, step)
         if self._tensorboard:
@@ -144,7 +147,7 @@ class RunLog:
             self._tensorboard = _tensorboard(self.folder / "tensorboard", step + 1)
 
     def close(self) -> None:
-        """Ends the progress display and TensorBoard's file; can be called twice."""
+        """Closes the progress bar and TensorBoard's file; may be called twice."""
         if self.writes:
             self._progress.close()
         if self._tensorboard:
@@ -158,12 +161,13 @@ class RunLog:
 
 
 def _remove_after(folder: Path, step: int) -> None:
-    """Removes what steps after `step` recorded, and lines that were cut."""
+    """Removes the records of steps after `step`, and incomplete lines."""
     for path in (folder / "metrics.jsonl", folder / "evaluations.jsonl"):
         if path.exists():
-            # A run that begins anew evaluates at step 0 again.
-            kept = [json_line(row) for row in read_json_lines(path) if step and row["step"] <= step]
-            write_atomically(path, b"".join(kept))
+            # A run that starts again evaluates at step 0 again.
+            rows = read_json_lines(path)
+            lines = (json_line(row) for row in rows if step and row["step"] <= step)
+            write_atomically(path, b"".join(lines))
     for path in (folder / "rollouts").glob("step-*"):
         number = path.stem.split("-")[1]
         if number.isdecimal() and int(number) > step:
@@ -175,6 +179,6 @@ def _tensorboard(folder: Path, purge_step: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise MissingPackageError(
-            "TensorBoard is not here: pip install tensorboard, or leave --tensorboard out"
+            "--tensorboard needs TensorBoard: pip install tensorboard"
         ) from error
     return SummaryWriter(str(folder), purge_step=purge_step)

@@ -1,4 +1,4 @@
-"""Where the seconds and the memory of a step go."""
+"""Time and memory of a training step."""
 
 import contextlib
 import resource
@@ -11,18 +11,18 @@ import torch
 
 
 class Clock:
-    """Seconds of the parts of one step."""
+    """Stopwatch for the parts of one step."""
 
     def __init__(self) -> None:
-        self.began = time.perf_counter()
+        self.start = time.perf_counter()
         self.seconds: dict[str, float] = {}
 
     @contextlib.contextmanager
     def __call__(self, part: str) -> Iterator[None]:
-        """Adds the time inside the context to that of `part`."""
-        began = time.perf_counter()
+        """Adds the time of the context to that of `part`, in seconds."""
+        start = time.perf_counter()
         yield
-        self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - began
+        self.seconds[part] = self.seconds.get(part, 0.0) + time.perf_counter() - start
 
     def metrics(self, responses: int, tokens: float) -> dict[str, float]:
         """Seconds of each part, throughput, and memory of this process.
@@ -31,7 +31,7 @@ class Clock:
             responses: Of this step, over all ranks.
             tokens: Of these responses.
         """
-        total = time.perf_counter() - self.began
+        total = time.perf_counter() - self.start
         return {
             **{f"time/{part}_s": seconds for part, seconds in self.seconds.items()},
             "time/step_s": total,
@@ -42,7 +42,7 @@ class Clock:
 
 
 def peak_memory() -> float:
-    """The most memory that this process has held, in GiB: on its GPU where it has one."""
+    """Peak memory of this process in GiB: on its GPU if there is one, else in RAM."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 2**30
     # On Linux a process inherits `ru_maxrss` from the one that started it, which may be larger.

@@ -1,4 +1,4 @@
-"""What an update did with each token of its responses, for those that a log keeps."""
+"""Advantage, log-ratio and clip of each token of an update, for the rollout log."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,17 +10,17 @@ from torch import Tensor
 from agents.rollout import Batch, Mask, PerToken, Responses
 
 Rows = slice | Sequence[int] | Tensor
-"""Some of the responses of an update."""
+"""Indices of responses of an update."""
 
 
 class Trace:
-    """Advantage, log-ratio and clip of each token, as its last forward pass of an update had them.
+    """Advantage, log-ratio and clip of each token in its last forward pass of an update.
 
-    An update fills it, microbatch by microbatch; what it holds is on the CPU and has no gradient.
+    An update fills it, microbatch by microbatch. Tensors are on the CPU, without gradients.
     """
 
     def __init__(self, responses: Responses) -> None:
-        """Args: what the update trains on, on this rank."""
+        """Args: responses of the update, on this rank."""
         self.responses = responses
         self.advantage = torch.zeros(responses.mask.shape)
         self.log_ratio = torch.zeros(responses.mask.shape)
@@ -28,13 +28,13 @@ class Trace:
 
     @torch.no_grad()
     def add(self, rows: Rows, log_prob: PerToken, clipped: Mask, batch: Batch) -> None:
-        """Keeps what a microbatch saw; a later pass over the same responses replaces it.
+        """Stores a microbatch; a later pass over the same responses replaces it.
 
         Args:
-            rows: Which of the update's responses these are.
-            log_prob: Under the policy before the optimizer step that they are a part of.
+            rows: Indices of the responses in the update.
+            log_prob: Under the policy before the optimizer step of the microbatch.
             clipped: Tokens whose gradient the clip changed.
-            batch: What the loss knew.
+            batch: Arguments of the loss.
         """
         width = log_prob.shape[1]
         mask = batch.mask.cpu()
@@ -44,26 +44,26 @@ class Trace:
             "clipped": clipped,
         }
         for name, value in values.items():
-            kept = getattr(self, name)
-            kept[rows, :width] = value.detach().cpu().where(mask, 0).to(kept.dtype)
+            stored = getattr(self, name)
+            stored[rows, :width] = value.detach().cpu().where(mask, 0).to(stored.dtype)
 
     def details(self, responses: Responses, tokenizer: Any) -> Callable[[int], dict[str, Any]]:
-        """What `RunLog.write_rollout` adds to response i of a rollout.
+        """Function of i that returns the details of response i for `RunLog.write_rollout`.
 
-        A response that was not trained on, on this rank, has tokens and no advantage: dynamic
-        sampling leaves groups out, and moves some to other ranks.
+        Responses that this rank did not train on have tokens but no advantage: dynamic sampling
+        drops groups, and moves some to other ranks.
 
         Args:
-            responses: Of the rollout; the update saw all or some of its groups.
-            tokenizer: A fast one, which they are of.
+            responses: Of a whole rollout, which the update may contain in part.
+            tokenizer: Fast tokenizer of the responses.
         """
         places = {_key(self.responses, j): j for j in range(len(self.responses))}
 
         def of(i: int) -> dict[str, Any]:
             key = _key(responses, i)
-            told: dict[str, Any] = {"finished": bool(responses.finished[i])}
-            told["tokens"] = pieces(tokenizer, key[1:])
-            return told | (self._row(places[key]) if key in places else {})
+            row: dict[str, Any] = {"finished": bool(responses.finished[i])}
+            row["tokens"] = token_texts(tokenizer, key[1:])
+            return row | (self._row(places[key]) if key in places else {})
 
         return of
 
@@ -78,17 +78,17 @@ class Trace:
 
 
 def _key(responses: Responses, i: int) -> tuple[int, ...]:
-    """The prompt, which is one object for a group, and the tokens of response i."""
+    """Identity of the prompt, shared by its group, and the tokens of response i."""
     return id(responses.prompts[i]), *responses.tokens[i][responses.mask[i]].tolist()
 
 
-def pieces(tokenizer: Any, ids: Sequence[int]) -> list[str]:
-    """The text of each token, special ones too; together they are the text of all.
+def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
+    """Text of each token, special tokens included; concatenated, they are the whole text.
 
-    A character that takes several tokens stands at the last of them, as does what is no character.
+    A character of several tokens is in the text of the last one, as are bytes that are none.
     """
     stream, backend = DecodeStream(skip_special_tokens=False), tokenizer.backend_tokenizer
-    found = [stream.step(backend, token) or "" for token in ids]
-    # The stream withholds bytes that no token has made a character of.
-    missing = backend.decode(ids, skip_special_tokens=False)[len("".join(found)) :]
-    return [*found[:-1], found[-1] + missing] if found else []
+    texts = [stream.step(backend, token) or "" for token in ids]
+    # The stream withholds bytes that do not complete a character.
+    missing = backend.decode(ids, skip_special_tokens=False)[len("".join(texts)) :]
+    return [*texts[:-1], texts[-1] + missing] if texts else []

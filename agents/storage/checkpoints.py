@@ -1,4 +1,4 @@
-"""Checkpoints that survive a kill at any moment, and how a run begins or goes on."""
+"""Checkpoints, atomic even if a run is killed, and the start or resumption of a run."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ from agents.storage.json_files import read_json
 
 STATE = "trainer_state.json"
 WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
-"""How a full disk shows itself in plain Python, in torch and in safetensors."""
+"""Errors of a full disk in Python, torch and safetensors."""
 MAY_CHANGE = {
     *("num_steps", "save_every", "keep_checkpoints", "evaluate_every", "num_test_problems"),
     *("output_dir", "resume", "tensorboard", "on_collapse", "max_skipped"),
@@ -33,34 +33,33 @@ MAY_CHANGE = {
     *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
     *("sampler_batch_size", "deepspeed", "vllm"),
 }
-"""Settings that a resumed run may give anew: how long it is, what is kept of it, and what a run is
-told to lower that has no memory left."""
+"""Settings that a resumed run may change: length, records, and remedies for a lack of memory."""
 
 
 def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | None:
-    """The checkpoint to go on from, or None for a run that begins.
+    """Checkpoint to resume from, or None for a new run.
 
-    What a killed save left is removed. All ranks may call this; none writes before all have.
+    Removes the remains of an interrupted save. Call it on all ranks before any of them writes.
 
     Args:
-        folder: Directory of the run; need not exist.
-        settings: What the run is about to do, as `json_value` returns it.
-        resume: Whether a run that is there goes on.
+        folder: Run directory; need not exist.
+        settings: Settings of the run as JSON values.
+        resume: True to resume the run in the folder.
 
     Raises:
-        UsageError: Another run is there, it had other settings, or nothing can be written there.
-        CheckpointError: Its last checkpoint is damaged.
+        UsageError: The folder has another run, or one with other settings, or is not writable.
+        CheckpointError: The last checkpoint is damaged.
     """
     record = folder / "run.json"
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: give another --output-dir")
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise UsageError(f"{folder}: nothing can be written in {there}: give another --output-dir")
+    parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write {folder} in {parent}: give another --output-dir")
     if not resume:
         if any((folder / name).exists() for name in ("run.json", "metrics.jsonl", "checkpoints")):
             raise UsageError(
-                f"{folder} holds another run: continue it by --resume, or give another --output-dir"
+                f"{folder} has another run: continue it with --resume, or give another --output-dir"
             )
         return None
     if record.exists():
@@ -69,7 +68,7 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | Non
     return latest(folder)
 
 
-def save(  # noqa: PLR0913 - what, then by name how: no caller gives all
+def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
     folder: Path,
     step: int,
     write: Callable[[Path], None],
@@ -79,43 +78,43 @@ def save(  # noqa: PLR0913 - what, then by name how: no caller gives all
     rank: int = 0,
     barrier: Callable[[], None] = lambda: None,
 ) -> Path:
-    """The folder `checkpoints/step-N`, which is there whole or not at all.
+    """Writes the folder `checkpoints/step-N`, completely or not at all.
 
-    It is written aside, brought to the disk and renamed. Every rank calls this; a step that is
-    saved already is not written again.
+    Writes a temporary folder, syncs it to disk and renames it. Every rank calls this. An existing
+    checkpoint is not written again.
 
     Args:
-        folder: Directory of the run, the same for all ranks.
-        step: N, the number of steps done.
+        folder: Run directory, the same for all ranks.
+        step: N, the number of completed steps.
         write: Writes this rank's files into an existing folder.
-        state: What else `read_state` shall give; JSON values.
-        keep: Number of checkpoints left, the newest; None keeps all.
+        state: Further values for `read_state`; JSON types.
+        keep: Number of checkpoints to keep, the newest; None for all.
         rank: Of this process; 0 renames.
-        barrier: Returns when every rank has called it.
+        barrier: Waits for all ranks.
 
     Raises:
-        SaveError: The disk is full, say; the checkpoints of before are untouched.
+        SaveError: For example, the disk is full; earlier checkpoints are unchanged.
         LostRankError: Another rank has ended.
     """
     final = folder / "checkpoints" / f"step-{step}"
-    aside = final.with_name(f".step-{step}.tmp")
+    temporary = final.with_name(f".step-{step}.tmp")
     saved = final.exists()
     barrier()
     if saved:
         return final
     try:
-        aside.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir(parents=True, exist_ok=True)
         with typed_errors("training"):
-            write(aside)
+            write(temporary)
             barrier()
         if rank == 0:
-            _seal(aside, {"step": step, **(state or {})})
-            aside.rename(final)
+            _seal(temporary, {"step": step, **(state or {})})
+            temporary.rename(final)
             sync(final.parent)
-            _prune(_all(final.parent)[: -keep if keep else 0])
+            _remove(_all(final.parent)[: -keep if keep else 0])
     except (*WRITE_ERRORS, MemoryError) as error:
         if rank == 0:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, AgentsError):
             raise
         raise SaveError(f"cannot save the checkpoint of step {step}: {error}") from error
@@ -124,25 +123,25 @@ def save(  # noqa: PLR0913 - what, then by name how: no caller gives all
 
 
 def latest(folder: Path) -> Path | None:
-    """The last checkpoint of the run in `folder`, or None where there is none yet.
+    """Last checkpoint of the run in `folder`, or None if there is none.
 
     Raises:
-        CheckpointError: It is damaged: a file is missing or not of the size that it was written
-            with.
+        CheckpointError: It is damaged: a file is missing or has another size than when written.
     """
-    found = _all(folder / "checkpoints")
-    if not found:
+    paths = _all(folder / "checkpoints")
+    if not paths:
         return None
-    last = found[-1]
-    fault = _damage(last)
-    if fault:
-        before = f"go on from {found[-2].name}" if len(found) > 1 else "begin anew"
-        raise CheckpointError(f"{last} is damaged ({fault}): remove it, and --resume will {before}")
+    last = paths[-1]
+    if damage := _damage(last):
+        action = f"continue from {paths[-2].name}" if len(paths) > 1 else "start again"
+        raise CheckpointError(
+            f"{last} is damaged ({damage}): remove it, and --resume will {action}"
+        )
     return last
 
 
 def steps(folder: Path) -> list[int]:
-    """Those after which the run in `folder` has checkpoints, in order."""
+    """Steps of all checkpoints of the run in `folder`, in order."""
     return [_step(path) for path in _all(folder / "checkpoints")]
 
 
@@ -152,43 +151,43 @@ def remove_after(
     """Removes all checkpoints after a step; every rank calls it."""
     barrier()
     if rank == 0:
-        _prune([path for path in _all(folder / "checkpoints") if _step(path) > step])
+        _remove([path for path in _all(folder / "checkpoints") if _step(path) > step])
     barrier()
 
 
 def resume_hint(folder: Path) -> str:
     """The way to continue an interrupted run, in words."""
-    found = _all(folder / "checkpoints")
-    where = f"from {found[-1].name}" if found else "from the beginning: nothing was saved yet"
+    paths = _all(folder / "checkpoints")
+    where = f"from {paths[-1].name}" if paths else "from the beginning: nothing was saved yet"
     return f"--resume continues {where}"
 
 
 def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What was given to `save` as state, and `step`.
+    """The state passed to `save`, and `step`.
 
     Args:
-        checkpoint: A folder that `save` made.
-        expected: Entries that must be as they were saved: the learner, `fingerprint` of the model,
-            the number of ranks.
+        checkpoint: Folder of a checkpoint.
+        expected: Entries that must have these values: the learner, the `fingerprint` of the
+            model, the number of ranks.
 
     Raises:
-        CheckpointError: The checkpoint does not fit; the message names every entry.
+        CheckpointError: Entries differ; the message names all of them.
     """
     state = read_json(checkpoint / STATE)
-    wrong = [
-        f"{name} is {state.get(name)} there and {value} here"
+    differences = [
+        f"{name} is {state.get(name)} in the checkpoint and {value} in the run"
         for name, value in (expected or {}).items()
         if state.get(name) != value
     ]
-    if wrong:
-        raise CheckpointError(f"{checkpoint} does not fit this run: {'; '.join(wrong)}")
+    if differences:
+        raise CheckpointError(f"{checkpoint} does not fit this run: {'; '.join(differences)}")
     return state
 
 
 def fingerprint(weights: Iterable[tuple[str, Tensor]]) -> str:
     """Number of tensors and values of a model, and a digest of their names and shapes.
 
-    The order of the tensors does not matter. Parameters that ZeRO has taken apart count as whole.
+    Independent of the order of the tensors and of their partition by ZeRO.
     """
     shapes = {name: list(getattr(weight, "ds_shape", weight.shape)) for name, weight in weights}
     count = sum(math.prod(shape) for shape in shapes.values())
@@ -197,21 +196,21 @@ def fingerprint(weights: Iterable[tuple[str, Tensor]]) -> str:
 
 
 def _check_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    before, now = _flat(old), _flat(new)
-    changed = [
-        f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
-        for name in sorted(before.keys() | now.keys())
-        if before.get(name) != now.get(name) and name.split(".")[-1] not in MAY_CHANGE
+    old, new = _flat(old), _flat(new)
+    changes = [
+        f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name) and name.split(".")[-1] not in MAY_CHANGE
     ]
-    if changed:
+    if changes:
         raise UsageError(
-            f"{folder} cannot go on with other settings: {'; '.join(changed)}; "
-            "give the old ones, or another --output-dir without --resume"
+            f"{folder} cannot resume with other settings: {'; '.join(changes)}; "
+            "use the old ones, or give another --output-dir without --resume"
         )
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings by dotted names."""
+    """Nested settings as a flat dict with dotted names."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         inner = _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
@@ -220,13 +219,13 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _all(checkpoints: Path) -> list[Path]:
-    """Checkpoints by their step, the newest last."""
+    """Checkpoints in the order of steps."""
     steps = [path.name.removeprefix("step-") for path in checkpoints.glob("step-*")]
     return [checkpoints / f"step-{n}" for n in sorted(int(s) for s in steps if s.isdecimal())]
 
 
 def _seal(folder: Path, state: Mapping[str, Any]) -> None:
-    """Brings a folder to the disk; its state comes last, with the sizes of the other files."""
+    """Syncs a folder to disk; writes its state last, with the sizes of all other files."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATE)
     for path in [*files, *(path for path in folder.rglob("*") if path.is_dir())]:
         sync(path)
@@ -236,16 +235,18 @@ def _seal(folder: Path, state: Mapping[str, Any]) -> None:
 
 
 def _damage(checkpoint: Path) -> str:
-    """What is wrong with a checkpoint, in a few words; empty when nothing is."""
+    """Damage of a checkpoint in a few words; empty if there is none."""
     try:
         sizes = read_json(checkpoint / STATE)["files"]
     except (RecordError, KeyError):
         return f"{STATE} is missing or unreadable"
     for name, size in sizes.items():
         path = checkpoint / name
-        found = path.stat().st_size if path.is_file() else None
-        if found != size:
-            return f"{name} is missing" if found is None else f"{name} has {found} of {size} bytes"
+        actual = path.stat().st_size if path.is_file() else None
+        if actual != size:
+            return (
+                f"{name} is missing" if actual is None else f"{name} has {actual} of {size} bytes"
+            )
     return ""
 
 
@@ -253,9 +254,9 @@ def _step(checkpoint: Path) -> int:
     return int(checkpoint.name.removeprefix("step-"))
 
 
-def _prune(found: Iterable[Path]) -> None:
-    """Removes checkpoints; renamed first, for a kill between two files."""
-    for path in found:
+def _remove(checkpoints: Iterable[Path]) -> None:
+    """Removes checkpoints; renames first, so that a kill leaves no partial one."""
+    for path in checkpoints:
         shutil.rmtree(path.rename(path.with_name(f".{path.name}.old")), ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""The model card of a checkpoint: what the run's own records say of it."""
+"""Model card of a checkpoint, from the records of its run."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,36 +9,36 @@ from huggingface_hub import ModelCardData
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import read_json, read_json_lines
 
-SHOWN = ("reward/mean", "reward/accuracy", "response/length_mean", "policy/entropy")
+METRICS = ("reward/mean", "reward/accuracy", "response/length_mean", "policy/entropy")
 
 
-def write(checkpoint: Path, folder: Path, step: int) -> None:
+def write_model_card(checkpoint: Path, folder: Path, step: int) -> None:
     """Writes `README.md` beside the model.
 
     Args:
-        checkpoint: Folder of the model.
-        folder: The run's.
-        step: Steps that the model was trained for.
+        checkpoint: Model folder.
+        folder: Run directory.
+        step: Training steps of the model.
     """
     record = read_json(folder / "run.json")
     rows = read_json_lines(folder / "metrics.jsonl")
     evaluations = read_json_lines(folder / "evaluations.jsonl")
-    write_atomically(checkpoint / "README.md", text(record, rows, evaluations, step).encode())
+    write_atomically(checkpoint / "README.md", model_card(record, rows, evaluations, step).encode())
 
 
-def text(
+def model_card(
     record: Mapping[str, Any],
     metrics: Sequence[Mapping[str, Any]],
     evaluations: Sequence[Mapping[str, Any]],
     step: int,
 ) -> str:
-    """The card.
+    """Markdown of a model card.
 
     Args:
-        record: What `run.json` holds.
+        record: Content of `run.json`.
         metrics: Of the training steps, each with its `step`.
         evaluations: Of the run, each with its `step` and `split`.
-        step: Steps that the model was trained for.
+        step: Training steps of the model.
     """
     run, algorithm = record["settings"]["run"], record["settings"]["algorithm"]
     parts = [
@@ -76,13 +76,13 @@ def _results(evaluations: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _training(rows: Sequence[Mapping[str, Any]]) -> str:
-    told = [(name, row.get(name)) for row in rows for name in SHOWN]
-    found = [f"{name} {value:.4g}" for name, value in told if value is not None]
-    return f"The last training step: {', '.join(found)}." if found else ""
+    pairs = [(name, row.get(name)) for row in rows for name in METRICS]
+    values = [f"{name} {value:.4g}" for name, value in pairs if value is not None]
+    return f"The last training step: {', '.join(values)}." if values else ""
 
 
 def _versions(record: Mapping[str, Any]) -> str:
-    named = [f"{name} {version}" for name, version in record["versions"].items()]
+    versions = [f"{name} {version}" for name, version in record["versions"].items()]
     revision = (record.get("git") or {}).get("revision")
     source = f" Revision {revision}." if revision else ""
-    return f"With {', '.join(named)}.{source}"
+    return f"With {', '.join(versions)}.{source}"

@@ -1,4 +1,4 @@
-"""Where a run comes from: the command, the settings, the versions and the machine."""
+"""Provenance of a run: command, settings, package versions and machine, in `run.json`."""
 
 import json
 import os
@@ -34,7 +34,7 @@ PACKAGES = (
     "antlr4-python3-runtime",
     "datasets",
 )
-"""What may change a run's numbers."""
+"""Packages whose version may change the numbers of a run."""
 
 VARIABLES = (
     "REASONENV_DATA",
@@ -45,22 +45,22 @@ VARIABLES = (
 
 
 def write_run(folder: Path, settings: Mapping[str, Any], step: int = 0) -> None:
-    """Writes `run.json`; a run that goes on after `step` steps keeps what stands there.
+    """Writes `run.json`, or adds a resumption after `step` steps to it.
 
-    The settings are those given last; each start after the first is an entry of `resumed`.
+    Settings are those of the last start; each start after the first is an entry of `resumed`.
     """
     path = folder / "run.json"
-    here = {"settings": json_value(settings), **origin()}
+    record = {"settings": json_value(settings), **origin()}
     if path.exists():
-        before = read_json(path)
-        resumed = [*before.get("resumed", []), {"step": step, **origin()}]
-        here = {**before, "settings": here["settings"], "resumed": resumed}
+        first = read_json(path)
+        resumed = [*first.get("resumed", []), {"step": step, **origin()}]
+        record = {**first, "settings": record["settings"], "resumed": resumed}
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(here, indent=2, allow_nan=False).encode() + b"\n")
+    write_atomically(path, json.dumps(record, indent=2, allow_nan=False).encode() + b"\n")
 
 
 def origin() -> dict[str, Any]:
-    """The command, the time, the versions of what it uses, and the machine."""
+    """Command, start time, package versions, git revision and machine of this process."""
     return {
         "command": shlex.join(sys.orig_argv),
         "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
@@ -72,17 +72,17 @@ def origin() -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _revision(source: Path) -> dict[str, Any] | None:
-    """Commit of the source, and whether it was changed since; None outside a checkout of it."""
+    """Commit of the source, and True if it has changes; None outside a checkout."""
     if not (source / ".git").exists():
         return None
     try:

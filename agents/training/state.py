@@ -12,7 +12,8 @@ from agents.engines.build import Engines
 from agents.evaluation.evaluator import EvaluationTask, evaluate
 from agents.learner import Learner
 from agents.monitoring.logs import RunLog
-from agents.storage import checkpoints, model_card
+from agents.storage import checkpoints
+from agents.storage.model_card import write_model_card
 from agents.training.update import Passes
 
 
@@ -55,7 +56,7 @@ class RunState:
             if reference and engine.rank == 0:
                 reference.save(folder)
             if engine.rank == 0:
-                model_card.write(folder, self.folder, self.step)
+                write_model_card(folder, self.folder, self.step)
 
         checkpoints.save(
             self.folder,

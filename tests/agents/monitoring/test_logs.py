@@ -153,5 +153,5 @@ def test_tensorboard_forgets_what_a_run_has_gone_back_from(tmp_path):
 
 def test_a_missing_tensorboard_is_said_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(ModuleNotFoundError, match="pip install tensorboard, or leave"):
+    with pytest.raises(ModuleNotFoundError, match="--tensorboard needs TensorBoard: pip install"):
         RunLog(tmp_path, 2, tensorboard=True)

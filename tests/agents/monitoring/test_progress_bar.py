@@ -36,7 +36,7 @@ def test_a_metric_that_is_missing_or_not_finite_is_left_out(capsys):
 
 def test_the_eta_counts_only_steps_done_since_the_start(capsys):
     progress = ProgressBar(102, start=100)
-    progress._began -= 60
+    progress._start_time -= 60
     progress.show(101, METRICS)
     assert capsys.readouterr().err.rstrip().endswith("ETA 01:00")
 

@@ -5,7 +5,7 @@ from helpers import tiny_engines
 from agents.cpgd import CPGD
 from agents.losses import clipped_tokens
 from agents.monitoring.logs import RunLog
-from agents.monitoring.traces import Trace, pieces
+from agents.monitoring.traces import Trace, token_texts
 from agents.rollout import Batch
 from agents.storage.json_files import read_json_lines
 
@@ -93,7 +93,7 @@ def test_a_character_of_several_tokens_stands_at_the_last_of_them(engine):
     tokenizer = engine.chat.tokenizer
     text = "<think> 数学 é 12</think>\n"
     ids = [*tokenizer.encode(text, add_special_tokens=False), *engine.chat.eos]
-    found = pieces(tokenizer, ids)
+    found = token_texts(tokenizer, ids)
     assert "".join(found) == text + "<|im_end|>"
     assert len(found) == len(ids)
     assert found[-1] == "<|im_end|>"
@@ -105,5 +105,5 @@ def test_bytes_that_are_no_character_are_shown_at_the_end(engine):
     tokenizer = engine.chat.tokenizer
     half = tokenizer.encode("学", add_special_tokens=False)[:2]
     ids = [*tokenizer.encode("12", add_special_tokens=False), *half]
-    assert "".join(pieces(tokenizer, ids)) == tokenizer.decode(ids)
-    assert pieces(tokenizer, []) == []
+    assert "".join(token_texts(tokenizer, ids)) == tokenizer.decode(ids)
+    assert token_texts(tokenizer, []) == []

@@ -189,7 +189,9 @@ def test_a_damaged_checkpoint_is_refused_with_what_to_do(tmp_path, harm, message
 def test_a_checkpoint_of_another_learner_and_model_names_both(tmp_path):
     path = save(tmp_path, 1, write(b"x"), {"learner": "GRPO", "num_ranks": 2, "model": "a"})
     assert read_state(path, {"learner": "GRPO", "model": "a"})["num_ranks"] == 2
-    with pytest.raises(ValueError, match="learner is GRPO there and CPGD here; model is a there"):
+    with pytest.raises(
+        ValueError, match="learner is GRPO in the checkpoint and CPGD in the run; model is a"
+    ):
         read_state(path, {"learner": "CPGD", "num_ranks": 2, "model": "b"})
 
 
@@ -212,7 +214,7 @@ def test_a_new_run_begins_without_a_checkpoint(tmp_path):
 @pytest.mark.parametrize("name", ["run.json", "metrics.jsonl"])
 def test_a_folder_with_another_run_is_refused(tmp_path, name):
     (tmp_path / name).write_text("{}")
-    with pytest.raises(ValueError, match="holds another run: continue it by --resume, or give"):
+    with pytest.raises(ValueError, match="has another run: continue it with --resume, or give"):
         start(tmp_path, SETTINGS, resume=False)
 
 
@@ -224,13 +226,13 @@ def test_a_file_is_no_output_directory(tmp_path):
 
 def test_a_folder_in_a_file_is_no_output_directory(tmp_path):
     (tmp_path / "file").touch(0o777)
-    with pytest.raises(ValueError, match=r"nothing can be written in .*file: give another"):
+    with pytest.raises(ValueError, match=r"cannot write .* in .*file: give another"):
         start(tmp_path / "file" / "run", SETTINGS, resume=False)
 
 
 def test_a_folder_that_may_not_be_written_is_no_output_directory(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)  # root may write all
-    with pytest.raises(ValueError, match=f"nothing can be written in {tmp_path}: give another"):
+    with pytest.raises(ValueError, match=f"cannot write .* in {tmp_path}: give another"):
         start(tmp_path / "new" / "run", SETTINGS, resume=False)
     assert not (tmp_path / "new").exists()
 
@@ -250,7 +252,7 @@ def test_a_resumed_run_may_be_longer_and_lie_elsewhere(tmp_path):
 def test_changed_settings_are_refused_by_name(tmp_path):
     begin(tmp_path)
     changed = {"run": {"seed": 1, "num_steps": 10, "output_dir": "a"}, "learner": {"beta": 0.1}}
-    with pytest.raises(ValueError, match="cannot go on with other settings") as refused:
+    with pytest.raises(ValueError, match="cannot resume with other settings") as refused:
         start(tmp_path, changed, resume=True)
     message = str(refused.value)
     assert "run.seed was 0 and is 1" in message

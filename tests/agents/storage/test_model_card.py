@@ -2,9 +2,9 @@ import pytest
 from helpers.tiny_runs import train
 from huggingface_hub import ModelCard
 
-from agents.storage import model_card
 from agents.storage.checkpoints import latest
 from agents.storage.json_files import read_json
+from agents.storage.model_card import model_card, write_model_card
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_a_checkpoint_brings_a_card_with_the_facts_of_its_run(done):
 
 
 def test_a_card_knows_nothing_of_later_steps(done):
-    model_card.write(done, done, step=1)
+    write_model_card(done, done, step=1)
     text = (done / "README.md").read_text()
     assert "step 1" in text
     assert "| test | 2 |" not in text
@@ -37,7 +37,7 @@ def test_a_card_tells_a_zero_and_leaves_out_what_is_not_known(done):
     record = read_json(done / "run.json")
     row = {"step": 1, "reward/mean": 0.1, "reward/accuracy": 0.0, "policy/entropy": None}
     one = {"split": "test", "step": 1, "accuracy": 1.0, "standard_error": None, "num_problems": 1}
-    text = model_card.text(record, [row], [one], 1)
+    text = model_card(record, [row], [one], 1)
     assert "The last training step: reward/mean 0.1, reward/accuracy 0." in text
     assert "| test | 1 | 1.000 |  | 1 |" in text
 
@@ -45,6 +45,6 @@ def test_a_card_tells_a_zero_and_leaves_out_what_is_not_known(done):
 def test_the_base_model_of_the_hub_is_named(done):
     record = read_json(done / "run.json")
     record["settings"]["run"]["model"] = "Qwen/Qwen2.5-VL-7B-Instruct"
-    text = model_card.text(record, [], [], 0)
+    text = model_card(record, [], [], 0)
     assert ModelCard(text).data.base_model == "Qwen/Qwen2.5-VL-7B-Instruct"
     assert "## Accuracy" not in text

@@ -121,7 +121,7 @@ def refusal(*arguments, **settings):
 
 def test_another_run_in_the_directory_is_left_alone(whole, tiny_folder):
     before = numbers(whole)
-    assert "holds another run" in refusal(tiny_folder, whole)
+    assert "has another run" in refusal(tiny_folder, whole)
     assert numbers(whole) == before
 
 

@@ -158,7 +158,7 @@ def test_without_tensorboard_there_is_no_run_where_it_was_asked_for(
     tiny_folder, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(SystemExit, match=r"^error: TensorBoard is not here"):
+    with pytest.raises(SystemExit, match=r"^error: --tensorboard needs TensorBoard"):
         train(tiny_folder, tmp_path, tensorboard=True)
     assert not (tmp_path / "run.json").exists()
 

@@ -183,7 +183,7 @@ def test_a_model_whose_layers_carry_a_state_is_for_another_sampler(tmp_path):
     model = written(tmp_path / "model", Lfm2ForCausalLM, Lfm2Config, **options)
     with pytest.raises(SystemExit) as refused:
         train(model, tmp_path / "run", env="Vowels-v0")
-    assert refused.value.code.startswith("error: --sampler transformers reads a prompt once")
+    assert refused.value.code.startswith("error: --sampler transformers prefills each prompt once")
     assert refused.value.code.endswith("use --sampler vllm")
     assert not (tmp_path / "run").exists()
 

@@ -272,7 +272,7 @@ def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_fold
 
 
 @pytest.mark.parametrize(
-    ("number", "way"), [(5, "from its beginning: nothing was saved yet"), (21, "from step-1")]
+    ("number", "way"), [(5, "from the beginning: nothing was saved yet"), (21, "from step-1")]
 )
 def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
     number, way, tiny_folder, tmp_path, monkeypatch, capsys
