@@ -106,7 +106,9 @@ class SupervisedDataset:
         return self.chat.encode(observations)[0], torch.tensor(tokens)
 
 
-def train(engine: TrainEngine, dataset: SupervisedDataset, settings: WarmStart) -> Iterator[float]:
+def finetune(
+    engine: TrainEngine, dataset: SupervisedDataset, settings: WarmStart
+) -> Iterator[float]:
     """Maximises the likelihood of the solutions; yields the mean token loss of each step."""
     rng = np.random.default_rng(settings.seed)
     count = min(settings.num_problems, len(dataset.envs.problems))
@@ -136,7 +138,7 @@ def warm_start(settings: WarmStart) -> Path:
         settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
     )
     engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
-    steps = train(engine, SupervisedDataset(envs, chat), settings)
+    steps = finetune(engine, SupervisedDataset(envs, chat), settings)
     with tqdm(steps, total=settings.num_steps, desc="warm start", unit="step") as bar:
         for step, loss in enumerate(bar):
             if step % 20 == 0:

@@ -47,9 +47,9 @@ def train(folder: Path, shape: str, data: str | None, words: list[str]) -> list[
     model, run = folder / "model", folder / "run"
     vllm_gpu.write(model, vllm_gpu.SHAPES[shape])
     data = data or hub_rows.hub(folder / "mmk12", "train", rows(64))
-    given = {"--env": "MMK12-v0", "--model": model, "--data": data, "--output-dir": run}
-    typed = [str(word) for pair in (given | FLAGS).items() for word in pair]
-    main(CPGD, [*typed, *words])
+    flags = {"--env": "MMK12-v0", "--model": model, "--data": data, "--output-dir": run}
+    arguments = [str(word) for pair in (flags | FLAGS).items() for word in pair]
+    main(CPGD, [*arguments, *words])
     return read_json_lines(run / "metrics.jsonl")
 
 

@@ -116,7 +116,7 @@ def check(model: Path, folder: Path, case: str) -> dict[str, float]:
 if __name__ == "__main__":
     model, empty = Path(sys.argv[1]), Path(sys.argv[2])
     cases = sys.argv[3:] or [case for case in CASES if "adapters" not in case or find_spec("peft")]
-    found = {case: check(model, empty / case, case) for case in cases}
+    results = {case: check(model, empty / case, case) for case in cases}
     if os.environ["RANK"] == "0":
-        (empty / "found.json").write_text(json.dumps(found))
+        (empty / "found.json").write_text(json.dumps(results))
     distributed.destroy_process_group()

@@ -22,11 +22,11 @@ def test_stages_offload_and_adapters_train_sample_and_resume_in_bf16(tmp_path, n
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command += ["--nproc-per-node", str(num_ranks), str(script), str(model), str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(script.parents[2])}
-    done = subprocess.run(
+    process = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=1800, check=False
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads((tmp_path / "found.json").read_text())
-    for case, metrics in found.items():
+    assert process.returncode == 0, process.stderr[-3000:]
+    results = json.loads((tmp_path / "found.json").read_text())
+    for case, metrics in results.items():
         assert metrics["train/grad_norm"] > 0, case
         assert metrics["difference"] < 0.1, case  # what bf16 rounds, in nats

@@ -23,7 +23,7 @@ LENGTHS = (5, 60, 3, 20, 30, 2, 0)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_the_kernel_reads_what_padded_segments_do(dtype, window):
     torch.manual_seed(0)
-    found = {}
+    results = {}
     for device, kind in (("cpu", torch.float64), ("cuda", dtype)):
         packing = pack(PROMPTS, ROWS, LENGTHS, torch.device(device))
         generator = torch.Generator().manual_seed(0)
@@ -36,8 +36,8 @@ def test_the_kernel_reads_what_padded_segments_do(dtype, window):
         read, _ = packed_attention(nn.Identity(), *parts, None, **options)
         toward = torch.randn(read.shape, generator=generator).to(device, dtype).to(kind)
         slopes = torch.autograd.grad(read, parts, toward)
-        found[device] = [value.detach().double().cpu() for value in (read, *slopes)]
-    for value, expected in zip(found["cuda"], found["cpu"], strict=True):
+        results[device] = [value.detach().double().cpu() for value in (read, *slopes)]
+    for value, expected in zip(results["cuda"], results["cpu"], strict=True):
         # A mantissa of 8 bits, over sums of a few hundred terms.
         assert (value - expected).norm() / expected.norm() < 0.01
 

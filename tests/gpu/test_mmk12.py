@@ -15,12 +15,12 @@ def test_a_qwen_of_3b_shape_takes_three_steps_of_mmk12_and_its_two_sides_agree(t
     script = Path(__file__).with_name("mmk12.py")
     command = [sys.executable, str(script), str(tmp_path), "3b"]
     environment = os.environ | {"PYTHONPATH": str(script.parents[2])}
-    done = subprocess.run(
+    process = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=1800, check=False
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "vLLM samples" in done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    differences = [row["sampler/log_prob_diff_mean"] for row in told if "time/step_s" not in row]
+    assert process.returncode == 0, process.stderr[-3000:]
+    assert "vLLM samples" in process.stderr
+    rows = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
+    differences = [row["sampler/log_prob_diff_mean"] for row in rows if "time/step_s" not in row]
     assert len(differences) == 3
     assert max(differences) < 0.05

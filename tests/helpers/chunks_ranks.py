@@ -1,4 +1,4 @@
-"""What a rank of two finds out about logits in chunks when weights are shared out.
+"""Chunked logits on one of two ranks with sharded weights.
 
 Started by torchrun; see `test_chunks_ranks`.
 """
@@ -28,7 +28,7 @@ def step(engine, ranks) -> tuple[float, object]:
 
 def main(folder: Path, results: Path) -> None:
     norm, expected = step(tiny_engines.descent("torch", folder), (0, 1))
-    calls, found = [], {}
+    calls, findings = [], {}
     vocabulary = len(tiny_engines.pristine(folder)[1].tokenizer)
     token_log_probs.LOGITS_PER_CHUNK = 16 * vocabulary
     for stage in STAGES:
@@ -36,9 +36,9 @@ def main(folder: Path, results: Path) -> None:
         calls.clear()
         engine.policy.model.lm_head.register_forward_hook(lambda *_: calls.append(1))
         reached, changed = step(engine, (engine.rank,))
-        found[stage] = {"norm": reached / norm, "difference": difference(changed, expected)}
-        found[stage]["calls"] = len(calls)
-    (results / f"rank-{engine.rank}.json").write_text(json.dumps(found))
+        findings[stage] = {"norm": reached / norm, "difference": difference(changed, expected)}
+        findings[stage]["calls"] = len(calls)
+    (results / f"rank-{engine.rank}.json").write_text(json.dumps(findings))
 
 
 if __name__ == "__main__":

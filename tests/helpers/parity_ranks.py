@@ -38,10 +38,10 @@ if __name__ == "__main__":
     engine = tiny_engines.build("deepspeed-2", model)
     parts = engine.policy, engine.chat, engine.sampling, 8
     rows = tiny_engines.observations((0, 1, 2)[: 2 + rank])
-    found = {
+    results = {
         "whole": asdict(parity.compare(engine, TransformersSampler(*parts), engine.chat, rows))
     }
     kind = Rereading if rank == 1 else TransformersSampler
-    found["refusal"] = refusal(engine, kind(*parts), engine.chat, rows)
-    (empty / f"{rank}.json").write_text(json.dumps(found))
+    results["refusal"] = refusal(engine, kind(*parts), engine.chat, rows)
+    (empty / f"{rank}.json").write_text(json.dumps(results))
     distributed.destroy_process_group()

@@ -1,4 +1,4 @@
-"""What two ranks do and one rank would: run by torchrun from test_ranks.py, writes its findings.
+"""Training on two ranks against one rank: run by torchrun from test_ranks.py, writes its findings.
 
 Usage: torchrun --nproc-per-node 2 ranks.py MODEL_FOLDER EMPTY_FOLDER [uneven]
 """
@@ -75,7 +75,7 @@ def updated(engine, learner, num_images, minibatch_size, reference=None) -> tupl
 
 def hold(folder, stage) -> dict:
     """Metrics of one rank and of two whose reference moves within the rollout, and what it is."""
-    found = {}
+    results = {}
     for name, kind in (("one", "torch"), ("two", stage)):
         engine = tiny_engines.descent(kind, folder, 0.1)
         policy = Policy(copy.deepcopy(tiny_engines.pristine(folder)[0]))
@@ -85,8 +85,8 @@ def hold(folder, stage) -> dict:
         newest = dict(engine.weights())
         own = policy.model.state_dict()
         equal = all(torch.equal(own[weight], newest[weight]) for weight in own)
-        found[name] = metrics | {"steps": len(reference.token_kl), "equal": equal}
-    return found
+        results[name] = metrics | {"steps": len(reference.token_kl), "equal": equal}
+    return results
 
 
 def log_prob_under(policy, sampling, responses):
@@ -94,16 +94,16 @@ def log_prob_under(policy, sampling, responses):
 
 
 def lent(engine) -> bool:
-    """Whether rank 1, whose groups are all wrong, gets the second of rank 0, images included."""
+    """True if rank 1, whose groups are all wrong, gets the second of rank 0, images included."""
     whole = whole_rollout(engine.chat, (0, 1, 3, 2))
     mine = share(whole, engine.rank, engine.num_ranks)
     accuracy = torch.tensor([[1.0, 0.0]] * 2) * (engine.rank == 0)
     responses, reward, _ = select_groups([(mine, accuracy + engine.rank, accuracy)], 2, engine)
     place = 4 * engine.rank  # in `whole`, whose third group is the second of rank 0
-    wanted = whole.rows(place, place + 2)
-    pixels, others = (x.prompts[0].pixel_values for x in (responses, wanted))
+    expected = whole.rows(place, place + 2)
+    pixels, others = (x.prompts[0].pixel_values for x in (responses, expected))
     same_image = torch.equal(pixels, others) if others is not None else pixels is None
-    same_tokens = torch.equal(responses.tokens, wanted.tokens)
+    same_tokens = torch.equal(responses.tokens, expected.tokens)
     return same_image and same_tokens and reward.tolist() == [[1.0, 0.0]]
 
 
@@ -117,14 +117,14 @@ def compare(folder, stage, learner, num_images, minibatch_size=8, rate=tiny_engi
 
 
 def resume(folder, stage, checkpoint) -> bool:
-    """Whether training after loading equals training on, on this rank."""
-    kept, loaded = (tiny_engines.build(stage, folder) for _ in range(2))
+    """True if training after loading equals uninterrupted training, on this rank."""
+    original, loaded = (tiny_engines.build(stage, folder) for _ in range(2))
     learner = LEARNERS["prompt_mean"]
-    updated(kept, learner, (0, 1, 3, 2), 4)
-    kept.save(checkpoint)
+    updated(original, learner, (0, 1, 3, 2), 4)
+    original.save(checkpoint)
     loaded.load(checkpoint)
-    ends = [updated(engine, learner, (0, 1, 3, 2), 4) for engine in (kept, loaded)]
-    return ends[0][0] == ends[1][0] and torch.equal(vector(kept), vector(loaded))
+    ends = [updated(engine, learner, (0, 1, 3, 2), 4) for engine in (original, loaded)]
+    return ends[0][0] == ends[1][0] and torch.equal(vector(original), vector(loaded))
 
 
 def attach(policy) -> None:
@@ -143,7 +143,7 @@ def adapt(folder, stage) -> float:
 
 
 def skip(folder, stage, half) -> dict:
-    """What a step does to which one rank brings what is no number, and the steps after it."""
+    """A step with a non-finite gradient on one rank, and the steps after it."""
     config = {"bf16": {"enabled": half}}
     hit, spared = (tiny_engines.build(stage, folder, config=config) for _ in range(2))
     mine = share(whole_rollout(hit.chat, (0, 1, 3, 2)), hit.rank, hit.num_ranks)
@@ -192,17 +192,17 @@ def sample(engine, rank) -> list[Responses]:
     prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), GROUP_SIZE))
     sampler = tiny_engines.sampler(engine, max_response_length=12 - 7 * rank)
     sampler.batch_size = 8 - 5 * rank
-    found = [sampler.generate(prompts, seed=(rank, 1))]
+    results = [sampler.generate(prompts, seed=(rank, 1))]
     with engine.unsharded():
         if rank == 0:
-            found += [sampler.generate(prompts[:2], seed=(2, k)) for k in range(2)]
-    found.append(sampler.generate(prompts, seed=(rank, 3)))
-    return found
+            results += [sampler.generate(prompts[:2], seed=(2, k)) for k in range(2)]
+    results.append(sampler.generate(prompts, seed=(rank, 3)))
+    return results
 
 
 def cut_by_tokens(folder, stage) -> dict:
     """Updates in microbatches of at most so many tokens, against one of one rank in a piece."""
-    found = {}
+    results = {}
     for budget in (None, 1, 150, 10_000):
         engine = tiny_engines.descent("torch" if budget is None else stage, folder, 0.1)
         before, calls = vector(engine), []
@@ -216,20 +216,20 @@ def cut_by_tokens(folder, stage) -> dict:
         if budget is None:
             expected, one = step, metrics
             continue
-        found[str(budget)] = {
+        results[str(budget)] = {
             "one": one,
             "two": metrics,
             "difference": difference(step, expected),
             "calls": engine.all_gather(torch.tensor([len(calls)])).tolist(),
         }
-    return found
+    return results
 
 
 def spoiled(folder, stage) -> dict:
-    """What an update does whose rewards are no numbers on rank 1, and the updates after it."""
-    kept, other = (tiny_engines.build(stage, folder) for _ in range(2))
+    """An update with rewards that are NaN on rank 1, and the updates after it."""
+    original, other = (tiny_engines.build(stage, folder) for _ in range(2))
     learner = CPGD()
-    for engine in (kept, other):
+    for engine in (original, other):
         updated(engine, learner, (0, 1, 3, 2), 8)
     before = vector(other)
     mine = share(whole_rollout(other.chat, (0, 1, 3, 2)), other.rank, other.num_ranks)
@@ -237,64 +237,64 @@ def spoiled(folder, stage) -> dict:
     passes = Passes(minibatch_size=4, microbatch_size=1)
     skipped = update(learner, other, mine, reward, passes)["train/skipped"]
     same = torch.equal(vector(other), before)
-    later = [updated(engine, learner, (0, 1, 3, 2), 8)[0] for engine in (kept, other)]
+    later = [updated(engine, learner, (0, 1, 3, 2), 8)[0] for engine in (original, other)]
     return {
         "skipped": skipped,
         "same": same,
-        "as if never": later[0] == later[1] and torch.equal(vector(kept), vector(other)),
+        "as if never": later[0] == later[1] and torch.equal(vector(original), vector(other)),
     }
 
 
 def uneven(folder) -> dict:
-    """What comes of ranks with unequal tokens, and of one whose loss is no number."""
-    found = {}
+    """Ranks with unequal numbers of tokens, and one whose loss is NaN."""
+    results = {}
     for stage in ("deepspeed-1", "deepspeed-3"):
-        found[f"{stage} cut by tokens"] = cut_by_tokens(folder, stage)
-        found[f"{stage} spoiled"] = spoiled(folder, stage)
-    return found
+        results[f"{stage} cut by tokens"] = cut_by_tokens(folder, stage)
+        results[f"{stage} spoiled"] = spoiled(folder, stage)
+    return results
 
 
 def whole_and_hurt(folder: Path, num_ranks: int) -> dict:
     """Sampling, adapters, and gradients that are no numbers."""
-    found = {
+    results = {
         f"{stage} in {'bf16' if half else 'fp32'} hurt": skip(folder, stage, half)
         for stage, half in HURT
     }
     for stage in ("deepspeed-2", "deepspeed-3"):
         every_rank = [None] * num_ranks
         distributed.all_gather_object(every_rank, train_and_sample(folder, stage))
-        found[f"{stage} sampled"] = every_rank
+        results[f"{stage} sampled"] = every_rank
         if find_spec("peft"):
-            found[f"{stage} with adapters"] = adapt(folder, stage)
-    return found
+            results[f"{stage} with adapters"] = adapt(folder, stage)
+    return results
 
 
 def findings(folder: Path, empty: Path) -> dict:
     """All comparisons; the same on every rank, or the ranks have parted."""
     images, mixed = (0, 1, 3, 2), (0, 2, 0, 1)  # rank 0 of `mixed` sees no image at all
-    found = {
+    results = {
         f"{stage} with mixed ranks": compare(folder, stage, LEARNERS["prompt_mean"], mixed)
         for stage in STAGES
     }
     for name, learner in LEARNERS.items():
-        found[f"{name}"] = compare(folder, "deepspeed-1", learner, images)
-    found["two minibatches"] = compare(
+        results[f"{name}"] = compare(folder, "deepspeed-1", learner, images)
+    results["two minibatches"] = compare(
         folder, "deepspeed-0", LEARNERS["prompt_mean"], images, minibatch_size=4, rate=0.1
     )
     for stage in ("deepspeed-1", "deepspeed-3"):
-        found[f"{stage} held to a reference"] = hold(folder, stage)
+        results[f"{stage} held to a reference"] = hold(folder, stage)
     engine = tiny_engines.build("deepspeed-0", folder)
-    found |= whole_and_hurt(folder, engine.num_ranks)
-    found["lent"] = engine.all_gather(torch.tensor([lent(engine)])).tolist()
-    found["gathered"] = engine.all_gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
+    results |= whole_and_hurt(folder, engine.num_ranks)
+    results["lent"] = engine.all_gather(torch.tensor([lent(engine)])).tolist()
+    results["gathered"] = engine.all_gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
     for stage in ("deepspeed-1", "deepspeed-3"):
         same = torch.tensor([resume(folder, stage, empty / stage)])
-        found[f"{stage} resumed"] = engine.all_gather(same).tolist()
-    return found
+        results[f"{stage} resumed"] = engine.all_gather(same).tolist()
+    return results
 
 
 if __name__ == "__main__":
     model, empty = Path(sys.argv[1]), Path(sys.argv[2])
-    found = uneven(model) if sys.argv[3:] == ["uneven"] else findings(model, empty)
-    (empty / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(found))
+    results = uneven(model) if sys.argv[3:] == ["uneven"] else findings(model, empty)
+    (empty / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(results))
     distributed.destroy_process_group()

@@ -29,7 +29,7 @@ STAGES["deepspeed-3"]["stage3_param_persistence_threshold"] = 0  # else all are 
 KINDS = ("torch", *STAGES)
 ADAMW = Optimization(1e-3, total_steps=10, warmup_steps=2)
 RATE = 1024.0
-"""Of `descent`: so large that rounding of the weights is nothing beside the step."""
+"""Of `descent`: so large that rounding of the weights is negligible against the step."""
 
 
 def write(folder: Path, words: str = "What is the sum of the numbers? How many?") -> Path:

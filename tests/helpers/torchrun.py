@@ -19,7 +19,7 @@ def command(script: str, *words: object) -> list[str]:
 
 def run(script: str, *words: object) -> None:
     """To its end, which is a good one."""
-    done = subprocess.run(
+    process = subprocess.run(
         command(script, *words),
         env=ENVIRONMENT,
         capture_output=True,
@@ -27,4 +27,4 @@ def run(script: str, *words: object) -> None:
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert process.returncode == 0, process.stderr[-3000:]

@@ -89,11 +89,11 @@ def main(folder: Path, shape: dict) -> dict:
     model, chat = load_model(str(folder), device, torch.bfloat16)
     sampling = Sampling(1.0, chat.banned)
     engine = TorchEngine(Policy(model), chat, sampling, Optimization(1e-6, 10))
-    found: dict = {"gib": {"trainer": used()}}
+    results: dict = {"gib": {"trainer": used()}}
     began = time.perf_counter()
     options = {"load_format": "dummy", "max_model_len": 4096}
     sampler = VLLMSampler(folder, chat, sampling, LENGTH, options=options)
-    found["start_s"] = round(time.perf_counter() - began, 1)
+    results["start_s"] = round(time.perf_counter() - began, 1)
     rows = observations((0, 1, 3, 2), group_size=8)
     rng = np.random.default_rng(1)
     large = (rng.integers(0, 256, (700, 500, 3), dtype=np.uint8),)
@@ -101,28 +101,28 @@ def main(folder: Path, shape: dict) -> dict:
     for step in range(3):
         began = time.perf_counter()
         sampler.load_weights(engine.weights())
-        found[f"handover_{step}_s"] = round(time.perf_counter() - began, 2)
+        results[f"handover_{step}_s"] = round(time.perf_counter() - began, 2)
         compared = parity.compare(engine, sampler, chat, rows)
         print(compared)
         compared.check(parity.tolerance(torch.bfloat16))
-        found[f"difference_{step}"] = [compared.mean, compared.max]
+        results[f"difference_{step}"] = [compared.mean, compared.max]
         prompts = sampler.encode(rows)
         responses = sampler.generate(prompts, (step,))
         again = sampler.generate(prompts, (step,))
-        found[f"same_{step}"] = (again.tokens == responses.tokens).float().mean().item()
+        results[f"same_{step}"] = (again.tokens == responses.tokens).float().mean().item()
         assert not set(responses.tokens[responses.mask].tolist()) & set(chat.banned)
         sampler.sampling = replace(sampling, temperature=0.0)
         sampler.generate(prompts, (step,))
         sampler.sampling = sampling
-        found["gib"][f"sampling_{step}"] = used()
+        results["gib"][f"sampling_{step}"] = used()
         sampler.release()
-        found["gib"][f"released_{step}"] = used()
+        results["gib"][f"released_{step}"] = used()
         with torch.no_grad():
             for weight in engine.policy.parameters():
                 weight.add_(0.01 * torch.randn_like(weight))
     sampler.close()
-    found["gib"]["closed"] = used()
-    return found
+    results["gib"]["closed"] = used()
+    return results
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A tiny model of words that vLLM reads too, made by program, and engines that hold it."""
+"""A tiny model of words that vLLM reads too, generated, and engines that hold it."""
 
 import copy
 from pathlib import Path
@@ -73,17 +73,17 @@ def greedy(engine: TorchEngine, prompt) -> list[int]:
     """The likeliest response, by transformers' own `generate`."""
     tokens = torch.tensor([prompt.token_ids])
     with torch.no_grad():
-        made = engine.policy.model.generate(
+        output = engine.policy.model.generate(
             tokens,
             attention_mask=torch.ones_like(tokens),
             do_sample=False,
             max_new_tokens=LENGTH,
             suppress_tokens=list(engine.chat.banned),
         )
-    return made[0, tokens.shape[1] :].tolist()
+    return output[0, tokens.shape[1] :].tolist()
 
 
-def made(responses) -> list[list[int]]:
+def token_lists(responses) -> list[list[int]]:
     """The tokens of each response."""
     rows = zip(responses.tokens.tolist(), responses.lengths.tolist(), strict=True)
     return [row[:length] for row, length in rows]
@@ -105,7 +105,9 @@ def differences(engine: TorchEngine, responses) -> torch.Tensor:
 
 def assert_drawn_from(sampling: Sampling, engine: TorchEngine, responses) -> None:
     """That log-probabilities are those of the distribution that the sampler drew from."""
-    for row, (prompt, tokens) in enumerate(zip(responses.prompts, made(responses), strict=True)):
+    for row, (prompt, tokens) in enumerate(
+        zip(responses.prompts, token_lists(responses), strict=True)
+    ):
         with torch.no_grad():
             logits = engine.policy.model(torch.tensor([[*prompt.token_ids, *tokens]])).logits[0]
         expected = sampling.behaviour(logits[len(prompt.token_ids) - 1 : -1])
@@ -121,7 +123,7 @@ def assert_ends(chat, responses, limit: int) -> None:
     assert torch.equal(responses.finished, ends)
     assert 0 < ends.sum() < len(ends)
     assert (responses.lengths[~ends] == limit).all()
-    assert responses.texts == tuple(map(chat.decode, made(responses)))
+    assert responses.texts == tuple(map(chat.decode, token_lists(responses)))
 
 
 def two_likeliest_are_banned(engine: TorchEngine) -> None:

@@ -13,7 +13,7 @@ from torch import distributed
 
 from agents.engines.vllm.sampler import VLLMSampler
 from helpers import vllm_model
-from helpers.vllm_model import LENGTH, OPTIONS, QUESTIONS, greedy, made, observations
+from helpers.vllm_model import LENGTH, OPTIONS, QUESTIONS, greedy, observations, token_lists
 
 
 def check(folder: Path, rank: int, size: int) -> dict:
@@ -29,7 +29,7 @@ def check(folder: Path, rank: int, size: int) -> dict:
         sampler.load_weights(engine.weights())
         sampler.sampling = replace(engine.sampling, temperature=0.0)
         responses = sampler.generate(prompts, (rank, step))
-        likeliest.append(made(responses) == [greedy(engine, prompt) for prompt in prompts])
+        likeliest.append(token_lists(responses) == [greedy(engine, prompt) for prompt in prompts])
         sampler.sampling = engine.sampling
         announced.clear()
         responses = sampler.generate(prompts, (rank, step), lambda *words: announced.append(words))
@@ -37,12 +37,12 @@ def check(folder: Path, rank: int, size: int) -> dict:
         differences.append(vllm_model.differences(engine, responses).max().item())
     sampler.close()
     assert distributed.is_initialized()
-    return {"likeliest": likeliest, "differences": differences, "tokens": made(responses)}
+    return {"likeliest": likeliest, "differences": differences, "tokens": token_lists(responses)}
 
 
 if __name__ == "__main__":
     distributed.init_process_group("gloo")
     model, empty, rank = Path(sys.argv[1]), Path(sys.argv[2]), int(os.environ["RANK"])
-    found = {size: check(model, rank, size) for size in (1, 2)}
-    (empty / f"{rank}.json").write_text(json.dumps(found))
+    results = {size: check(model, rank, size) for size in (1, 2)}
+    (empty / f"{rank}.json").write_text(json.dumps(results))
     distributed.destroy_process_group()

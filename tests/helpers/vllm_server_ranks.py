@@ -13,7 +13,7 @@ from torch import distributed
 
 from agents.engines.vllm.remote_sampler import RemoteSampler
 from helpers import vllm_model
-from helpers.vllm_model import LENGTH, QUESTIONS, greedy, made, observations
+from helpers.vllm_model import LENGTH, QUESTIONS, greedy, observations, token_lists
 
 
 def check(url: str, folder: Path, rank: int) -> dict:
@@ -29,7 +29,7 @@ def check(url: str, folder: Path, rank: int) -> dict:
         gone_through.append(next(weights, None) is None)
         sampler.sampling = replace(engine.sampling, temperature=0.0)
         responses = sampler.generate(prompts, (rank, step))
-        likeliest.append(made(responses) == [greedy(engine, prompt) for prompt in prompts])
+        likeliest.append(token_lists(responses) == [greedy(engine, prompt) for prompt in prompts])
         sampler.sampling = engine.sampling
         responses = sampler.generate(prompts, (rank, step))
         differences.append(vllm_model.differences(engine, responses).max().item())
@@ -51,6 +51,6 @@ def check(url: str, folder: Path, rank: int) -> dict:
 if __name__ == "__main__":
     distributed.init_process_group("gloo")
     rank = int(os.environ["RANK"])
-    found = check(sys.argv[1], Path(sys.argv[2]), rank)
-    (Path(sys.argv[3]) / f"{rank}.json").write_text(json.dumps(found))
+    results = check(sys.argv[1], Path(sys.argv[2]), rank)
+    (Path(sys.argv[3]) / f"{rank}.json").write_text(json.dumps(results))
     distributed.destroy_process_group()

@@ -84,9 +84,9 @@ class VLLMSampler:
         options = dict(options or {})
         check_installed(sees=chat.image_processor is not None)
         os.environ.update(ENVIRONMENT)
-        shown = json.dumps(options, default=str)
+        arguments = json.dumps(options, default=str)
         self._owns_group = not torch.distributed.is_initialized()
-        with preserve_process_state(), sampler_errors(f"vLLM cannot start with {shown}"):
+        with preserve_process_state(), sampler_errors(f"vLLM cannot start with {arguments}"):
             self._params(1, 0)
             vllm = importlib.import_module("vllm")
             self.llm = vllm.LLM(str(folder), **(self._defaults(options) | options))

@@ -148,12 +148,12 @@ def test_slopes_are_those_of_the_function_with_what_is_detached_held():
             weight = x.exp()
         return (weight * x + x.detach() * x.square()).sum()
 
-    found = slopes(loss, point, mask)
-    torch.testing.assert_close(found, (point.exp() + 2 * point.square()).where(mask, 0.0))
+    derivative = slopes(loss, point, mask)
+    torch.testing.assert_close(derivative, (point.exp() + 2 * point.square()).where(mask, 0.0))
 
 
 def test_at_a_kink_there_is_no_slope():
     point = torch.tensor([[0.0, 0.5]], dtype=torch.float64)
-    found = slopes(lambda x: x.abs().sum(), point, torch.ones(1, 2, dtype=torch.bool))
-    assert found[0, 0].isnan()
-    assert found[0, 1].item() == pytest.approx(1)
+    derivative = slopes(lambda x: x.abs().sum(), point, torch.ones(1, 2, dtype=torch.bool))
+    assert derivative[0, 0].isnan()
+    assert derivative[0, 1].item() == pytest.approx(1)

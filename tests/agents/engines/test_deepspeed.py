@@ -54,7 +54,7 @@ def test_no_buffer_is_larger_than_the_policy():
 
 
 def test_what_the_user_configures_stays_and_auto_is_filled_in():
-    given = {
+    config = {
         "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "overlap_comm": False},
         "optimizer": {"type": "SGD", "params": {"lr": 2.0}},
         "gradient_clipping": "auto",
@@ -62,10 +62,10 @@ def test_what_the_user_configures_stays_and_auto_is_filled_in():
         "train_batch_size": 64,
         "wall_clock_breakdown": True,
     }
-    settings = complete(given, ADAMW, cuda=True)
+    settings = complete(config, ADAMW, cuda=True)
     zero = {"stage": 3, "reduce_bucket_size": 500_000_000, "overlap_comm": False}
     assert settings["zero_optimization"] == zero
-    assert settings["optimizer"] == given["optimizer"]
+    assert settings["optimizer"] == config["optimizer"]
     assert settings["gradient_clipping"] == ADAMW.max_grad_norm
     assert settings["bf16"] == {"enabled": True}
     assert "train_batch_size" not in settings
@@ -75,23 +75,23 @@ def test_what_the_user_configures_stays_and_auto_is_filled_in():
 @pytest.mark.parametrize("stage", [0, 1, 2, 3])
 def test_training_in_bf16_resumes_bit_by_bit(folder, tmp_path, stage):
     config = {"bf16": {"enabled": True}}
-    kept, loaded = (
+    original, loaded = (
         tiny_engines.build(f"deepspeed-{stage}", folder, config=config) for _ in range(2)
     )
-    prompts = kept.chat.encode(tiny_engines.observations(group_size=2))
-    responses = respond(prompts, (9, 1, 4, 6, 2, 7), kept.chat)
+    prompts = original.chat.encode(tiny_engines.observations(group_size=2))
+    responses = respond(prompts, (9, 1, 4, 6, 2, 7), original.chat)
 
     def train(engine):
         engine.backward(engine.forward(responses)[0].sum() / 10)
         return engine.step(), vector(engine).tolist()
 
-    before = vector(kept)
-    train(kept)
-    assert next(kept.policy.parameters()).dtype == torch.bfloat16
-    kept.save(tmp_path)
+    before = vector(original)
+    train(original)
+    assert next(original.policy.parameters()).dtype == torch.bfloat16
+    original.save(tmp_path)
     loaded.load(tmp_path)
-    assert train(loaded) == train(kept)
-    assert (vector(kept) - before).norm() > 0
+    assert train(loaded) == train(original)
+    assert (vector(original) - before).norm() > 0
 
 
 def test_a_run_that_was_made_longer_follows_the_longer_schedule_at_once(folder, tmp_path):
@@ -133,22 +133,22 @@ def offload(stage, zero, folder, **more):
 
 def trains_and_resumes(make, folder) -> bool:
     """Whether training after loading is training on, also past a gradient that is not finite."""
-    kept, loaded = make(), make()
-    prompts = kept.chat.encode(tiny_engines.observations(group_size=2))
-    responses = respond(prompts, (9, 1, 4, 6, 2, 7), kept.chat)
+    original, loaded = make(), make()
+    prompts = original.chat.encode(tiny_engines.observations(group_size=2))
+    responses = respond(prompts, (9, 1, 4, 6, 2, 7), original.chat)
 
     def train(engine, factor=1.0):
         engine.backward(engine.forward(responses)[0].sum() / 10 * factor)
         return engine.step(), vector(engine).tolist()
 
-    before = vector(kept)
-    train(kept)
-    trained = vector(kept)
-    train(kept, torch.inf)
-    kept.save(folder)
+    before = vector(original)
+    train(original)
+    trained = vector(original)
+    train(original, torch.inf)
+    original.save(folder)
     loaded.load(folder)
-    resumed = train(loaded) == train(kept)
-    return resumed and not torch.equal(before, trained) and bool(vector(kept).isfinite().all())
+    resumed = train(loaded) == train(original)
+    return resumed and not torch.equal(before, trained) and bool(vector(original).isfinite().all())
 
 
 @pytest.mark.parametrize(("stage", "zero"), OFFLOADED.values(), ids=OFFLOADED)

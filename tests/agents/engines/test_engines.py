@@ -47,13 +47,13 @@ def plain_forward(folder, responses, temperature):
     log_prob, entropy = torch.zeros(2, *responses.mask.shape)
     for i, (prompt, length) in enumerate(zip(responses.prompts, responses.lengths, strict=True)):
         tokens = torch.tensor([[*prompt.token_ids, *responses.tokens[i, :length].tolist()]])
-        seen = {
+        images = {
             "pixel_values": prompt.pixel_values,
             "image_grid_thw": prompt.image_grid_thw,
             "mm_token_type_ids": (tokens == model.config.image_token_id).int(),
         }
         with torch.no_grad():
-            logits = model(tokens, **(seen if prompt.pixel_values is not None else {})).logits[0]
+            logits = model(tokens, **(images if prompt.pixel_values is not None else {})).logits[0]
         logits = logits[len(prompt.token_ids) - 1 : -1] / temperature
         logits[:, list(chat.banned)] = -torch.inf
         distribution = torch.distributions.Categorical(logits=logits)

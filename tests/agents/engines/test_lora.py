@@ -196,9 +196,9 @@ def test_a_model_without_its_adapters_is_the_base_where_it_is_said_to_be(folder,
     train(engine, responses)
     base = log_prob(engine, tiny_engines.pristine(folder)[0], responses)
     with torch.no_grad(), lora.adapters_disabled(engine.policy.model):
-        found = engine.forward(responses)[0]
+        disabled = engine.forward(responses)[0]
     says = lora.keeps_base_model(json.dumps(options))
-    assert torch.allclose(found, base, atol=1e-5) == says
+    assert torch.allclose(disabled, base, atol=1e-5) == says
     assert says == (options.get("init_lora_weights") != "pissa" and "bias" not in options)
 
 

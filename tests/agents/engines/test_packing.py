@@ -44,7 +44,7 @@ COLD = Sampling(temperature=0.7, banned=(3, 60))
 
 
 class ExactNorm(nn.RMSNorm):
-    """That of Qwen in all but rounding: Qwen's is in float32 whatever the weights are in."""
+    """Qwen's RMSNorm in the dtype of the weights; Qwen's own computes in float32."""
 
 
 def text_policy(kind):
@@ -87,12 +87,12 @@ def plain(policy, responses, sampling):
     log_prob, entropy = (torch.zeros(responses.mask.shape, dtype=model.dtype) for _ in range(2))
     for i, (prompt, length) in enumerate(zip(responses.prompts, responses.lengths, strict=True)):
         tokens = torch.tensor([[*prompt.token_ids, *responses.tokens[i, :length].tolist()]])
-        seen = {}
+        images = {}
         if prompt.pixel_values is not None:
             is_image = (tokens == model.config.image_token_id).int()
-            seen = {"image_grid_thw": prompt.image_grid_thw, "mm_token_type_ids": is_image}
-            seen["pixel_values"] = prompt.pixel_values.to(model.dtype)
-        logits = model(tokens, use_cache=False, **seen).logits[0, len(prompt.token_ids) - 1 : -1]
+            images = {"image_grid_thw": prompt.image_grid_thw, "mm_token_type_ids": is_image}
+            images["pixel_values"] = prompt.pixel_values.to(model.dtype)
+        logits = model(tokens, use_cache=False, **images).logits[0, len(prompt.token_ids) - 1 : -1]
         logits = logits / sampling.temperature
         logits[:, list(sampling.banned)] = -torch.inf
         every = logits.log_softmax(-1)
@@ -118,11 +118,11 @@ def padded(policy):
     return other
 
 
-def assert_same(found, expected, **tolerance):
-    assert found.keys() == expected.keys()
+def assert_same(actual, expected, **tolerance):
+    assert actual.keys() == expected.keys()
     for name, value in expected.items():
         torch.testing.assert_close(
-            found[name], value, msg=lambda m, n=name: f"{n}: {m}", **tolerance
+            actual[name], value, msg=lambda m, n=name: f"{n}: {m}", **tolerance
         )
 
 
@@ -170,14 +170,14 @@ def test_one_chunk_is_computed_once():
 
 def test_no_layer_sees_padding_or_a_prompt_twice():
     policy, responses = text_policy("qwen2"), answers()
-    seen = []
+    shapes = []
     policy.model.model.layers[1].mlp.register_forward_hook(
-        lambda *call: seen.append(call[-1].shape)
+        lambda *call: shapes.append(call[-1].shape)
     )
     policy(responses, COLD)
     prompts = sum(size for size, _ in GROUPS)
     inputs = sum(max(0, count - 1) for _, counts in GROUPS for count in counts)
-    assert seen == [(1, prompts + inputs, 32)]
+    assert shapes == [(1, prompts + inputs, 32)]
 
 
 def test_recomputed_activations_change_nothing():
@@ -210,9 +210,9 @@ def test_a_banned_token_moves_no_weight_by_itself(monkeypatch):
     assert log_prob[0, 2] == -torch.inf
     log_prob.where(log_prob.isfinite(), 0.0).sum().backward()
     assert all(weight.grad.isfinite().all() for weight in policy.parameters())
-    found = policy.model.lm_head.weight.grad
-    assert found.abs().sum() > 0
-    assert (found[list(COLD.banned)] == 0).all()
+    actual = policy.model.lm_head.weight.grad
+    assert actual.abs().sum() > 0
+    assert (actual[list(COLD.banned)] == 0).all()
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])
@@ -233,9 +233,9 @@ def test_images_are_packed_as_words_are(tiny_folder, checkpointing):
     for one in (policy, padded(policy)):
         assert one.packs == (one is policy)
         assert_same(judged(one, responses.rows(4, 13), sampling), expected, **tolerance)
-    found, other = (judged(one, responses, sampling) for one in (policy, padded(policy)))
-    assert_same(found, other, **tolerance)
-    assert any(name.startswith("model.model.visual") for name in found)
+    actual, other = (judged(one, responses, sampling) for one in (policy, padded(policy)))
+    assert_same(actual, other, **tolerance)
+    assert any(name.startswith("model.model.visual") for name in actual)
 
 
 def unpackable():
@@ -298,11 +298,11 @@ def test_padded_segments_read_what_segments_of_any_length_do(groups, window):
     expected = by_segment(*parts, packing, window)
     inputs = [part.transpose(0, 1)[None] for part in parts]
     options = {"packing": packing, "scaling": 0.3, "sliding_window": window}
-    found, _ = packed_attention(nn.Identity(), *inputs, None, **options)
-    torch.testing.assert_close(found[0], expected, rtol=1e-9, atol=1e-9)
+    actual, _ = packed_attention(nn.Identity(), *inputs, None, **options)
+    torch.testing.assert_close(actual[0], expected, rtol=1e-9, atol=1e-9)
     toward = torch.randn_like(expected)
     for slope, right in zip(
-        torch.autograd.grad(found[0], parts, toward),
+        torch.autograd.grad(actual[0], parts, toward),
         torch.autograd.grad(expected, parts, toward),
         strict=True,
     ):

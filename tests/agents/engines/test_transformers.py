@@ -31,7 +31,7 @@ def generate(model, chat, prompt):
         is_image = (tokens == model.config.image_token_id).int()
         images = {"pixel_values": prompt.pixel_values, "image_grid_thw": prompt.image_grid_thw}
         images["mm_token_type_ids"] = is_image
-    made = model.generate(
+    output = model.generate(
         tokens,
         attention_mask=torch.ones_like(tokens),
         do_sample=False,
@@ -39,7 +39,7 @@ def generate(model, chat, prompt):
         suppress_tokens=list(chat.banned),
         **images,
     )
-    return made[0, tokens.shape[1] :].tolist()
+    return output[0, tokens.shape[1] :].tolist()
 
 
 def test_greedy_responses_are_those_of_transformers(parts):
@@ -47,12 +47,12 @@ def test_greedy_responses_are_those_of_transformers(parts):
     sampler = TransformersSampler(Policy(model), chat, Sampling(0.0, chat.banned), LENGTH)
     prompts = sampler.encode(tiny_engines.observations(num_images=(0, 1, 3, 1), group_size=2))
     responses = sampler.generate(prompts, (0,))
-    made = [
+    token_lists = [
         row[: int(length)].tolist()
         for row, length in zip(responses.tokens, responses.lengths, strict=True)
     ]
-    assert made == [generate(model, chat, prompt) for prompt in prompts]
-    assert all(len(set(tokens)) > 2 for tokens in made)
+    assert token_lists == [generate(model, chat, prompt) for prompt in prompts]
+    assert all(len(set(tokens)) > 2 for tokens in token_lists)
 
 
 def test_ten_thousand_tokens_hold_no_place_of_an_image(tiny_folder):

@@ -14,7 +14,7 @@ import pytest
 import torch
 from helpers import tiny_engines, torchrun, vllm_model
 from helpers.hub_rows import lines
-from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, made, observations
+from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, observations, token_lists
 
 import reasonenv
 from agents.engines import RolloutEngine
@@ -93,17 +93,17 @@ def test_it_is_a_rollout_engine(sampler):
 def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler, folder):
     engine = vllm_model.trainer(folder)
     prompts = sampler.encode(observations(group_size=2))
-    seen = []
+    texts = []
     for step in range(4):
         sampler.load_weights(engine.weights())
         sampler.sampling = replace(engine.sampling, temperature=0.0)
         responses = sampler.generate(prompts, (step,))
-        assert made(responses) == [greedy(engine, prompt) for prompt in prompts]
+        assert token_lists(responses) == [greedy(engine, prompt) for prompt in prompts]
         assert (responses.sampler_log_prob == 0).all()
-        seen.append(responses.texts)
+        texts.append(responses.texts)
         sampler.sampling = engine.sampling
         learn(engine, sampler.generate(prompts, (step,)))
-    assert len(set(seen)) == 4
+    assert len(set(texts)) == 4
 
 
 @pytest.mark.vllm
@@ -131,10 +131,10 @@ def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wr
     within = parity.tolerance(torch.float32, sampler.dtype)
     sampler.log_probs, sampler.sampling = False, replace(trainer.sampling, top_p=0.5)
     rows = observations(group_size=3)
-    found = parity.compare(trainer, sampler, trainer.chat, rows)
-    assert found.num_prompts == 4
-    assert found.max < BOUND
-    found.check(within)
+    comparison = parity.compare(trainer, sampler, trainer.chat, rows)
+    assert comparison.num_prompts == 4
+    assert comparison.max < BOUND
+    comparison.check(within)
     assert (sampler.log_probs, sampler.sampling.top_p) == (False, 0.5)
     other = vllm_model.trainer(folder)
     with torch.no_grad():
@@ -194,9 +194,9 @@ def test_sampling_is_a_pure_function_of_weights_prompts_and_seed(sampler):
 @pytest.mark.vllm
 def test_a_response_does_not_depend_on_what_is_sampled_beside_it(sampler):
     prompts = sampler.encode(observations(group_size=3))
-    whole = made(sampler.generate(prompts, (7,)))
-    assert made(sampler.generate(prompts[:6], (7,))) == whole[:6]
-    assert made(sampler.generate(prompts[:1], (7,))) == whole[:1]
+    whole = token_lists(sampler.generate(prompts, (7,)))
+    assert token_lists(sampler.generate(prompts[:6], (7,))) == whole[:6]
+    assert token_lists(sampler.generate(prompts[:1], (7,))) == whole[:1]
 
 
 @pytest.mark.vllm
@@ -311,20 +311,20 @@ def test_it_learns_in_an_environment_of_words(sampler, folder, tmp_path):
     engine = vllm_model.trainer(folder)
     rows = [{"question": f"What is {n} + 1?", "answer": f"It is.\n#### {n + 1}"} for n in range(8)]
     data = lines(tmp_path, "train.jsonl", rows)
-    kept = []
+    texts = []
     envs = reasonenv.make("GSM8K-v0", num_envs=8, group_size=2, data=data, num_workers=1)
     with closing(envs):
-        posed, _ = envs.reset(seed=0)
+        batch, _ = envs.reset(seed=0)
         for step in range(2):
             sampler.load_weights(engine.weights())
             sampler.max_response_length = 12
-            generation = sample_rollout(envs, sampler, posed, (0, step), Clock())
+            generation = sample_rollout(envs, sampler, batch, (0, step), Clock())
             responses, reward, _ = generation.groups(2)
             assert differences(engine, responses).max() < BOUND
             assert generation.infos["status"].shape == (8,)
             learn(engine, responses)
-            kept.append(responses.texts)
-            posed = generation.upcoming
+            texts.append(responses.texts)
+            batch = generation.upcoming
     assert reward.shape == (4, 2)
 
 
@@ -337,7 +337,7 @@ def test_a_picture_has_one_place_in_what_vllm_is_given(tiny_folder):
     for prompt, pictures in ((one, rows["images"][1]), (three, rows["images"][2])):
         short = chat.collapsed(prompt)
         assert short.count(image) == len(pictures) == len(prompt.images)
-        assert all(mine is given for mine, given in zip(prompt.images, pictures, strict=True))
+        assert all(own is image for own, image in zip(prompt.images, pictures, strict=True))
         counts = (prompt.image_grid_thw.prod(-1) // 4).tolist()
         widened = [[image] * counts.pop(0) if token == image else [token] for token in short]
         assert tuple(token for tokens in widened for token in tokens) == prompt.token_ids
@@ -383,11 +383,11 @@ def test_it_takes_weights_after_a_handover_that_was_broken_off(sampler, trainer)
 @pytest.mark.vllm
 def test_two_ranks_sample_each_for_itself_and_both_as_one(folder, tmp_path):
     torchrun.run("vllm_ranks.py", folder, tmp_path)
-    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
-    for one in found:
+    results = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
+    for one in results:
         for size in ("1", "2"):
             assert one[size]["likeliest"] == [True, True]
             assert max(one[size]["differences"]) < BOUND
         assert one["1"]["tokens"] == one["2"]["tokens"]
-    assert len(found[0]["1"]["tokens"]) == 2
-    assert len(found[1]["1"]["tokens"]) == 6
+    assert len(results[0]["1"]["tokens"]) == 2
+    assert len(results[1]["1"]["tokens"]) == 6

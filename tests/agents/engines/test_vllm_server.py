@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import torchrun, vllm_model
-from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, made, observations
+from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, observations, token_lists
 from helpers.vllm_served import end, served
 
 from agents.engines import RolloutEngine
@@ -50,20 +50,20 @@ def test_likeliest_tokens_are_those_of_transformers_after_every_handover(url, fo
     sampler = asking(url, engine)
     assert isinstance(sampler, RolloutEngine)
     prompts = sampler.encode(observations(group_size=2))
-    seen = []
+    texts = []
     for step in range(4):
         sampler.load_weights(engine.weights())
         sampler.sampling = replace(engine.sampling, temperature=0.0)
         responses = sampler.generate(prompts, (step,))
-        assert made(responses) == [greedy(engine, prompt) for prompt in prompts]
+        assert token_lists(responses) == [greedy(engine, prompt) for prompt in prompts]
         assert (responses.sampler_log_prob == 0).all()
-        seen.append(responses.texts)
+        texts.append(responses.texts)
         sampler.sampling = engine.sampling
         responses = sampler.generate(prompts, (step,))
         assert differences(engine, responses).max() < BOUND
         sampler.release()
         learn(engine, responses)
-    assert len(set(seen)) == 4
+    assert len(set(texts)) == 4
 
 
 @pytest.mark.vllm
@@ -89,12 +89,12 @@ def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler, url, trai
 @pytest.mark.vllm
 def test_a_response_depends_on_the_seed_and_not_on_what_is_sampled_beside_it(sampler):
     prompts = sampler.encode(observations(group_size=3))
-    whole = made(sampler.generate(prompts, (7,)))
+    whole = token_lists(sampler.generate(prompts, (7,)))
     assert len({tuple(tokens) for tokens in whole[:3]}) == 3
     with ThreadPoolExecutor(2) as pool:
         other = pool.submit(sampler.generate, prompts, (8,))
-        assert made(sampler.generate(prompts[:6], (7,))) == whole[:6]
-    assert made(other.result()) != whole
+        assert token_lists(sampler.generate(prompts[:6], (7,))) == whole[:6]
+    assert token_lists(other.result()) != whole
 
 
 @pytest.mark.vllm
@@ -191,12 +191,12 @@ def test_what_vllm_refuses_is_sampler_errors(sampler, trainer):
 @pytest.mark.vllm
 def test_two_ranks_share_a_server(url, folder, tmp_path):
     torchrun.run("vllm_server_ranks.py", url, folder, tmp_path)
-    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
-    for one in found:
+    results = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)]
+    for one in results:
         assert one["likeliest"] == one["gone_through"] == [True, True]
         assert max(one["differences"]) < BOUND
         assert re.match(r"the vLLM server at \S+ cannot load: ", one["faults"][0])
-    assert found[0]["faults"] == found[1]["faults"]
+    assert results[0]["faults"] == results[1]["faults"]
 
 
 @pytest.mark.vllm

@@ -24,9 +24,9 @@ from agents.sft import (
     SupervisedDataset,
     WarmStart,
     cached_tiny_model,
+    finetune,
     recipe,
     tokenizer_corpus,
-    train,
     warm_start,
 )
 
@@ -72,7 +72,7 @@ def test_the_loss_is_that_of_solutions_by_transformers_and_falls(model_and_datas
         Policy(model), dataset.chat, Sampling(), Optimization(1e-3, settings.num_steps)
     )
     expected = mean_loss(model, dataset.batch([0, 1, 2, 3]))
-    losses = list(train(engine, dataset, settings))
+    losses = list(finetune(engine, dataset, settings))
     assert len(losses) == 12
     assert losses[0] == pytest.approx(expected, rel=1e-4)
     assert losses[-1] < losses[0] - 0.3
