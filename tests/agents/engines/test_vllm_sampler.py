@@ -318,13 +318,13 @@ def test_it_learns_in_an_environment_of_words(sampler, folder, tmp_path):
         for step in range(2):
             sampler.load_weights(engine.weights())
             sampler.max_response_length = 12
-            generation = sample_rollout(envs, sampler, batch, (0, step), Clock())
-            responses, reward, _ = generation.groups(2)
+            rollout = sample_rollout(envs, sampler, batch, (0, step), Clock())
+            responses, reward, _ = rollout.groups(2)
             assert differences(engine, responses).max() < BOUND
-            assert generation.infos["status"].shape == (8,)
+            assert rollout.infos["status"].shape == (8,)
             learn(engine, responses)
             texts.append(responses.texts)
-            batch = generation.upcoming
+            batch = rollout.next_observations
     assert reward.shape == (4, 2)
 
 
