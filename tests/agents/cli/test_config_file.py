@@ -77,7 +77,7 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path):
 
 def old_record(folder):
     """The `run.json` of a run of 0.1.0, in which the tolerance had another name."""
-    record = json_value(settings(*parse_run(CPGD, [])))
+    record = json_value(run_settings(*parse_run(CPGD, [])))
     record["run"]["agreement"] = 0.25
     del record["run"]["parity_tolerance"]
     (folder / "run.json").write_text(json.dumps({"settings": record}))
@@ -108,7 +108,7 @@ def test_the_name_of_today_warns_of_nothing(capsys):
 
 def test_a_run_whose_record_has_the_old_name_can_be_resumed(tmp_path):
     old_record(tmp_path)
-    now = json_value(settings(*parse_run(CPGD, ["--parity-tolerance", "0.5"])))
+    now = json_value(run_settings(*parse_run(CPGD, ["--parity-tolerance", "0.5"])))
     assert checkpoints.start(tmp_path, now, resume=True) is None
 
 
