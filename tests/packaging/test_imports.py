@@ -55,13 +55,7 @@ def imports_of(package: str, of: str) -> set[tuple[str, str]]:
     return {(m, i) for m in NAMES if inside(m, package) for i in imports(m) if inside(i, of)}
 
 
-@pytest.mark.parametrize(
-    "package",
-    [
-        pytest.param("reasonenv", marks=pytest.mark.xfail(strict=True, reason="in scoring")),
-        "agents",
-    ],
-)
+@pytest.mark.parametrize("package", ["reasonenv", "agents"])
 def test_no_module_imports_itself_by_way_of_others(package):
     graph = {m: {i for i in imports(m) if i in NAMES} - {m} for m in NAMES if inside(m, package)}
     try:
@@ -139,7 +133,6 @@ USERS = (
 )
 
 
-@pytest.mark.xfail(strict=True, reason="messages and settings are used elsewhere")
 def test_agents_imports_reasonenv_in_its_set_up_its_evaluation_and_its_commands():
     pairs = imports_of("agents", "reasonenv")
     assert {module for module, _ in pairs if not inside(module, *USERS)} == set()
