@@ -113,6 +113,7 @@ def loaded(statement: str) -> set[str]:
 
 
 def test_importing_a_learner_loads_torch_and_the_mathematics_alone():
+    pytest.importorskip("torch", reason="needs the extra train")
     modules = loaded("from agents.cpgd import CPGD")
     assert {m for m in modules if inside(m, "agents")} - MATHEMATICS == {"agents"}
     # torch itself loads tqdm where it is installed.

@@ -80,9 +80,9 @@ def test_anyones_module_is_an_environment():
     [
         ({"split": "validation"}, "helpers.toy has no split 'validation': there are train, test"),
         ({"prompt": "poem"}, "no prompt is called 'poem': there are cpgd, dapo, plain"),
-        ({"siz": 3}, "toy takes no argument 'siz': did you mean 'size'?"),
-        ({"colour": 3}, "toy takes no argument 'colour': it takes"),
-        ({"data": "somewhere"}, "toy makes its own problems and takes no data"),
+        ({"siz": 3}, "helpers.toy takes no argument 'siz': did you mean 'size'?"),
+        ({"colour": 3}, "helpers.toy takes no argument 'colour': it takes"),
+        ({"data": "somewhere"}, "helpers.toy makes its own problems and takes no data"),
         ({"num_workers": 0}, "num_workers=0: at least one process is needed"),
         ({"timeout": 0}, "timeout=0: more than 0 seconds are needed"),
     ],
