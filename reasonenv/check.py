@@ -1,14 +1,14 @@
-"""Does each reference grade as right against itself, and as wrong against another one?
+"""Grades each reference of a data set against itself (right) and against another one (wrong).
 
     python -m reasonenv.check MMK12-v0 --data DIR        an environment
     python -m reasonenv.check test.jsonl                 rows: .jsonl, .json, .parquet, or a folder
     python -m reasonenv.check rows.json --answer-column target --output exceptions.json
 
-A data set whose references fail themselves pays nobody for the problems concerned. A reference
-that is paid for another's answer need not be a fault: the two may be equal in value, as 1/2 and
-0.5 are, so read those pairs. Rows that cannot be read, for a broken image or an empty answer, are
-listed, and the rest is checked. Status: 0 when every reference is right against itself, 1 when
-one is not or a row cannot be read, 2 when nothing could be checked.
+No response to a problem whose reference fails itself can earn the reward. A reference that accepts
+another's answer need not be an error: the two may be equal in value, as 1/2 and 0.5 are, so read
+those pairs. Rows that cannot be read, for a broken image or an empty answer, are listed, and the
+rest is checked. Status: 0 when every reference is right against itself, 1 when one is not or a
+row cannot be read, 2 when nothing could be checked.
 """
 
 import argparse
@@ -26,25 +26,25 @@ from reasonenv.cli import check_output_path, exit_status, new_parser
 from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.errors import DataError, UsageError
-from reasonenv.progress import shown
+from reasonenv.progress import track
 from reasonenv.registration import registry
 from reasonenv.workers import Grader
 
-_SHOWN = 10
+_NUM_PRINTED = 10
 _CHUNK = 64
-_MOST = 20_000
+_MAX_PROBLEMS = 20_000
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A reference whose grade is not what it should be.
+class WrongVerdict:
+    """A wrong verdict of the grader on a reference.
 
     Args:
-        row: Where the problem stands in the data set, from 0.
-        id: The problem's name.
+        row: Number of the problem in the data set, from 0.
+        id: Id of the problem.
         reference: Its reference answer.
         options: Texts of its multiple choice.
-        answer: The answer that was graded: the reference itself, or another's.
+        answer: The graded answer: the reference itself, or another's.
         status: The status of the grade.
     """
 
@@ -56,68 +56,70 @@ class Finding:
     status: str
 
 
-def written(answer: str) -> str:
-    """A response that gives an answer in the form that every environment pays for."""
+def as_response(answer: str) -> str:
+    """A response with an answer in the format that every environment rewards."""
     return f"<think>It is known.</think><answer>\\boxed{{{answer}}}</answer>"
 
 
-def check(
-    checked: Sequence[Reference], grader: Grader, seed: int = 0
-) -> tuple[list[Finding], list[Finding]]:
-    """The references that fail themselves, and those that pay another's answer.
+def check_references(
+    references: Sequence[Reference], grader: Grader, seed: int = 0
+) -> tuple[list[WrongVerdict], list[WrongVerdict]]:
+    """The references that fail themselves, and those that accept another's answer.
 
-    A choice is tried as its letter and as its text. The other answer is one of the same data
-    set that is drawn at random, the same in every run, among those that read differently.
+    A choice is graded as its letter and as its text. The other answer is drawn from the same data
+    set, with a seed, among those of different text.
 
     Args:
-        checked: What to check; an answer that is empty fails.
-        grader: Grades.
+        references: References to check; an empty answer fails.
+        grader: The grader.
         seed: Of the draw.
     """
-    rows = list(enumerate(checked))
+    rows = list(enumerate(references))
     own = [(row, reference, form) for row, reference in rows for form in reference.forms()]
-    others = shuffled(checked, seed)
+    others = other_answers(references, seed)
     foreign = [(row, r, o) for (row, r), o in zip(rows, others, strict=True) if o is not None]
-    failing = _graded(own, grader, "against itself", expected=True)
-    paying = _graded(foreign, grader, "against another", expected=False)
-    return failing, paying
+    failing = _wrong_verdicts(own, grader, "against itself", expected=True)
+    accepting = _wrong_verdicts(foreign, grader, "against another", expected=False)
+    return failing, accepting
 
 
-def shuffled(checked: Sequence[Reference], seed: int) -> list[str | None]:
-    """For each reference another's answer that reads differently; None where there is none."""
-    draw = random.Random(seed)
-    answers = [reference.answer for reference in checked if _reading(reference.answer)]
+def other_answers(references: Sequence[Reference], seed: int) -> list[str | None]:
+    """For each reference another's answer of different text; None where there is none."""
+    rng = random.Random(seed)
+    answers = [reference.answer for reference in references if _bare_text(reference.answer)]
     distinct = list(dict.fromkeys(answers))
     others: list[str | None] = []
-    for reference in checked:
-        mine = {_reading(form) for form in reference.forms()}
-        # Among all rows, so that frequent answers come as often as a model meets them; only
-        # where nearly all of them read alike, among the different ones.
-        drawn = (draw.choice(answers) for _ in range(100 if answers else 0))
-        others.append(next((o for o in (*drawn, *distinct) if _reading(o) not in mine), None))
+    for reference in references:
+        own = {_bare_text(form) for form in reference.forms()}
+        # From all rows, so that frequent answers are frequent here; where nearly all of them are
+        # the same, from the distinct ones.
+        draws = (rng.choice(answers) for _ in range(100 if answers else 0))
+        others.append(next((o for o in (*draws, *distinct) if _bare_text(o) not in own), None))
     return others
 
 
-def _reading(answer: str) -> str:
+def _bare_text(answer: str) -> str:
     return "".join(answer.replace("$", "").split())
 
 
-def _graded(
+def _wrong_verdicts(
     pairs: Sequence[tuple[int, Reference, str]], grader: Grader, title: str, expected: bool
-) -> list[Finding]:
-    """The pairs of a reference and an answer whose verdict is not the expected one."""
-    findings = []
+) -> list[WrongVerdict]:
+    """The wrong verdicts on pairs of a reference and an answer."""
+    wrong = []
     chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
-    for chunk in shown(chunks, title, unit=_CHUNK):
-        responses = [written(answer) for *_, answer in chunk]
+    for chunk in track(chunks, title, unit=_CHUNK):
+        responses = [as_response(answer) for *_, answer in chunk]
         truths, options = [r.answer for _, r, _ in chunk], [r.options for _, r, _ in chunk]
         grades = grader.grade(responses, truths, options)
-        findings += [
-            Finding(row, reference.id, reference.answer, reference.options, answer, grade.status)
+        wrong += [
+            WrongVerdict(
+                row, reference.id, reference.answer, reference.options, answer, grade.status
+            )
             for (row, reference, answer), grade in zip(chunk, grades, strict=True)
             if grade.correct != expected
         ]
-    return findings
+    return wrong
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,24 +129,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    checked, broken = _read(options)
-    if not checked:
-        raise DataError(f"no row can be read; the first: {broken[0]}")
+    references, unreadable = _read(options)
+    if not references:
+        raise DataError(f"no row can be read; the first: {unreadable[0]}")
     with Grader(num_workers=options.num_workers) as grader:
-        failing, paying = check(checked, grader, options.seed)
+        failing, accepting = check_references(references, grader, options.seed)
     if options.output:
-        report = _report(options, checked, failing, paying) | {"unreadable": broken}
+        report = _report(options, references, failing, accepting) | {"unreadable": unreadable}
         with atomic_write(options.output) as file:
             text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
             file.write_text(text, encoding="utf-8")
-    for line in broken:
+    for line in unreadable:
         print(f"unreadable: {line}")
-    print(f"{'':34}references  of {len(checked)}")
-    _print_part("right against itself", len(checked), failing)
-    _print_part("wrong against another's", len(checked), paying)
-    if paying:
-        print("a pair of equal value, such as 1/2 and 0.5, is no fault: read the pairs above")
-    return 1 if failing or broken else 0
+    print(f"{'':34}references  of {len(references)}")
+    _print_part("right against itself", len(references), failing)
+    _print_part("wrong against another's", len(references), accepting)
+    if accepting:
+        print("a pair of equal value, such as 1/2 and 0.5, is no error: read the pairs above")
+    return 1 if failing or unreadable else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -153,20 +155,24 @@ def _parser() -> argparse.ArgumentParser:
     add("dataset", nargs="?", help="an environment such as MMK12-v0, a file of rows, or a folder")
     add("--env", help="the same as DATASET, an environment")
     add("--data", help="folder of local files of an environment")
-    add("--split", help="part of an environment; train, or the main one of a benchmark")
+    add("--split", help="split of an environment; default train, or the main one of a benchmark")
     columns = ", ".join(answer_keys.ANSWER_COLUMNS)
-    add("--answer-column", help=f"where a file has its answers; else the first of {columns}")
+    add("--answer-column", help=f"column of the answers in a file; default the first of {columns}")
     columns = ", ".join(answer_keys.OPTION_COLUMNS)
-    add("--options-column", help=f"where it has the texts of choices; else {columns}")
-    add("--num-problems", type=int, help=f"at most; all of a file, {_MOST} of an environment")
-    add("--num-workers", type=int, help="processes that grade; as many as cores, at most 8")
-    add("--seed", type=int, default=0, help="of the draw of other answers (0)")
-    add("--output", metavar="FILE.json", help="where to save every exception")
+    add("--options-column", help=f"column of the texts of choices; default {columns}")
+    add(
+        "--num-problems",
+        type=int,
+        help=f"at most; all of a file, {_MAX_PROBLEMS} of an environment",
+    )
+    add("--num-workers", type=int, help="grading processes; default the number of cores, at most 8")
+    add("--seed", type=int, default=0, help="seed of the draw of other answers (0)")
+    add("--output", metavar="FILE.json", help="file to write all wrong verdicts to")
     return parser
 
 
 def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
-    """The references that the command line names, and a line for each that cannot be read."""
+    """The references of the command line's data set, and a line for each unreadable row."""
     name = options.dataset or options.env
     if not name or (options.dataset and options.env):
         raise UsageError("name one data set: an environment, a file or a folder; see --help")
@@ -176,8 +182,8 @@ def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
     path = Path(name)
     if options.env or name in registry or not _is_path(name):
         return _of_environment(name, options)
-    found = answer_keys.read_references(path, options.answer_column, options.options_column)
-    return found[: options.num_problems], []
+    columns = options.answer_column, options.options_column
+    return answer_keys.read_references(path, *columns)[: options.num_problems], []
 
 
 def _is_path(name: str) -> bool:
@@ -188,41 +194,41 @@ def _is_path(name: str) -> bool:
 
 def _of_environment(name: str, options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
     problems = entry_points.all_problems(name, options.split, options.data)
-    most = min(options.num_problems or _MOST, len(problems))
-    found, broken = [], []
-    for index in shown(range(most), "reading"):
+    count = min(options.num_problems or _MAX_PROBLEMS, len(problems))
+    references, unreadable = [], []
+    for index in track(range(count), "reading"):
         try:
             problem = problems[index]
         except DataError as error:
-            broken.append(str(error))
+            unreadable.append(str(error))
         else:
-            found.append(Reference(problem.id, problem.answer, problem.options))
-    return found, broken
+            references.append(Reference(problem.id, problem.answer, problem.options))
+    return references, unreadable
 
 
-def _print_part(title: str, total: int, findings: Sequence[Finding]) -> None:
-    good = total - len({finding.row for finding in findings})
+def _print_part(title: str, total: int, wrong: Sequence[WrongVerdict]) -> None:
+    good = total - len({verdict.row for verdict in wrong})
     print(f"{title:34}{good:10}  {good / total:7.2%}")
-    for finding in findings[:_SHOWN]:
-        answer = "" if finding.answer == finding.reference else f", answer {finding.answer[:60]!r}"
-        status = "" if finding.status == "ok" else f" ({finding.status})"
-        print(f"    not {finding.id}: reference {finding.reference[:60]!r}{answer}{status}")
-    if len(findings) > _SHOWN:
-        print(f"    and {len(findings) - _SHOWN} more: --output saves them all")
+    for verdict in wrong[:_NUM_PRINTED]:
+        answer = "" if verdict.answer == verdict.reference else f", answer {verdict.answer[:60]!r}"
+        status = "" if verdict.status == "ok" else f" ({verdict.status})"
+        print(f"    not {verdict.id}: reference {verdict.reference[:60]!r}{answer}{status}")
+    if len(wrong) > _NUM_PRINTED:
+        print(f"    and {len(wrong) - _NUM_PRINTED} more: --output saves them all")
 
 
 def _report(
     options: argparse.Namespace,
-    checked: Sequence[Reference],
-    failing: Iterable[Finding],
-    paying: Iterable[Finding],
+    references: Sequence[Reference],
+    failing: Iterable[WrongVerdict],
+    accepting: Iterable[WrongVerdict],
 ) -> dict[str, Any]:
     return {
         "dataset": options.dataset or options.env,
-        "references": len(checked),
+        "references": len(references),
         "seed": options.seed,
-        "wrong_against_itself": [asdict(finding) for finding in failing],
-        "right_against_another": [asdict(finding) for finding in paying],
+        "wrong_against_itself": [asdict(verdict) for verdict in failing],
+        "right_against_another": [asdict(verdict) for verdict in accepting],
     }
 
 

@@ -1,11 +1,11 @@
-"""From a module that describes an environment to the environment: Gymnasium's entry points.
+"""Gymnasium's entry points: from the module of an environment to the environment.
 
 Such a module has
 
-    problems(split="train", ...) -> Sequence[Problem]; takes `data` if it reads files
+    problems(split="train", ...) -> Sequence[Problem]; with a parameter `data` if it reads files
     REWARDS: name -> (weight, function)
-    PROMPT: name of the instruction, "plain" without one
-    OFFICIAL: name of the instruction that "official" stands for, if there is any
+    PROMPT: name of the prompt, "plain" without one
+    OFFICIAL: name of the prompt that "official" stands for, if there is any
     SPLITS: names of its splits, "train" or else the one that papers report first
 
 or, where they depend on the problems, functions `rewards(problems)` and `prompt(problems)`.
@@ -23,13 +23,13 @@ from reasonenv.datasets.selection import held_out, select
 from reasonenv.env import ReasonEnv
 from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
-from reasonenv.prompts import Asking
+from reasonenv.prompts import Prompt
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, by_name
 from reasonenv.vector import ReasonVectorEnv
 
 HELD_OUT = "heldout"
-"""The split that `holdout` takes out of the training split."""
+"""Name of the split that `holdout` takes out of the training split."""
 
 
 def make_env(module: str, **kwargs: Any) -> ReasonEnv:
@@ -46,92 +46,95 @@ make_env.metadata = ReasonEnv.metadata  # pyright: ignore[reportFunctionMemberAc
 
 
 def _make(kind: Any, module: str, kwargs: dict[str, Any]) -> Any:
-    """Shares out the arguments between the module's `problems` and the class."""
-    theirs = set(inspect.signature(kind).parameters) - {"problems"}
-    _check_names(importlib.import_module(module), kwargs, theirs)
-    made = content(module, kwargs)
-    return kind(made.problems, made.rewards, **{**kwargs, "prompt": made.prompt})
+    """Divides the arguments between the module's `problems` and the class."""
+    parameters = set(inspect.signature(kind).parameters) - {"problems"}
+    _check_names(importlib.import_module(module), kwargs, parameters)
+    definition = env_definition(module, kwargs)
+    kwargs["prompt"] = definition.prompt
+    return kind(definition.problems, definition.rewards, **kwargs)
 
 
 @dataclass(frozen=True)
-class Content:
-    """What an environment is made of, whatever its class."""
+class EnvDefinition:
+    """Problems, rewards and prompt of an environment, vectorised or not."""
 
     problems: Sequence[Problem]
     rewards: Rewards
-    prompt: str | Asking
+    prompt: str | Prompt
 
 
-def content(module: str, kwargs: dict[str, Any]) -> Content:
-    """What `module` describes, with the arguments that concern it, which are taken out.
+def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
+    """The definition of an environment by its module; removes its arguments from `kwargs`.
 
     Args:
-        module: See above.
-        kwargs: `split`, `data` and whatever else its `problems` takes; and of every environment
+        module: Importable name; see above.
+        kwargs: Parameters of `problems`, such as `split` and `data`; and of every environment
             `filter`, `without`, `holdout`, `rewards`, `unjudged`, `prompt`.
 
     Raises:
         UsageError: An argument does not fit.
         DataError: The data cannot be read.
     """
-    source = importlib.import_module(module)
-    if not takes(source, "data"):
-        _check_no_data(source, kwargs.pop("data", None))
+    env_module = importlib.import_module(module)
+    if not takes_argument(env_module, "data"):
+        _check_no_data(env_module, kwargs.pop("data", None))
     holdout = kwargs.pop("holdout", None)
-    split = split_of(source, kwargs.pop("split", None), holdout)
+    split = resolve_split(env_module, kwargs.pop("split", None), holdout)
     keep = None
     if holdout is not None:
         keep = held_out(holdout, split == HELD_OUT)
-        split = split_of(source, None) if split == HELD_OUT else split
-    own = set(inspect.signature(source.problems).parameters) & set(kwargs)
-    told = {name: kwargs.pop(name) for name in own}
-    problems = source.problems(**told, **_given(split))
+        split = resolve_split(env_module, None) if split == HELD_OUT else split
+    names = set(inspect.signature(env_module.problems).parameters) & set(kwargs)
+    arguments = {name: kwargs.pop(name) for name in names}
+    problems = env_module.problems(**arguments, **_split_argument(split))
     problems = select(problems, kwargs.pop("filter", None), kwargs.pop("without", ()), keep)
-    rewards = _rewards(source, problems, kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0))
-    return Content(problems, rewards, _prompt(source, problems, kwargs.pop("prompt", None)))
+    choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
+    rewards = _rewards(env_module, problems, choice, unjudged)
+    prompt = _prompt(env_module, problems, kwargs.pop("prompt", None))
+    return EnvDefinition(problems, rewards, prompt)
 
 
 def all_problems(id: str, split: str | None = None, data: str | None = None) -> Sequence[Problem]:
-    """The problems of an environment as they are, whether or not each can be read.
+    """All problems of an environment, unreadable ones included.
 
     Raises:
         UsageError: There is no such split, or the environment takes no data.
         DataError: The data cannot be read.
     """
-    source = importlib.import_module(find(id).module)
-    given = _given(split_of(source, split))
-    if takes(source, "data"):
-        return source.problems(data=data, **given)
-    _check_no_data(source, data)
-    return source.problems(**given)
+    env_module = importlib.import_module(find(id).module)
+    arguments = _split_argument(resolve_split(env_module, split))
+    if takes_argument(env_module, "data"):
+        return env_module.problems(data=data, **arguments)
+    _check_no_data(env_module, data)
+    return env_module.problems(**arguments)
 
 
-def _given(split: str | None) -> dict[str, str]:
-    """The split as an argument; none leaves it to the module."""
+def _split_argument(split: str | None) -> dict[str, str]:
+    """The split as an argument; None for the default of the module."""
     return {} if split is None else {"split": split}
 
 
-def _check_no_data(source: ModuleType, data: object) -> None:
+def _check_no_data(env_module: ModuleType, data: object) -> None:
     if data is not None:
-        raise UsageError(f"{source.__name__} makes its own problems and takes no data")
+        raise UsageError(f"{env_module.__name__} makes its own problems and takes no data")
 
 
-def takes(source: ModuleType, name: str) -> bool:
-    """Whether the problems of a module take an argument."""
-    return name in inspect.signature(source.problems).parameters
+def takes_argument(env_module: ModuleType, name: str) -> bool:
+    """True if `problems` of a module has a parameter of this name."""
+    return name in inspect.signature(env_module.problems).parameters
 
 
-def split_of(source: ModuleType, split: str | None, holdout: object = None) -> str | None:
-    """The split itself; without one "train" where it is, else the first of `SPLITS`, if any.
+def resolve_split(env_module: ModuleType, split: str | None, holdout: object = None) -> str | None:
+    """The split itself; for None "train" if there is one, else the first of `SPLITS`.
 
     Raises:
         UsageError: When there is no such split.
     """
-    splits: Sequence[str] = getattr(source, "SPLITS", ())
+    splits: Sequence[str] = getattr(env_module, "SPLITS", ())
     if split is None:
         return "train" if "train" in splits else next(iter(splits), None)
     if splits and split not in splits and (holdout is None or split != HELD_OUT):
-        name = source.__name__
+        name = env_module.__name__
         if split == HELD_OUT:
             raise UsageError(f"{name} holds nothing out unless holdout says how much, say 0.05")
         raise UsageError(f"{name} has no split {split!r}: there are {', '.join(splits)}")
@@ -139,36 +142,36 @@ def split_of(source: ModuleType, split: str | None, holdout: object = None) -> s
 
 
 def evaluation_split(id: str) -> str:
-    """The split of an environment that scores are reported on: the first but "train"."""
+    """The split that scores are reported on: the first but "train"."""
     splits = getattr(importlib.import_module(find(id).module), "SPLITS", ("test",))
     return next((split for split in splits if split != "train"), splits[0])
 
 
-def _rewards(source: ModuleType, problems: Any, choice: Any, weight: Any) -> Rewards:
-    """The module's own rewards or those that were chosen, and what no verdict is paid."""
-    own = source.rewards(problems) if hasattr(source, "rewards") else source.REWARDS
-    chosen = own if choice is None else by_name(choice, own)
-    return chosen if weight == 0 else {**chosen, **by_name({"unjudged": weight})}
+def _rewards(env_module: ModuleType, problems: Any, choice: Any, weight: Any) -> Rewards:
+    """The rewards of a choice, else the module's own, and the reward without a verdict."""
+    own = env_module.rewards(problems) if hasattr(env_module, "rewards") else env_module.REWARDS
+    rewards = own if choice is None else by_name(choice, own)
+    return rewards if weight == 0 else {**rewards, **by_name({"unjudged": weight})}
 
 
-def _prompt(source: ModuleType, problems: Any, choice: Any) -> str | Asking:
-    """The module's own prompt, or the one that was chosen; "official" is what it calls so."""
+def _prompt(env_module: ModuleType, problems: Any, choice: Any) -> str | Prompt:
+    """The prompt of a choice, else the module's own; "official" is its `OFFICIAL`."""
     if choice is None:
-        made = source.prompt(problems) if hasattr(source, "prompt") else None
-        return made or getattr(source, "PROMPT", "plain")
+        prompt = env_module.prompt(problems) if hasattr(env_module, "prompt") else None
+        return prompt or getattr(env_module, "PROMPT", "plain")
     if choice != "official":
         return choice
-    if not hasattr(source, "OFFICIAL"):
-        raise UsageError(f"{source.__name__} has no official prompt: take cpgd, plain, ...")
-    return source.OFFICIAL
+    if not hasattr(env_module, "OFFICIAL"):
+        raise UsageError(f"{env_module.__name__} has no official prompt: take cpgd, plain, ...")
+    return env_module.OFFICIAL
 
 
-def _check_names(source: ModuleType, kwargs: dict[str, Any], theirs: set[str]) -> None:
-    own = set(inspect.signature(source.problems).parameters)
-    known = own | theirs | {"split", "data", "filter", "without", "holdout", "unjudged"}
+def _check_names(env_module: ModuleType, kwargs: dict[str, Any], parameters: set[str]) -> None:
+    parameters = parameters | set(inspect.signature(env_module.problems).parameters)
+    names = parameters | {"split", "data", "filter", "without", "holdout", "unjudged"}
     for name in kwargs:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.65)
-            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(known))}"
-            # Not a TypeError, to which Gymnasium adds its own words.
-            raise UsageError(f"{source.__name__} takes no argument {name!r}: {hint}")
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.65)
+            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(names))}"
+            # No TypeError, to which Gymnasium adds text of its own.
+            raise UsageError(f"{env_module.__name__} takes no argument {name!r}: {hint}")

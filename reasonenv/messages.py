@@ -1,4 +1,4 @@
-"""Observations as messages of a chat API, images where the question marks them."""
+"""Observations as messages of a chat API, images at their marks in the question."""
 
 import base64
 import re
@@ -14,16 +14,16 @@ _MARK = re.compile(r"<image ([0-9]+)>")
 
 
 def messages(observation: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What a chat API is sent for one observation, in the form that OpenAI's has made common.
+    """The messages of one observation, in the form of OpenAI's chat API.
 
     Args:
-        observation: `system`, `question` and `images` of one problem, as an environment poses it.
+        observation: `system`, `question` and `images` of one problem.
 
     Returns:
-        A system message unless there is nothing to say, and the user's, whose content is text or,
-        with images, parts of which each image is a PNG as a data URL.
+        A system message, unless it is empty, and the user message, whose content is text or, with
+        images, a list of parts, each image a PNG as a data URL.
     """
-    texts, order = placed(observation["question"], len(observation["images"]))
+    texts, order = split_at_images(observation["question"], len(observation["images"]))
     content: str | list[dict[str, Any]] = texts[-1]
     if order:
         content = []
@@ -32,18 +32,18 @@ def messages(observation: Mapping[str, Any]) -> list[dict[str, Any]]:
             if image is not None:
                 url = _url(observation["images"][image])
                 content.append({"type": "image_url", "image_url": {"url": url}})
-    told = [{"role": "system", "content": observation["system"]}] if observation["system"] else []
-    return [*told, {"role": "user", "content": content}]
+    system = [{"role": "system", "content": observation["system"]}] if observation["system"] else []
+    return [*system, {"role": "user", "content": content}]
 
 
-def placed(question: str, num_images: int) -> tuple[list[str], list[int]]:
-    """The words around the images, and the images in the order in which they stand there.
+def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int]]:
+    """The texts around the images, and the order of the images.
 
-    An image stands at its first mark, "<image 1>" for the first; those without a mark stand
-    before the words. A mark without an image stays among the words.
+    An image stands at its first mark, "<image 1>" for the first; images without a mark stand
+    before the text. A mark without an image stays in the text.
 
     Returns:
-        num_images + 1 texts, and between each two of them an image by its number from 0.
+        num_images + 1 texts, and the number, from 0, of the image between each two of them.
     """
     texts, order, end = [], [], 0
     for mark in _MARK.finditer(question):

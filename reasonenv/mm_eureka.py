@@ -1,7 +1,7 @@
-"""The accuracy reward that was released with MM-EUREKA and CPGD, to compare with; quirks and all.
+"""The accuracy reward released with MM-EUREKA and CPGD, for comparison, with its errors.
 
 Train on `reasonenv.rewards.accuracy`. This one does not read `<answer>3</answer>`, where the tag
-touches the number, and pays for whatever has a reference that math-verify cannot parse.
+touches the number, and rewards any response if math-verify cannot parse the reference.
 
 MM-EUREKA, examples/scripts/reward_func_qwen_instruct.py, https://github.com/ModalMinds/MM-EUREKA.
 """
@@ -16,15 +16,15 @@ from reasonenv.problem import Problem
 from reasonenv.workers import WorkerPool
 
 _CHOICES = frozenset("abcd")
-# Without DOTALL, as there: an answer of several lines is no match.
+# Without DOTALL, as in the release: an answer of several lines is no match.
 _ANSWER = re.compile(r"<answer>(.*?)</answer>")
 
 
 def mm_eureka(response: str, problem: Problem, grade: Grade) -> float:
-    """1 or 0, as the released reward pays for a response; `grade` plays no part.
+    """1 or 0, the released reward of a response; `grade` is not used.
 
-    math-verify reads the whole answer, in a worker that is killed after two CPU seconds; what is
-    cut off earns 0. An answer of more than 10,000 characters earns 0 unread.
+    math-verify parses the whole answer in a worker with a limit of two CPU seconds; beyond it, and
+    for an answer of more than 10,000 characters, the reward is 0.
     """
     text = response.strip()
     if not text or len(_content(text)) > _LONGEST:
@@ -37,34 +37,34 @@ _LONGEST = 10_000
 
 @functools.cache
 def _pool() -> WorkerPool:
-    return WorkerPool(num_workers=1, timeout=2.0, judge="reasonenv.mm_eureka:verdict")
+    return WorkerPool(num_workers=1, timeout=2.0, judge="reasonenv.mm_eureka:judge_with_status")
 
 
-def verdict(text: str, reference: str) -> tuple[bool, str]:
-    """What `judge` says, and that it said it: a judge for `Pool`."""
+def judge_with_status(text: str, reference: str) -> tuple[bool, str]:
+    """`is_rewarded` as a judge for `Pool`."""
     try:
-        return judge(text, reference), "ok"
+        return is_rewarded(text, reference), "ok"
     except MemoryError:
         return False, "memory"
 
 
-def judge(text: str, reference: str) -> bool:
-    """Whether the released reward pays for a text that is not empty; it may take for ever."""
+def is_rewarded(text: str, reference: str) -> bool:
+    """True if the released reward of a text that is not empty is 1; the time has no bound."""
     gold = _parse(f"${reference}$")
     if not gold:
-        return True  # as there, where it is meant to skip the problem
+        return True  # as in the release, which means to skip the problem
     content = _content(text)
-    said = content.replace("<answer>", "").replace("</answer>", "").lower()
-    return _verified(content, gold) or _chooses(said, gold)
+    answer = content.replace("<answer>", "").replace("</answer>", "").lower()
+    return _verify(content, gold) or _names_choice(answer, gold)
 
 
 def _content(text: str) -> str:
-    """The first answer with its tags; without one, whatever follows the last tag that opens."""
+    """The first answer with its tags; without one, the text after the last opening tag."""
     match = _ANSWER.search(text)
     return match.group() if match else text.rpartition("<answer>")[2]
 
 
-def _verified(content: str, gold: list[Any]) -> bool:
+def _verify(content: str, gold: list[Any]) -> bool:
     from math_verify import (
         ExprExtractionConfig,
         LatexExtractionConfig,
@@ -73,19 +73,19 @@ def _verified(content: str, gold: list[Any]) -> bool:
     )
 
     configs = [StringExtractionConfig(), LatexExtractionConfig(), ExprExtractionConfig()]
-    # The gold comes first in math-verify's signature, but not there.
+    # The gold comes first in math-verify's signature, but not in the release.
     return verify(_parse(content, extraction_config=configs), gold, timeout_seconds=0)
 
 
 def _parse(text: str, **kwargs: Any) -> list[Any]:
     from math_verify import parse
 
-    # Its own deadlines are signals, which only the main thread may set; it warns when they are off.
+    # Its own time limits are signals, for the main thread alone; it warns when they are off.
     logging.getLogger("math_verify").setLevel(logging.ERROR)
     return parse(text, parsing_timeout=0, **kwargs)
 
 
-def _chooses(said: str, gold: list[Any]) -> bool:
-    """Whether a letter of `gold` occurs anywhere in what was said, and no other of a to d does."""
+def _names_choice(answer: str, gold: list[Any]) -> bool:
+    """True if a letter of `gold` occurs anywhere in the answer, and no other of a to d."""
     letters = _CHOICES.intersection(str(item).lower() for item in gold)
-    return any({choice for choice in _CHOICES if choice in said} == {one} for one in letters)
+    return any({choice for choice in _CHOICES if choice in answer} == {one} for one in letters)

@@ -1,4 +1,4 @@
-"""How far a long piece of work is: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a loop: a bar on a terminal, occasional lines elsewhere."""
 
 import os
 import sys
@@ -9,15 +9,15 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def shown(items: Sequence[Item], title: str, unit: int = 1, every: float = 10.0) -> Iterator[Item]:
-    """The items one by one, while standard error shows how many are done.
+def track(items: Sequence[Item], title: str, unit: int = 1, every: float = 10.0) -> Iterator[Item]:
+    """Iterates over items and shows the progress on standard error.
 
-    On a terminal it is a bar, where tqdm is installed; else a line, none in the first seconds.
+    A bar on a terminal with tqdm; else a line every few seconds.
 
     Args:
-        items: What is worked on.
-        title: What the work is called.
-        unit: How many things one item stands for.
+        items: Items of the loop.
+        title: Name of the loop.
+        unit: Number of things in one item.
         every: Seconds between lines.
     """
     if sys.stderr.isatty():
@@ -26,18 +26,18 @@ def shown(items: Sequence[Item], title: str, unit: int = 1, every: float = 10.0)
         except ImportError:
             pass
         else:
-            # A terminal that does not know its size says 0, and tqdm would show nothing.
+            # A terminal of unknown size reports 0, and tqdm would show nothing.
             width = os.get_terminal_size(sys.stderr.fileno()).columns or 80
             yield from tqdm(
                 items, title, False, file=sys.stderr, ncols=width, nrows=20, unit_scale=unit
             )
             return
-    said = began = time.monotonic()
-    for done, item in enumerate(items):
+    last_line = start = time.monotonic()
+    for count, item in enumerate(items):
         now = time.monotonic()
-        if now - said >= every:
-            said = now
-            left = (now - began) * (len(items) - done) / max(1, done)
-            done_of = f"{done * unit}/{len(items) * unit}"
-            print(f"{title} {done_of}  ETA {left:.0f} s", file=sys.stderr, flush=True)
+        if now - last_line >= every:
+            last_line = now
+            remaining = (now - start) * (len(items) - count) / max(1, count)
+            fraction = f"{count * unit}/{len(items) * unit}"
+            print(f"{title} {fraction}  ETA {remaining:.0f} s", file=sys.stderr, flush=True)
         yield item

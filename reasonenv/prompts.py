@@ -1,12 +1,12 @@
-"""The instruction around a question: what the environment says besides the problem itself.
+"""Prompts: the instruction around a question.
 
     cpgd       the system text of the CPGD paper's Table 3, and the question
-    mm_eureka  the system text of its evaluation scripts, and the benchmark's own words
-    official   the benchmark's own words, where it has any
+    mm_eureka  the system text of its evaluation scripts, and the benchmark's own prompt
+    official   the benchmark's own prompt, where it has one
     dapo, boxed, plain
 
-An image stands where the question has its mark, "<image 1>" for the first; before the words
-where there is no mark.
+An image stands at its mark in the question, "<image 1>" for the first; before the text without
+a mark.
 """
 
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
 
 
-class Asking(Protocol):
-    """Whatever puts a problem to the model."""
+class Prompt(Protocol):
+    """The protocol of prompts."""
 
     def ask(self, problem: Problem) -> tuple[str, str]:
-        """The system text and the user's words for a problem."""
+        """The system text and the user text of a problem."""
         ...
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """How a question is put to the model.
+    """A prompt of a system text and a template of the user text.
 
     Args:
         system: The system text; empty for none.
-        template: The user's words, in which `{question}` stands for the question.
-        own: Whether a problem that brings its benchmark's own words is put in those.
+        template: The user text, in which `{question}` stands for the question.
+        own: True to take `Problem.query`, where there is one, as the user text.
     """
 
     system: str = ""
@@ -39,17 +39,17 @@ class Instruction:
     own: bool = False
 
     def user(self, question: str) -> str:
-        """The user's words. Braces in the question, as LaTeX has them, mean nothing here."""
+        """The user text; braces in the question, as in LaTeX, stay as they are."""
         return self.template.replace("{question}", question, 1)
 
     def ask(self, problem: Problem) -> tuple[str, str]:
-        """The system text and the user's words for a problem."""
+        """The system text and the user text of a problem."""
         if self.own and problem.query is not None:
             return self.system, problem.query
         return self.system, self.user(problem.question)
 
 
-# Table 3 of the CPGD paper (arXiv:2505.12504), with its grammar mended.
+# Table 3 of the CPGD paper (arXiv:2505.12504), with its grammar corrected.
 _CPGD = (
     "Solve the question. The user asks a question, and you solve it. You first think about the "
     "reasoning process in your mind and then provide the user with the answer. The answer is in "
@@ -71,10 +71,10 @@ _MM_EUREKA = (
     "final answer of your output should start with <answer> and end with </answer>."
 )
 
-# What models of mathematics are usually asked, Qwen2.5-Math among them.
+# The usual prompt of models of mathematics, Qwen2.5-Math among them.
 _BOXED = "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
 
-# The prompt of DAPO (arXiv:2503.14476), for which the answer stands alone on the last line.
+# The prompt of DAPO (arXiv:2503.14476): the answer stands alone on the last line.
 _DAPO = (
     "Solve the following math problem step by step. The last line of your response should be of "
     "the form Answer: $Answer (without quotes) where $Answer is the answer to the problem.\n\n"
@@ -91,8 +91,12 @@ PROMPTS: dict[str, Instruction] = {
 }
 
 
-def instruction(name: str | Asking) -> Asking:
-    """The instruction called `name`, or an error that names them all."""
+def find_prompt(name: str | Prompt) -> Prompt:
+    """The prompt of a name; a prompt itself is returned.
+
+    Raises:
+        UsageError: For an unknown name.
+    """
     if not isinstance(name, str):
         return name
     if name not in PROMPTS:

@@ -1,4 +1,4 @@
-"""The environments by name: how they are registered, looked up and made."""
+"""The registry of environments: registration, lookup and construction."""
 
 import difflib
 import importlib
@@ -16,13 +16,13 @@ NAMESPACE = "reasonenv"
 
 @dataclass(frozen=True)
 class Registration:
-    """An environment by name.
+    """An environment's entry in the registry.
 
     Args:
         id: Such as "Figures-v0"; Gymnasium knows it as "reasonenv/Figures-v0".
-        module: The module that gives `problems(split, ...)`, `REWARDS`, `PROMPT` and `SPLITS`,
-            imported only when the environment is made.
-        model: The base model that a run takes unless told otherwise.
+        module: The module with `problems(split, ...)`, `REWARDS`, `PROMPT` and `SPLITS`, imported
+            when the environment is made.
+        model: Default base model of a run.
     """
 
     id: str
@@ -38,12 +38,12 @@ registry: dict[str, Registration] = {}
 
 
 def register(id: str, module: str, model: str = "tiny") -> None:
-    """Registers the environment that `module` describes, with Gymnasium too.
+    """Registers the environment of a module, with Gymnasium too.
 
     Args:
         id: A name with its version, such as "Mine-v0".
         module: Importable name of a module with `problems` and `REWARDS`; see `entry_points`.
-        model: The base model that a run takes unless told otherwise.
+        model: Default base model of a run.
     """
     registry[id] = Registration(id, module, model)
     gymnasium.register(
@@ -71,16 +71,16 @@ def make(
         id: A registered name such as "Figures-v0", with or without "reasonenv/", or
             "module:Mine-v0", whose module is imported first. Several are mixed, each as often
             as `weights` says: see `reasonenv.envs.mixture`.
-        num_envs: Responses of one step; None for a `gymnasium.Env` that takes a single one.
+        num_envs: Responses of one step; None for a `gymnasium.Env` with a single one.
         group_size: Consecutive sub-environments that share a problem; divides `num_envs`.
-        split: Part of the data set; None for "train", or the main one of a mere benchmark.
+        split: Split of the data set; None for "train", or the main one of a benchmark.
         data: Folder with local files of the data set; None for `REASONENV_DATA`, then the hub.
-        num_workers: Processes that grade; None for as many as there are CPU cores, at most 8.
+        num_workers: Number of grading processes; None for the number of CPU cores, at most 8.
         **kwargs: Further arguments of the environment: `rewards`, names and weights instead of
-            its own (see `reasonenv.rewards`); `unjudged`, paid for an answer that could not be
-            judged (0.0); `prompt`, such as "official" (see `reasonenv.prompts`); `filter`, such
+            its own (see `reasonenv.rewards`); `unjudged`, the reward of an answer without a
+            verdict (0.0); `prompt`, such as "official" (see `reasonenv.prompts`); `filter`, such
             as {"subject": ["algebra"], "level": [1, 2]} of the problems' metadata; `without`, ids
-            to leave out; `holdout`, a fraction of the training split that is kept from it and is
+            to exclude; `holdout`, a fraction of the training split that is taken out of it as
             the split "heldout"; `rank`, `render_mode`, `level` ...
 
     Raises:
@@ -101,9 +101,12 @@ def make(
 
 
 def find(id: str) -> Registration:
-    """The registration called `id`, or an error that names the nearest ones.
+    """The registration of an id.
 
-    As for Gymnasium, of "module:Mine-v0" the module is imported first, which registers it.
+    As in Gymnasium, the module of "module:Mine-v0" is imported first, which registers it.
+
+    Raises:
+        gymnasium.error.NameNotFound: In one line with the nearest names.
 
     Raises:
         UnknownEnvironmentError: No environment has this name, or its module is not found.
@@ -114,11 +117,11 @@ def find(id: str) -> Registration:
     name = name.removeprefix(f"{NAMESPACE}/")
     if name in registry:
         return registry[name]
-    known = {id.lower(): id for id in registry}
-    # One that is very near, else all that are somewhat.
-    found = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)
-    found = found or difflib.get_close_matches(name.lower(), known, cutoff=0.5)
-    near = [known[match] for match in found]
+    ids = {id.lower(): id for id in registry}
+    # The nearest id if it is very near, else all ids somewhat near.
+    matches = difflib.get_close_matches(name.lower(), ids, n=1, cutoff=0.75)
+    matches = matches or difflib.get_close_matches(name.lower(), ids, cutoff=0.5)
+    near = [ids[match] for match in matches]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(registry)}"
     raise UnknownEnvironmentError(f"no environment is called {id!r}: {hint}")
 
@@ -131,11 +134,11 @@ def _import(module: str, id: str) -> None:
             raise
         raise UnknownEnvironmentError(
             f"no module is called {module!r}, which was to register {id!r}: "
-            "run where its file lies, or name its folder in PYTHONPATH"
+            "run in its folder, or add the folder to PYTHONPATH"
         ) from None
 
 
-_VISION, _WORDS = "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3-4B"
+_VISION, _TEXT = "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3-4B"
 
 register("Figures-v0", "reasonenv.envs.figures", model="tiny")
 register("MMK12-v0", "reasonenv.envs.mmk12", _VISION)
@@ -144,11 +147,11 @@ register("MathVerse-v0", "reasonenv.envs.mathverse", _VISION)
 register("MathVision-v0", "reasonenv.envs.mathvision", _VISION)
 register("OlympiadBench-v0", "reasonenv.envs.olympiadbench", _VISION)
 register("WeMath-v0", "reasonenv.envs.wemath", _VISION)
-register("AIME24-v0", "reasonenv.envs.aime24", _WORDS)
-register("AIME25-v0", "reasonenv.envs.aime25", _WORDS)
-register("AMC23-v0", "reasonenv.envs.amc23", _WORDS)
-register("MATH500-v0", "reasonenv.envs.math500", _WORDS)
-register("GSM8K-v0", "reasonenv.envs.gsm8k", _WORDS)
-register("DAPOMath17k-v0", "reasonenv.envs.dapo_math", _WORDS)
-register("MinervaMath-v0", "reasonenv.envs.minerva_math", _WORDS)
+register("AIME24-v0", "reasonenv.envs.aime24", _TEXT)
+register("AIME25-v0", "reasonenv.envs.aime25", _TEXT)
+register("AMC23-v0", "reasonenv.envs.amc23", _TEXT)
+register("MATH500-v0", "reasonenv.envs.math500", _TEXT)
+register("GSM8K-v0", "reasonenv.envs.gsm8k", _TEXT)
+register("DAPOMath17k-v0", "reasonenv.envs.dapo_math", _TEXT)
+register("MinervaMath-v0", "reasonenv.envs.minerva_math", _TEXT)
 register("Mixture-v0", "reasonenv.envs.mixture")

@@ -1,4 +1,4 @@
-"""A problem, its response and the verdict as text or as one image."""
+"""A problem, its response and the verdict, as text or as an image."""
 
 import textwrap
 
@@ -10,26 +10,26 @@ from reasonenv.problem import Problem
 
 _WIDTH, _MARGIN, _FONT_SIZE = 480, 12, 14
 _RED, _GREEN, _BLACK = (170, 20, 20), (10, 110, 40), (0, 0, 0)
-# Of a response that went wild, the first screen says enough.
+# Long responses are cut.
 _CHARACTERS = 4000
 
 
 def ansi(problem: Problem, response: str | None, grade: Grade | None) -> str:
-    """The problem in words, with the response and the verdict once there are any."""
+    """The problem as text, with response and verdict once it is answered."""
     lines = [problem.question]
     lines += [f"<image {image.shape[1]}x{image.shape[0]}>" for image in problem.images]
     if response is not None and grade is not None:
-        lines += ["", response, "", verdict(problem, grade)]
+        lines += ["", response, "", verdict_line(problem, grade)]
     return "\n".join(lines)
 
 
 def rgb_array(problem: Problem, response: str | None, grade: Grade | None) -> np.ndarray:
-    """The figures with question, response and verdict below: [height, width, 3] uint8."""
+    """The images with question, response and verdict below: [height, width, 3] uint8."""
     blocks = [(problem.question, _BLACK)]
     if response is not None and grade is not None:
         blocks.append((response[:_CHARACTERS], _BLACK))
-        blocks.append((verdict(problem, grade), _GREEN if grade.correct else _RED))
-    parts = [_fitted(image) for image in problem.images]
+        blocks.append((verdict_line(problem, grade), _GREEN if grade.correct else _RED))
+    parts = [_resize(image) for image in problem.images]
     parts += [_text_block(text, color) for text, color in blocks]
     height = sum(part.height + _MARGIN for part in parts) + _MARGIN
     canvas = Image.new("RGB", (_WIDTH, height), "white")
@@ -40,16 +40,16 @@ def rgb_array(problem: Problem, response: str | None, grade: Grade | None) -> np
     return np.array(canvas)
 
 
-def verdict(problem: Problem, grade: Grade) -> str:
-    """One line on why a response was paid or not."""
+def verdict_line(problem: Problem, grade: Grade) -> str:
+    """One line with verdict, status, answer and reference."""
     word = "right" if grade.correct else "wrong"
     status = "" if grade.status == "ok" else f" ({grade.status})"
     return f"{word}{status}: answer {grade.answer!r}, reference {problem.answer!r}"
 
 
-def _fitted(image: np.ndarray) -> Image.Image:
+def _resize(image: np.ndarray) -> Image.Image:
     figure = Image.fromarray(image)
-    # Tiny figures of a tiny model are enlarged by whole pixels, which keeps them sharp.
+    # Small figures are enlarged by whole factors, which keeps them sharp.
     scale = (_WIDTH - 2 * _MARGIN) / figure.width
     scale = max(1, min(int(scale), 4)) if scale >= 1 else scale
     size = max(1, round(figure.width * scale)), max(1, round(figure.height * scale))

@@ -1,10 +1,10 @@
 """Rewards: pure functions of a response, its problem and its grade, and their weighted sum.
 
-A user chooses them by name, with weights, here as on the command line (`--env-options`):
+They are selected by name, with weights, here as on the command line (`--env-options`):
 
     reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "format": 0.5, "repetition": 0.1})
     reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "repetition": {"weight": 0.1, "n": 4}})
-    reasonenv.make("MMK12-v0", unjudged=-0.5)   # the environment's own, and this for no verdict
+    reasonenv.make("MMK12-v0", unjudged=-0.5)   # the environment's own, and this without a verdict
 """
 
 import difflib
@@ -26,7 +26,7 @@ Rewards = Mapping[str, tuple[float, Reward]]
 
 _TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _BLOCKS = re.compile(r"<think>(.*)</think>\s*<answer>(.*)</answer>", re.DOTALL)
-# What stands between white space; of Chinese, which has none, each character.
+# Words between white space; of Chinese, which has none, single characters.
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 
 
@@ -35,25 +35,25 @@ def accuracy(response: str, problem: Problem, grade: Grade) -> float:
     return float(grade.correct)
 
 
-def judged(grade: Grade) -> bool:
-    """Whether there is a verdict: an answer was compared, or there was none to compare."""
+def has_verdict(grade: Grade) -> bool:
+    """True if an answer was compared, or there was no answer."""
     return grade.status in ("ok", "no_answer")
 
 
 def unjudged(response: str, problem: Problem, grade: Grade) -> float:
-    """1 when the answer could not be judged, else 0.
+    """1 when there is no verdict on the answer, else 0.
 
-    That is an answer that does not parse, or whose comparison ran out of time or memory or ended
-    in an error. It earns no accuracy, so the weight of this reward is all that it is paid.
+    Such an answer does not parse, or its comparison ran out of time or memory or ended in an
+    error. Its accuracy is 0, so its reward is the weight of this component.
     """
-    return float(not judged(grade))
+    return float(not has_verdict(grade))
 
 
 def think_answer_format(response: str, problem: Problem, grade: Grade) -> float:
     """1 when the response is one think block and then one answer block, else 0.
 
     Each of the four tags occurs exactly once, only white space stands between the blocks, and
-    neither block is empty. What comes before the first tag or after the last is free.
+    neither block is empty. Text before the first tag or after the last is allowed.
 
     The format reward of the code released with CPGD, unweighted.
     """
@@ -61,7 +61,7 @@ def think_answer_format(response: str, problem: Problem, grade: Grade) -> float:
 
 
 def in_think_answer_format(response: str) -> bool:
-    """Whether a response is one think block and then one answer block."""
+    """True if a response is one think block and then one answer block."""
     if any(response.count(tag) != 1 for tag in _TAGS):
         return False
     blocks = _BLOCKS.search(response)
@@ -70,7 +70,7 @@ def in_think_answer_format(response: str) -> bool:
 
 @dataclass(frozen=True)
 class Penalty:
-    """A reward of 0 or less, for the words of a response alone.
+    """A reward of 0 or less, of the text of a response alone.
 
     Args:
         of: The penalty of a text; picklable, so that the reward is.
@@ -86,15 +86,15 @@ class Penalty:
 def overlong_penalty(length: float, max_length: float, buffer: float) -> float:
     """0 up to max_length - buffer, -1 from max_length on, and a line in between.
 
-    The unit of the three is the caller's. A trainer, which knows tokens, can add this to the
-    rewards of an environment, which does not.
+    The unit of the three is the caller's. A trainer can add this penalty in tokens to the
+    rewards of an environment, which has no tokens.
 
     Yu et al., DAPO (arXiv:2503.14476), eq. 13.
 
     Args:
-        length: Of the response.
-        max_length: The longest that is wanted.
-        buffer: Length of the line, in (0, max_length].
+        length: Length of the response.
+        max_length: Length from which on the penalty is -1.
+        buffer: Length over which it grows, in (0, max_length].
 
     Raises:
         UsageError: When the buffer is not within the length.
@@ -108,9 +108,9 @@ def overlong(max_length: int, buffer: int, length: Callable[[str], int] = len) -
     """`overlong_penalty` of the text of a response.
 
     Args:
-        max_length: In the unit of `length`: characters, unless that says otherwise.
+        max_length: In the unit of `length`, by default characters.
         buffer: In the same unit.
-        length: Of a text; give a tokenizer's to count as the paper does.
+        length: Length of a text; with a tokenizer's, the penalty is the paper's.
     """
     overlong_penalty(0, max_length, buffer)
     return Penalty(partial(_overlong, max_length=max_length, buffer=buffer, length=length))
@@ -121,7 +121,7 @@ def _overlong(text: str, max_length: int, buffer: int, length: Callable[[str], i
 
 
 def repetition_penalty(text: str, n: int = 3, max_penalty: float = -1.0) -> float:
-    """max_penalty times the part of a text's n-grams of words that occurred before in it.
+    """max_penalty times the share of a text's n-grams of words that are repetitions.
 
     0 for a text of fewer than n words; linear in its length.
 
@@ -129,7 +129,7 @@ def repetition_penalty(text: str, n: int = 3, max_penalty: float = -1.0) -> floa
     appendix C.2, in the form of TRL's get_repetition_penalty_reward, which counts tokens.
 
     Args:
-        text: Its words stand between white space; every Chinese character is one.
+        text: Words are separated by white space; every Chinese character is a word.
         n: Words of an n-gram, at least 1.
         max_penalty: At most 0.
 
@@ -142,8 +142,8 @@ def repetition_penalty(text: str, n: int = 3, max_penalty: float = -1.0) -> floa
     total = len(words) - n + 1
     if total < 1:
         return 0.0
-    different = len(set(zip(*(words[start:] for start in range(n)), strict=False)))
-    return max_penalty * (1 - different / total) if different < total else 0.0
+    num_distinct = len(set(zip(*(words[start:] for start in range(n)), strict=False)))
+    return max_penalty * (1 - num_distinct / total) if num_distinct < total else 0.0
 
 
 def repetition(n: int = 3, max_penalty: float = -1.0) -> Penalty:
@@ -152,7 +152,7 @@ def repetition(n: int = 3, max_penalty: float = -1.0) -> Penalty:
     return Penalty(partial(repetition_penalty, n=n, max_penalty=max_penalty))
 
 
-# Reported for every environment, whether or not they are part of its reward.
+# Reported for every environment, also where they are no part of its reward.
 REPORTED: Mapping[str, Reward] = {"accuracy": accuracy, "format": think_answer_format}
 
 FUNCTIONS: Mapping[str, Reward] = {
@@ -161,10 +161,10 @@ FUNCTIONS: Mapping[str, Reward] = {
     "mm_eureka": mm_eureka,
     "unjudged": unjudged,
 }
-"""Rewards that a user can name."""
+"""Rewards without arguments, by name."""
 
 FACTORIES: Mapping[str, Callable[..., Reward]] = {"overlong": overlong, "repetition": repetition}
-"""Rewards that a user can name and give arguments."""
+"""Rewards with arguments, by name."""
 
 
 def total(
@@ -180,9 +180,9 @@ def total(
 
 
 def maximum(rewards: Rewards) -> float:
-    """The total of a right answer when every other component lies in [0, 1] and is 1.
+    """The total of a right answer with every other component at its maximum of 1.
 
-    Penalties are 0 at best, and a right answer was judged.
+    Penalties are 0 at best, and a right answer has a verdict.
     """
     return sum(
         max(weight, 0.0)
@@ -197,45 +197,45 @@ def by_name(choice: Mapping[str, Any], own: Rewards | None = None) -> Rewards:
     Args:
         choice: Name -> weight; or -> {"weight": 1.0, ...} with arguments of the reward; or
             -> (weight, function) for a reward of your own.
-        own: Those of an environment, whose names go before the ones known here.
+        own: Rewards of an environment, which take precedence over those of this module.
 
     Raises:
         UsageError: In one line, for a name, a weight or an argument that does not fit.
     """
     if not isinstance(choice, Mapping) or not choice:
         raise UsageError(f"rewards={choice!r}: give names and weights, such as {{'accuracy': 1.0}}")
-    return {name: _chosen(name, value, own or {}) for name, value in choice.items()}
+    return {name: _weighted(name, value, own or {}) for name, value in choice.items()}
 
 
-def _chosen(name: str, value: Any, own: Rewards) -> tuple[float, Reward]:
+def _weighted(name: str, value: Any, own: Rewards) -> tuple[float, Reward]:
     if isinstance(value, tuple):
         weight, reward = value
     else:
         arguments = dict(value) if isinstance(value, Mapping) else {"weight": value}
         weight = arguments.pop("weight", 1.0)
-        reward = _made(name, arguments, own)
-    weight = _weight(name, weight)
+        reward = _build(name, arguments, own)
+    weight = _check_weight(name, weight)
     if weight < 0 and isinstance(reward, Penalty):
         raise UsageError(f"reward {name!r} is 0 or less: weight {weight} would pay for it")
     return weight, reward
 
 
-def _weight(name: str, weight: object) -> float:
+def _check_weight(name: str, weight: object) -> float:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
         raise UsageError(f"reward {name!r} has weight {weight!r}: a finite number is needed")
     return float(weight)
 
 
-def _made(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
+def _build(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
     functions = {**FUNCTIONS, **{key: function for key, (_, function) in own.items()}}
     if name in functions:
         if arguments:
             raise UsageError(f"reward {name!r} takes no argument {next(iter(arguments))!r}")
         return functions[name]
     if name not in FACTORIES:
-        known = {*functions, *FACTORIES}
-        near = difflib.get_close_matches(str(name), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+        names = {*functions, *FACTORIES}
+        near = difflib.get_close_matches(str(name), names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(names))}"
         raise UsageError(f"no reward is called {name!r}: {hint}")
     try:
         inspect.signature(FACTORIES[name]).bind(**arguments)

@@ -100,7 +100,7 @@ def _print(scores: dict[str, Any]) -> None:
     print(f"{'':34}problems  accuracy  95 % interval")
     _print_line(scores["env"], {**scores, "num": scores["num_problems"]})
     for title, table in scores["by"].items():
-        if len(table) <= _MOST_LINES:
+        if len(table) <= _MAX_ROWS:
             print(title)
             for name, line in table.items():
                 _print_line(f"  {name}", line)
@@ -116,7 +116,7 @@ def _print(scores: dict[str, Any]) -> None:
         )
 
 
-_MOST_LINES = 40
+_MAX_ROWS = 40
 
 
 def _print_line(name: str, line: dict[str, Any]) -> None:

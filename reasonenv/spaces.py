@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Space
 
-# Latin, Greek, mathematics, CJK and emoji: a sample should trip whoever expects ASCII.
+# Latin, Greek, mathematics, CJK and emoji, so that samples break code that expects ASCII.
 _ALPHABET = [chr(code) for code in range(0x20, 0x7F)] + list("\nαβπθ∠△√×÷±≤≥∞°²³−，。、数学🙂")
 
 
@@ -26,12 +26,12 @@ class TextSpace(Space[str]):
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
         """A random string; masks and probabilities are not supported."""
-        _refuse(mask, probability)
+        _check_unmasked(mask, probability)
         length = int(self.np_random.integers(0, 65))
         return "".join(_ALPHABET[i] for i in self.np_random.integers(len(_ALPHABET), size=length))
 
     def contains(self, x: Any) -> bool:
-        """Whether x is a string."""
+        """True if x is a string."""
         return isinstance(x, str)
 
     def __eq__(self, other: object) -> bool:
@@ -63,13 +63,13 @@ class ImagesSpace(Space[tuple[np.ndarray, ...]]):
         self, mask: Any | None = None, probability: Any | None = None
     ) -> tuple[np.ndarray, ...]:
         """Random images; masks and probabilities are not supported."""
-        _refuse(mask, probability)
+        _check_unmasked(mask, probability)
         rng = self.np_random
         sizes = rng.integers(1, 33, size=(int(rng.integers(0, 4)), 2))
         return tuple(rng.integers(256, size=(h, w, 3), dtype=np.uint8) for h, w in sizes)
 
     def contains(self, x: Any) -> bool:
-        """Whether x is a tuple of RGB images."""
+        """True if x is a tuple of RGB images."""
         return isinstance(x, tuple) and all(map(_is_image, x))
 
     def __eq__(self, other: object) -> bool:
@@ -92,6 +92,6 @@ def _is_image(x: Any) -> bool:
     )
 
 
-def _refuse(mask: Any | None, probability: Any | None) -> None:
+def _check_unmasked(mask: Any | None, probability: Any | None) -> None:
     if mask is not None or probability is not None:
         raise ValueError("this space samples without mask or probability")

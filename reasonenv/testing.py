@@ -1,4 +1,4 @@
-"""The contract of a vectorised environment, for anyone's own."""
+"""The contract of vectorised environments, as a test of any environment."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from reasonenv.check import written
+from reasonenv.check import as_response
 from reasonenv.rewards import maximum
 from reasonenv.vector import ReasonVectorEnv
 
@@ -17,24 +17,24 @@ _NUM_PROMPTS, _GROUP_SIZE = 4, 3
 
 
 def check_env(make: Make) -> None:
-    """Fails with an AssertionError that says what a vectorised environment does wrong.
+    """Tests the contract of a vectorised environment; an AssertionError says what it breaks.
 
         check_env(functools.partial(reasonenv.make, "Figures-v0"))
 
     Args:
-        make: Makes the environment from num_envs, group_size, rank and num_ranks. It may have
-            few problems, but at least two, and a component of its reward lies in [0, 1], or is
-            a `rewards.Penalty`, at most 0.
+        make: Makes the environment from num_envs, group_size, rank and num_ranks. It has at
+            least two problems, and a component of its reward lies in [0, 1], or is a
+            `rewards.Penalty`, at most 0.
     """
     for check in (
-        _check_spaces_contain_what_comes_out,
+        _check_spaces_contain_observations,
         _check_groups_share_a_problem,
         _check_equal_seeds_give_equal_problems,
         _check_the_reference_earns_the_maximum,
         _check_no_observation_holds_the_reference,
-        _check_the_end_of_an_episode_is_told,
+        _check_final_infos,
         _check_ranks_share_the_batch,
-        _check_start_resumes_the_walk,
+        _check_start_resumes_the_order,
         _check_indices_pose_these_problems,
         _check_submit_changes_nothing,
         _check_misuse_is_an_error,
@@ -42,7 +42,7 @@ def check_env(make: Make) -> None:
         check(make)
 
 
-def _made(make: Make, **kwargs: Any) -> ReasonVectorEnv:
+def _make(make: Make, **kwargs: Any) -> ReasonVectorEnv:
     numbers = {"num_envs": _NUM_PROMPTS * _GROUP_SIZE, "group_size": _GROUP_SIZE}
     return make(**{**numbers, **kwargs})
 
@@ -52,12 +52,12 @@ def _ids(infos: dict[str, Any]) -> list[str]:
 
 
 def _next_ids(env: ReasonVectorEnv) -> list[str]:
-    """Ids of the problems posed now, which a step tells."""
+    """Ids of the current problems, from the infos of a step."""
     return _ids(env.step([""] * env.num_envs)[4])
 
 
-def _check_spaces_contain_what_comes_out(make: Make) -> None:
-    env = _made(make)
+def _check_spaces_contain_observations(make: Make) -> None:
+    env = _make(make)
     observations, _ = env.reset(seed=0)
     assert observations in env.observation_space, "reset leaves the observation space"
     env.action_space.seed(0)
@@ -71,7 +71,7 @@ def _check_spaces_contain_what_comes_out(make: Make) -> None:
 
 
 def _check_groups_share_a_problem(make: Make) -> None:
-    env = _made(make)
+    env = _make(make)
     observations, infos = env.reset(seed=0)
     for first in range(0, env.num_envs, _GROUP_SIZE):
         group = slice(first, first + _GROUP_SIZE)
@@ -81,12 +81,12 @@ def _check_groups_share_a_problem(make: Make) -> None:
 
 
 def _check_equal_seeds_give_equal_problems(make: Make) -> None:
-    one, two = _made(make), _made(make)
+    one, two = _make(make), _make(make)
     before = repr((random.getstate(), np.random.get_state()))
     ids = _ids(one.reset(seed=7)[1])
     assert ids == _ids(two.reset(seed=7)[1]), "equal seeds give different problems"
-    assert _next_ids(one) == _next_ids(two) == ids, "infos tell of other problems than were posed"
-    assert _next_ids(one) == _next_ids(two), "equal seeds part after a step"
+    assert _next_ids(one) == _next_ids(two) == ids, "infos name other problems than were posed"
+    assert _next_ids(one) == _next_ids(two), "equal seeds differ after a step"
     after = repr((random.getstate(), np.random.get_state()))
     assert before == after, "the environment touches a global random number generator"
     one.close()
@@ -94,55 +94,55 @@ def _check_equal_seeds_give_equal_problems(make: Make) -> None:
 
 
 def _check_the_reference_earns_the_maximum(make: Make) -> None:
-    env = _made(make)
+    env = _make(make)
     env.reset(seed=0)
     references = env.step([""] * env.num_envs)[4]["reference"]
     env.reset(seed=0)
-    _, rewards, _, _, infos = env.step([written(reference) for reference in references])
-    most = maximum(env.rewards)
+    _, rewards, _, _, infos = env.step([as_response(reference) for reference in references])
+    best = maximum(env.rewards)
     for reward, reference in zip(rewards, references, strict=True):
-        assert np.isclose(reward, most), f"reference {reference!r} earns {reward}, not {most}"
+        assert np.isclose(reward, best), f"reference {reference!r} earns {reward}, not {best}"
     assert (infos["accuracy"] == 1).all(), "a reference is not accurate"
     assert (infos["status"] == "ok").all(), "a reference has a status other than ok"
     env.close()
 
 
 def _check_no_observation_holds_the_reference(make: Make) -> None:
-    env = _made(make)
+    env = _make(make)
     observations, infos = env.reset(seed=0)
     assert set(observations) == {"system", "question", "images"}, f"keys {set(observations)}"
-    assert not {"reference", "answer", "solution"} & set(infos), "reset tells the reference"
+    assert not {"reference", "answer", "solution"} & set(infos), "infos of reset hold the reference"
     references = env.step([""] * env.num_envs)[4]["reference"]
     for key in ("system", "question"):
-        shown = zip(observations[key], references, strict=True)
-        assert not any(text == reference for text, reference in shown), f"{key} is the reference"
+        pairs = zip(observations[key], references, strict=True)
+        assert not any(text == reference for text, reference in pairs), f"{key} is the reference"
     for question, reference in zip(observations["question"], references, strict=True):
-        told = (f"\\boxed{{{reference}}}", f"answer: {reference}", f"answer is {reference}")
-        assert not any(words.lower() in question.lower() for words in told), (
+        answers = (f"\\boxed{{{reference}}}", f"answer: {reference}", f"answer is {reference}")
+        assert not any(answer.lower() in question.lower() for answer in answers), (
             "a question answers itself"
         )
     env.close()
 
 
-def _check_the_end_of_an_episode_is_told(make: Make) -> None:
-    env = _made(make)
-    posed, _ = env.reset(seed=0)
+def _check_final_infos(make: Make) -> None:
+    env = _make(make)
+    observations, _ = env.reset(seed=0)
     infos = env.step([""] * env.num_envs)[4]
     names = {"accuracy", "format", "answer", "reference", "status", "problem_id"}
     assert names <= set(infos), f"infos lack {names - set(infos)}"
     for name in names:
-        told = infos["final_info"][name]
-        assert len(told) == env.num_envs, f"final_info has {len(told)} entries of {name}"
-        assert list(told) == list(infos[name]), f"final_info tells another {name}"
+        values = infos["final_info"][name]
+        assert len(values) == env.num_envs, f"final_info has {len(values)} entries of {name}"
+        assert list(values) == list(infos[name]), f"final_info has another {name}"
     questions = tuple(observation["question"] for observation in infos["final_obs"])
-    assert questions == posed["question"], "final_obs is not what the responses answered"
+    assert questions == observations["question"], "final_obs is not the answered observation"
     env.close()
 
 
 def _check_ranks_share_the_batch(make: Make) -> None:
-    whole = _made(make, num_envs=2 * _NUM_PROMPTS, group_size=1)
+    whole = _make(make, num_envs=2 * _NUM_PROMPTS, group_size=1)
     ranks = [
-        _made(make, num_envs=_NUM_PROMPTS, group_size=1, rank=rank, num_ranks=2)
+        _make(make, num_envs=_NUM_PROMPTS, group_size=1, rank=rank, num_ranks=2)
         for rank in range(2)
     ]
     for env in (whole, *ranks):
@@ -155,8 +155,8 @@ def _check_ranks_share_the_batch(make: Make) -> None:
         env.close()
 
 
-def _check_start_resumes_the_walk(make: Make) -> None:
-    one, two = _made(make), _made(make)
+def _check_start_resumes_the_order(make: Make) -> None:
+    one, two = _make(make), _make(make)
     one.reset(seed=5)
     _next_ids(one)
     start = {"start": one.position}
@@ -166,7 +166,7 @@ def _check_start_resumes_the_walk(make: Make) -> None:
 
 
 def _check_indices_pose_these_problems(make: Make) -> None:
-    env = _made(make, num_envs=2, group_size=1)
+    env = _make(make, num_envs=2, group_size=1)
     indices = [1, 0]
     ids = _ids(env.reset(options={"indices": indices})[1])
     assert ids == [env.problems[index].id for index in indices], "indices pose other problems"
@@ -174,13 +174,13 @@ def _check_indices_pose_these_problems(make: Make) -> None:
 
 
 def _check_submit_changes_nothing(make: Make) -> None:
-    plain, eager = _made(make), _made(make)
+    plain, eager = _make(make), _make(make)
     plain.reset(seed=0)
     eager.reset(seed=0)
     # One is submitted as it is, one is changed afterwards, the others are not submitted.
-    responses = [written(str(number)) for number in range(plain.num_envs)]
+    responses = [as_response(str(number)) for number in range(plain.num_envs)]
     eager.submit(1, responses[1])
-    eager.submit(0, written("another"))
+    eager.submit(0, as_response("another"))
     one, two = plain.step(responses), eager.step(responses)
     assert (one[1] == two[1]).all(), "submit changes the rewards"
     assert (one[4]["answer"] == two[4]["answer"]).all(), "submit changes the answers"
@@ -189,7 +189,7 @@ def _check_submit_changes_nothing(make: Make) -> None:
 
 
 def _check_misuse_is_an_error(make: Make) -> None:
-    env = _made(make)
+    env = _make(make)
     responses = [""] * env.num_envs
     _expect(ResetNeeded, lambda: env.step(responses), "step before reset")
     env.reset(seed=0)
@@ -206,4 +206,4 @@ def _expect(kind: type[Exception], call: Callable[[], object], what: str) -> Non
         message = str(error)
     else:
         raise AssertionError(f"{what} raises no {kind.__name__}")
-    assert "\n" not in message, f"{what} is told in more than one line"
+    assert "\n" not in message, f"the error of {what} has more than one line"

@@ -14,17 +14,17 @@ from reasonenv.env import (
     check_problems,
     check_render_mode,
     check_text,
-    draw,
-    explain,
+    grade_info,
+    make_observation,
     observation_space,
-    observe,
-    outcomes,
+    render_frame,
+    status_masks,
 )
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.ordering import Walk, parse_options
+from reasonenv.ordering import ProblemOrder, parse_options
 from reasonenv.problem import Problem
-from reasonenv.prompts import Asking, instruction
+from reasonenv.prompts import Prompt, find_prompt
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import TextSpace
 from reasonenv.workers import Grader
@@ -39,21 +39,21 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
     rewards reshape to [p g]. An episode is one response; `step` returns the observations of the
     next problems (SAME_STEP), and the verdicts on those just answered in `infos`.
 
-    `reset(seed)` begins a walk through the problems, each pass shuffled anew; `reset()` goes on
-    where the walk is. The options of `reset` are `indices`, to pose exactly these problems in
-    this order, again from the first after the last, and `start`, the position to begin at.
+    `reset(seed)` starts an order of the problems, each pass shuffled anew; `reset()` continues
+    it. The options of `reset` are `indices`, to pose exactly these problems in this order, again
+    from the first after the last, and `start`, the position in the order to begin at.
 
     Args:
-        problems: What is posed.
+        problems: The problems to pose.
         rewards: Name -> (weight, function); see `reasonenv.rewards`.
         num_envs: Responses of one step.
         group_size: Responses to each problem; divides `num_envs`.
         prompt: The instruction around a question, or its name; see `reasonenv.prompts`.
-        num_workers: Processes that grade; None for as many as there are CPU cores, up to 8.
+        num_workers: Number of grading processes; None for the number of CPU cores, up to 8.
         timeout: CPU seconds for one answer.
-        rank: Of the processes of one job that share a walk, which one this is.
-        num_ranks: How many there are. Together they pose what a single one with all their
-            sub-environments would pose; this one takes every num_ranks-th problem, from its rank.
+        rank: Rank of this process among those of a job that share an order.
+        num_ranks: Number of ranks. Together they pose the batch that a single environment with
+            all their sub-environments poses; each takes every num_ranks-th problem, from its rank.
         render_mode: "rgb_array", "ansi" or None.
     """
 
@@ -62,14 +62,14 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         "autoreset_mode": AutoresetMode.SAME_STEP,
     }
 
-    def __init__(  # noqa: PLR0913 - keywords, one for each choice of a user
+    def __init__(  # noqa: PLR0913 - keywords of a user
         self,
         problems: Sequence[Problem],
         rewards: Rewards,
         *,
         num_envs: int = 1,
         group_size: int = 1,
-        prompt: str | Asking = "plain",
+        prompt: str | Prompt = "plain",
         num_workers: int | None = None,
         timeout: float = 1.0,
         rank: int = 0,
@@ -81,22 +81,22 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         self.problems, self.rewards = problems, rewards
         self.num_envs, self.group_size = num_envs, group_size
         self.rank, self.num_ranks = rank, num_ranks
-        self.instruction = instruction(prompt)
+        self.instruction = find_prompt(prompt)
         self.render_mode = check_render_mode(render_mode)
         self.single_observation_space = observation_space()
         self.single_action_space = TextSpace()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._grader = Grader(num_workers, timeout)
-        self._walk: Walk | None = None
+        self._order: ProblemOrder | None = None
         self._position = 0
-        self._posed: list[Problem] = []
+        self._current: list[Problem] = []
         self._answered: list[tuple[Problem, str, Grade]] = []
         self._submitted: dict[int, tuple[str, Future[Grade]]] = {}
 
     @property
     def position(self) -> int:
-        """Position in the walk of the first problem that is posed, over all ranks.
+        """Position in the order of the first problem of the current batch, over all ranks.
 
         `reset(seed=..., options={"start": position})` poses the same problems again.
         """
@@ -108,29 +108,30 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observations, dict[str, Any]]:
-        """Poses the first problems of a walk."""
+        """Poses the next batch of the order, or the first of a new one when a seed is given."""
         if isinstance(seed, list):
-            raise ValueError("the sub-environments share one walk: give one seed, not a list")
+            raise ValueError("sub-environments share one problem order: give one seed, not a list")
         super().reset(seed=seed)
         indices, start = parse_options(options)
-        if self._walk is None or seed is not None or indices is not None:
-            walk_seed = self.np_random_seed if seed is None else seed
-            self._walk, self._position = Walk(len(self.problems), walk_seed or 0, indices), 0
+        if self._order is None or seed is not None or indices is not None:
+            order_seed = self.np_random_seed if seed is None else seed
+            self._order = ProblemOrder(len(self.problems), order_seed or 0, indices)
+            self._position = 0
         elif start is None:
             self._position += self._stride
         self._position = self._position if start is None else start
         self._answered = []
-        self._pose(self._walk)
-        return self._observations(), {"problem_id": _objects([p.id for p in self._posed])}
+        self._pose(self._order)
+        return self._observations(), {"problem_id": _objects([p.id for p in self._current])}
 
     def submit(self, index: int, response: str) -> None:
-        """Starts grading a response before all are there; `step` then finds its grade ready.
+        """Starts grading a response before `step`, which then collects its grade.
 
         Args:
             index: Sub-environment that the response answers.
-            response: The same text that `step` will be given; another one is graded afresh.
+            response: The text that `step` will get; a different text is graded afresh.
         """
-        self._check_posed("submit")
+        self._check_reset("submit")
         if not 0 <= index < self.num_envs:
             raise ValueError(f"index {index} is not in [0, {self.num_envs})")
         self._submitted[index] = response, self._start_grading(index, check_text(response, index))
@@ -150,28 +151,28 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             `problem_id`, `metadata`, and `grade`, a dict of status -> bools, so that
             `infos["grade"]["timeout"].sum()` counts the responses that timed out.
         """
-        walk = self._check_posed("step")
+        order = self._check_reset("step")
         responses = self._check_actions(actions)
         grades = self._grade(responses)
-        self._answered = list(zip(self._posed, responses, grades, strict=True))
+        self._answered = list(zip(self._current, responses, grades, strict=True))
         totals = [total(self.rewards, text, problem, g) for problem, text, g in self._answered]
         infos = self._infos([parts for _, parts in totals])
         self._position += self._stride
-        self._pose(walk)
+        self._pose(order)
         rewards = np.array([reward for reward, _ in totals], dtype=np.float64)
-        done = np.ones(self.num_envs, dtype=bool)
-        return self._observations(), rewards, done, ~done, infos
+        terminations = np.ones(self.num_envs, dtype=bool)
+        return self._observations(), rewards, terminations, ~terminations, infos
 
     def render(self) -> tuple[Any, ...] | None:
-        """A frame of each sub-environment: the problems just answered, or those just posed."""
-        self._check_posed("render")
+        """A frame of each sub-environment: the problem just answered, or the one just posed."""
+        self._check_reset("render")
         if self.render_mode is None:
             return None
-        shown = self._answered or [(problem, None, None) for problem in self._posed]
-        return tuple(draw(self.render_mode, *entry) for entry in shown)
+        entries = self._answered or [(problem, None, None) for problem in self._current]
+        return tuple(render_frame(self.render_mode, *entry) for entry in entries)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Ends the processes that grade."""
+        """Ends the grading processes."""
         self._grader.close()
 
     @property
@@ -179,18 +180,18 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         """Problems of one step, over all ranks."""
         return self.num_ranks * (self.num_envs // self.group_size)
 
-    def _pose(self, walk: Walk) -> None:
+    def _pose(self, order: ProblemOrder) -> None:
         batch = range(self._position, self._position + self._stride)
-        problems = [self.problems[walk[i]] for i in batch[self.rank :: self.num_ranks]]
-        self._posed = [problem for problem in problems for _ in range(self.group_size)]
+        problems = [self.problems[order[i]] for i in batch[self.rank :: self.num_ranks]]
+        self._current = [problem for problem in problems for _ in range(self.group_size)]
         self._submitted = {}
 
     def _observations(self) -> Observations:
-        singles = [observe(problem, self.instruction) for problem in self._posed]
+        singles = [make_observation(problem, self.instruction) for problem in self._current]
         return {key: tuple(single[key] for single in singles) for key in singles[0]}
 
     def _start_grading(self, index: int, response: str) -> Future[Grade]:
-        problem = self._posed[index]
+        problem = self._current[index]
         return self._grader.submit(response, problem.answer, problem.options)
 
     def _grade(self, responses: list[str]) -> list[Grade]:
@@ -203,27 +204,29 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         return [future.result() for future in futures]
 
     def _infos(self, components: list[dict[str, float]]) -> dict[str, Any]:
-        """Verdicts on the problems just answered, and what Gymnasium's wrappers look for."""
-        told = [explain(problem, grade) for problem, _, grade in self._answered]
+        """Verdicts on the problems just answered, and the final entries of Gymnasium's wrappers."""
+        verdicts = [grade_info(problem, grade) for problem, _, grade in self._answered]
         infos: dict[str, Any] = {
             name: np.array([parts[name] for parts in components]) for name in components[0]
         }
-        infos |= {name: _objects([one[name] for one in told]) for name in told[0]}
-        infos["grade"] = outcomes(infos["status"])
-        everyone = np.ones(self.num_envs, dtype=bool)
-        final_obs = _objects([observe(problem, self.instruction) for problem in self._posed])
+        infos |= {name: _objects([verdict[name] for verdict in verdicts]) for name in verdicts[0]}
+        infos["grade"] = status_masks(infos["status"])
+        all_envs = np.ones(self.num_envs, dtype=bool)
+        final_obs = _objects(
+            [make_observation(problem, self.instruction) for problem in self._current]
+        )
         return {
             **infos,
             "final_info": dict(infos),
-            "_final_info": everyone,
-            "final_obs": final_obs,
-            "_final_obs": everyone.copy(),
+            "_final_info": all_envs,
+            "final_obs": _objects(final_obs),
+            "_final_obs": all_envs.copy(),
         }
 
-    def _check_posed(self, caller: str) -> Walk:
-        if self._walk is None:
+    def _check_reset(self, caller: str) -> ProblemOrder:
+        if self._order is None:
             raise ResetNeeded(f"call reset before {caller}")
-        return self._walk
+        return self._order
 
     def _check_actions(self, actions: Sequence[str]) -> list[str]:
         if isinstance(actions, str) or not isinstance(actions, Sequence | np.ndarray):
@@ -243,7 +246,7 @@ def _check_numbers(num_envs: int, group_size: int, rank: int, num_ranks: int) ->
 
 
 def _objects(values: Sequence[object]) -> np.ndarray:
-    """A 1-D array of objects, whatever they are: numpy would unpack sequences and mappings."""
+    """A 1-D array of objects, where numpy would unpack sequences and mappings."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -24,7 +24,7 @@ from agents.training import parity
 from agents.training.parity import Parity
 from agents.training.state import RunState
 from reasonenv import rewards
-from reasonenv.entry_points import HELD_OUT, split_of
+from reasonenv.entry_points import HELD_OUT, resolve_split
 from reasonenv.errors import ReasonEnvError
 from reasonenv.registration import find
 
@@ -169,7 +169,7 @@ def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
     """All splits except the training split and, with a message, those missing in local data."""
     module = importlib.import_module(find(run.env).module)
     holdout = options.get("holdout")
-    training_split = split_of(module, options.get("split"), holdout)
+    training_split = resolve_split(module, options.get("split"), holdout)
     splits = getattr(module, "SPLITS", ())
     # Without a training split, the splits of a benchmark overlap the problems trained on.
     others = splits if "train" in splits else ()

@@ -1,4 +1,4 @@
-"""The grader in other people's trainers: what TRL and verl call, importing neither."""
+"""Reward functions and data sets for the trainers of TRL and verl, neither of which is imported."""
 
 import functools
 
@@ -7,8 +7,8 @@ from reasonenv.workers import Grader
 
 @functools.cache
 def shared_grader() -> Grader:
-    """The Grader of whoever brings none, made when it is first asked for.
+    """The Grader of the process for callers without one, made on the first call.
 
-    Its workers start when an answer needs one, and end with the program.
+    Its workers start with the first answer that needs one, and end with the process.
     """
     return Grader()

@@ -8,15 +8,16 @@
         ...
     )
 
-What GRPOTrainer and RLOOTrainer expect of one (TRL 1.16, docs/source/grpo_trainer.md, "Using a
-custom reward function", and GRPOTrainer._calculate_rewards): it is called with the keywords
-`prompts`, `completions`, `completion_ids`, every other column of the data set, `trainer_state`,
-`log_extra` and `log_metric`; completions are texts, or lists of messages when the prompts are
-conversations; it gives a number for each, or None where it has nothing to say; and it has a
-`__name__`, under which its mean is logged.
+The interface of a reward function in GRPOTrainer and RLOOTrainer (TRL 1.16,
+docs/source/grpo_trainer.md, "Using a custom reward function", and
+GRPOTrainer._calculate_rewards): it is called with the keywords `prompts`, `completions`,
+`completion_ids`, every other column of the data set, `trainer_state`, `log_extra` and
+`log_metric`; completions are texts, or lists of messages when the prompts are
+conversations; it returns a number for each, or None for no reward; and it has a `__name__`, under
+which its mean is logged.
 
-These take no signals and no event loop, so any thread and any coroutine may call them, and they
-can be pickled for a process that TRL starts.
+The functions here use no signals and no event loop, so any thread and any coroutine may call them,
+and they can be pickled for a process of TRL.
 """
 
 import os
@@ -25,11 +26,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reasonenv.adapters import shared_grader
-from reasonenv.adapters.asked import Asked, Said
+from reasonenv.adapters.env_prompts import EnvPrompts, ProblemPrompt
 from reasonenv.env import STATUSES
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.rewards import in_think_answer_format, judged
+from reasonenv.rewards import has_verdict, in_think_answer_format
 from reasonenv.workers import Grader
 
 if TYPE_CHECKING:
@@ -42,15 +43,15 @@ Completion = str | Sequence[Mapping[str, Any]]
 class AccuracyReward:
     """1.0 when the final answer of a completion is right, 0.0 when it is wrong or absent.
 
-    None when it could not be judged: the answer does not parse or ran out of time or memory, or
-    the row has no reference. TRL then leaves this function out of the row's reward.
+    None without a verdict: the answer does not parse or ran out of time or memory, or the row has
+    no reference. TRL then leaves this function out of the row's reward.
 
-    Answers, statuses and the part of each status are logged where the trainer lets a reward log.
+    Answers, statuses and the share of each status are logged if the trainer supports it.
 
     Args:
         reference: The column that holds the right answers.
         options: The column that holds the texts of each multiple choice; None without one.
-        grader: Yours to close; None for one that the whole process shares.
+        grader: A grader that the caller closes; None for the shared one of the process.
     """
 
     reference: str = "solution"
@@ -65,17 +66,17 @@ class AccuracyReward:
         """A reward for each completion, in order."""
         references = _column(columns, self.reference, len(completions))
         choices = _column(columns, self.options, len(completions)) if self.options else ()
-        asked = [index for index, reference in enumerate(references) if reference is not None]
+        labeled = [index for index, reference in enumerate(references) if reference is not None]
         grader = self.grader or shared_grader()
         grades = grader.grade(
-            [text(completions[index]) for index in asked],
-            [str(references[index]) for index in asked],
-            [choices[index] or () for index in asked] if choices else None,
+            [text(completions[index]) for index in labeled],
+            [str(references[index]) for index in labeled],
+            [choices[index] or () for index in labeled] if choices else None,
         )
-        _log(columns, len(completions), dict(zip(asked, grades, strict=True)))
+        _log(columns, len(completions), dict(zip(labeled, grades, strict=True)))
         rewards: list[float | None] = [None] * len(completions)
-        for index, grade in zip(asked, grades, strict=True):
-            rewards[index] = float(grade.correct) if judged(grade) else None
+        for index, grade in zip(labeled, grades, strict=True):
+            rewards[index] = float(grade.correct) if has_verdict(grade) else None
         return rewards
 
 
@@ -97,9 +98,9 @@ def dataset(
 ) -> "Dataset":
     """The problems of an environment as a data set for GRPOTrainer and RLOOTrainer.
 
-    A row is made when it is asked for, its images read or drawn then: `prompt`, a conversation;
-    `images`, PIL images in the order of their places in it; `answer`; `options`, the texts of a
-    multiple choice; and `problem_id`. `select`, `shuffle` and `train_test_split` work as always.
+    A row is made on access, its images read or drawn then: `prompt`, a conversation; `images`, PIL
+    images in their order in it; `answer`; `options`, the texts of a
+    multiple choice; and `problem_id`. `select`, `shuffle` and `train_test_split` work as usual.
 
     Args:
         id: A registered name, such as "MMK12-v0".
@@ -112,49 +113,49 @@ def dataset(
     """
     from datasets import Dataset
 
-    asked = Asked(id, split, data, options)
-    rows = Dataset.from_dict({"index": range(len(asked))})
-    return rows.with_transform(_Rows(asked))
+    prompts = EnvPrompts(id, split, data, options)
+    rows = Dataset.from_dict({"index": range(len(prompts))})
+    return rows.with_transform(_Transform(prompts))
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """What a data set calls to make rows."""
+class _Transform:
+    """The transform of a data set from indices to rows."""
 
-    asked: Asked
+    prompts: EnvPrompts
 
     def __call__(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
-        said = [self.asked[index] for index in batch["index"]]
+        prompts = [self.prompts[index] for index in batch["index"]]
         return {
-            "prompt": [_conversation(one) for one in said],
-            "images": [one.images for one in said],
-            "answer": [one.problem.answer for one in said],
-            "options": [list(one.problem.options) for one in said],
-            "problem_id": [one.problem.id for one in said],
+            "prompt": [_conversation(prompt) for prompt in prompts],
+            "images": [prompt.images for prompt in prompts],
+            "answer": [prompt.problem.answer for prompt in prompts],
+            "options": [list(prompt.problem.options) for prompt in prompts],
+            "problem_id": [prompt.problem.id for prompt in prompts],
         }
 
 
-def _conversation(said: Said) -> list[dict[str, Any]]:
-    """Words alone stay a text: not every template of a model of words knows parts."""
-    content: Any = said.texts[-1]
-    if said.images:
+def _conversation(prompt: ProblemPrompt) -> list[dict[str, Any]]:
+    """The messages of a prompt; text alone is no list of parts, which some templates lack."""
+    content: Any = prompt.texts[-1]
+    if prompt.images:
         content = []
-        for number, words in enumerate(said.texts):
+        for number, words in enumerate(prompt.texts):
             content += [{"type": "text", "text": words}] if words else []
-            content += [{"type": "image"}] if number < len(said.images) else []
+            content += [{"type": "image"}] if number < len(prompt.images) else []
     user = {"role": "user", "content": content}
-    return [{"role": "system", "content": said.system}, user] if said.system else [user]
+    return [{"role": "system", "content": prompt.system}, user] if prompt.system else [user]
 
 
 def text(completion: Completion) -> str:
-    """The words of a completion: of its last message by the assistant, if it is made of messages.
+    """The text of a completion: of its last assistant message, if it is a list of messages.
 
-    Tool calls have no words, nor have images.
+    Tool calls and images have no text.
     """
     if isinstance(completion, str):
         return completion
-    said = [message for message in completion if message.get("role", "assistant") == "assistant"]
-    content = said[-1].get("content") if said else None
+    replies = [each for each in completion if each.get("role", "assistant") == "assistant"]
+    content = replies[-1].get("content") if replies else None
     if content is None or isinstance(content, str):
         return content or ""
     return "".join(part.get("text") or "" for part in content)
@@ -162,20 +163,20 @@ def text(completion: Completion) -> str:
 
 def _column(columns: Mapping[str, Any], name: str, length: int) -> Sequence[Any]:
     if name not in columns:
-        there = ", ".join(sorted(columns)) or "none"
-        raise UsageError(f"no column {name!r} came with the completions: there are {there}")
+        names = ", ".join(sorted(columns)) or "none"
+        raise UsageError(f"no column {name!r} came with the completions: there are {names}")
     if len(columns[name]) != length:
         raise UsageError(f"{length} completions, but {len(columns[name])} values of {name!r}")
     return columns[name]
 
 
 def _log(columns: Mapping[str, Any], length: int, grades: Mapping[int, Grade]) -> None:
-    told = [grades.get(index) for index in range(length)]
+    row_grades = [grades.get(index) for index in range(length)]
     if log_extra := columns.get("log_extra"):
-        log_extra("answer", [(grade and grade.answer) or "" for grade in told])
-        log_extra("status", [grade.status if grade else "" for grade in told])
+        log_extra("answer", [(grade and grade.answer) or "" for grade in row_grades])
+        log_extra("status", [grade.status if grade else "" for grade in row_grades])
     if log_metric := columns.get("log_metric"):
         statuses = [grade.status for grade in grades.values()]
-        # Every status, so that all ranks, whose values TRL gathers by name, have the same names.
+        # Every status, as TRL gathers the values of all ranks by name.
         for status in STATUSES:
             log_metric(f"grade/{status}", statuses.count(status) / max(1, length))

@@ -7,13 +7,13 @@
     +reward.custom_reward_function.reward_kwargs.rewards.accuracy=1.0
     +reward.custom_reward_function.reward_kwargs.rewards.format=0.1
 
-What verl expects of one (verl 0.9.1, docs/preparation/reward_function.rst,
+The interface of a reward function in verl (verl 0.9.1, docs/preparation/reward_function.rst,
 experimental/reward_loop/reward_manager/naive.py and workers/reward_manager/batch.py): the manager
 "naive" calls it with the keywords `data_source`, `solution_str`, `ground_truth` and `extra_info`,
 from many threads; the manager "batch" with their plurals. The configuration's `reward_kwargs` come
-on top, and two keywords about a reward model where there is one. It gives a number, or a dict
-whose "score" is the reward; the rest of the dict is logged, DAPO's filter of groups reads "acc"
-there, and majority votes "pred".
+on top, and two keywords about a reward model where there is one. It returns a number, or a dict
+whose "score" is the reward; the rest of the dict is logged, DAPO's filter of groups reads "acc",
+and majority votes read "pred".
 """
 
 import os
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from reasonenv.adapters import shared_grader
-from reasonenv.adapters.asked import Asked, Said
+from reasonenv.adapters.env_prompts import EnvPrompts, ProblemPrompt
 from reasonenv.atomic_write import atomic_write
 from reasonenv.datasets.images import png
 from reasonenv.errors import DataError
@@ -32,9 +32,9 @@ from reasonenv.rewards import by_name, total
 from reasonenv.workers import Grader
 
 MARK = "<image>"
-"""Where an image stands, for verl."""
+"""verl's mark of an image."""
 ROWS = 256
-"""Of a row group."""
+"""Rows of a row group."""
 ACCURACY: Mapping[str, Any] = {"accuracy": 1.0}
 
 
@@ -45,9 +45,9 @@ def compute_score(
     extra_info: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """The reward of one response and what explains it; see `compute_scores`."""
-    one = [data_source], [solution_str], [ground_truth], [extra_info]
-    return compute_scores(*one, **kwargs)[0]
+    """The reward of one response, with answer and status; see `compute_scores`."""
+    batch = [data_source], [solution_str], [ground_truth], [extra_info]
+    return compute_scores(*batch, **kwargs)[0]
 
 
 def compute_scores(  # noqa: PLR0913 - verl's keywords
@@ -61,18 +61,18 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
     reward_router_address: object = None,
     reward_model_tokenizer: object = None,
 ) -> list[dict[str, Any]]:
-    """The reward of each response and what explains it, in order; from any thread.
+    """The reward of each response, with answer and status, in order; from any thread.
 
     Args:
-        data_sources: Named when a row has no reference; otherwise unread.
+        data_sources: For errors alone.
         solution_strs: Responses, without their prompts.
         ground_truths: The right answer to each: texts or numbers.
-        extra_infos: Where one has "options", those are the texts of a multiple choice.
+        extra_infos: Where one has "options", these are the texts of a multiple choice.
         rewards: Names and weights, as `reasonenv.rewards.by_name` takes them. The weight of
-            "unjudged" is what is paid for an answer that could not be judged; without it, 0.
-        grader: Yours to close; None for one that the whole process shares.
-        reward_router_address: verl's, unread.
-        reward_model_tokenizer: verl's, unread.
+            "unjudged" is the reward of an answer without a verdict, by default 0.
+        grader: A grader that the caller closes; None for the shared one of the process.
+        reward_router_address: verl's, unused.
+        reward_model_tokenizer: verl's, unused.
 
     Returns:
         For each a dict of "score", the weighted sum; "acc", 1.0 when the answer is right, else
@@ -81,7 +81,7 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
     Raises:
         ValueError: For a reference that is neither text nor number, or rewards that do not fit.
     """
-    chosen = by_name(rewards)
+    functions = by_name(rewards)
     extras = [None] * len(solution_strs) if extra_infos is None else extra_infos
     rows = zip(data_sources, ground_truths, extras, strict=True)
     problems = [_problem(source, truth, extra or {}) for source, truth, extra in rows]
@@ -92,9 +92,9 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
     )
     scores = []
     for response, problem, grade in zip(solution_strs, problems, grades, strict=True):
-        score, parts = total(chosen, response, problem, grade)
-        told = {"acc": float(grade.correct), "pred": grade.answer or "", "status": grade.status}
-        scores.append({"score": score, **told, **parts})
+        score, parts = total(functions, response, problem, grade)
+        verdict = {"acc": float(grade.correct), "pred": grade.answer or "", "status": grade.status}
+        scores.append({"score": score, **verdict, **parts})
     return scores
 
 
@@ -109,13 +109,13 @@ def write(
     """Writes the problems of an environment as a Parquet file that verl trains on.
 
     The columns are those of verl's own examples (verl 0.9.1, utils/dataset/rl_dataset.py):
-    `data_source`, `prompt`, messages that say "<image>" where an image stands, `images`, PNGs as
+    `data_source`, `prompt`, messages with "<image>" in place of an image, `images`, PNGs as
     {bytes, path}, `ability`, `reward_model` with the `ground_truth`, and `extra_info` with the
-    `options` that `compute_score` looks for.
+    `options` for `compute_score`.
 
     Args:
         id: A registered name, such as "MMK12-v0".
-        path: Of the file; a kill leaves the old one or the new one.
+        path: File, replaced as a whole.
         split: Part of the data; None for the environment's own default.
         data: Folder with local files; None for `REASONENV_DATA`, then the hub.
         num_problems: The first ones of the split; None for all.
@@ -125,38 +125,38 @@ def write(
         The number of rows.
 
     Raises:
-        ValueError: When an argument does not fit, or a question says "<image>" itself.
+        ValueError: When an argument does not fit, or a question contains "<image>".
     """
     from pyarrow import parquet
 
-    asked = Asked(id, split, data, options)
-    count = len(asked) if num_problems is None else min(num_problems, len(asked))
+    prompts = EnvPrompts(id, split, data, options)
+    count = len(prompts) if num_problems is None else min(num_problems, len(prompts))
     with atomic_write(path) as file, parquet.ParquetWriter(file, _schema()) as writer:
-        for table in _tables(asked, count):
+        for table in _tables(prompts, count):
             writer.write_table(table)
     return count
 
 
-def _tables(asked: Asked, count: int) -> Iterator[Any]:
-    """Parts of a file, none larger than memory likes."""
+def _tables(prompts: EnvPrompts, count: int) -> Iterator[Any]:
+    """The tables of the row groups."""
     import pyarrow
 
     for start in range(0, count, ROWS):
         numbers = range(start, min(start + ROWS, count))
-        rows = [_row(asked.name, index, asked[index]) for index in numbers]
+        rows = [_row(prompts.name, index, prompts[index]) for index in numbers]
         yield pyarrow.Table.from_pylist(rows, _schema())
 
 
-def _row(source: str, index: int, said: Said) -> dict[str, Any]:
-    problem = said.problem
-    if any(MARK in words for words in (said.system, *said.texts)):
+def _row(source: str, index: int, prompt: ProblemPrompt) -> dict[str, Any]:
+    problem = prompt.problem
+    if any(MARK in text for text in (prompt.system, *prompt.texts)):
         raise DataError(f"problem {problem.id!r} says {MARK!r}, which is verl's mark of an image")
-    user = {"role": "user", "content": MARK.join(said.texts)}
-    system = [{"role": "system", "content": said.system}] if said.system else []
+    user = {"role": "user", "content": MARK.join(prompt.texts)}
+    system = [{"role": "system", "content": prompt.system}] if prompt.system else []
     return {
         "data_source": source,
         "prompt": [*system, user],
-        "images": [{"bytes": png(image), "path": None} for image in said.images],
+        "images": [{"bytes": png(image), "path": None} for image in prompt.images],
         "ability": "math",
         "reward_model": {"style": "rule", "ground_truth": problem.answer},
         "extra_info": {"index": index, "id": problem.id, "options": list(problem.options)},
@@ -164,18 +164,18 @@ def _row(source: str, index: int, said: Said) -> dict[str, Any]:
 
 
 def _schema() -> Any:
-    """One for all parts, whatever the first of them lacks."""
+    """The schema of all row groups, also where the first has empty columns."""
     import pyarrow as pa
 
-    words = pa.string()
+    text = pa.string()
     return pa.schema(
         {
-            "data_source": words,
-            "prompt": pa.list_(pa.struct({"role": words, "content": words})),
-            "images": pa.list_(pa.struct({"bytes": pa.binary(), "path": words})),
-            "ability": words,
-            "reward_model": pa.struct({"style": words, "ground_truth": words}),
-            "extra_info": pa.struct({"index": pa.int64(), "id": words, "options": pa.list_(words)}),
+            "data_source": text,
+            "prompt": pa.list_(pa.struct({"role": text, "content": text})),
+            "images": pa.list_(pa.struct({"bytes": pa.binary(), "path": text})),
+            "ability": text,
+            "reward_model": pa.struct({"style": text, "ground_truth": text}),
+            "extra_info": pa.struct({"index": pa.int64(), "id": text, "options": pa.list_(text)}),
         }
     )
 
@@ -184,7 +184,7 @@ def _problem(source: str, truth: Any, extra: Mapping[str, Any]) -> Problem:
     if not isinstance(truth, str | int | float | np.number):
         raise DataError(f"a row of {source!r} has ground_truth {truth!r}: give a text or a number")
     options = extra.get("options")
-    # Of a column of lists verl makes arrays, whose truth is no one's to ask.
+    # verl turns a column of lists into arrays, which have no truth value.
     return Problem(
         id=str(source),
         question="",

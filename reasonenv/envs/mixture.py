@@ -4,17 +4,17 @@ r"""Mixture-v0: the problems of several environments, each as often as its weigh
     gymnasium.make_vec("reasonenv/Mixture-v0", envs=["MMK12-v0", "Figures-v0"], weights=[3, 1])
 
 Description:
-    A pass through the mixture holds every problem of every part at least once, and of the parts
-    as many as their weights say: a part whose share is larger than it is comes again and again,
-    all its problems equally often or one time more. Passes are shuffled, so that parts are mixed
-    in every batch.
+    A pass through the mixture holds every problem of every part at least once, and the parts in
+    the proportion of their weights: the problems of a part that is smaller than its share are
+    repeated, all equally often or one time more. Passes are shuffled, so that parts are mixed in
+    every batch.
 
 Action Space:
-    Text: what the problem's own environment takes.
+    Text: as in the problem's own environment.
 
 Observation Space:
-    A dict of `system`, `question` and `images`, in the words of the problem's own environment
-    unless a prompt is chosen for all.
+    A dict of `system`, `question` and `images`, with the prompt of the problem's own
+    environment unless one is selected for all.
 
 Options:
     envs: ids of the parts. weights: of each, above 0; equal if absent. options: arguments of
@@ -22,12 +22,12 @@ Options:
     a folder with one subfolder per data set.
 
 Rewards:
-    own (weight 1): what the problem's own environment pays. With `rewards` chosen by name, those
-    instead, for all.
+    own (weight 1): the reward of the problem's own environment. With `rewards` selected by name,
+    those instead, for all.
 
 Splits:
-    Those of its parts; "train" unless another is named, or for each the only one that it has.
-    Metadata "env" tells the part.
+    Those of its parts; by default "train", or the first of a part without it. Metadata "env" is
+    the id of the part.
 
 Version History:
     v0: Initial version.
@@ -45,11 +45,11 @@ from reasonenv import entry_points
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.problem import LazySequence, Problem
-from reasonenv.prompts import Asking, instruction
+from reasonenv.prompts import Prompt, find_prompt
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, total
 
-# A walk through a pass is held in memory, eight bytes a problem.
+# The permutation of a pass is held in memory, eight bytes a problem.
 _LONGEST_PASS = 50_000_000
 
 
@@ -58,17 +58,17 @@ class Part:
     """An environment in a mixture.
 
     Args:
-        id: As it is registered.
-        problems: Of its split.
-        rewards: That it pays.
-        prompt: In which it asks.
-        weight: How often a problem is one of its, relative to the others.
+        id: Registered id.
+        problems: Problems of its split.
+        rewards: Its rewards.
+        prompt: Its prompt.
+        weight: Share of its problems, relative to the others.
     """
 
     id: str
     problems: Sequence[Problem]
     rewards: Rewards
-    prompt: Asking
+    prompt: Prompt
     weight: float
 
 
@@ -151,19 +151,19 @@ def _part(
     id: str, weight: float, split: str | None, data: str | None, options: dict[str, Any]
 ) -> Part:
     module = find(id).module
-    source = importlib.import_module(module)
-    if entry_points.takes(source, "data"):
+    env_module = importlib.import_module(module)
+    if entry_points.takes_argument(env_module, "data"):
         options.setdefault("data", data)
-    named = {"split": entry_points.split_of(source, split), **options}
-    content = entry_points.content(module, named)
-    if named:
-        raise UsageError(f"options: {id} takes no argument {next(iter(named))!r} in a mixture")
-    return Part(id, content.problems, content.rewards, instruction(content.prompt), weight)
+    arguments = {"split": entry_points.resolve_split(env_module, split), **options}
+    definition = entry_points.env_definition(module, arguments)
+    if arguments:
+        raise UsageError(f"options: {id} takes no argument {next(iter(arguments))!r} in a mixture")
+    return Part(id, definition.problems, definition.rewards, find_prompt(definition.prompt), weight)
 
 
 @dataclass(frozen=True)
 class OwnReward:
-    """What the problem's own environment pays: the total of its rewards."""
+    """The total of the rewards of the problem's own environment."""
 
     rewards: Mapping[str, Rewards]
 
@@ -174,12 +174,12 @@ class OwnReward:
 
 @dataclass(frozen=True)
 class OwnPrompt:
-    """The words in which the problem's own environment asks."""
+    """The prompt of the problem's own environment."""
 
-    prompts: Mapping[str, Asking]
+    prompts: Mapping[str, Prompt]
 
     def ask(self, problem: Problem) -> tuple[str, str]:
-        """The system text and the user's words for a problem."""
+        """The system text and the user text of a problem."""
         return self.prompts[str(problem.metadata["env"])].ask(problem)
 
 
@@ -188,6 +188,6 @@ def rewards(mixture: Mixture) -> Rewards:
     return {"own": (1.0, OwnReward({part.id: part.rewards for part in mixture.parts}))}
 
 
-def prompt(mixture: Mixture) -> Asking:
+def prompt(mixture: Mixture) -> Prompt:
     """The prompt of a mixture."""
     return OwnPrompt({part.id: part.prompt for part in mixture.parts})

@@ -9,10 +9,10 @@ import pytest
 from helpers import toy
 from helpers.hub_rows import hub, mathvision
 
-from reasonenv.check import check, main, shuffled
+from reasonenv.check import check_references, main, other_answers
 from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
-from reasonenv.progress import shown
+from reasonenv.progress import track
 from reasonenv.workers import Grader
 
 
@@ -74,7 +74,7 @@ def test_published_references_are_right_against_themselves_and_wrong_against_oth
     checked = answer_keys.read_references(shared / "data" / name)
     assert len(checked) == FILES[name]
     with Grader() as grader:
-        failing, paying = check(checked, grader)
+        failing, paying = check_references(checked, grader)
     assert failing == []
     assert len(paying) <= 0.002 * len(checked), paying
 
@@ -82,14 +82,14 @@ def test_published_references_are_right_against_themselves_and_wrong_against_oth
 def test_a_reference_that_cannot_be_graded_is_listed():
     answers = [problem.answer for problem in toy.problems(size=3)]
     with Grader(num_workers=1) as grader:
-        failing, paying = check(of(*answers, ""), grader)
+        failing, paying = check_references(of(*answers, ""), grader)
     assert [finding.row for finding in failing] == [3]
     assert paying == []
 
 
 def test_two_references_that_equal_each_other_are_listed():
     with Grader(num_workers=1) as grader:
-        failing, paying = check(of("1/2", "0.5"), grader)
+        failing, paying = check_references(of("1/2", "0.5"), grader)
     assert failing == []
     assert [(finding.reference, finding.answer) for finding in paying] == [
         ("1/2", "0.5"),
@@ -107,15 +107,15 @@ def test_a_choice_is_tried_as_its_letter_and_as_its_text():
 
 def test_every_other_answer_reads_differently_and_is_the_same_in_every_run():
     checked = [*of("1", "1", "$1$", "2", "1 ", ""), Reference("c", "A", ("2", "3"))]
-    others = shuffled(checked, seed=3)
-    assert others == shuffled(checked, seed=3)
+    others = other_answers(checked, seed=3)
+    assert others == other_answers(checked, seed=3)
     assert others[:3] in [[a, b, c] for a in "2A" for b in "2A" for c in "2A"]
     assert str(others[6]).strip() in ("1", "$1$")
     assert all(others)
 
 
 def test_one_answer_alone_has_no_other():
-    assert shuffled(of("5", " 5", "$5$", ""), seed=0)[:3] == [None] * 3
+    assert other_answers(of("5", " 5", "$5$", ""), seed=0)[:3] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_an_unsuitable_file_is_one_line(tmp_path, capsys, name, content, line):
 
 
 def test_long_work_says_how_far_it_is(capsys):
-    assert list(shown("abcd", "reading", unit=64, every=0.0)) == list("abcd")
+    assert list(track("abcd", "reading", unit=64, every=0.0)) == list("abcd")
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition("  ETA ")[0] for line in lines] == [
         f"reading {done}/256" for done in (0, 64, 128, 192)
@@ -208,7 +208,7 @@ def test_long_work_says_how_far_it_is(capsys):
 
 
 def test_short_work_is_silent_away_from_a_terminal(capsys):
-    assert list(shown([1, 2], "reading")) == [1, 2]
+    assert list(track([1, 2], "reading")) == [1, 2]
     assert capsys.readouterr() == ("", "")
 
 
@@ -227,7 +227,7 @@ def on_a_terminal(code: str) -> str:
     return text.decode()
 
 
-WORK = "from reasonenv.progress import shown; print(*shown('ab', 'title', every=0.0))"
+WORK = "from reasonenv.progress import track; print(*track('ab', 'title', every=0.0))"
 
 
 def test_a_terminal_shows_a_bar():
@@ -247,7 +247,7 @@ def test_every_exception_is_saved(tmp_path, capsys):
     assert report["references"] == 3
     assert [finding["row"] for finding in report["wrong_against_itself"]] == [2]
     assert {finding["row"] for finding in report["right_against_another"]} >= {0, 1}
-    assert "is no fault" in capsys.readouterr().out
+    assert "is no error" in capsys.readouterr().out
     assert sorted(file.name for file in tmp_path.iterdir()) == ["found.json", "rows.jsonl"]
 
 

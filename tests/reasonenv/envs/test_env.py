@@ -75,7 +75,7 @@ def test_an_action_that_is_no_text_is_told_in_one_line(env, action):
         env.step(action)
 
 
-def test_resets_walk_through_every_problem_once_a_pass(env):
+def test_resets_visit_every_problem_once_a_pass(env):
     ids = [env.reset(seed=1)[1]["problem_id"]]
     ids += [env.reset()[1]["problem_id"] for _ in range(13)]
     everyone = {problem.id for problem in env.problems}
@@ -88,7 +88,7 @@ def test_indices_pose_exactly_these_problems(env):
     assert [first, env.reset()[1]["problem_id"]] == ["train/14", "train/12"]
 
 
-def test_start_resumes_the_walk(env):
+def test_start_resumes_the_order(env):
     env.reset(seed=5)
     env.reset()
     third = env.reset()[1]["problem_id"]
@@ -102,7 +102,7 @@ def test_start_resumes_the_walk(env):
         ({"indices": []}, "at least one problem is needed"),
         ({"indices": [7]}, r"index 7 in indices is not in \[0, 7\)"),
         ({"indices": 3}, "a list of problem numbers is needed"),
-        ({"start": -1}, "start=-1: a position of the walk is needed"),
+        ({"start": -1}, "start=-1: a position of 0 or above is needed"),
     ],
 )
 def test_options_that_do_not_fit_are_told(env, options, message):

@@ -7,14 +7,14 @@ import pytest
 import reasonenv
 from reasonenv.envs.mixture import Mixture, Part
 from reasonenv.problem import Problem
-from reasonenv.prompts import instruction
+from reasonenv.prompts import find_prompt
 from reasonenv.rewards import accuracy
 from reasonenv.testing import check_env
 
 
 def part(name, size, weight):
     made = [Problem(f"{name}{k}", "?", "1") for k in range(size)]
-    return Part(name, made, {"accuracy": (1.0, accuracy)}, instruction("plain"), weight)
+    return Part(name, made, {"accuracy": (1.0, accuracy)}, find_prompt("plain"), weight)
 
 
 @pytest.mark.parametrize(

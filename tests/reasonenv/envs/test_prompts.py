@@ -5,7 +5,7 @@ import pytest
 import reasonenv
 from reasonenv.grading.extraction import final_answer
 from reasonenv.problem import Problem
-from reasonenv.prompts import PROMPTS, instruction
+from reasonenv.prompts import PROMPTS, find_prompt
 
 
 @pytest.mark.parametrize(
@@ -25,38 +25,38 @@ from reasonenv.prompts import PROMPTS, instruction
     ],
 )
 def test_the_cpgd_prompt_has_every_element_of_table_3(element):
-    assert element in instruction("cpgd").system
+    assert element in find_prompt("cpgd").system
 
 
 def test_the_cpgd_prompt_puts_the_question_alone_into_the_users_words():
-    assert instruction("cpgd").user("How many?") == "How many?"
+    assert find_prompt("cpgd").user("How many?") == "How many?"
 
 
 def test_the_example_of_the_cpgd_prompt_is_read_as_its_own_answer():
-    assert final_answer(instruction("cpgd").system.partition("which means")[0]) == "2"
+    assert final_answer(find_prompt("cpgd").system.partition("which means")[0]) == "2"
 
 
 def test_the_dapo_prompt_asks_for_a_last_line_with_the_answer():
-    words = instruction("dapo").user("How many?")
+    words = find_prompt("dapo").user("How many?")
     assert "How many?" in words
     assert "Answer: $Answer (without quotes)" in words
     assert "{question}" not in words
 
 
 def test_the_plain_prompt_adds_nothing():
-    assert instruction("plain").system == ""
-    assert instruction("plain").user("How many?") == "How many?"
+    assert find_prompt("plain").system == ""
+    assert find_prompt("plain").user("How many?") == "How many?"
 
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_braces_in_a_question_mean_nothing(name):
     question = r"\frac{1}{2} {question} {0} {"
-    assert question in instruction(name).user(question)
+    assert question in find_prompt(name).user(question)
 
 
 def test_an_unknown_prompt_is_told_with_those_that_there_are():
     with pytest.raises(ValueError, match="no prompt is called 'cpg': there are cpgd, dapo, plain"):
-        instruction("cpg")
+        find_prompt("cpg")
 
 
 ASKED = Problem(id="1", question="How many?", answer="7", query="Count, please: how many?")
@@ -66,19 +66,19 @@ ASKED = Problem(id="1", question="How many?", answer="7", query="Count, please: 
     ("name", "system", "words"),
     [
         ("official", "", "Count, please: how many?"),
-        ("mm_eureka", instruction("mm_eureka").system, "Count, please: how many?"),
-        ("cpgd", instruction("cpgd").system, "How many?"),
+        ("mm_eureka", find_prompt("mm_eureka").system, "Count, please: how many?"),
+        ("cpgd", find_prompt("cpgd").system, "How many?"),
         ("plain", "", "How many?"),
     ],
 )
 def test_the_benchmarks_own_words_are_used_where_they_are_asked_for(name, system, words):
-    assert instruction(name).ask(ASKED) == (system, words)
+    assert find_prompt(name).ask(ASKED) == (system, words)
     without = replace(ASKED, query=None)
-    assert instruction(name).ask(without) == (system, "How many?")
+    assert find_prompt(name).ask(without) == (system, "How many?")
 
 
 def test_the_prompt_of_the_evaluation_scripts_asks_for_no_think_block():
-    system = instruction("mm_eureka").system
+    system = find_prompt("mm_eureka").system
     assert "<think>" not in system
     assert final_answer(system.partition("which means")[0]) == "2"
 
@@ -90,7 +90,7 @@ def test_the_official_prompt_is_what_the_environment_calls_so(shared):
         env = reasonenv.make(name, **options)
         words[name] = env.reset(seed=0)[0]
         env.close()
-    assert words["MMK12-v0"]["system"] == instruction("mm_eureka").system
+    assert words["MMK12-v0"]["system"] == find_prompt("mm_eureka").system
     assert words["MathVista-v0"]["question"].startswith("Hint: Please answer the question")
     assert words["GSM8K-v0"]["question"].endswith(r"your final answer within \boxed{}.")
     assert 'on its own line after "Answer:".' in words["DAPOMath17k-v0"]["question"]

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 from helpers import toy
 
 import reasonenv
-from reasonenv.ordering import Walk
+from reasonenv.ordering import ProblemOrder
 from reasonenv.rewards import unjudged
 from reasonenv.testing import check_env
 from reasonenv.vector import ReasonVectorEnv
@@ -55,7 +55,7 @@ class Telling(ReasonVectorEnv):
 
     def reset(self, **kwargs):
         observations, infos = super().reset(**kwargs)
-        return observations, {**infos, "reference": [p.answer for p in self._posed]}
+        return observations, {**infos, "reference": [p.answer for p in self._current]}
 
 
 class Hinting(ReasonVectorEnv):
@@ -65,7 +65,7 @@ class Hinting(ReasonVectorEnv):
         shown = super()._observations()
         hints = [
             f"{q} (The answer is {p.answer}.)"
-            for q, p in zip(shown["question"], self._posed, strict=True)
+            for q, p in zip(shown["question"], self._current, strict=True)
         ]
         return {**shown, "question": tuple(hints)}
 
@@ -193,18 +193,18 @@ def test_a_step_poses_the_next_problems_and_tells_about_the_last(envs):
     assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
 
 
-def test_a_walk_visits_every_problem_once_a_pass_and_each_pass_is_shuffled():
-    walk = Walk(10, seed=0)
-    passes = [[walk[position] for position in range(k * 10, k * 10 + 10)] for k in range(3)]
+def test_an_order_visits_every_problem_once_a_pass_and_each_pass_is_shuffled():
+    order = ProblemOrder(10, seed=0)
+    passes = [[order[position] for position in range(k * 10, k * 10 + 10)] for k in range(3)]
     assert all(sorted(indices) == list(range(10)) for indices in passes)
     assert len({tuple(indices) for indices in passes}) == 3
 
 
-def test_a_walk_is_a_function_of_seed_and_position():
-    forwards = [Walk(10, seed=4)[position] for position in range(35)]
-    walk = Walk(10, seed=4)
-    assert [walk[position] for position in reversed(range(35))] == forwards[::-1]
-    assert [Walk(10, seed=5)[position] for position in range(35)] != forwards
+def test_an_order_is_a_function_of_seed_and_position():
+    forwards = [ProblemOrder(10, seed=4)[position] for position in range(35)]
+    order = ProblemOrder(10, seed=4)
+    assert [order[position] for position in reversed(range(35))] == forwards[::-1]
+    assert [ProblemOrder(10, seed=5)[position] for position in range(35)] != forwards
 
 
 def test_a_data_set_smaller_than_a_batch_is_passed_through_again():
@@ -228,7 +228,7 @@ def test_ranks_take_strided_slices_of_one_batch_of_groups():
     assert [ids(env.reset(seed=9)[1])[::2] for env in ranks] == [batch[0::2], batch[1::2]]
 
 
-def test_a_reset_without_a_seed_goes_on_with_the_walk():
+def test_a_reset_without_a_seed_continues_the_order():
     one, two = make_toy(num_envs=2), make_toy(num_envs=2)
     one.reset(seed=0)
     one.step(["", ""])
