@@ -212,9 +212,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         infos |= {name: _objects([verdict[name] for verdict in verdicts]) for name in verdicts[0]}
         infos["grade"] = status_masks(infos["status"])
         all_envs = np.ones(self.num_envs, dtype=bool)
-        final_obs = _objects(
-            [make_observation(problem, self.instruction) for problem in self._current]
-        )
+        final_obs = [make_observation(problem, self.instruction) for problem in self._current]
         return {
             **infos,
             "final_info": dict(infos),
