@@ -1,1 +1,1 @@
-"""One module for each environment: its problems, its rewards, where they come from."""
+"""One module for each environment: its data set, problems, rewards and default prompt."""

@@ -11,8 +11,7 @@ Observation Space:
     A dict of `system`, `question`, and `images`, which is empty.
 
 Prompts:
-    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
-    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
 
 Rewards:
     accuracy (weight 1): 1 when the answer equals the reference, else 0. Papers report the mean of
@@ -29,9 +28,8 @@ Source and licence:
     https://huggingface.co/datasets/HuggingFaceH4/aime_2024; the problems are the Mathematical
     Association of America's.
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub HuggingFaceH4/aime_2024
+    The revision is not pinned; `python -m reasonenv.datasets.hub HuggingFaceH4/aime_2024` prints
+    the present one.
 
     Local files: `test*.jsonl`, `.json` or `.parquet` (or `train*.parquet`, as the hub calls it)
     with the columns problem, answer, id, solution, url.

@@ -11,8 +11,7 @@ Observation Space:
     A dict of `system`, `question`, and `images`, which is empty.
 
 Prompts:
-    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
-    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
 
 Rewards:
     accuracy (weight 1): 1 when the answer equals the reference, else 0. Papers report the mean of
@@ -29,15 +28,13 @@ Source and licence:
     https://huggingface.co/datasets/math-ai/amc23; the problems are the Mathematical Association
     of America's.
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub math-ai/amc23
+    The revision is not pinned; `python -m reasonenv.datasets.hub math-ai/amc23` prints
+    the present one.
 
     Local files: `test*.parquet`, `.jsonl` or `.json` with the columns question (or problem),
     answer (a number or a text) and, if there is one, id.
 
-    No row of this data set was at hand: its columns were looked up, and the loading is tested on
-    rows made for it.
+    Loading is tested on synthetic rows with the columns of the data set, not on its own.
 
     Further copy: evaluation/data/amc23 of github.com/QwenLM/Qwen2.5-Math.
 

@@ -12,8 +12,8 @@ Observation Space:
     A dict of `system`, `question`, and `images`, which is empty.
 
 Prompts:
-    "dapo" (default, also "official"): the words in which the data set has its problems.
-    "boxed", "cpgd", ...: the question without these.
+    "dapo" (default, also "official"): the prompt in the data set.
+    "boxed", "cpgd", ...: the question in another prompt.
 
 Rewards:
     accuracy (weight 1): 1 when the answer equals the reference, else 0.
@@ -31,9 +31,8 @@ Source and licence:
     https://huggingface.co/datasets/BytedTsinghua-SIA/AIME-2024, Apache-2.0.
     Of equal prompts the first row counts.
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub BytedTsinghua-SIA/DAPO-Math-17k
+    The revision is not pinned;
+    `python -m reasonenv.datasets.hub BytedTsinghua-SIA/DAPO-Math-17k` prints the present one.
 
     Local files: `dapo-math-17k*.parquet` or `dapo_math_17k*.jsonl`, and for "test" `aime-2024*`,
     with the columns prompt (a list of one message), reward_model and extra_info.
@@ -76,13 +75,13 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 def _problem(row: datasets.Row) -> Problem:
-    told = row["prompt"][0]["content"]
-    question = told.strip().removeprefix(_BEFORE).removesuffix(_AFTER.rstrip()).strip()
+    query = row["prompt"][0]["content"]
+    question = query.strip().removeprefix(_BEFORE).removesuffix(_AFTER.rstrip()).strip()
     return Problem(
         id=str(row["extra_info"]["index"]),
         question=question,
         answer=str(row["reward_model"]["ground_truth"]).strip(),
-        query=told,
+        query=query,
         metadata={"language": "cn" if _HAN.search(question) else "en"},
     )
 

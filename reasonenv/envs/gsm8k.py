@@ -11,8 +11,7 @@ Observation Space:
     A dict of `system`, `question`, and `images`, which is empty.
 
 Prompts:
-    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
-    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
 
 Rewards:
     accuracy (weight 1): 1 when the answer equals the reference, else 0.
@@ -28,9 +27,8 @@ Splits:
 Source and licence:
     https://huggingface.co/datasets/openai/gsm8k, configuration main, MIT.
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub openai/gsm8k
+    The revision is not pinned; `python -m reasonenv.datasets.hub openai/gsm8k` prints
+    the present one.
 
     Local files: `train*` and `test*`, `.parquet`, `.jsonl` or `.json`, with the columns question
     and answer. There are no ids: the row's number in the split is the id.
@@ -66,11 +64,11 @@ _MARKS = re.compile(r"<<[^<>]*>>")
 
 
 def _problem(row: datasets.Row) -> Problem:
-    found = _ANSWER.search(row["answer"])
-    if found is None:
+    match = _ANSWER.search(row["answer"])
+    if match is None:
         raise DataError("the answer has no line '#### number'")
-    answer = found[1].replace(",", "")
-    steps = _MARKS.sub("", row["answer"][: found.start()]).strip()
+    answer = match[1].replace(",", "")
+    steps = _MARKS.sub("", row["answer"][: match.start()]).strip()
     return Problem(
         id=str(row["row"]),
         question=row["question"],

@@ -11,8 +11,7 @@ Observation Space:
     A dict of `system`, `question`, and `images`, which is empty.
 
 Prompts:
-    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
-    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
 
 Rewards:
     accuracy (weight 1): 1 when the answer equals the reference, else 0.
@@ -27,9 +26,8 @@ Splits:
 Source and licence:
     https://huggingface.co/datasets/HuggingFaceH4/MATH-500, MIT.
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub HuggingFaceH4/MATH-500
+    The revision is not pinned; `python -m reasonenv.datasets.hub HuggingFaceH4/MATH-500` prints
+    the present one.
 
     Local files: `test*.jsonl`, `.json` or `.parquet` with the columns problem, solution, answer,
     subject, level, unique_id.

@@ -1,8 +1,8 @@
-r"""MathVerse-v0: geometry and functions, each problem told six ways between words and diagram.
+r"""MathVerse-v0: geometry and functions, each problem in six versions between text and diagram.
 
 Description:
     788 problems of plane geometry, solid geometry and functions. In the version "Text Dominant"
-    the words say nearly everything; in "Text Lite", "Vision Intensive" and "Vision Dominant" more
+    the text states nearly everything; in "Text Lite", "Vision Intensive" and "Vision Dominant" more
     and more must be read in the diagram; in "Vision Only" the question itself is in the image,
     and the words only refer to it; "Text Only" has no image.
 
@@ -15,7 +15,7 @@ Observation Space:
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
-    `query_cot`. "mm_eureka": `query_cot` behind the system text of the evaluation scripts
+    `query_cot`. "mm_eureka": `query_cot` after the system text of the evaluation scripts
     released with CPGD.
 
 Rewards:
@@ -34,9 +34,8 @@ Splits:
 Source and licence:
     https://huggingface.co/datasets/AI4Math/MathVerse, MIT.
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub AI4Math/MathVerse
+    The revision is not pinned; `python -m reasonenv.datasets.hub AI4Math/MathVerse` prints
+    the present one.
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json` and `.jsonl` with the
     images in `images/`; or rows of the benchmark's visualizer, `visualizer*.jsonl`.
@@ -51,7 +50,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reasonenv import datasets
-from reasonenv.envs.choices import unlettered
+from reasonenv.envs.option_text import option_texts
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
@@ -96,19 +95,19 @@ def problems(split: str = "testmini", data: str | None = None) -> Sequence[Probl
 
 
 def _problem(row: datasets.Row) -> Problem:
-    told, metadata = row["question"].strip(), row["metadata"]
-    lines = row.get("choices") or told.partition("Choices:\n")[2].splitlines()
+    question, metadata = row["question"].strip(), row["metadata"]
+    lines = row.get("choices") or question.partition("Choices:\n")[2].splitlines()
     if row.get("choices"):
-        told = "\n".join([told, "Choices:", *lines]).strip()
+        question = "\n".join([question, "Choices:", *lines]).strip()
     is_choice = row["question_type"].replace("_", "-").startswith("multi")
     version = row.get("problem_version") or metadata.get("problem_version")
     return Problem(
         id=row["sample_index"],
-        question=told or _IN_IMAGE,
+        question=question or _IN_IMAGE,
         # A few have two right options, on two lines.
         answer=", ".join(row["answer"].split("\n")).strip(),
-        options=unlettered(lines) if is_choice else (),
-        query=row.get("query_cot") or _query(told, is_choice),
+        options=option_texts(lines) if is_choice else (),
+        query=row.get("query_cot") or _query(question, is_choice),
         metadata={
             "problem_version": version,
             "subject": metadata.get("subject") or metadata.get("subjects"),
@@ -120,11 +119,11 @@ def _problem(row: datasets.Row) -> Problem:
     )
 
 
-def _query(told: str, is_choice: bool) -> str:
-    """`query_cot` for rows that come without one, as the benchmark words it."""
-    about = "" if told else "According to the question shown in the image, "
+def _query(question: str, is_choice: bool) -> str:
+    """The benchmark's `query_cot`, for rows without it."""
+    about = "" if question else "According to the question shown in the image, "
     please = "please" if about else "Please"
-    question = f"\nQuestion: {told}" if told else ""
+    question = f"\nQuestion: {question}" if question else ""
     return (
         f"{about}{please} first conduct reasoning, and then answer the question and provide "
         f"{_KIND[is_choice]}, at the end.{question}"

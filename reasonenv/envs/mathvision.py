@@ -3,7 +3,7 @@ r"""MathVision-v0: competition mathematics with figures, 16 subjects, five level
 Description:
     Problems of the Math Kangaroo, AMC, AIME, UK and other competitions, for grades 1 to 12. Half
     are choices of five, whose texts stand below the question unless they are parts of the figure,
-    which are then called A to E; the others ask for a value. There is one image; where the
+    which are then named A to E; the others ask for a value. There is one image; where the
     question speaks of several, it shows them all, each below its name, "<image1>" and so on.
 
 Action Space:
@@ -15,8 +15,8 @@ Observation Space:
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the words of the
-    benchmark's own script, which asks for the answer in a box. "mm_eureka": the question behind
-    the system text of the evaluation scripts released with CPGD, as these have it.
+    benchmark's own script, which asks for the answer in a box. "mm_eureka": the question after the
+    system text of the evaluation scripts released with CPGD.
 
 Rewards:
     accuracy (weight 1): 1 when the answer equals the reference, else 0.
@@ -32,9 +32,8 @@ Splits:
 Source and licence:
     https://huggingface.co/datasets/MathLLMs/MathVision, MIT.
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub MathLLMs/MathVision
+    The revision is not pinned; `python -m reasonenv.datasets.hub MathLLMs/MathVision` prints
+    the present one.
 
     Local files: `test*.parquet` and `testmini*.parquet` as on the hub, or `test*.jsonl` as in the
     benchmark's repository, with the images in `images/`.
@@ -49,7 +48,7 @@ Version History:
 import re
 
 from reasonenv import datasets
-from reasonenv.envs.choices import LETTERS, lettered
+from reasonenv.envs.option_text import LETTERS, lettered_lines
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
@@ -82,9 +81,11 @@ _MARK = re.compile(r"<image\d+>")
 
 def _problem(row: datasets.Row) -> Problem:
     options = tuple(row["options"])
-    # Options that are called A to E are parts of the figure.
+    # Options named A to E are parts of the figure.
     options = () if "".join(options) == LETTERS[: len(options)] else options
-    question = _placed(row["question"]) + (f"\n{lettered(options)}" if options else "")
+    question = _with_image_mark(row["question"]) + (
+        f"\n{lettered_lines(options)}" if options else ""
+    )
     return Problem(
         id=row["id"],
         question=question,
@@ -96,10 +97,10 @@ def _problem(row: datasets.Row) -> Problem:
     )
 
 
-def _placed(question: str) -> str:
+def _with_image_mark(question: str) -> str:
     """The question with its image at the first mark.
 
-    A single mark gives way to it. Of several, each names a part of the image, so they stay.
+    A single mark is replaced. Several marks name parts of the image and stay.
     """
     marks = set(_MARK.findall(question))
     image = "<image 1>" if len(marks) == 1 else r"<image 1>\n\g<0>"

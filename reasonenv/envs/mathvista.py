@@ -14,7 +14,7 @@ Observation Space:
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
-    `query`, whose hint says what kind of answer is wanted. "mm_eureka": `query` behind the system
+    `query`, with a hint on the kind of answer. "mm_eureka": `query` after the system
     text of the evaluation scripts released with CPGD.
 
 Rewards:
@@ -34,9 +34,8 @@ Source and licence:
     https://huggingface.co/datasets/AI4Math/MathVista, CC BY-SA 4.0 (images: those of the data
     sets that they come from).
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub AI4Math/MathVista
+    The revision is not pinned; `python -m reasonenv.datasets.hub AI4Math/MathVista` prints
+    the present one.
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json`, rows by pid as in the
     benchmark's repository, or `.jsonl`, with the images in `images/`.
@@ -48,7 +47,7 @@ Version History:
 """
 
 from reasonenv import datasets
-from reasonenv.envs.choices import letter, lettered
+from reasonenv.envs.option_text import letter_of, lettered_lines
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
@@ -88,12 +87,12 @@ _HINTS = {
 def _problem(row: datasets.Row) -> Problem:
     options = tuple(row.get("choices") or ())
     unit = f" (Unit: {row['unit']})" if row.get("unit") else ""
-    choices = f"\nChoices:\n{lettered(options)}" if options else ""
+    choices = f"\nChoices:\n{lettered_lines(options)}" if options else ""
     question = f"{row['question']}{unit}{choices}"
     return Problem(
         id=row["pid"],
         question=question,
-        answer=letter(row["answer"], options) if options else row["answer"],
+        answer=letter_of(row["answer"], options) if options else row["answer"],
         options=options,
         query=row.get("query") or f"{_hint(row)}\nQuestion: {question}",
         metadata={

@@ -11,8 +11,7 @@ Observation Space:
     A dict of `system`, `question`, and `images`, which is empty.
 
 Prompts:
-    "boxed" (default, also "official"): reasoning step by step, the answer in a box. "dapo": the
-    prompt of DAPO, with which `DAPOMath17k-v0` trains. "cpgd": Table 3 of the CPGD paper.
+    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
 
 Rewards:
     accuracy (weight 1): 1 when the answer equals the reference, else 0.
@@ -28,16 +27,14 @@ Source and licence:
     https://huggingface.co/datasets/math-ai/minervamath; the questions are from MIT
     OpenCourseWare (CC BY-NC-SA 4.0).
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub math-ai/minervamath
+    The revision is not pinned; `python -m reasonenv.datasets.hub math-ai/minervamath` prints
+    the present one.
 
     Local files: `test*.parquet`, `.jsonl` or `.json` with the columns question (or problem) and
     answer (or solution, of which the last box counts). There are no ids: the row's number in the
     split is the id.
 
-    No row of this data set was at hand: its columns were looked up, and the loading is tested on
-    rows made for it.
+    Loading is tested on synthetic rows with the columns of the data set, not on its own.
 
     Lewkowycz et al., Solving Quantitative Reasoning Problems with Language Models
     (arXiv:2206.14858), "OCWCourses".

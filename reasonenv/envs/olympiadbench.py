@@ -14,12 +14,12 @@ Observation Space:
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
-    which says what type of answer is wanted. "mm_eureka": the same behind the system text of the
+    with the type of the answer. "mm_eureka": the same after the system text of the
     evaluation scripts released with CPGD.
 
 Rewards:
     accuracy (weight 1): 1 when the answer equals the reference, else 0. The official judge allows
-    each problem its own error (metadata "error"); `python -m reasonenv.score` does as it does.
+    each problem its own error (metadata "error"); so does `python -m reasonenv.score`.
 
 Splits:
     ====================== ===== ==========================================================
@@ -32,17 +32,16 @@ Splits:
     OE_MM_physics_en_COMP  456   with figures, physics
     ====================== ===== ==========================================================
 
-    An id that two of the four use is, in "test", called "<part>/<id>" in the later one.
+    An id of two of the four parts is, in "test", "<part>/<id>" in the later one.
 
 Source and licence:
     https://huggingface.co/datasets/Hothan/OlympiadBench, Apache-2.0 (MIT on GitHub).
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub Hothan/OlympiadBench
+    The revision is not pinned; `python -m reasonenv.datasets.hub Hothan/OlympiadBench` prints
+    the present one.
 
     Local files: `<part>*.parquet` as on the hub, or `<part>*.json` as in the benchmark's archive,
-    with the figures in `images/img_<number>.jpg`. Of "test", those parts that are there.
+    with the figures in `images/img_<number>.jpg`. "test" has the parts that exist.
 
     He et al., OlympiadBench (arXiv:2402.14008); github.com/OpenBMB/OlympiadBench,
     inference/code/evaluators/evaluator.py for the prompt.
@@ -76,11 +75,11 @@ _MARK = re.compile(r"<(img|image)_(\d+)>")
 
 
 def _figures(row: datasets.Row) -> list[str]:
-    marks = dict.fromkeys(_MARK.findall(_told(row)))
+    marks = dict.fromkeys(_MARK.findall(_text(row)))
     return [f"img_{number}.jpg" for _, number in marks]
 
 
-def _told(row: datasets.Row) -> str:
+def _text(row: datasets.Row) -> str:
     return "\n".join(filter(None, (row.get("context"), row["question"])))
 
 
@@ -107,31 +106,31 @@ def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
     """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
     if split != "test":
         return datasets.load(SCHEMA, split, data, partial(_problem, part=split))
-    found: list[datasets.Rows] = []
+    parts: list[datasets.Rows] = []
     missing: dict[str, FileNotFoundError] = {}
-    taken: set[str] = set()
+    ids: set[str] = set()
     for part in PARTS:
-        convert = partial(_problem, part=part, taken=frozenset(taken))
+        convert = partial(_problem, part=part, earlier_ids=frozenset(ids))
         try:
-            found.append(datasets.load(SCHEMA, part, data, convert))
+            parts.append(datasets.load(SCHEMA, part, data, convert))
         except FileNotFoundError as error:
             missing[part] = error
         else:
-            taken.update(found[-1].keys())
-    if not found:
+            ids.update(parts[-1].keys())
+    if not parts:
         raise missing[PARTS[0]]
     if missing:
         message = "olympiadbench test: there are no files of %s, so it is not whole"
         logging.getLogger("reasonenv").warning(message, ", ".join(missing))
-    return datasets.ConcatRows(found)
+    return datasets.ConcatRows(parts)
 
 
-def _problem(row: datasets.Row, part: str, taken: Collection[str] = ()) -> Problem:
+def _problem(row: datasets.Row, part: str, earlier_ids: Collection[str] = ()) -> Problem:
     name = str(row["id"])
     subject = "Math" if "maths" in part else "Physics"
-    question = _placed(_told(row))
+    question = _with_image_marks(_text(row))
     return Problem(
-        id=f"{part}/{name}" if name in taken else name,
+        id=f"{part}/{name}" if name in earlier_ids else name,
         question=question,
         answer=", ".join(str(answer).strip() for answer in row["final_answer"]),
         query=f"{_instruction(row, subject)}\n{question}",
@@ -147,16 +146,16 @@ def _problem(row: datasets.Row, part: str, taken: Collection[str] = ()) -> Probl
     )
 
 
-def _placed(text: str) -> str:
-    """The text with its marks as they are here.
+def _with_image_marks(text: str) -> str:
+    """The text with its marks as "<image 1>", "<image 2>", ...
 
-    "<image_2>" is the hub's second image. "<img_71>" names a file; files come as they are marked.
+    "<image_2>" is the hub's second image. "<img_71>" names a file; files are in order of marks.
     """
     marks = dict.fromkeys(_MARK.findall(text))
     numbers = {
         mark: int(mark[1]) if mark[0] == "image" else place for place, mark in enumerate(marks, 1)
     }
-    return _MARK.sub(lambda found: f"<image {numbers[found[1], found[2]]}>", text)
+    return _MARK.sub(lambda match: f"<image {numbers[match[1], match[2]]}>", text)
 
 
 def _solution(solution: object) -> str | None:
@@ -177,14 +176,14 @@ def _instruction(row: datasets.Row, subject: str) -> str:
         note = ", note that the unit of the answer should not be included in \\boxed{}"
     return (
         f"The following is an open-ended problem from an International {subject} competition. "
-        f"{_wanted(row)}Please calculate the answer according to the given requirements and the "
-        "information provided. Please use LaTeX format to represent the variables and formulas "
+        f"{_answer_type(row)}Please calculate the answer according to the given requirements and "
+        "the information provided. Please use LaTeX format to represent the variables and formulas "
         f'used in the solution process and results. Please end your solution with "So the final '
         f'answer is {box}." and give the result explicitly{note}.'
     )
 
 
-def _wanted(row: datasets.Row) -> str:
+def _answer_type(row: datasets.Row) -> str:
     """A sentence on the type of the answer; none for tuples, as in the official prompt."""
     kind = row["answer_type"]
     if "Need_human_evaluate" in kind or "Tuple" in kind:

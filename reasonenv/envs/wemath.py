@@ -1,9 +1,9 @@
-r"""WeMath-v0: problems of one, two and three steps, with the steps asked one by one as well.
+r"""WeMath-v0: problems of two and three steps, and their single steps.
 
 Description:
     525 composite problems of school mathematics with figures, 360 of two steps and 165 of three.
-    Each step is a multiple-choice question of its own, and so is the whole: 1,740 questions, of
-    which the official metric asks what a model understands and what it has learnt by rote. The
+    Each step is a multiple-choice question of its own, and so is the whole: 1,740 questions, from
+    which the official metric tells understanding from rote memorization. The
     options stand below the question; the last is "No correct answer".
 
 Action Space:
@@ -14,7 +14,7 @@ Observation Space:
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
-    without its optional text about the knowledge that is needed. "mm_eureka": the same behind the
+    without its optional text about the knowledge that is needed. "mm_eureka": the same after the
     system text of the evaluation scripts released with CPGD, which do not cover this benchmark.
 
 Rewards:
@@ -33,12 +33,11 @@ Splits:
 Source and licence:
     https://huggingface.co/datasets/We-Math/We-Math, CC BY-NC 4.0: not for commercial use.
 
-    The revision is not pinned, since none was known when this was written. The present one:
-
-        python -m reasonenv.datasets.hub We-Math/We-Math
+    The revision is not pinned; `python -m reasonenv.datasets.hub We-Math/We-Math` prints
+    the present one.
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json` as in the benchmark's
-    repository, where `image_path` leads to an image beside it.
+    repository, where `image_path` is the path of the image.
 
     Qiao et al., We-Math (arXiv:2407.01284); github.com/We-Math/We-Math.
 
@@ -49,7 +48,7 @@ Version History:
 import re
 
 from reasonenv import datasets
-from reasonenv.envs.choices import lettered, unlettered
+from reasonenv.envs.option_text import lettered_lines, option_texts
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
@@ -85,11 +84,11 @@ _OFFICIAL = (
 
 def _problem(row: datasets.Row) -> Problem:
     options = _options(row["option"])
-    told = lettered(options) or row["option"]
+    lines = lettered_lines(options) or row["option"]
     query = _OFFICIAL.replace("{option}", row["option"], 1)
     return Problem(
         id=str(row["question number"]),
-        question=f"{row['question']}\n{told}",
+        question=f"{row['question']}\n{lines}",
         answer=row["answer"].strip(),
         options=options,
         query=query.replace("{question}", row["question"], 1),
@@ -103,7 +102,9 @@ def _problem(row: datasets.Row) -> Problem:
 
 def _options(text: str) -> tuple[str, ...]:
     """The texts of "A. 3; B. 4; C. No correct answer"; a text may have semicolons itself."""
-    return tuple(part.rstrip("; ") for part in unlettered(re.split(r";\s*(?=[A-H]\s*[.．])", text)))
+    return tuple(
+        part.rstrip("; ") for part in option_texts(re.split(r";\s*(?=[A-H]\s*[.．])", text))
+    )
 
 
 problems = datasets.loader(SCHEMA, _problem, "testmini")

@@ -117,18 +117,18 @@ def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:
     """The scores of graded responses as JSON-able values, each with its interval."""
     module = rules(graded.env)
     counts = getattr(module, "counted", lambda label: True)
-    counted = [name for name, label in graded.labels.items() if counts(label)]
-    counted = counted or list(graded.labels)
-    means = [graded.means[name] for name in counted]
+    names = [name for name, label in graded.labels.items() if counts(label)]
+    names = names or list(graded.labels)
+    means = [graded.means[name] for name in names]
     scores = {
         "env": graded.env,
-        "num_problems": len(counted),
+        "num_problems": len(names),
         "num_samples": graded.num_samples,
         "accuracy": float(np.mean(means)),
         "interval": over_problems(means, seed),
     }
     if graded.num_samples > 1:
-        scores |= _sample_scores(graded, counted, seed)
+        scores |= _sample_scores(graded, names, seed)
     scores["by"] = _tables(graded, module.TABLES, seed)
     if hasattr(module, "extras"):
         scores |= module.extras(graded, seed)

@@ -61,10 +61,10 @@ def inferred_letter(response: str, options: Sequence[str]) -> str | None:
         return "Z"
     letters = LETTERS[: len(options)]
     words = set(_PUNCTUATION.sub(" ", response).split())
-    named = [letter for letter in letters if letter in words]
-    if len(named) == 1:
-        return named[0]
-    if not named and "Z" in words:
+    matches = [letter for letter in letters if letter in words]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches and "Z" in words:
         return "Z"
     lower = response.lower()
     texts = [letter for letter, text in zip(letters, options, strict=True) if text.lower() in lower]
@@ -157,12 +157,12 @@ def _leading(text: str, letters: str, choices: Sequence[str]) -> str | None:
     if match and match[1] in letters:
         return match[1]
     begin = text.lstrip(" (*\"'").casefold()
-    named = [
+    options = [
         choice
         for choice in choices
         if choice.strip() and re.match(rf"{re.escape(choice.casefold())}{_END}", begin)
     ]
-    return max(named, key=len, default=None)
+    return max(options, key=len, default=None)
 
 
 def _last_named(text: str, choices: Sequence[str]) -> str | None:

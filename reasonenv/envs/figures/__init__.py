@@ -1,10 +1,10 @@
 r"""Figures-v0: mathematics problems in pictures, drawn by program and exact by construction.
 
 Description:
-    Each problem is a figure and a question about it, drawn when it is asked for: no data set, no
-    download, no last problem. The figure and the question determine the answer; the question
+    Each problem is a figure and a question about it, drawn on access: no data set, no download,
+    no last problem. The figure and the question determine the answer; the question
     alone does not. A figure is a sheet of 28x28-pixel tiles, one visual token of Qwen2.5-VL each;
-    whatever is to be read stands at fixed pixels of its tile, in a face of its own. The smallest
+    labels stand at fixed pixels of a tile, in a bitmap font of this package. The smallest
     level is made so that a vision-language model of less than a million parameters learns to read
     it in minutes on two CPU cores. `python -m reasonenv.envs.figures --level 2` draws a sheet of
     examples.
@@ -44,15 +44,15 @@ Levels:
     2     coordinates a point in the plane                                    x + y
     2     graph       the graph of a function                                 its value at some x
     3     minutes     a clock with both hands                                 minutes past 12
-    3     side        a rectangle with a side labelled; the perimeter is told the other side
+    3     side        a rectangle with a side labelled, and its perimeter     the other side
     3     shapes      a table of shapes in three colors                       how many of one kind
     3     difference  a bar chart                                             K's height minus M's
     3     slope       a line with two points marked                           its slope
     ===== =========== ======================================================= ==================
 
 Splits:
-    Disjoint by construction, whatever the seeds. "heldout" has a tenth of the combinations of
-    operands of every family, told by a checksum of them; "train" and "test" never pose one of
+    Disjoint by construction, for all seeds. "heldout" has a tenth of the combinations of
+    operands of every family, by a checksum of them; "train" and "test" never pose one of
     these. No background color occurs in two splits, hence no image does. So "test" asks whether
     new images are read, and "heldout" whether new problems are solved.
 

@@ -13,11 +13,11 @@ CELL = (260, 270)
 """Pixels of one problem on the sheet: its figure above its words."""
 
 
-def contact_sheet(shown: Sequence[Problem], columns: int = 6) -> Image.Image:
+def contact_sheet(figures: Sequence[Problem], columns: int = 6) -> Image.Image:
     """Figures with their questions, answers and solutions, in rows."""
-    rows = -(-len(shown) // columns)
+    rows = -(-len(figures) // columns)
     sheet = Image.new("RGB", (columns * CELL[0], rows * CELL[1]), "white")
-    for place, problem in enumerate(shown):
+    for place, problem in enumerate(figures):
         row, column = divmod(place, columns)
         sheet.paste(_cell(problem), (column * CELL[0], row * CELL[1]))
     return sheet

@@ -1,6 +1,6 @@
 """Numbers in rows and on lines."""
 
-# ruff: noqa: D102 - what each method is for is said once, at Family
+# ruff: noqa: D102 - the methods are documented in Family
 
 import random
 from collections.abc import Sequence

@@ -42,12 +42,12 @@ FACE = """
 
 @dataclass(frozen=True)
 class Style:
-    """What may vary in a figure without changing the problem that it shows."""
+    """Style of a figure, which does not change its problem."""
 
     background: Color
     ink: Color = BLACK
     shift: tuple[int, int] = (0, 0)
-    """Pixels to the right and down by which everything drawn is moved."""
+    """Shift of the drawing in pixels to the right and down."""
 
 
 class Canvas:
@@ -68,36 +68,36 @@ class Canvas:
 
     def line(self, *points: Point, width: int = 2, color: Color | None = None) -> None:
         """A broken line through the points."""
-        self._draw.line(self._moved(*points), fill=color or self.style.ink, width=width)
+        self._draw.line(self._shift(*points), fill=color or self.style.ink, width=width)
 
     def circle(
         self, center: Point, radius: float, fill: Color | None = None, width: int = 2
     ) -> None:
         """A circle with an outline of the ink's color."""
-        box = self._moved(*_around(center, radius))
+        box = self._shift(*_around(center, radius))
         self._draw.ellipse(box, fill=fill, outline=self.style.ink, width=width)
 
     def disc(self, center: Point, radius: float, color: Color | None = None) -> None:
         """A filled circle without an outline."""
-        self._draw.ellipse(self._moved(*_around(center, radius)), fill=color or self.style.ink)
+        self._draw.ellipse(self._shift(*_around(center, radius)), fill=color or self.style.ink)
 
     def box(
         self, corner: Point, opposite: Point, fill: Color | None = None, width: int = 2
     ) -> None:
         """An upright rectangle, its first corner at the top left."""
-        box = self._moved(corner, opposite)
+        box = self._shift(corner, opposite)
         self._draw.rectangle(box, fill=fill, outline=self.style.ink, width=width)
 
     def polygon(self, *points: Point, color: Color | None = None) -> None:
         """A filled polygon."""
-        self._draw.polygon(self._moved(*points), fill=color or self.style.ink)
+        self._draw.polygon(self._shift(*points), fill=color or self.style.ink)
 
     def pixels(self, scale: int = 1) -> np.ndarray:
         """The sheet as an array [28 rows scale, 28 columns scale, 3] of uint8."""
         pixels = np.array(self._image)
         return pixels if scale == 1 else pixels.repeat(scale, axis=0).repeat(scale, axis=1)
 
-    def _moved(self, *points: Point) -> list[Point]:
+    def _shift(self, *points: Point) -> list[Point]:
         right, down = self.style.shift
         return [(x + right, y + down) for x, y in points]
 

@@ -1,6 +1,6 @@
 """Charts and graphs over a grid that is labelled below and at its left."""
 
-# ruff: noqa: D102 - what each method is for is said once, at Family
+# ruff: noqa: D102 - the methods are documented in Family
 
 import random
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Clocks."""
 
-# ruff: noqa: D102 - what each method is for is said once, at Family
+# ruff: noqa: D102 - the methods are documented in Family
 
 import random
 from math import cos, pi, sin
@@ -12,7 +12,7 @@ from reasonenv.envs.figures.steps import Steps
 CENTER: Point = (42, 42)
 
 
-class Clock(Family):
+class HourHand(Family):
     """The hour hand of a clock; the question adds some hours."""
 
     name, level = "clock", 1
@@ -33,7 +33,7 @@ class Clock(Family):
         return steps.subtract(hour, 12) if hour > 12 else hour
 
 
-class Minutes(Family):
+class BothHands(Family):
     """Both hands of a clock."""
 
     name, level = "minutes", 3

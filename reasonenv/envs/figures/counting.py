@@ -1,6 +1,6 @@
 """Things to be counted: dots, boxes, pips, shapes."""
 
-# ruff: noqa: D102 - what each method is for is said once, at Family
+# ruff: noqa: D102 - the methods are documented in Family
 
 import random
 from fractions import Fraction
@@ -19,9 +19,9 @@ class Dots(Family):
         return sample_places(rng, 8, level - 1, rng.randint(1, 8))
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
-        columns, rows, chosen = operands
+        columns, rows, places = operands
         canvas = Canvas(columns, rows, style)
-        for place in chosen:
+        for place in places:
             canvas.disc(middle(place % columns, place // columns), 9)
         return canvas
 
@@ -42,11 +42,11 @@ class Fractions(Family):
         return sample_places(rng, columns, rows, rng.randint(1, columns * rows - 1))
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
-        columns, rows, chosen = operands
+        columns, rows, places = operands
         canvas = Canvas(columns, rows, style)
         for place in range(columns * rows):
             x, y = place % columns * TILE, place // columns * TILE
-            shade = BLUE if place in chosen else None
+            shade = BLUE if place in places else None
             canvas.box((x + 3, y + 3), (x + TILE - 4, y + TILE - 4), fill=shade)
         return canvas
 
@@ -54,8 +54,8 @@ class Fractions(Family):
         return "Which fraction of the boxes is shaded?"
 
     def solve(self, operands: Operands, steps: Steps) -> Fraction:
-        columns, rows, chosen = operands
-        return steps.divide(steps.read("shaded", len(chosen)), columns * rows)
+        columns, rows, places = operands
+        return steps.divide(steps.read("shaded", len(places)), columns * rows)
 
 
 class Dice(Family):
@@ -95,12 +95,12 @@ class Shapes(Family):
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         kinds = [(shape, color) for shape in SHAPES for color in COLORS]
-        asked = rng.choice(kinds)
-        others = rng.sample([kind for kind in kinds if kind != asked], 3)
+        target = rng.choice(kinds)
+        others = rng.sample([kind for kind in kinds if kind != target], 3)
         count = rng.randint(1, 6)
-        table = [asked] * count + rng.choices(others, k=12 - count)
+        table = [target] * count + rng.choices(others, k=12 - count)
         rng.shuffle(table)
-        return asked, tuple(table)
+        return target, tuple(table)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         canvas = Canvas(4, 3, style)
@@ -113,8 +113,8 @@ class Shapes(Family):
         return f"How many {color} {shape}s are there?"
 
     def solve(self, operands: Operands, steps: Steps) -> int:
-        asked, table = operands
-        first, second, third = (table[start : start + 4].count(asked) for start in (0, 4, 8))
+        target, table = operands
+        first, second, third = (table[start : start + 4].count(target) for start in (0, 4, 8))
         return steps.add(steps.add(first, second), third)
 
 

@@ -1,4 +1,4 @@
-"""What a family of figures is, and which of its draws belong to which split."""
+"""Families of figures, and the split of their draws."""
 
 import random
 import zlib

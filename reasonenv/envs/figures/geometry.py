@@ -1,6 +1,6 @@
 """Rectangles and triangles with labelled sides and angles."""
 
-# ruff: noqa: D102 - what each method is for is said once, at Family
+# ruff: noqa: D102 - the methods are documented in Family
 
 import random
 from math import radians, tan

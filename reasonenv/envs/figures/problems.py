@@ -21,7 +21,7 @@ FAMILIES: dict[str, Family] = {
     for family in (
         arithmetic.Sum(),
         geometry.Perimeter(),
-        clocks.Clock(),
+        clocks.HourHand(),
         arithmetic.NumberLine(),
         geometry.Angle(),
         arithmetic.Missing(),
@@ -32,7 +32,7 @@ FAMILIES: dict[str, Family] = {
         charts.Bar(),
         charts.Coordinates(),
         charts.Graph(),
-        clocks.Minutes(),
+        clocks.BothHands(),
         geometry.Side(),
         counting.Shapes(),
         charts.Difference(),
@@ -43,7 +43,7 @@ FAMILIES: dict[str, Family] = {
 
 @dataclass(frozen=True)
 class Figures(LazySequence[Problem]):
-    """Problems of one split and level; each is a pure function of its id and of slip and scale.
+    """Problems of one split and level; each a pure function of its id, slip and scale.
 
     Any index from 0 on is a problem; the length only says where one pass over them ends.
     """
@@ -76,7 +76,7 @@ class Figures(LazySequence[Problem]):
         operands = draw_operands(family, self.split, self.level, rng)
         style = draw_style(self.split, self.level, rng)
         steps = Steps(self.slip, random.Random(f"{id}/slip"))
-        answer, taught = family.solve(operands, Steps()), family.solve(operands, steps)
+        answer, result = family.solve(operands, Steps()), family.solve(operands, steps)
         options = ()
         if self.level > 1 and isinstance(answer, int) and rng.random() < CHOICE_RATE:
             options = sample_options(answer, family.unit(operands), rng)
@@ -86,7 +86,7 @@ class Figures(LazySequence[Problem]):
             answer=answer_or_letter(answer, options),
             images=(family.draw(operands, style).pixels(self.scale),),
             options=tuple(str(option) for option in options),
-            solution=steps.response(answer_or_letter(taught, options)),
+            solution=steps.response(answer_or_letter(result, options)),
             metadata={"family": family.name, "level": self.level, "operands": operands},
         )
 
@@ -151,13 +151,14 @@ def problems(
 def _of_level(level: int, names: Sequence[str] | None) -> tuple[Family, ...]:
     if isinstance(names, str):
         raise UsageError(f"families is {names!r}: give a list of names")
-    known = {name: family for name, family in FAMILIES.items() if family.level <= level}
-    names = tuple(known) if names is None else names
+    families = {name: family for name, family in FAMILIES.items() if family.level <= level}
+    names = tuple(families) if names is None else names
     for name in names:
-        if name not in known:
+        if name not in families:
             raise UsageError(
-                f"family {name!r} is not in level {level} of Figures-v0: take of {', '.join(known)}"
+                f"family {name!r} is not in level {level} of Figures-v0: "
+                f"take of {', '.join(families)}"
             )
     if not names:
         raise UsageError("families is empty: name at least one, or leave it out for all")
-    return tuple(known[name] for name in names)
+    return tuple(families[name] for name in names)

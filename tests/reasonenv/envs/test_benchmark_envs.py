@@ -11,7 +11,7 @@ from PIL import Image
 import reasonenv
 from reasonenv import entry_points
 from reasonenv.datasets.hub import main as print_revisions
-from reasonenv.envs.choices import unlettered
+from reasonenv.envs.option_text import option_texts
 from reasonenv.grading.extraction import final_answer
 from reasonenv.problem import answer_text
 from reasonenv.testing import check_env
@@ -389,4 +389,4 @@ def test_a_number_is_written_plainly(value, text):
     [(["A:3", "B. 4"], ("3", "4")), (["A:3", "C:4"], ()), (["A:3"], ()), (["x", "y"], ())],
 )
 def test_letters_are_taken_off_only_in_their_order(options, texts):
-    assert unlettered(options) == texts
+    assert option_texts(options) == texts

@@ -1,4 +1,4 @@
-"""Multiple choices and numbers in the words of data sets."""
+"""Options of multiple choices as lines of text."""
 
 import re
 from collections.abc import Sequence
@@ -9,20 +9,20 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MARKED = re.compile(r"([A-Z])\s*[.:．、]\s*(.*)", re.DOTALL)
 
 
-def lettered(options: Sequence[str]) -> str:
-    """The texts of a choice with their letters, a line each: "(A) 3"."""
+def lettered_lines(options: Sequence[str]) -> str:
+    """The options with their letters, one a line: "(A) 3"."""
     return "\n".join(f"({letter}) {text}" for letter, text in zip(LETTERS, options, strict=False))
 
 
-def unlettered(lines: Sequence[str]) -> tuple[str, ...]:
+def option_texts(lines: Sequence[str]) -> tuple[str, ...]:
     """The texts of lines such as "A:3" or "B. 4"; none unless the letters are A, B, C, ..."""
-    found = [_MARKED.fullmatch(line.strip()) for line in lines]
-    pairs = [match.groups() for match in found if match]
+    matches = [_MARKED.fullmatch(line.strip()) for line in lines]
+    pairs = [match.groups() for match in matches if match]
     in_order = "".join(letter for letter, _ in pairs) == LETTERS[: len(lines)]
     return tuple(text.strip() for _, text in pairs) if in_order and len(pairs) > 1 else ()
 
 
-def letter(answer: str, options: Sequence[str]) -> str:
+def letter_of(answer: str, options: Sequence[str]) -> str:
     """The letter of the option that is the answer.
 
     Raises:
