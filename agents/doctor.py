@@ -50,9 +50,9 @@ def run_checks(folder: Path, timeout: float) -> Iterator[CheckResult]:
     yield from machine_checks(folder, num_gpus)
     yield check_trial("transformers", outcomes["transformers"], INSTALL)
     fix = "pip install deepspeed, or use --engine torch"
-    yield check_trial("deepspeed", outcomes["deepspeed"], fix, needed=num_gpus > 0)
+    yield check_trial("deepspeed", outcomes["deepspeed"], fix, is_required=num_gpus > 0)
     fix = 'pip install "reasonenv[vllm]"'
-    yield check_trial("vllm", outcomes["vllm"], fix, needed=num_gpus > 0)
+    yield check_trial("vllm", outcomes["vllm"], fix, is_required=num_gpus > 0)
     yield check_trial("grader", outcomes["grader"], REINSTALL)
     yield check_trial("tiny model", outcomes["tiny_model"], REINSTALL)
     yield check_hub(os.environ.get("HF_ENDPOINT", "https://huggingface.co"), os.environ)
@@ -76,7 +76,7 @@ def machine_checks(folder: Path, num_gpus: int) -> Iterator[CheckResult]:
     yield machine.check_memory(*(file.read_text() if file.exists() else "" for file in files))
     yield machine.check_cores(_num_cores(), os.environ)
     yield machine.check_open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
-    yield machine.check_shared_memory(Path("/dev/shm"), needed=num_gpus > 1)
+    yield machine.check_shared_memory(Path("/dev/shm"), is_required=num_gpus > 1)
     yield machine.check_disk("output", folder, required=1, recommended=20)
     cache = os.environ.get("REASONENV_CACHE") or os.environ.get("HF_HOME") or "~/.cache"
     yield machine.check_disk("cache", Path(cache).expanduser(), required=1, recommended=40)

@@ -121,10 +121,10 @@ def check_disk(name: str, folder: Path, required: float, recommended: float) -> 
     return check_result(name, text, fix, problem=free < required, note=free < recommended)
 
 
-def check_shared_memory(folder: Path, *, needed: bool) -> CheckResult:
+def check_shared_memory(folder: Path, *, is_required: bool) -> CheckResult:
     """Size of /dev/shm, through which several ranks on one machine exchange tensors."""
     stat = os.statvfs(folder) if folder.is_dir() else None
     size = stat.f_blocks * stat.f_frsize / GIB if stat else 0.0
     fix = "docker run --shm-size 16g, or mount -o remount,size=16G /dev/shm"
     text = f"{size:.2f} GiB in {folder}" + ": too small for several ranks or vLLM" * (size < 1)
-    return check_result("shared memory", text, fix, problem=size < 1 and needed, note=size < 1)
+    return check_result("shared memory", text, fix, problem=size < 1 and is_required, note=size < 1)

@@ -43,12 +43,14 @@ def check_packages(
         if name == DISTRIBUTION or not (version or extras):
             continue
         checked.add(name)
-        wanted = f"{name}{requirement.specifier}"
+        target_version = f"{name}{requirement.specifier}"
         if version is None:
-            target = f"{DISTRIBUTION}[{extras[0]}]" if extras[0] else wanted
-            fixes.setdefault(name, (f"not installed; {wanted} is required", target))
+            target = f"{DISTRIBUTION}[{extras[0]}]" if extras[0] else target_version
+            fixes.setdefault(name, (f"not installed; {target_version} is required", target))
         elif not requirement.specifier.contains(version, prereleases=True):
-            fixes.setdefault(name, (f"{version} is installed, {wanted} required", wanted))
+            fixes.setdefault(
+                name, (f"{version} is installed, {target_version} required", target_version)
+            )
     for name, (text, target) in fixes.items():
         yield check_result(name, text, f'pip install "{target}"', problem=True)
     yield check_result("packages", f"{len(checked - fixes.keys())} installed in a required version")

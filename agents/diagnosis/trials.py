@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 from agents.diagnosis.result import CheckResult, check_result
 
 
-class Outcome(NamedTuple):
+class TrialOutcome(NamedTuple):
     """Result of a program, or the reason of its failure in one line."""
 
     value: Any = None
     reason: str = ""
 
 
-def attempt(program: str, timeout: float) -> Outcome:
+def attempt(program: str, timeout: float) -> TrialOutcome:
     """Runs a Python program in a process of its own; its value is the JSON of the last line.
 
     Args:
@@ -50,21 +50,23 @@ def attempt(program: str, timeout: float) -> Outcome:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return Outcome(reason=f"timeout after {timeout:.0f} s")
+            return TrialOutcome(reason=f"timeout after {timeout:.0f} s")
     status = process.returncode
     if status < 0:
-        return Outcome(reason=f"killed by {signal.Signals(-status).name}")
+        return TrialOutcome(reason=f"killed by {signal.Signals(-status).name}")
     if status > 0:
-        return Outcome(
+        return TrialOutcome(
             reason=(errors.strip().splitlines() or [f"exit status {status}"])[-1].strip()
         )
     try:
-        return Outcome(json.loads(output.splitlines()[-1]))
+        return TrialOutcome(json.loads(output.splitlines()[-1]))
     except (IndexError, ValueError):
-        return Outcome(reason="no result")
+        return TrialOutcome(reason="no result")
 
 
-def check_trial(name: str, outcome: Outcome, fix: str, *, needed: bool = True) -> CheckResult:
+def check_trial(
+    name: str, outcome: TrialOutcome, fix: str, *, is_required: bool = True
+) -> CheckResult:
     """Result of a trial; a failure is only a note where runs on this machine do without it."""
     if not outcome.reason:
         return check_result(name, outcome.value)
@@ -73,8 +75,8 @@ def check_trial(name: str, outcome: Outcome, fix: str, *, needed: bool = True) -
         text = f"torchvision does not match torch and breaks transformers: {outcome.reason}"
         fix = "pip uninstall torchvision, which is optional, or install the version for torch"
     if name == "vllm" and "No module named 'vllm'" in outcome.reason:
-        needed, text = False, "not installed: transformers samples, slowly"
-    return check_result(name, text, fix, problem=needed, note=True)
+        is_required, text = False, "not installed: transformers samples, slowly"
+    return check_result(name, text, fix, problem=is_required, note=True)
 
 
 def devices() -> dict[str, Any]:

@@ -71,7 +71,7 @@ def states(num_weights: float, num_trained: float, sharding: Sharding) -> States
     weights = size * num_weights / (n if shards_weights else 1)
     masters, moments = 4 * part if stage or size == 2 else 0, 8 * part
     gradients = (4 if stage or size == 4 else 2) * (part if stage >= 2 else num_trained)
-    kept = gradients if stage == 3 else 0
+    kept_gradients = gradients if stage == 3 else 0
     buckets = 4 * min(sharding.bucket, num_trained) if stage else 0
     buckets += size * min(sharding.live, num_weights) if shards_weights else 0
     # The gradients of this rank, and a flat copy of them or the root of the second moments.
@@ -80,11 +80,13 @@ def states(num_weights: float, num_trained: float, sharding: Sharding) -> States
     host = 0
     if sharding.offload_optimizer:
         host = masters + moments + 4 * part
-        masters = moments = kept = 0
+        masters = moments = kept_gradients = 0
         gradients = step = 0 if stage >= 2 else gradients
     if sharding.offload_weights and stage == 3:
         host, weights = host + weights, 0
-    return States(weights, masters, gradients, kept, moments, buckets, step, gathered, host)
+    return States(
+        weights, masters, gradients, kept_gradients, moments, buckets, step, gathered, host
+    )
 
 
 def layer_bytes(shape: Shape, size: int, padded_length: int = 0) -> float:
@@ -123,9 +125,9 @@ def activation_bytes(
     """
     layer = layer_bytes(shape, size, padded_length)
     each = size * shape.hidden if checkpointing else layer
-    kept = shape.layers * each + _norm(shape.hidden, size) + size * shape.hidden
+    activations = shape.layers * each + _norm(shape.hidden, size) + size * shape.hidden
     transient = (layer if checkpointing else 0) + 3 * size * shape.intermediate
-    return num_tokens * kept, num_tokens * transient
+    return num_tokens * activations, num_tokens * transient
 
 
 def logit_bytes(vocabulary: int, num_tokens: float, size: int) -> float:
@@ -159,9 +161,9 @@ def image_bytes(
     """
     attention = 7 * size * tower.hidden + 4 * tower.heads
     layer = 2 * _norm(tower.hidden, size) + attention + 4 * size * tower.intermediate
-    kept = tower.layers * (size * tower.hidden if checkpointing else layer) if trained else 0
+    activations = tower.layers * (size * tower.hidden if checkpointing else layer) if trained else 0
     transient = layer if checkpointing or not trained else 0
-    return num_pixels / tower.patch_size**2 * (kept + transient)
+    return num_pixels / tower.patch_size**2 * (activations + transient)
 
 
 def adapter_weights(shape: Shape, rank: int) -> int:

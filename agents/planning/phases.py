@@ -123,7 +123,7 @@ def _gib(parts: dict[str, float]) -> dict[str, float]:
 def _training(setting: Setting) -> dict[str, float]:
     """Bytes of a forward and a backward pass over one microbatch."""
     shape, size, tokens = setting.shape, setting.size, setting.microbatch_tokens
-    kept, transient = activation_bytes(
+    activations, transient = activation_bytes(
         shape,
         tokens,
         size,
@@ -143,7 +143,7 @@ def _training(setting: Setting) -> dict[str, float]:
             trained=not setting.freeze_vision and not setting.lora_rank,
             checkpointing=setting.checkpointing,
         )
-    return {"activations": kept, "passing": transient, "images": images}
+    return {"activations": activations, "passing": transient, "images": images}
 
 
 def _sampling(setting: Setting, constant: dict[str, float]) -> tuple[dict[str, float], int]:
@@ -161,8 +161,8 @@ def _sampling(setting: Setting, constant: dict[str, float]) -> tuple[dict[str, f
     # Without a GPU our sampler configures a cache of one GiB.
     cache = setting.vllm_memory * setting.memory - weights - graphs if setting.num_gpus else 1.0
     parts = {"vLLM weights": weights, "vLLM graphs": graphs, "KV cache": max(0.0, cache)}
-    beside = constant if setting.sampler == "vllm" else {}
-    return beside | parts, int(parts["KV cache"] / response)
+    trainer = constant if setting.sampler == "vllm" else {}
+    return trainer | parts, int(parts["KV cache"] / response)
 
 
 def _overhead(setting: Setting, parts: dict[str, float]) -> dict[str, float]:

@@ -54,7 +54,7 @@ class Setting:
     lora_rank: int = 0
     checkpointing: bool = False
     reference: bool = False
-    """True if a reference model is kept beside the policy."""
+    """True if a reference model is kept besides the policy."""
     sampler: str = "transformers"
     """transformers, vllm, or separate for a server."""
     sampler_batch_size: int = 1
@@ -110,7 +110,7 @@ def make_setting(run: Run, shape: Shape, machine: Machine, *, reference: bool) -
         run: Resolved settings.
         shape: Of its model.
         machine: Of the run.
-        reference: True if a reference model is kept beside the policy.
+        reference: True if a reference model is kept besides the policy.
 
     Raises:
         UsageError: A JSON text of the run is invalid.

@@ -15,7 +15,7 @@ import pytest
 from agents.diagnosis import machine, trials
 from agents.diagnosis.packages import check_clash, check_packages, installed
 from agents.diagnosis.result import CheckResult, check_lines, check_result
-from agents.diagnosis.trials import Outcome, attempt, check_hub, check_trial
+from agents.diagnosis.trials import TrialOutcome, attempt, check_hub, check_trial
 from reasonenv.grading import Grade
 
 REQUIREMENTS = ["torch<2.14,>=2.11; extra == 'train'", "numpy>=1.26", "vllm>=0.24; extra == 'vllm'"]
@@ -160,7 +160,7 @@ def test_a_folder_that_cannot_be_written_to_is_a_problem():
 
 
 @pytest.mark.parametrize(
-    ("mib", "needed", "level"),
+    ("mib", "is_required", "level"),
     [
         (16384, True, "ok"),
         (64, True, "problem"),  # the default of a container
@@ -168,11 +168,11 @@ def test_a_folder_that_cannot_be_written_to_is_a_problem():
         (None, True, "problem"),
     ],
 )
-def test_shared_memory_is_needed_by_several_ranks(mib, needed, level, tmp_path, monkeypatch):
+def test_shared_memory_is_needed_by_several_ranks(mib, is_required, level, tmp_path, monkeypatch):
     if mib is not None:
         monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_blocks=mib, f_frsize=2**20))
     folder = tmp_path / "none" if mib is None else tmp_path
-    assert machine.check_shared_memory(folder, needed=needed).level == level
+    assert machine.check_shared_memory(folder, is_required=is_required).level == level
 
 
 @pytest.mark.parametrize(
@@ -223,25 +223,25 @@ def test_a_torchvision_that_does_not_match_is_reported(tmp_path, monkeypatch):
 
 
 def test_deepspeed_that_cannot_be_used_is_a_problem_only_where_it_is_needed():
-    failure = Outcome(reason="ModuleNotFoundError: No module named 'deepspeed'")
-    assert check_trial("deepspeed", failure, "install", needed=True).level == "problem"
-    assert check_trial("deepspeed", failure, "install", needed=False).level == "note"
-    assert check_trial("deepspeed", Outcome("runs"), "", needed=True).level == "ok"
+    failure = TrialOutcome(reason="ModuleNotFoundError: No module named 'deepspeed'")
+    assert check_trial("deepspeed", failure, "install", is_required=True).level == "problem"
+    assert check_trial("deepspeed", failure, "install", is_required=False).level == "note"
+    assert check_trial("deepspeed", TrialOutcome("runs"), "", is_required=True).level == "ok"
 
 
 def test_vllm_is_missing_unusable_or_there():
-    missing = Outcome(reason="ModuleNotFoundError: No module named 'vllm'")
-    assert check_trial("vllm", missing, "install", needed=True).level == "note"
-    broken = Outcome(reason="ImportError: libcudart.so.13: cannot open shared object file")
-    assert check_trial("vllm", broken, "install", needed=True).level == "problem"
-    assert "libcudart" in check_trial("vllm", broken, "install", needed=False).text
+    missing = TrialOutcome(reason="ModuleNotFoundError: No module named 'vllm'")
+    assert check_trial("vllm", missing, "install", is_required=True).level == "note"
+    broken = TrialOutcome(reason="ImportError: libcudart.so.13: cannot open shared object file")
+    assert check_trial("vllm", broken, "install", is_required=True).level == "problem"
+    assert "libcudart" in check_trial("vllm", broken, "install", is_required=False).text
 
 
 def test_the_grader_is_tried_on_an_answer_that_only_a_worker_settles():
     from reasonenv.grading import grade_by_rules
 
     assert grade_by_rules(r"\forall x", r"\exists x")[0] is None
-    assert attempt("grader", timeout=120) == Outcome("its workers start and grade")
+    assert attempt("grader", timeout=120) == TrialOutcome("its workers start and grade")
 
 
 def test_a_grader_that_grades_wrongly_is_a_problem(monkeypatch):
@@ -259,7 +259,7 @@ def test_sampler_and_trainer_agree_on_a_tiny_model_with_images():
 
 @pytest.mark.skipif(not find_spec("deepspeed"), reason="needs DeepSpeed")
 def test_deepspeed_takes_a_step():
-    assert attempt("deepspeed", timeout=240) == Outcome("takes an optimizer step")
+    assert attempt("deepspeed", timeout=240) == TrialOutcome("takes an optimizer step")
 
 
 def test_a_hub_that_responds_is_ok():
