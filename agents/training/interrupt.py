@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a question that the loop asks between steps."""
+"""Graceful interruption by SIGINT and SIGTERM, at the end of a step."""
 
 import os
 import signal
@@ -8,44 +8,44 @@ from typing import Any
 
 
 class Interrupt:
-    """A context that turns true at the first SIGINT or SIGTERM; a second SIGINT stops at once.
+    """A context that becomes true at the first SIGINT or SIGTERM; a second SIGINT stops at once.
 
-    The loop asks between steps, saves and leaves. Ranks are told at different moments: of several
-    ranks each gathers the answers of all, so that they leave after the same step. Outside the main
-    thread no signal arrives, and it stays False.
+    The loop checks it between steps, saves and ends. Signals reach ranks at different times, so
+    the loop combines the flags of all ranks, and all end after the same step. Outside the main
+    thread there are no signals, and it stays False.
     """
 
     def __init__(self, rank: int = 0, what: str = "step") -> None:
-        """Args: of this process, and what is brought to its end before the loop leaves."""
+        """Args: rank of this process, and the name of the unit of work to complete."""
         self._rank, self._what = rank, what
         self._signal: int | None = None
-        self._before: dict[int, Any] = {}
+        self._handlers: dict[int, Any] = {}
 
     def __bool__(self) -> bool:
         return self._signal is not None
 
     @property
     def name(self) -> str:
-        """Of the signal that arrived, such as SIGTERM; empty before."""
+        """Name of the received signal, such as SIGTERM; empty if none."""
         return "" if self._signal is None else signal.Signals(self._signal).name
 
     def __enter__(self) -> "Interrupt":
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._arrived)
+                self._handlers[number] = signal.signal(number, self._receive)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            # None stands for a handler that was not installed from Python and cannot be put back.
+        for number, handler in self._handlers.items():
+            # None is a handler that was not installed from Python and cannot be restored.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        self._before.clear()
+        self._handlers.clear()
 
-    def _arrived(self, number: int, frame: FrameType | None) -> None:
+    def _receive(self, number: int, frame: FrameType | None) -> None:
         if self and number == signal.SIGINT:
             raise KeyboardInterrupt
         if self._rank == 0 and not self:
-            # Not print, whose buffer the signal may have found locked.
-            said = f"\nsaving after this {self._what}; Ctrl-C once more stops at once\n"
-            os.write(2, said.encode())
+            # Not print: the signal may have interrupted it with its buffer locked.
+            message = f"\nsaving after this {self._what}; Ctrl-C once more stops at once\n"
+            os.write(2, message.encode())
         self._signal = number

@@ -228,7 +228,7 @@ def test_a_fault_of_a_users_learner_keeps_its_traceback(tiny_folder, tmp_path):
 
 
 def test_a_run_without_a_checkpoint_goes_on_from_its_beginning(tmp_path):
-    assert checkpoints.resume_hint(tmp_path).endswith("from its beginning: nothing was saved yet")
+    assert checkpoints.resume_hint(tmp_path).endswith("from the beginning: nothing was saved yet")
 
 
 two_starts = pytest.mark.slow(reason="two runs on two ranks, one after another")

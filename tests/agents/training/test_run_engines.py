@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 from helpers import (
-    happenings,
+    interrupted_runs,
     letters,
     vllm_model,
     vowels,  # noqa: F401 - registers the environment
@@ -71,7 +71,7 @@ def test_a_run_with_adapters_that_was_stopped_goes_on_exactly(
     adapted, tiny_folder, tmp_path, monkeypatch
 ):
     with monkeypatch.context() as patch:
-        ringing = before_response(2 * PER_STEP + 5, happenings.WHAT["terminate"])
+        ringing = before_response(2 * PER_STEP + 5, interrupted_runs.WHAT["terminate"])
         patch.setitem(letters.REWARDS, "letters", ringing)
         with pytest.raises(SystemExit):
             train(tiny_folder, tmp_path, **ADAPTERS)
@@ -121,8 +121,8 @@ def two(tmp_path_factory, tiny_folder):
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     for number, pieces in enumerate(PIECES):
         output = {"model": tiny_folder, "output_dir": folder / str(number)}
-        python, *words = happenings.command("nothing", 0, **settings | pieces | output)
-        status, said = happenings.end([python, *torchrun, *words])
+        python, *words = interrupted_runs.command("nothing", 0, **settings | pieces | output)
+        status, said = interrupted_runs.end([python, *torchrun, *words])
         assert status == 0, said[-3000:]
         assert said.count("sampler and trainer encode") == said.count("done: ") == 1
     return folder / "0", folder / "1"
@@ -211,7 +211,7 @@ def by_vllm(words):
     """A run that vLLM samples for: its folder and what it said."""
     folder = words.with_name("run")
     settings = WORDS | {"model": words, "output_dir": folder}
-    status, said = happenings.end(happenings.command("nothing", 0, **settings))
+    status, said = interrupted_runs.end(interrupted_runs.command("nothing", 0, **settings))
     assert status == 0, said[-3000:]
     assert "Traceback" not in said
     return folder, said
@@ -234,10 +234,14 @@ def test_vllm_samples_for_a_whole_run(by_vllm):
 def test_a_run_with_vllm_that_was_stopped_goes_on_exactly(by_vllm, words, tmp_path):
     settings = WORDS | {"model": words, "output_dir": tmp_path}
     in_step_1 = 4 + 5  # after the evaluation before it
-    status, said = happenings.end(happenings.command("terminate", in_step_1, **settings))
+    status, said = interrupted_runs.end(
+        interrupted_runs.command("terminate", in_step_1, **settings)
+    )
     assert status == 143
     assert said.splitlines()[-1] == "SIGTERM: saved step 1; continue with --resume"
-    status, said = happenings.end(happenings.command("nothing", 0, **settings, resume=True))
+    status, said = interrupted_runs.end(
+        interrupted_runs.command("nothing", 0, **settings, resume=True)
+    )
     assert status == 0, said[-3000:]
     assert "Traceback" not in said
     assert numbers(tmp_path) == numbers(by_vllm[0])
@@ -257,7 +261,7 @@ def test_what_vllm_cannot_sample_in_between_is_one_line(words, tmp_path):
     assert length(10) > length(9)  # of eleven problems only the last has one token too many
     options = {"env_options": '{"size": 11}', "vllm": json.dumps({"max_model_len": longest})}
     settings = WORDS | options | {"model": words, "output_dir": tmp_path, "num_test_problems": 0}
-    status, said = happenings.end(happenings.command("nothing", 0, **settings))
+    status, said = interrupted_runs.end(interrupted_runs.command("nothing", 0, **settings))
     assert status == 1
     assert "Traceback" not in said
     last = said.splitlines()[-1]

@@ -10,7 +10,7 @@ import signal
 import sys
 
 import pytest
-from helpers import happenings, letters
+from helpers import interrupted_runs, letters
 from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
 
 import reasonenv
@@ -241,7 +241,7 @@ def test_a_disk_that_is_full_is_one_line_and_the_run_goes_on(
 ):
     in_step_2 = PER_STEP + 5
     with monkeypatch.context() as patch, unlimited_again("RLIMIT_FSIZE"):
-        filling = before_response(in_step_2, happenings.WHAT[what])
+        filling = before_response(in_step_2, interrupted_runs.WHAT[what])
         patch.setitem(letters.REWARDS, "letters", filling)
         last = stopped(CPGD, tiny_folder, tmp_path / "run", **LONG)
     assert last.startswith(f"error: {cause}")
@@ -260,8 +260,8 @@ def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_fold
     large |= {"num_steps": 2, "save_every": 1}
     settings = large | {"model": tiny_folder, "output_dir": tmp_path}
     in_step_2 = 128 + 5
-    words = happenings.command("no memory", in_step_2, **settings, microbatch_size=128)
-    status, said = happenings.end(words)
+    words = interrupted_runs.command("no memory", in_step_2, **settings, microbatch_size=128)
+    status, said = interrupted_runs.end(words)
     assert status == 1
     assert "Traceback" not in said
     last = said.splitlines()[-1]
@@ -277,7 +277,7 @@ def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_fold
 def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
     number, way, tiny_folder, tmp_path, monkeypatch, capsys
 ):
-    ringing = before_response(number, happenings.twice)
+    ringing = before_response(number, interrupted_runs.twice)
     with monkeypatch.context() as patch:
         patch.setitem(letters.REWARDS, "letters", ringing)
         assert stopped(CPGD, tiny_folder, tmp_path, **LONG) == 130
@@ -294,7 +294,7 @@ def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
 )
 def test_ctrl_c_before_the_first_step_leaves_no_traceback(word, tiny_folder, tmp_path):
     settings = {"model": tiny_folder, "output_dir": tmp_path / "run", "num_test_problems": 10}
-    with happenings.start(happenings.command("nothing", 0, **settings)) as process:
+    with interrupted_runs.start(interrupted_runs.command("nothing", 0, **settings)) as process:
         said = []
         for line in process.stderr:
             said.append(line)

@@ -1,6 +1,6 @@
-"""A run of CPGD in a process of its own to which something happens, for the tests of whole runs.
+"""A run of CPGD in its own process with an injected fault, such as a signal or a full disk.
 
-Usage: python happenings.py WHAT NUMBER FLAGS...; it happens when response NUMBER is rewarded.
+Usage: python interrupted_runs.py FAULT NUMBER FLAGS...; the fault comes with response NUMBER.
 """
 
 import os
@@ -20,15 +20,15 @@ MEBIBYTE = 2**20
 
 
 def limit(resource_name: str, value: int) -> None:
-    """Lowers what this process may have."""
+    """Lowers a resource limit of this process."""
     import resource
 
     kind = getattr(resource, resource_name)
     resource.setrlimit(kind, (value, resource.getrlimit(kind)[1]))
 
 
-def held() -> int:
-    """Bytes of address space that this process has."""
+def address_space() -> int:
+    """Address space of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -37,35 +37,35 @@ def twice() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-WHAT = {
+FAULTS = {
     "nothing": lambda: None,
     "terminate": lambda: signal.raise_signal(signal.SIGTERM),
     "interrupt twice": twice,
     "small files": lambda: limit("RLIMIT_FSIZE", MEBIBYTE),
     "no files": lambda: limit("RLIMIT_FSIZE", 1),
-    "no memory": lambda: limit("RLIMIT_AS", held() + 20 * MEBIBYTE),
+    "no memory": lambda: limit("RLIMIT_AS", address_space() + 20 * MEBIBYTE),
 }
 
 
-def command(what: str, number: int, **settings: Any) -> list[str]:
-    """Of a small run with these settings."""
-    script = [str(HELPERS / "happenings.py"), what, str(number)]
+def command(fault: str, number: int, **settings: Any) -> list[str]:
+    """Command of a small run with these settings and a fault."""
+    script = [str(HELPERS / "interrupted_runs.py"), fault, str(number)]
     return [sys.executable, *script, *flags(**SMALL | settings)]
 
 
 def start(words: list[str]) -> subprocess.Popen[str]:
-    """The process, whose standard error is read as text."""
+    """The process, with its standard error as text."""
     paths = os.pathsep.join([str(HELPERS.parents[1]), str(HELPERS.parent)])
     environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
 
 
 def end(words: list[str]) -> tuple[int, str]:
-    """Status and standard error of the process when it is done."""
+    """Exit status and standard error of the process."""
     with start(words) as process:
         try:
-            said = process.communicate(timeout=300)[1]
-            return process.returncode, said
+            stderr = process.communicate(timeout=300)[1]
+            return process.returncode, stderr
         finally:
             process.kill()
 
@@ -73,7 +73,7 @@ def end(words: list[str]) -> tuple[int, str]:
 if __name__ == "__main__":
     from helpers import vowels
 
-    happens = before_response(int(sys.argv[2]), WHAT[sys.argv[1]])
-    letters.REWARDS["letters"] = happens
-    vowels.REWARDS["letters"] = (0.25, happens[1])
+    fault = before_response(int(sys.argv[2]), FAULTS[sys.argv[1]])
+    letters.REWARDS["letters"] = fault
+    vowels.REWARDS["letters"] = (0.25, fault[1])
     run.main(CPGD, sys.argv[3:])
