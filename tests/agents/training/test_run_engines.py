@@ -71,7 +71,7 @@ def test_a_run_with_adapters_that_was_stopped_goes_on_exactly(
     adapted, tiny_folder, tmp_path, monkeypatch
 ):
     with monkeypatch.context() as patch:
-        ringing = before_response(2 * PER_STEP + 5, interrupted_runs.WHAT["terminate"])
+        ringing = before_response(2 * PER_STEP + 5, interrupted_runs.FAULTS["terminate"])
         patch.setitem(letters.REWARDS, "letters", ringing)
         with pytest.raises(SystemExit):
             train(tiny_folder, tmp_path, **ADAPTERS)

@@ -241,7 +241,7 @@ def test_a_disk_that_is_full_is_one_line_and_the_run_goes_on(
 ):
     in_step_2 = PER_STEP + 5
     with monkeypatch.context() as patch, unlimited_again("RLIMIT_FSIZE"):
-        filling = before_response(in_step_2, interrupted_runs.WHAT[what])
+        filling = before_response(in_step_2, interrupted_runs.FAULTS[what])
         patch.setitem(letters.REWARDS, "letters", filling)
         last = stopped(CPGD, tiny_folder, tmp_path / "run", **LONG)
     assert last.startswith(f"error: {cause}")
