@@ -78,7 +78,7 @@ def answering(lines: list[bytes], status: int = 200):
         ([b"{}\n"] * 100, 200, r"is alive, but has sent no result for [^\n]*restart it$"),
     ],
 )
-def test_a_server_that_does_not_answer_as_it_should_is_told_in_sampler_errors(lines, status, words):
+def test_a_server_that_does_not_answer_as_it_should_is_told_in_one_line(lines, status, words):
     with (
         answering(lines, status) as address,
         pytest.raises(ValueError, match=rf"^the (vLLM )?server at {address} {words}"),

@@ -145,7 +145,7 @@ def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wr
 
 
 @pytest.mark.vllm
-def test_a_prompt_that_vllm_reads_otherwise_is_told_in_sampler_errors(sampler, monkeypatch):
+def test_a_prompt_that_vllm_reads_otherwise_is_told_in_one_line(sampler, monkeypatch):
     prompts = sampler.encode(observations())
     monkeypatch.setattr(sampler, "_input", lambda prompt: {"prompt_token_ids": [5, 6, 7]})
     with pytest.raises(ValueError, match=r"^vLLM reads a prompt as 3 tokens that are not the \d+ "):
@@ -255,7 +255,7 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
 
 
 @pytest.mark.vllm
-def test_a_prompt_that_is_too_long_is_refused_in_sampler_errors(sampler):
+def test_a_prompt_that_is_too_long_is_refused_in_one_line(sampler):
     prompts = sampler.encode(observations(("how " * 300,)))
     with pytest.raises(
         ValueError, match=r"^a prompt of \d+ tokens [^\n]*raise max_model_len[^\n]*$"
@@ -301,7 +301,7 @@ def test_a_temperature_that_vllm_does_not_have_is_told_before_it_starts(trainer,
         ({"max_model_len": 10**7}, "max_model_len"),
     ],
 )
-def test_an_option_that_vllm_refuses_is_told_in_sampler_errors(trainer, folder, options, words):
+def test_an_option_that_vllm_refuses_is_told_in_one_line(trainer, folder, options, words):
     with pytest.raises(ValueError, match=rf"^vLLM cannot start with [^\n]*{words}[^\n]*$"):
         VLLMSampler(folder, trainer.chat, trainer.sampling, LENGTH, options=options)
 
@@ -359,7 +359,7 @@ def test_where_vllm_is_missing_the_line_says_what_to_do(monkeypatch):
     importlib.util.find_spec("torchvision") is not None, reason="torchvision is installed"
 )
 @pytest.mark.vllm
-def test_images_without_torchvision_are_refused_in_sampler_errors(tiny_folder):
+def test_images_without_torchvision_are_refused_in_one_line(tiny_folder):
     _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     with pytest.raises(ValueError, match=r"^vLLM reads images with torchvision[^\n]*matches torch"):
         VLLMSampler(tiny_folder, chat, vllm_model.Sampling(), LENGTH)

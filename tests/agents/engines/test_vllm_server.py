@@ -178,7 +178,7 @@ def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
 
 
 @pytest.mark.vllm
-def test_what_vllm_refuses_is_sampler_errors(sampler, trainer):
+def test_what_vllm_refuses_is_one_line(sampler, trainer):
     prompts = sampler.encode(observations())
     sampler.sampling = replace(trainer.sampling, temperature=3.0)
     with pytest.raises(ValueError, match=r"^the vLLM server at \S+ cannot generate: [^\n]*3.0"):
@@ -200,7 +200,7 @@ def test_two_ranks_share_a_server(url, folder, tmp_path):
 
 
 @pytest.mark.vllm
-def test_a_server_that_dies_is_told_in_sampler_errors(folder, trainer, tmp_path):
+def test_a_server_that_dies_is_told_in_one_line(folder, trainer, tmp_path):
     with served(folder, tmp_path / "log") as (url, processes):
         sampler = asking(url, trainer)
         sampler.load_weights(trainer.weights())
