@@ -140,7 +140,7 @@ def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wr
     with torch.no_grad():
         for weight in other.policy.parameters():
             weight.mul_(1.02)
-    with pytest.raises(ValueError, match="not handed over"):
+    with pytest.raises(ValueError, match="check the weights of the sampler"):
         parity.compare(other, sampler, other.chat, rows).check(within)
 
 
