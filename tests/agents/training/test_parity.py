@@ -165,6 +165,7 @@ def test_bfloat16_stays_within_its_bound(engine):
     assert "encode 3 prompts alike" in str(found)
 
 
+@pytest.mark.slow(reason="two more ranks, beside those of test_ranks")
 def test_all_ranks_agree_on_whether_they_agree(folder, tmp_path):
     torchrun.run("parity_ranks.py", folder, tmp_path)
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
