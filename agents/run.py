@@ -107,7 +107,7 @@ def sample_rollouts(
             rollouts[-1].next_observations if rollouts else observations,
             (run.seed, state.step, state.engines.train.rank, number),
             clock,
-            state.overlong_penalty,
+            state.length_penalty,
         )
         rollouts.append(rollout)
         yield rollout.groups(run.group_size)

@@ -23,7 +23,7 @@ from reasonenv.datasets.selection import held_out, select
 from reasonenv.env import ReasonEnv
 from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
-from reasonenv.prompts import Prompt
+from reasonenv.prompts import PromptTemplate
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, by_name
 from reasonenv.vector import ReasonVectorEnv
@@ -60,7 +60,7 @@ class EnvDefinition:
 
     problems: Sequence[Problem]
     rewards: Rewards
-    prompt: str | Prompt
+    prompt: str | PromptTemplate
 
 
 def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
@@ -154,7 +154,7 @@ def _rewards(env_module: ModuleType, problems: Any, choice: Any, weight: Any) ->
     return rewards if weight == 0 else {**rewards, **by_name({"unjudged": weight})}
 
 
-def _prompt(env_module: ModuleType, problems: Any, choice: Any) -> str | Prompt:
+def _prompt(env_module: ModuleType, problems: Any, choice: Any) -> str | PromptTemplate:
     """The prompt of a choice, else the module's own; "official" is its `OFFICIAL`."""
     if choice is None:
         prompt = env_module.prompt(problems) if hasattr(env_module, "prompt") else None

@@ -12,7 +12,7 @@ from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.ordering import ProblemOrder, parse_options
 from reasonenv.problem import Problem
-from reasonenv.prompts import Prompt, find_prompt
+from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import ImagesSpace, TextSpace
 from reasonenv.workers import Grader
@@ -46,7 +46,7 @@ class ReasonEnv(gymnasium.Env[Observation, str]):
         problems: Sequence[Problem],
         rewards: Rewards,
         *,
-        prompt: str | Prompt = "plain",
+        prompt: str | PromptTemplate = "plain",
         num_workers: int | None = None,
         timeout: float = 1.0,
         render_mode: str | None = None,
@@ -121,7 +121,7 @@ def observation_space() -> Dict:
     return Dict({"system": TextSpace(), "question": TextSpace(), "images": ImagesSpace()})
 
 
-def make_observation(problem: Problem, prompt: Prompt) -> Observation:
+def make_observation(problem: Problem, prompt: PromptTemplate) -> Observation:
     """The observation of a problem, which holds neither its answer nor its solution."""
     system, question = prompt.ask(problem)
     return {"system": system, "question": question, "images": problem.images}

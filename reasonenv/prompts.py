@@ -16,8 +16,8 @@ from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
 
 
-class Prompt(Protocol):
-    """The protocol of prompts."""
+class PromptTemplate(Protocol):
+    """The protocol of prompts: an instruction around the question of a problem."""
 
     def ask(self, problem: Problem) -> tuple[str, str]:
         """The system text and the user text of a problem."""
@@ -91,7 +91,7 @@ PROMPTS: dict[str, Instruction] = {
 }
 
 
-def find_prompt(name: str | Prompt) -> Prompt:
+def find_prompt(name: str | PromptTemplate) -> PromptTemplate:
     """The prompt of a name; a prompt itself is returned.
 
     Raises:

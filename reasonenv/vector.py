@@ -24,7 +24,7 @@ from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.ordering import ProblemOrder, parse_options
 from reasonenv.problem import Problem
-from reasonenv.prompts import Prompt, find_prompt
+from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import TextSpace
 from reasonenv.workers import Grader
@@ -69,7 +69,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         *,
         num_envs: int = 1,
         group_size: int = 1,
-        prompt: str | Prompt = "plain",
+        prompt: str | PromptTemplate = "plain",
         num_workers: int | None = None,
         timeout: float = 1.0,
         rank: int = 0,

@@ -41,7 +41,7 @@ def sample_rollout(
     observations: Mapping[str, Sequence[Any]],
     seed: tuple[int, ...],
     clock: Clock,
-    overlong_penalty: Callable[[int], float] | None = None,
+    length_penalty: Callable[[int], float] | None = None,
 ) -> Rollout:
     """Samples a response to each observation and steps the environment.
 
@@ -51,15 +51,15 @@ def sample_rollout(
         observations: Last ones of `envs`.
         seed: Of the responses.
         clock: Measures sampling and grading.
-        overlong_penalty: Addition to the reward, in [-1, 0], by the length of a response in tokens.
+        length_penalty: Addition to the reward, in [-1, 0], by the length of a response in tokens.
     """
     with clock("rollout"), typed_errors("sampling"):
         responses = sampler.generate(sampler.encode(observations), seed, envs.submit)
     with clock("grade"):
         next_observations, rewards, _, _, infos = envs.step(responses.texts)
     penalties = np.zeros(len(rewards))
-    if overlong_penalty:
-        penalties += [overlong_penalty(length) for length in responses.lengths.tolist()]
+    if length_penalty:
+        penalties += [length_penalty(length) for length in responses.lengths.tolist()]
     return Rollout(
         observations, responses, rewards + penalties, penalties, infos, next_observations
     )

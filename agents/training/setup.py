@@ -55,7 +55,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         stack.enter_context(closing(engines.sampler))
         if not engines.policy.packs:
             print_once(PADDED)
-        penalty = overlong_penalty(run)
+        penalty = length_penalty(run)
         state = RunState(run, learner, folder, envs, engines, splits, penalty)
         if checkpoint:
             state.restore(checkpoint)
@@ -104,7 +104,7 @@ def model_folder(run: Run) -> str:
     return str(cached_tiny_model(recipe(run.env, run.env_options, run.seed)))
 
 
-def overlong_penalty(run: Run) -> Callable[[int], float] | None:
+def length_penalty(run: Run) -> Callable[[int], float] | None:
     """Overlong penalty by the length of a response in tokens; None for a buffer of 0.
 
     Source: Yu et al., DAPO (arXiv:2503.14476), eq. 13.

@@ -28,7 +28,7 @@ class RunState:
     engines: Engines
     splits: tuple[str, ...]
     """Evaluation splits."""
-    overlong_penalty: Callable[[int], float] | None = None
+    length_penalty: Callable[[int], float] | None = None
     """Addition to the reward by the length of a response in tokens."""
     step: int = 0
     """Completed steps."""

@@ -11,7 +11,7 @@ from PIL import Image
 import reasonenv
 from reasonenv.messages import split_at_images
 from reasonenv.problem import LazySequence, Problem
-from reasonenv.prompts import Prompt
+from reasonenv.prompts import PromptTemplate
 from reasonenv.registration import find
 
 
@@ -71,7 +71,7 @@ class EnvPrompts(LazySequence[ProblemPrompt]):
         return ProblemPrompt(problem, system, texts, images)
 
     @cached_property
-    def _content(self) -> tuple[Sequence[Problem], Prompt]:
+    def _content(self) -> tuple[Sequence[Problem], PromptTemplate]:
         env = reasonenv.make(self.id, split=self.split, data=self.data, **self.options)
         content = env.get_wrapper_attr("problems"), env.get_wrapper_attr("instruction")
         env.close()

@@ -45,7 +45,7 @@ from reasonenv import entry_points
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.problem import LazySequence, Problem
-from reasonenv.prompts import Prompt, find_prompt
+from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, total
 
@@ -68,7 +68,7 @@ class Part:
     id: str
     problems: Sequence[Problem]
     rewards: Rewards
-    prompt: Prompt
+    prompt: PromptTemplate
     weight: float
 
 
@@ -176,7 +176,7 @@ class OwnReward:
 class OwnPrompt:
     """The prompt of the problem's own environment."""
 
-    prompts: Mapping[str, Prompt]
+    prompts: Mapping[str, PromptTemplate]
 
     def ask(self, problem: Problem) -> tuple[str, str]:
         """The system text and the user text of a problem."""
@@ -188,6 +188,6 @@ def rewards(mixture: Mixture) -> Rewards:
     return {"own": (1.0, OwnReward({part.id: part.rewards for part in mixture.parts}))}
 
 
-def prompt(mixture: Mixture) -> Prompt:
+def prompt(mixture: Mixture) -> PromptTemplate:
     """The prompt of a mixture."""
     return OwnPrompt({part.id: part.prompt for part in mixture.parts})

@@ -8,10 +8,10 @@ language model. The official accuracy is that of all rows of the five versions; 
 Source: ZrrSkywalker/MathVerse, evaluation/extract_answer_s1.py and score_answer_s2.py.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from reasonenv.envs.option_text import option_texts
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import answer_section
 from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against
@@ -37,12 +37,10 @@ TABLES = {
 NEEDED = ("answer", "question_type")
 TEXT_ONLY = "Text Only"
 
-_OPTION = re.compile(r"([A-Z])\s*[:.．、]\s*(.*)", re.DOTALL)
-
 
 def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     """The grades of the announced options, else of the final answers."""
-    options = [option_texts(case.label) for case in cases]
+    options = [label_options(case.label) for case in cases]
     cases = [_with_option(case, texts) for case, texts in zip(cases, options, strict=True)]
     references = [str(case.label["answer"]).strip() for case in cases]
     return grade_against(cases, references, options)
@@ -53,15 +51,13 @@ def counted(label: Row) -> bool:
     return _attribute(label, "problem_version") != TEXT_ONLY
 
 
-def option_texts(label: Row) -> tuple[str, ...]:
+def label_options(label: Row) -> tuple[str, ...]:
     """The texts of a multiple choice, from its own column or the end of the question."""
     if not str(label.get("question_type", "multi")).startswith("multi"):
         return ()
     question = label.get("question") or label.get("question_for_eval") or ""
     lines = label.get("choices") or question.rpartition("Choices:")[2].strip().splitlines()
-    matches = [match for line in lines if (match := _OPTION.fullmatch(line.strip()))]
-    in_order = "".join(match[1] for match in matches) == LETTERS[: len(lines)]
-    return tuple(match[2].strip() for match in matches) if in_order else ()
+    return option_texts(lines)
 
 
 def _with_option(case: LabeledResponse, options: Sequence[str]) -> LabeledResponse:

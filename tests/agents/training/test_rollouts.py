@@ -17,7 +17,7 @@ from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.monitoring.timing import Clock
 from agents.training.rollouts import sample_rollout
-from agents.training.setup import overlong_penalty
+from agents.training.setup import length_penalty
 
 DYNAMIC = {"env": "Vowels-v0", "num_prompts": 4, "max_generations": 5, "overlong_buffer": 6}
 
@@ -32,7 +32,7 @@ def rollouts(tiny_folder):
     for buffer in (0, 6):
         envs = reasonenv.make("Vowels-v0", num_envs=320, group_size=4)
         observations, _ = envs.reset(seed=0)
-        penalty = overlong_penalty(Run(max_response_length=12, overlong_buffer=buffer))
+        penalty = length_penalty(Run(max_response_length=12, overlong_buffer=buffer))
         rollouts.append(sample_rollout(envs, sampler, observations, (1,), Clock(), penalty))
         envs.close()
     return rollouts

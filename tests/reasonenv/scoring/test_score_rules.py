@@ -308,7 +308,7 @@ VERSE = {
     ],
 )
 def test_mathverse_takes_a_letter_or_its_option(response, correct):
-    assert mathverse.option_texts(VERSE) == ("50°", "40°", "130°", "80°")
+    assert mathverse.label_options(VERSE) == ("50°", "40°", "130°", "80°")
     assert mathverse.grades([LabeledResponse("1", VERSE, response)])[0].correct is correct
 
 
