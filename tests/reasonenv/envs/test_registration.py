@@ -120,7 +120,7 @@ def problems(split="train"):
     return [reasonenv.Problem(id="a", question="1 + 1?", answer="2")]
 
 
-reasonenv.register("Sums-v0", "sums_by_module")
+reasonenv.register("OneSum-v0", "sums_by_module")
 """
 
 
@@ -130,12 +130,12 @@ def _sums(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     yield
     del sys.modules["sums_by_module"]
-    del reasonenv.registry["Sums-v0"]
-    del gymnasium.registry["reasonenv/Sums-v0"]
+    del reasonenv.registry["OneSum-v0"]
+    del gymnasium.registry["reasonenv/OneSum-v0"]
 
 
 @pytest.mark.usefixtures("_sums")
-@pytest.mark.parametrize("name", ["Sums-v0", "reasonenv/Sums-v0"])
+@pytest.mark.parametrize("name", ["OneSum-v0", "reasonenv/OneSum-v0"])
 def test_a_module_before_the_name_is_imported_first(name):
     env = reasonenv.make(f"sums_by_module:{name}")
     observation, _ = env.reset(seed=0)
