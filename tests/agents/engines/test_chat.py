@@ -70,7 +70,7 @@ def test_images_come_first_in_their_order(chat):
 )
 def test_an_image_stands_at_its_first_mark_or_before_the_words(question, num_images, texts, order):
     assert split_at_images(question, num_images) == (texts, order)
-    assert messages.placed(question, num_images) == (texts, order)
+    assert messages.split_at_images(question, num_images) == (texts, order)
 
 
 def test_marked_images_stand_among_the_words_with_their_own_pixels(chat):
