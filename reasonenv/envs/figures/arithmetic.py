@@ -14,32 +14,26 @@ class Sum(Family):
     """Two or three numbers with plus signs between them."""
 
     name, level = "sum", 1
+    question = "What is the sum?"
+    is_commutative = True
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         largest = 9 if level < 3 else 49
         return tuple(rng.randint(1, largest) for _ in range(rng.choice((2, 3))))
 
-    def canonical(self, operands: Operands) -> Operands:
-        return tuple(sorted(operands))
-
     def draw(self, operands: Operands, style: Style) -> Canvas:
         numbers = [str(number) for number in operands]
         return draw_row(" + ".join(numbers).split(), style)
 
-    def ask(self, operands: Operands) -> str:
-        return "What is the sum?"
-
     def solve(self, operands: Operands, steps: Steps) -> int:
-        total = operands[0]
-        for number in operands[1:]:
-            total = steps.add(total, number)
-        return total
+        return steps.add(*operands)
 
 
 class NumberLine(Family):
     """Five ticks, the first two labelled, one of the others marked."""
 
     name, level = "number_line", 1
+    question = "Which number is marked?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         distance = rng.randint(1, 5 if level < 3 else 9)
@@ -59,22 +53,18 @@ class NumberLine(Family):
         canvas.disc((ticks[marked], 20), 6, RED)
         return canvas
 
-    def ask(self, operands: Operands) -> str:
-        return "Which number is marked?"
-
     def solve(self, operands: Operands, steps: Steps) -> int:
         start, distance, marked = operands
         value = start + distance
         distance = steps.subtract(value, start)
-        for _ in range(marked - 1):
-            value = steps.add(value, distance)
-        return value
+        return steps.add(value, *[distance] * (marked - 1))
 
 
 class Missing(Family):
     """A sum with its second number missing."""
 
     name, level = "missing", 2
+    question = "Which number is missing?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         largest = 9 if level < 3 else 49
@@ -82,9 +72,6 @@ class Missing(Family):
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         return draw_row([str(operands[0]), "+", "?", "=", str(sum(operands))], style)
-
-    def ask(self, operands: Operands) -> str:
-        return "Which number is missing?"
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.subtract(sum(operands), operands[0])

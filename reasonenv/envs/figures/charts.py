@@ -17,32 +17,39 @@ NUMBERED = {step: str(step) for step in EVEN}
 PALE: Color = (195, 195, 195)
 
 
-class Bar(Family):
-    """Four bars, one of which is asked for."""
-
-    name, level = "bar", 2
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return sample_heights(rng, level), rng.choice(BARS)
+class BarChart(Family):
+    """Four bars on a grid; the operands are the unit and the steps that each is high, and bars."""
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
-        return draw_bars(operands[0], style)
-
-    def ask(self, operands: Operands) -> str:
-        return f"How high is bar {operands[1]}?"
-
-    def solve(self, operands: Operands, steps: Steps) -> int:
-        (unit, *heights), bar = operands
-        return steps.read(bar, unit * heights[BARS.index(bar)])
+        unit, *steps = operands[0]
+        canvas = draw_grid(dict(zip(EVEN[1:], BARS, strict=True)), unit, style)
+        for x, height in zip(EVEN[1:], steps, strict=True):
+            canvas.box(on_grid(x - 0.6, height), on_grid(x + 0.6, 0), fill=BLUE)
+        return canvas
 
     def unit(self, operands: Operands) -> int:
         return operands[0][0]
 
 
-class Difference(Family):
+class Bar(BarChart):
+    """Four bars, one of which is asked for."""
+
+    name, level = "bar", 2
+    question = "How high is bar {1}?"
+
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        return sample_heights(rng, level), rng.choice(BARS)
+
+    def solve(self, operands: Operands, steps: Steps) -> int:
+        (unit, *heights), bar = operands
+        return steps.read(bar, unit * heights[BARS.index(bar)])
+
+
+class Difference(BarChart):
     """Four bars, two of which are compared."""
 
     name, level = "difference", 3
+    question = "How much higher is bar {1} than bar {2}?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         heights = sample_heights(rng, level)
@@ -51,24 +58,16 @@ class Difference(Family):
             return self.sample(rng, level)
         return heights, BARS[ranked[1]], BARS[ranked[0]]
 
-    def draw(self, operands: Operands, style: Style) -> Canvas:
-        return draw_bars(operands[0], style)
-
-    def ask(self, operands: Operands) -> str:
-        return f"How much higher is bar {operands[1]} than bar {operands[2]}?"
-
     def solve(self, operands: Operands, steps: Steps) -> int:
         (unit, *heights), *bars = operands
         return steps.subtract(*(steps.read(bar, unit * heights[BARS.index(bar)]) for bar in bars))
-
-    def unit(self, operands: Operands) -> int:
-        return operands[0][0]
 
 
 class Coordinates(Family):
     """A point in the plane."""
 
     name, level = "coordinates", 2
+    question = "What is the sum of the coordinates?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return rng.randint(0, 8), rng.randint(0, 8)
@@ -77,9 +76,6 @@ class Coordinates(Family):
         canvas = draw_grid(NUMBERED, 1, style)
         canvas.disc(on_grid(*operands), 5, RED)
         return canvas
-
-    def ask(self, operands: Operands) -> str:
-        return "What is the sum of the coordinates?"
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         x, y = operands
@@ -90,6 +86,7 @@ class Graph(Family):
     """The graph of a function, broken at every second x."""
 
     name, level = "graph", 2
+    question = "What is y at x={1}?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return tuple(rng.randint(0, 8) for _ in EVEN), rng.choice(EVEN)
@@ -98,9 +95,6 @@ class Graph(Family):
         canvas = draw_grid(NUMBERED, 1, style)
         canvas.line(*map(on_grid, EVEN, operands[0]), width=3, color=BLUE)
         return canvas
-
-    def ask(self, operands: Operands) -> str:
-        return f"What is y at x={operands[1]}?"
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         values, x = operands
@@ -111,6 +105,7 @@ class Slope(Family):
     """A line with two of its points marked."""
 
     name, level = "slope", 3
+    question = "What is the slope of the line?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         left = rng.randint(0, 6)
@@ -124,9 +119,6 @@ class Slope(Family):
             canvas.disc(point, 5, RED)
         return canvas
 
-    def ask(self, operands: Operands) -> str:
-        return "What is the slope of the line?"
-
     def solve(self, operands: Operands, steps: Steps) -> Fraction:
         x, y, right, end = operands
         return steps.divide(steps.subtract(end, y), steps.subtract(right, x))
@@ -136,15 +128,6 @@ def sample_heights(rng: random.Random, level: int) -> tuple[int, ...]:
     """The value of a step of the grid, and the steps that each bar is high."""
     unit = 1 if level < 3 else rng.choice((1, 5, 10))
     return unit, *(rng.randint(1, 8) for _ in BARS)
-
-
-def draw_bars(heights: tuple[int, ...], style: Style) -> Canvas:
-    """A bar chart."""
-    unit, *steps = heights
-    canvas = draw_grid(dict(zip(EVEN[1:], BARS, strict=True)), unit, style)
-    for x, height in zip(EVEN[1:], steps, strict=True):
-        canvas.box(on_grid(x - 0.6, height), on_grid(x + 0.6, 0), fill=BLUE)
-    return canvas
 
 
 def draw_grid(labels: Mapping[int, str], unit: int, style: Style) -> Canvas:

@@ -16,6 +16,7 @@ class HourHand(Family):
     """The hour hand of a clock; the question adds some hours."""
 
     name, level = "clock", 1
+    question = "What hour is it in {1} hours?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return rng.randint(1, 12), rng.randint(2, 7 if level < 3 else 11)
@@ -24,9 +25,6 @@ class HourHand(Family):
         canvas = draw_dial(style)
         canvas.line(CENTER, on_dial(operands[0], 26), width=4)
         return canvas
-
-    def ask(self, operands: Operands) -> str:
-        return f"What hour is it in {operands[1]} hours?"
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         hour = steps.add(*operands)
@@ -37,6 +35,7 @@ class BothHands(Family):
     """Both hands of a clock."""
 
     name, level = "minutes", 3
+    question = "How many minutes past 12 is it?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return rng.randint(1, 11), 5 * rng.randint(0, 11)
@@ -47,9 +46,6 @@ class BothHands(Family):
         canvas.line(CENTER, on_dial(hour + minute / 60, 18), width=5)
         canvas.line(CENTER, on_dial(minute / 5, 31), width=2)
         return canvas
-
-    def ask(self, operands: Operands) -> str:
-        return "How many minutes past 12 is it?"
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         hour, minute = operands

@@ -14,6 +14,7 @@ class Dots(Family):
     """Dots in some of the places of a row, of two rows at level 3."""
 
     name, level = "dots", 2
+    question = "How many dots are there?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return sample_places(rng, 8, level - 1, rng.randint(1, 8))
@@ -25,9 +26,6 @@ class Dots(Family):
             canvas.disc(middle(place % columns, place // columns), 9)
         return canvas
 
-    def ask(self, operands: Operands) -> str:
-        return "How many dots are there?"
-
     def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.read("dots", len(operands[2]))
 
@@ -36,6 +34,7 @@ class Fractions(Family):
     """A row of boxes, two rows at level 3, some of which are shaded."""
 
     name, level = "fraction", 2
+    question = "Which fraction of the boxes is shaded?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         columns, rows = rng.randint(3, 6), level - 1
@@ -50,9 +49,6 @@ class Fractions(Family):
             canvas.box((x + 3, y + 3), (x + TILE - 4, y + TILE - 4), fill=shade)
         return canvas
 
-    def ask(self, operands: Operands) -> str:
-        return "Which fraction of the boxes is shaded?"
-
     def solve(self, operands: Operands, steps: Steps) -> Fraction:
         columns, rows, places = operands
         return steps.divide(steps.read("shaded", len(places)), columns * rows)
@@ -62,12 +58,11 @@ class Dice(Family):
     """Two or three dice seen from above."""
 
     name, level = "dice", 2
+    question = "How many pips are there on the dice?"
+    is_commutative = True
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return tuple(rng.randint(1, 6) for _ in range(rng.choice((2, 3))))
-
-    def canonical(self, operands: Operands) -> Operands:
-        return tuple(sorted(operands))
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         canvas = Canvas(2 * len(operands), 2, style)
@@ -78,14 +73,8 @@ class Dice(Family):
                 canvas.disc((left + 14 * column, 14 * row), 4)
         return canvas
 
-    def ask(self, operands: Operands) -> str:
-        return "How many pips are there on the dice?"
-
     def solve(self, operands: Operands, steps: Steps) -> int:
-        total = operands[0]
-        for number in operands[1:]:
-            total = steps.add(total, number)
-        return total
+        return steps.add(*operands)
 
 
 class Shapes(Family):
@@ -114,8 +103,7 @@ class Shapes(Family):
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         target, table = operands
-        first, second, third = (table[start : start + 4].count(target) for start in (0, 4, 8))
-        return steps.add(steps.add(first, second), third)
+        return steps.add(*(table[start : start + 4].count(target) for start in (0, 4, 8)))
 
 
 SHAPES = ("circle", "square", "triangle")

@@ -21,6 +21,10 @@ class Family(ABC):
     name: str
     level: int
     """The first level that poses it; the higher ones do too."""
+    question: str
+    """The question, in which {0} stands for the first operand; the figure alone answers it."""
+    is_commutative = False
+    """True if the order of the operands makes no other problem: 2+8 and 8+2."""
 
     @abstractmethod
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -31,16 +35,16 @@ class Family(ABC):
         """The figure."""
 
     @abstractmethod
-    def ask(self, operands: Operands) -> str:
-        """The question, which says nothing that would answer it without the figure."""
-
-    @abstractmethod
     def solve(self, operands: Operands, steps: Steps) -> int | Fraction:
         """The answer, by steps that are written down on the way."""
 
+    def ask(self, operands: Operands) -> str:
+        """The question, with its operands."""
+        return self.question.format(*operands)
+
     def canonical(self, operands: Operands) -> Operands:
-        """The same for operands that make the same problem, such as 2+8 and 8+2."""
-        return operands
+        """The same for operands that make the same problem."""
+        return tuple(sorted(operands)) if self.is_commutative else operands
 
     def unit(self, operands: Operands) -> int:
         """The distance between answers that are plausible, for a multiple choice."""

@@ -10,61 +10,56 @@ from reasonenv.envs.figures.family import Family, Operands
 from reasonenv.envs.figures.steps import Steps
 
 
-class Perimeter(Family):
+class Rectangle(Family):
     """A rectangle, to scale, with the lengths of two sides."""
 
-    name, level = "perimeter", 1
-
     def sample(self, rng: random.Random, level: int) -> Operands:
-        return sample_sides(rng, level)
-
-    def canonical(self, operands: Operands) -> Operands:
-        return tuple(sorted(operands))
+        longest = 9 if level < 3 else 20
+        return rng.randint(2, longest), rng.randint(2, longest)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         width, height = operands
-        return draw_rectangle(width, height, (str(width), str(height)), style)
+        unit = min(5, 50 / max(width, height))
+        canvas = Canvas(3, 3, style)
+        canvas.box((30, 30), (30 + unit * width, 30 + unit * height), width=3)
+        canvas.text(1, 0, str(width))
+        canvas.text(0, 1, self.label(height))
+        return canvas
 
-    def ask(self, operands: Operands) -> str:
-        return "What is the perimeter?"
+    def label(self, height: int) -> str:
+        """The label to the left of the rectangle."""
+        return str(height)
+
+
+class Perimeter(Rectangle):
+    """The perimeter of a rectangle."""
+
+    name, level = "perimeter", 1
+    question = "What is the perimeter?"
+    is_commutative = True
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.multiply(2, steps.add(*operands))
 
 
-class Area(Family):
-    """A rectangle, to scale, with the lengths of two sides."""
+class Area(Rectangle):
+    """The area of a rectangle."""
 
     name, level = "area", 2
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return sample_sides(rng, level)
-
-    def canonical(self, operands: Operands) -> Operands:
-        return tuple(sorted(operands))
-
-    def draw(self, operands: Operands, style: Style) -> Canvas:
-        width, height = operands
-        return draw_rectangle(width, height, (str(width), str(height)), style)
-
-    def ask(self, operands: Operands) -> str:
-        return "What is the area?"
+    question = "What is the area?"
+    is_commutative = True
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.multiply(*operands)
 
 
-class Side(Family):
-    """A rectangle, to scale, with the length of one side; the question gives the perimeter."""
+class Side(Rectangle):
+    """A rectangle with the length of one side; the question gives the perimeter."""
 
     name, level = "side", 3
 
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return sample_sides(rng, level)
-
-    def draw(self, operands: Operands, style: Style) -> Canvas:
-        width, height = operands
-        return draw_rectangle(width, height, (str(width), "?"), style)
+    def label(self, height: int) -> str:
+        return "?"
 
     def ask(self, operands: Operands) -> str:
         return f"The perimeter is {2 * sum(operands)}. How long is the other side?"
@@ -79,14 +74,13 @@ class Angle(Family):
     """A triangle, stretched to one height, with two of its angles below their corners."""
 
     name, level = "angle", 1
+    question = "How large is the third angle?"
+    is_commutative = True
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         if level < 3:
             return rng.randint(4, 17) * 5, rng.randint(4, 15) * 5
         return rng.randint(20, 89), rng.randint(20, 80)
-
-    def canonical(self, operands: Operands) -> Operands:
-        return tuple(sorted(operands))
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         canvas = Canvas(4, 3, style)
@@ -98,27 +92,8 @@ class Angle(Family):
         canvas.text(3, 2, str(operands[1]))
         return canvas
 
-    def ask(self, operands: Operands) -> str:
-        return "How large is the third angle?"
-
     def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.subtract(180, steps.add(*operands))
 
     def unit(self, operands: Operands) -> int:
         return 5
-
-
-def sample_sides(rng: random.Random, level: int) -> Operands:
-    """Width and height of a rectangle."""
-    longest = 9 if level < 3 else 20
-    return rng.randint(2, longest), rng.randint(2, longest)
-
-
-def draw_rectangle(width: int, height: int, labels: tuple[str, str], style: Style) -> Canvas:
-    """A rectangle to scale, a label above it and one to its left."""
-    canvas = Canvas(3, 3, style)
-    unit = min(5, 50 / max(width, height))
-    canvas.box((30, 30), (30 + unit * width, 30 + unit * height), width=3)
-    canvas.text(1, 0, labels[0])
-    canvas.text(0, 1, labels[1])
-    return canvas

@@ -28,9 +28,11 @@ class Steps:
         """A value read off the figure: `name=value`."""
         return self._write(name, value)
 
-    def add(self, a: int, b: int) -> int:
-        """a+b."""
-        return self._write(f"{a}+{b}", a + b)
+    def add(self, total: int, *numbers: int) -> int:
+        """a+b, and so on with the sum and each further number."""
+        for number in numbers:
+            total = self._write(f"{total}+{number}", total + number)
+        return total
 
     def subtract(self, a: int, b: int) -> int:
         """a-b."""
