@@ -4,32 +4,20 @@ Description:
     Competition mathematics in words, the two papers of fifteen problems each. Every answer is a
     whole number from 0 to 999.
 
-Action Space:
-    Text: a response whose final answer is a whole number.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`, which is empty.
-
-Prompts:
-    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0. Papers report the mean of
-    32 samples.
+Action Space: text whose final answer is a whole number.
+Observation Space: a dict of `system`, `question`, and `images`, which is empty.
+Prompts: "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. Papers report the mean
+    of 32 samples.
 
 Splits:
-    ===== ==== ========
-    split rows content
-    ===== ==== ========
-    test  30   I and II
-    ===== ==== ========
+    The split test has 30 rows: the papers I and II.
 
 Source and licence:
     https://huggingface.co/datasets/HuggingFaceH4/aime_2024; the problems are the Mathematical
     Association of America's.
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub HuggingFaceH4/aime_2024` prints
-    the present one.
+    The revision is not pinned:
+    `python -m reasonenv.datasets.hub HuggingFaceH4/aime_2024` prints it.
 
     Local files: `test*.jsonl`, `.json` or `.parquet` (or `train*.parquet`, as the hub calls it)
     with the columns problem, answer, id, solution, url.
@@ -46,8 +34,7 @@ from reasonenv.problem import Problem, answer_text
 from reasonenv.rewards import accuracy
 
 SPLITS = ("test",)
-PROMPT = "boxed"
-OFFICIAL = "boxed"
+PROMPT = OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
 SCHEMA = datasets.Schema(

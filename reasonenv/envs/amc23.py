@@ -4,32 +4,19 @@ Description:
     Competition mathematics in words. The choices of the original are left out; every answer is a
     whole number.
 
-Action Space:
-    Text: a response whose final answer is a number.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`, which is empty.
-
-Prompts:
-    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0. Papers report the mean of
-    32 samples.
+Action Space: text whose final answer is a number.
+Observation Space: a dict of `system`, `question`, and `images`, which is empty.
+Prompts: "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. Papers report the mean
+    of 32 samples.
 
 Splits:
-    ===== ==== =====================================================
-    split rows content
-    ===== ==== =====================================================
-    test  40   AMC 12A and 12B, those whose answer is a whole number
-    ===== ==== =====================================================
+    The split test has 40 rows: AMC 12A and 12B, those whose answer is a whole number.
 
 Source and licence:
     https://huggingface.co/datasets/math-ai/amc23; the problems are the Mathematical Association
     of America's.
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub math-ai/amc23` prints
-    the present one.
+    The revision is not pinned: `python -m reasonenv.datasets.hub math-ai/amc23` prints it.
 
     Local files: `test*.parquet`, `.jsonl` or `.json` with the columns question (or problem),
     answer (a number or a text) and, if there is one, id.
@@ -47,8 +34,7 @@ from reasonenv.problem import Problem, answer_text
 from reasonenv.rewards import accuracy
 
 SPLITS = ("test",)
-PROMPT = "boxed"
-OFFICIAL = "boxed"
+PROMPT = OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
 SCHEMA = datasets.Schema(

@@ -5,18 +5,11 @@ Description:
     integer. Most are in English, the others in Chinese; `filter={"language": "en"}` poses the part
     on which RPG trains, 13.9k by its paper.
 
-Action Space:
-    Text: a response whose final answer is a whole number.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`, which is empty.
-
-Prompts:
-    "dapo" (default, also "official"): the prompt in the data set.
-    "boxed", "cpgd", ...: the question in another prompt.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+Action Space: text whose final answer is a whole number.
+Observation Space: a dict of `system`, `question`, and `images`, which is empty.
+Prompts: "dapo" (default, also "official"), the prompt in the data set; "boxed", "cpgd", ..., the
+    question in another prompt.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0.
 
 Splits:
     ===== ====== ========================================
@@ -30,9 +23,8 @@ Source and licence:
     https://huggingface.co/datasets/BytedTsinghua-SIA/DAPO-Math-17k, Apache-2.0, and for "test"
     https://huggingface.co/datasets/BytedTsinghua-SIA/AIME-2024, Apache-2.0.
     Of equal prompts the first row counts.
-
-    The revision is not pinned;
-    `python -m reasonenv.datasets.hub BytedTsinghua-SIA/DAPO-Math-17k` prints the present one.
+    The revision is not pinned:
+    `python -m reasonenv.datasets.hub BytedTsinghua-SIA/DAPO-Math-17k` prints it.
 
     Local files: `dapo-math-17k*.parquet` or `dapo_math_17k*.jsonl`, and for "test" `aime-2024*`,
     with the columns prompt (a list of one message), reward_model and extra_info.

@@ -4,17 +4,10 @@ Description:
     A word problem whose answer is a number. `Problem.solution` is the data set's, without its
     calculator marks and with the answer in a box.
 
-Action Space:
-    Text: a response whose final answer is a number.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`, which is empty.
-
-Prompts:
-    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+Action Space: text whose final answer is a number.
+Observation Space: a dict of `system`, `question`, and `images`, which is empty.
+Prompts: "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0.
 
 Splits:
     ===== ===== =====================
@@ -26,9 +19,7 @@ Splits:
 
 Source and licence:
     https://huggingface.co/datasets/openai/gsm8k, configuration main, MIT.
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub openai/gsm8k` prints
-    the present one.
+    The revision is not pinned: `python -m reasonenv.datasets.hub openai/gsm8k` prints it.
 
     Local files: `train*` and `test*`, `.parquet`, `.jsonl` or `.json`, with the columns question
     and answer. There are no ids: the row's number in the split is the id.
@@ -48,8 +39,7 @@ from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
 SPLITS = ("train", "test")
-PROMPT = "boxed"
-OFFICIAL = "boxed"
+PROMPT = OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
 SCHEMA = datasets.Schema(

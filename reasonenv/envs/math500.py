@@ -4,30 +4,17 @@ Description:
     Competition mathematics in words, seven subjects and five levels; answers are numbers,
     expressions, intervals, matrices, short texts.
 
-Action Space:
-    Text: a response whose final answer stands in `\boxed{}`.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`, which is empty.
-
-Prompts:
-    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+Action Space: text whose final answer stands in `\boxed{}`.
+Observation Space: a dict of `system`, `question`, and `images`, which is empty.
+Prompts: "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0.
 
 Splits:
-    ===== ==== ===============================================
-    split rows content
-    ===== ==== ===============================================
-    test  500  the part of MATH that PRM800K keeps for testing
-    ===== ==== ===============================================
+    The split test has 500 rows: the part of MATH that PRM800K keeps for testing.
 
 Source and licence:
     https://huggingface.co/datasets/HuggingFaceH4/MATH-500, MIT.
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub HuggingFaceH4/MATH-500` prints
-    the present one.
+    The revision is not pinned: `python -m reasonenv.datasets.hub HuggingFaceH4/MATH-500` prints it.
 
     Local files: `test*.jsonl`, `.json` or `.parquet` with the columns problem, solution, answer,
     subject, level, unique_id.
@@ -43,8 +30,7 @@ from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
 SPLITS = ("test",)
-PROMPT = "boxed"
-OFFICIAL = "boxed"
+PROMPT = OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
 SCHEMA = datasets.Schema(

@@ -6,12 +6,9 @@ Description:
     and more must be read in the diagram; in "Vision Only" the question itself is in the image,
     and the words only refer to it; "Text Only" has no image.
 
-Action Space:
-    Text: a response whose final answer is the letter of a choice, or an expression.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`: one array [height, width, 3] of uint8, RGB; none
-    for "Text Only".
+Action Space: text whose final answer is the letter of a choice, or an expression.
+Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
+    uint8, RGB; none for "Text Only".
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
@@ -33,9 +30,7 @@ Splits:
 
 Source and licence:
     https://huggingface.co/datasets/AI4Math/MathVerse, MIT.
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub AI4Math/MathVerse` prints
-    the present one.
+    The revision is not pinned: `python -m reasonenv.datasets.hub AI4Math/MathVerse` prints it.
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json` and `.jsonl` with the
     images in `images/`; or rows of the benchmark's visualizer, `visualizer*.jsonl`.
@@ -61,11 +56,6 @@ REWARDS = {"accuracy": (1.0, accuracy)}
 
 _ONLY = "testmini_text_only"
 
-
-def _image(row: datasets.Row) -> list[str]:
-    return [row["image"]] if row.get("image") else []
-
-
 SCHEMA = datasets.Schema(
     name="mathverse",
     hub="AI4Math/MathVerse",
@@ -76,7 +66,7 @@ SCHEMA = datasets.Schema(
     texts=("question", "answer", "sample_index", "question_type"),
     values=("metadata",),
     images=("image",),
-    paths=_image,
+    paths=lambda row: [row["image"]] if row.get("image") else [],
     aliases={"sample_index": ("pid",)},
     key="sample_index",
 )

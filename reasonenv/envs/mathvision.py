@@ -6,12 +6,9 @@ Description:
     which are then named A to E; the others ask for a value. There is one image; where the
     question speaks of several, it shows them all, each below its name, "<image1>" and so on.
 
-Action Space:
-    Text: a response whose final answer is the letter or the text of an option, or a value.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`: one array [height, width, 3] of uint8, RGB,
-    which stands at "<image 1>" in the question.
+Action Space: text whose final answer is the letter or the text of an option, or a value.
+Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
+    uint8, RGB, which stands at "<image 1>" in the question.
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the words of the
@@ -31,9 +28,7 @@ Splits:
 
 Source and licence:
     https://huggingface.co/datasets/MathLLMs/MathVision, MIT.
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub MathLLMs/MathVision` prints
-    the present one.
+    The revision is not pinned: `python -m reasonenv.datasets.hub MathLLMs/MathVision` prints it.
 
     Local files: `test*.parquet` and `testmini*.parquet` as on the hub, or `test*.jsonl` as in the
     benchmark's repository, with the images in `images/`.
@@ -57,11 +52,6 @@ PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-
-def _image(row: datasets.Row) -> list[str]:
-    return [row["image"]]
-
-
 SCHEMA = datasets.Schema(
     name="mathvision",
     hub="MathLLMs/MathVision",
@@ -69,7 +59,7 @@ SCHEMA = datasets.Schema(
     texts=("question", "answer", "id", "subject"),
     values=("options", "level"),
     images=("decoded_image",),
-    paths=_image,
+    paths=lambda row: [row["image"]],
 )
 
 _OFFICIAL = (

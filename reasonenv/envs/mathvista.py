@@ -6,11 +6,9 @@ Description:
     the others ask for an integer, a number with one or two decimals, or a list. The choices stand
     below the question, and so does the unit where there is one.
 
-Action Space:
-    Text: a response whose final answer is the letter or the text of a choice, or a number.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`: one array [height, width, 3] of uint8, RGB.
+Action Space: text whose final answer is the letter or the text of a choice, or a number.
+Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
+    uint8, RGB.
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
@@ -22,20 +20,14 @@ Rewards:
     answers and takes the nearest choice; `python -m reasonenv.score` computes it.
 
 Splits:
-    ======== ===== ========================================================
-    split    rows  content
-    ======== ===== ========================================================
-    testmini 1,000 what papers report
-    ======== ===== ========================================================
+    The split testmini has 1,000 rows: what papers report.
 
     The 5,141 rows of `test` have no public answers, so they cannot be graded here.
 
 Source and licence:
     https://huggingface.co/datasets/AI4Math/MathVista, CC BY-SA 4.0 (images: those of the data
     sets that they come from).
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub AI4Math/MathVista` prints
-    the present one.
+    The revision is not pinned: `python -m reasonenv.datasets.hub AI4Math/MathVista` prints it.
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json`, rows by pid as in the
     benchmark's repository, or `.jsonl`, with the images in `images/`.
@@ -56,11 +48,6 @@ PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-
-def _image(row: datasets.Row) -> list[str]:
-    return [row["image"]]
-
-
 SCHEMA = datasets.Schema(
     name="mathvista",
     hub="AI4Math/MathVista",
@@ -68,7 +55,7 @@ SCHEMA = datasets.Schema(
     texts=("question", "answer", "pid", "question_type", "answer_type"),
     values=("metadata",),
     images=("decoded_image",),
-    paths=_image,
+    paths=lambda row: [row["image"]],
     key="pid",
 )
 

@@ -4,31 +4,18 @@ Description:
     Questions on astronomy, chemistry, differential equations, economics and physics whose answers
     are numbers with units or expressions.
 
-Action Space:
-    Text: a response whose final answer is a number or an expression.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`, which is empty.
-
-Prompts:
-    "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+Action Space: text whose final answer is a number or an expression.
+Observation Space: a dict of `system`, `question`, and `images`, which is empty.
+Prompts: "boxed" (default, also "official"), "dapo", "cpgd"; see `reasonenv.prompts`.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0.
 
 Splits:
-    ===== ==== ===
-    split rows content
-    ===== ==== ===
-    test  272  all
-    ===== ==== ===
+    The split test has all 272 rows.
 
 Source and licence:
     https://huggingface.co/datasets/math-ai/minervamath; the questions are from MIT
     OpenCourseWare (CC BY-NC-SA 4.0).
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub math-ai/minervamath` prints
-    the present one.
+    The revision is not pinned: `python -m reasonenv.datasets.hub math-ai/minervamath` prints it.
 
     Local files: `test*.parquet`, `.jsonl` or `.json` with the columns question (or problem) and
     answer (or solution, of which the last box counts). There are no ids: the row's number in the
@@ -49,8 +36,7 @@ from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
 SPLITS = ("test",)
-PROMPT = "boxed"
-OFFICIAL = "boxed"
+PROMPT = OFFICIAL = "boxed"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
 SCHEMA = datasets.Schema(

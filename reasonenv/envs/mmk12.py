@@ -6,13 +6,10 @@ Description:
     are multiple choice in mathematics, physics, chemistry and biology; their options stand inside
     the question, each on a line that begins with its letter.
 
-Action Space:
-    Text: a response whose final answer stands in `\boxed{}` inside `<answer>`; for a test problem
-    the letter of an option.
-
-Observation Space:
-    A dict of `system` (the instruction of the CPGD paper's Table 3, unless another prompt is
-    chosen), `question`, and `images`: one array [height, width, 3] of uint8, RGB.
+Action Space: text whose final answer stands in `\boxed{}` inside `<answer>`; for a test problem the
+    letter of an option.
+Observation Space: a dict of `system` (the instruction of the CPGD paper's Table 3, unless another
+    prompt is chosen), `question`, and `images`: one array [height, width, 3] of uint8, RGB.
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper. "official", also "mm_eureka": the system text of
@@ -48,11 +45,6 @@ PROMPT = "cpgd"
 OFFICIAL = "mm_eureka"
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)}
 
-
-def _image(row: datasets.Row) -> list[str]:
-    return [row.get("image") or row["image_path"]]
-
-
 SCHEMA = datasets.Schema(
     name="mmk12",
     hub="FanqingM/MMK12",
@@ -60,7 +52,7 @@ SCHEMA = datasets.Schema(
     splits={split: datasets.Split(split) for split in SPLITS},
     texts=("question", "answer", "id", "subject"),
     images=("image",),
-    paths=_image,
+    paths=lambda row: [row.get("image") or row["image_path"]],
 )
 
 

@@ -5,12 +5,9 @@ Description:
     equation, an interval, a tuple, or several of these. The context that a problem of physics
     shares with others stands before its question. A problem may have several figures.
 
-Action Space:
-    Text: a response whose final answer stands in `\boxed{}`; several answers are joined by commas.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`: none to nine arrays [height, width, 3] of uint8,
-    RGB, which stand at "<image 1>", "<image 2>", ... in the question.
+Action Space: text whose final answer stands in `\boxed{}`; several answers are joined by commas.
+Observation Space: a dict of `system`, `question`, and `images`: none to nine arrays [height, width,
+    3] of uint8, RGB, which stand at "<image 1>", "<image 2>", ... in the question.
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
@@ -36,9 +33,7 @@ Splits:
 
 Source and licence:
     https://huggingface.co/datasets/Hothan/OlympiadBench, Apache-2.0 (MIT on GitHub).
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub Hothan/OlympiadBench` prints
-    the present one.
+    The revision is not pinned: `python -m reasonenv.datasets.hub Hothan/OlympiadBench` prints it.
 
     Local files: `<part>*.parquet` as on the hub, or `<part>*.json` as in the benchmark's archive,
     with the figures in `images/img_<number>.jpg`. "test" has the parts that exist.

@@ -6,11 +6,9 @@ Description:
     which the official metric tells understanding from rote memorization. The
     options stand below the question; the last is "No correct answer".
 
-Action Space:
-    Text: a response whose final answer is the letter or the text of an option.
-
-Observation Space:
-    A dict of `system`, `question`, and `images`: one array [height, width, 3] of uint8, RGB.
+Action Space: text whose final answer is the letter or the text of an option.
+Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
+    uint8, RGB.
 
 Prompts:
     "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
@@ -22,19 +20,13 @@ Rewards:
     the four-dimensional metric.
 
 Splits:
-    ======== ===== ===============================================================
-    split    rows  content
-    ======== ===== ===============================================================
-    testmini 1,740 525 composite problems and their 1,215 steps
-    ======== ===== ===============================================================
+    The split testmini has 1,740 rows: 525 composite problems and their 1,215 steps.
 
     Metadata: ID (shared by the questions of a composite problem), key (which of them), knowledge.
 
 Source and licence:
     https://huggingface.co/datasets/We-Math/We-Math, CC BY-NC 4.0: not for commercial use.
-
-    The revision is not pinned; `python -m reasonenv.datasets.hub We-Math/We-Math` prints
-    the present one.
+    The revision is not pinned: `python -m reasonenv.datasets.hub We-Math/We-Math` prints it.
 
     Local files: `testmini*.parquet` as on the hub; or `testmini*.json` as in the benchmark's
     repository, where `image_path` is the path of the image.
@@ -57,11 +49,6 @@ PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
-
-def _image(row: datasets.Row) -> list[str]:
-    return [row["image_path"]]
-
-
 SCHEMA = datasets.Schema(
     name="wemath",
     hub="We-Math/We-Math",
@@ -69,7 +56,7 @@ SCHEMA = datasets.Schema(
     texts=("question", "answer", "option", "ID", "key"),
     values=("question number",),
     images=("image_path",),
-    paths=_image,
+    paths=lambda row: [row["image_path"]],
     key="question number",
 )
 
