@@ -18,8 +18,7 @@ from agents.engines.build import ranks
 from agents.errors import UsageError, typed_errors
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, summarise
 from agents.training.distributed import all_gather_object
-from reasonenv.datasets.schema import schema_of
-from reasonenv.datasets.selection import held_out
+from reasonenv.datasets import held_out, schema_of
 from reasonenv.entry_points import HELD_OUT, all_problems, evaluation_split
 from reasonenv.errors import DataError
 from reasonenv.registration import find

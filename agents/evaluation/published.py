@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reasonenv.scoring.benchmarks.overall import BASELINE
-from reasonenv.scoring.benchmarks.overall import overall as over_baseline
+from agents.evaluation.overall import BASELINE
+from agents.evaluation.overall import overall as over_baseline
 
 FILE = Path(__file__).with_name("published.json")
 OWN, OVERALL = "this model", "Overall"

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from reasonenv.datasets.schema import schema_of
+from reasonenv.datasets import schema_of
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.registration import find
-from reasonenv.scoring import score
-from reasonenv.scoring.score_statistics import (
+from reasonenv.score_statistics import (
     over_problems,
     over_samples,
     pass_at_k,
     sample_sizes,
 )
+from reasonenv.scoring import score
 
 Row = dict[str, Any]
 """A response: id and sample, response, answer, reference, correct, status, length, ..."""

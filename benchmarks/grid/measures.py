@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.grid.collapse import WINDOW, collapse, shrunk, window_mean
 from benchmarks.grid.statistics import holm, restricted_mean, wilson
 from benchmarks.grid.study import Study
-from reasonenv.scoring.score_statistics import over_problems, paired_comparison
+from reasonenv.score_statistics import over_problems, paired_comparison
 
 Record = Mapping[str, Any]
 Runs = Mapping[str, Mapping[int, Record]]

@@ -16,12 +16,24 @@ from warnings import warn
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode
 from reasonenv.datasets.row_tables import Table
-from reasonenv.datasets.schema import InvalidRow, Row, Schema, Split
+from reasonenv.datasets.schema import InvalidRow, Row, Schema, Split, schema_of
+from reasonenv.datasets.selection import held_out
 from reasonenv.errors import DataError
 from reasonenv.problem import LazySequence, Problem
 
 VARIABLE = "REASONENV_DATA"
-__all__ = ["VARIABLE", "ConcatRows", "Row", "Rows", "Schema", "Split", "load", "loader"]
+__all__ = [
+    "VARIABLE",
+    "ConcatRows",
+    "Row",
+    "Rows",
+    "Schema",
+    "Split",
+    "held_out",
+    "load",
+    "loader",
+    "schema_of",
+]
 
 
 def __getattr__(name: str) -> Any:

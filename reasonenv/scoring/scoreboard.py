@@ -13,11 +13,7 @@ import numpy as np
 from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.registration import find
-from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse
-from reasonenv.scoring.judges import Judge, judge_all
-from reasonenv.scoring.labels import Labels, load_labels
-from reasonenv.scoring.response_files import SkipLog, StoredResponse, stored_responses
-from reasonenv.scoring.score_statistics import (
+from reasonenv.score_statistics import (
     majority_at_k,
     over_problems,
     over_samples,
@@ -25,6 +21,10 @@ from reasonenv.scoring.score_statistics import (
     pass_at_k,
     sample_sizes,
 )
+from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse
+from reasonenv.scoring.judges import Judge, judge_all
+from reasonenv.scoring.labels import Labels, load_labels
+from reasonenv.scoring.response_files import SkipLog, StoredResponse, stored_responses
 
 # Benchmarks with rules of their own, each in a module of its name in lower case.
 _BENCHMARKS = ("MathVista", "MathVerse", "MathVision", "OlympiadBench", "WeMath", "GSM8K")

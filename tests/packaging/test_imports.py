@@ -139,7 +139,6 @@ def test_agents_imports_reasonenv_in_its_set_up_its_evaluation_and_its_commands(
     assert {module for module, _ in pairs if not inside(module, *USERS)} == set()
 
 
-@pytest.mark.xfail(strict=True, reason="evaluation imports from inside scoring and datasets")
 def test_agents_imports_nothing_from_inside_a_package_of_reasonenv():
     pairs = imports_of("agents", "reasonenv")
     assert {(module, name) for module, name in pairs if name.count(".") > 1} == set()

@@ -15,9 +15,9 @@ from typing import Any
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import answer_section
+from reasonenv.score_statistics import over_problems
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 from reasonenv.scoring.numbers import value
-from reasonenv.scoring.score_statistics import over_problems
 from reasonenv.scoring.short_answers import inferred_letter
 
 TABLES = {

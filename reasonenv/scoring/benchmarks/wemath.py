@@ -25,8 +25,8 @@ import numpy as np
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import answer_section
+from reasonenv.score_statistics import NUM_RESAMPLES, percentiles
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
-from reasonenv.scoring.score_statistics import NUM_RESAMPLES, percentiles
 
 _STEPS = {"2steps_multi": "two-step", "3steps_multi": "three-step"}
 TABLES = {
