@@ -83,10 +83,11 @@ for name, rows in runs.items():
     print(f"{name:15}accuracy after 20 steps: {last}")
 
 # %% [markdown]
-# ## What the guard says
+# ## What collapse detection says
 #
-# Every run keeps the same metrics, and a guard reads them while it trains: `--on-collapse stop`
-# ends such a run, `rollback` takes it back to a checkpoint from before. Its findings here:
+# Every run keeps the same metrics, and collapse detection reads them while it trains:
+# `--on-collapse stop` ends such a run, `rollback` takes it back to a checkpoint from before. Its
+# findings here:
 
 # %%
 for name, rows in runs.items():

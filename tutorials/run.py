@@ -80,7 +80,7 @@ figure.tight_layout()
 # `response/truncated`; `policy/entropy`, which falls slowly in a healthy run; `policy/ratio_max`
 # and `policy/kl_old`, which tell how far one update moves; `rollout/mixed`, the part of groups
 # that teach; `sampler/log_prob_diff_mean`, which is about zero unless sampler and trainer
-# disagree. `time/` and `memory/` say where a step goes. The guard reads the same:
+# disagree. `time/` and `memory/` say where a step goes. Collapse detection reads the same:
 
 # %%
 from agents.monitoring.collapse import current_warnings

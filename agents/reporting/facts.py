@@ -18,7 +18,7 @@ def run_section(run: RunFolder, label: str, faults: Sequence[str]) -> str:
         f"<h3>{escape(_title(run, label))}</h3>",
         _list("faults", "Damaged or missing", faults),
         _rows(_facts(run)),
-        _guard(run),
+        _collapse_warnings(run),
         _evaluations(run),
         _times(run),
         _command(run),
@@ -79,18 +79,18 @@ def _evaluations(run: RunFolder) -> str:
     return f"<h4>Accuracy of evaluations</h4>{_rows(rows)}" if rows else ""
 
 
-def _guard(run: RunFolder) -> str:
+def _collapse_warnings(run: RunFolder) -> str:
     if len(run.rows) < WINDOW:
         return ""
     warnings = list(all_warnings(run.rows))
     if not warnings:
-        return "<p class='calm'>The guard found no sign of collapse.</p>"
+        return "<p class='calm'>Collapse detection raised no warning.</p>"
     items = "".join(
         f'<li class="{"collapse" if w.collapse else "waste"}"><b>{escape(w.kind)}</b>, steps '
         f"{w.onset} to {w.step}: {escape(w.evidence)}. {escape(w.advice)}.</li>"
         for w in warnings
     )
-    return f'<h4>What the guard found</h4><ul class="findings">{items}</ul>'
+    return f'<h4>Warnings of collapse detection</h4><ul class="findings">{items}</ul>'
 
 
 def _times(run: RunFolder) -> str:
