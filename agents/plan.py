@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 
@@ -26,7 +27,7 @@ from agents.errors import ModelError, UsageError
 from agents.learner import Learner
 from agents.planning.changes import suggest_changes
 from agents.planning.phases import Plan, make_plan
-from agents.planning.setting import Machine, make_setting
+from agents.planning.setting import Setting, make_sharding
 from agents.planning.shapes import read_shape
 from agents.planning.table import machine_text, plan_lines, plan_title, totals
 from agents.storage.json_files import json_value
@@ -41,24 +42,16 @@ COUNTS = {
 
 
 def short_plan(run: Run, learner: Learner, num_ranks: int = 1) -> str:
-    """The plan of a run on this machine in two or three lines.
-
-    Args:
-        run: Resolved settings.
-        learner: The algorithm.
-        num_ranks: World size.
+    """The plan of a run on `num_ranks` GPUs, or on the CPU in one process, in two or three lines.
 
     Raises:
         ModelError: Weights, gradients and optimizer alone exceed the memory, or the model's
             configuration cannot be read.
     """
     num_gpus = num_ranks if torch.cuda.is_available() else 0
-    memory = local_memory(num_gpus)
-    if not num_gpus:
-        memory /= int(os.environ.get("LOCAL_WORLD_SIZE", num_ranks))
     run = replace(run, sampler="vllm" if uses_vllm(run.sampler) else "transformers")
-    plan = _plan(run, learner, Machine(num_gpus=num_gpus, memory=memory, num_processes=num_ranks))
-    if plan.minimum > memory:
+    plan = _plan(run, learner, num_gpus=num_gpus, memory=local_memory(num_gpus))
+    if plan.minimum > plan.setting.memory:
         raise ModelError(_refusal(plan))
     text = f"plan: {plan_title(plan.setting)}\n      {totals(plan)}: {plan.verdict}"
     if plan.verdict != "fits":
@@ -101,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run, algorithm = parse_run(learner, rest)
     with errors_in_one_line():
         check_run(run)
-        plan = _plan(run, algorithm, _machine(options))
+        plan = _plan(run, algorithm, **_machine(options))
     print(_json(plan) if options.json else "\n".join(plan_lines(plan)))
     return 0 if plan.fits else 1
 
@@ -122,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _machine(options: argparse.Namespace) -> Machine:
+def _machine(options: argparse.Namespace) -> dict[str, Any]:
     for flag, (minimum, _, _) in COUNTS.items():
         value = vars(options)[flag.replace("-", "_")]
         if value is not None and value < minimum:
@@ -135,18 +128,21 @@ def _machine(options: argparse.Namespace) -> Machine:
         memory = local_memory(num_gpus)
     if not memory > 0:
         raise UsageError(f"--gpu-memory is {memory}: give more than 0 GiB")
-    return Machine(
+    counts = {name: vars(options)[name] for name in ("gpus_per_node", "num_words", "num_images")}
+    return counts | {"num_gpus": num_gpus, "memory": memory}
+
+
+def _plan(run: Run, learner: Learner, *, num_gpus: int, **machine: Any) -> Plan:
+    """The plan of a run; `machine` has the other fields of `Setting`."""
+    setting = Setting(
+        run=run,
+        shape=read_shape(run.model),
+        sharding=make_sharding(run, num_gpus),
+        reference=needs_reference_model(learner.reference_schedule, run.lora),
         num_gpus=num_gpus,
-        memory=memory,
-        gpus_per_node=options.gpus_per_node,
-        num_words=options.num_words,
-        num_images=options.num_images,
+        **machine,
     )
-
-
-def _plan(run: Run, learner: Learner, machine: Machine) -> Plan:
-    reference = needs_reference_model(learner.reference_schedule, run.lora)
-    return make_plan(make_setting(run, read_shape(run.model), machine, reference=reference))
+    return make_plan(setting)
 
 
 def _refusal(plan: Plan) -> str:

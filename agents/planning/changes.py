@@ -1,12 +1,16 @@
 """Changes that reduce the memory of a plan that does not fit, the cheapest first."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from agents.cli.settings import json_object
 from agents.planning.phases import Plan, make_plan
 from agents.planning.setting import Setting
+
+LORA = '{"r": 64, "target_modules": "all-linear"}'
 
 
 @dataclass(frozen=True)
@@ -26,101 +30,101 @@ class Change:
 def suggest_changes(plan: Plan) -> tuple[Change, ...]:
     """Changes that take effect, each on top of those before it, until the run fits."""
     changes: list[Change] = []
-    for words, costs, min_gpus, edit in CHANGES:
-        setting = plan.setting
+    for words, costs, edit in CHANGES:
         if plan.fits:
             break
-        if setting.num_gpus < min_gpus:
-            continue
-        fields = edit(setting)
-        changed = make_plan(replace(setting, **fields))
+        changed = make_plan(edit(plan.setting))
         saves = plan.peak.total - changed.peak.total
         if saves >= 0.05 or changed.responses_at_a_time > plan.responses_at_a_time:
-            text = words.format(**fields) if words else _flag(**fields)
-            changes.append(Change(text, costs, saves, changed.fits))
+            changes.append(Change(words.format(changed.setting), costs, saves, changed.fits))
             plan = changed
     return tuple(changes)
 
 
-def _flag(**fields: Any) -> str:
-    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in fields.items())
+def _run(now: Setting, **fields: Any) -> Setting:
+    return replace(now, run=replace(now.run, **fields))
 
 
-Fields = dict[str, Any]
-"""Changed fields of a setting."""
+def _vllm(now: Setting, **options: Any) -> Setting:
+    return _run(now, vllm=json.dumps(json_object("vllm", now.run.vllm) | options))
 
 
-def _smaller_sampling_batch(now: Setting) -> Fields:
-    rows = now.sampler_batch_size
-    return {"sampler_batch_size": min(rows, max(8, rows // 4))}
-
-
-def _vllm_share(now: Setting) -> Fields:
+def _vllm_share(now: Setting) -> Setting:
     """The share of a GPU that the trainer leaves to vLLM, if a response fits in it."""
-    fields = {"vllm_memory": make_plan(now).vllm_share}
-    fits = now.sampler == "vllm" and make_plan(replace(now, **fields)).responses_at_a_time
-    return fields if fits else {}
+    changed = _vllm(now, gpu_memory_utilization=make_plan(now).vllm_share)
+    fits = now.sampler == "vllm" and make_plan(changed).responses_at_a_time
+    return changed if fits else now
 
 
-def _smaller_microbatch(now: Setting, tokens: int) -> Fields:
-    """A microbatch of about `tokens`, of one response at least."""
-    if now.tokens_per_microbatch:
-        return {"tokens_per_microbatch": min(now.tokens_per_microbatch, max(tokens, now.length))}
-    return {"microbatch_size": min(now.microbatch_size, max(1, tokens // now.length))}
+def _sampler_batch(now: Setting) -> Setting:
+    rows = now.sampler_batch_size
+    return _run(now, sampler_batch_size=min(rows, max(8, rows // 4)))
 
 
-def _zero(now: Setting, stage: int) -> Fields:
-    return {"sharing": replace(now.sharing, stage=max(stage, now.sharing.stage))}
+def _microbatch_tokens(now: Setting, limit: int) -> Setting:
+    """Microbatches of `limit` tokens, or of one response, where tokens limit them."""
+    tokens = now.run.tokens_per_microbatch
+    return _run(now, tokens_per_microbatch=tokens and min(tokens, max(limit, now.length)))
 
 
-def _offload(now: Setting) -> Fields:
-    return {"sharing": replace(now.sharing, offload_optimizer=True)}
+def _microbatch_size(now: Setting, limit: int) -> Setting:
+    rows = now.run.microbatch_size
+    return _run(now, microbatch_size=min(rows, max(1, limit // now.length)))
 
 
-def _shorter_responses(now: Setting) -> Fields:
-    length = now.response_length
-    return {"response_length": length // 2 if length >= 512 else length}
+def _stage(now: Setting, stage: int) -> Setting:
+    if now.num_gpus <= 1 or stage <= now.sharding.stage:
+        return now
+    return replace(now, sharding=replace(now.sharding, stage=stage))
 
 
-def _more_gpus(now: Setting) -> Fields:
+def _offload(now: Setting) -> Setting:
+    return replace(now, sharding=replace(now.sharding, offload_optimizer=now.num_gpus > 0))
+
+
+def _shorter_responses(now: Setting) -> Setting:
+    length = now.run.max_response_length
+    return _run(now, max_response_length=length // 2 if length >= 512 else length)
+
+
+def _adapters(now: Setting) -> Setting:
+    return _run(now, lora=now.run.lora or LORA) if now.num_gpus else now
+
+
+def _more_gpus(now: Setting) -> Setting:
     num_gpus = 2 * now.num_gpus
-    return {"num_gpus": num_gpus, "sharing": replace(now.sharing, num_ranks=num_gpus)}
+    return replace(now, num_gpus=num_gpus, sharding=replace(now.sharding, num_ranks=num_gpus))
 
 
 VLLM_SHARE = (
-    '"gpu_memory_utilization": {vllm_memory} in --vllm',
+    '"gpu_memory_utilization": {0.vllm[gpu_memory_utilization]} in --vllm',
     "more or fewer responses at a time",
-    0,
     _vllm_share,
 )
-MORE_GPUS = ("{num_gpus} GPUs", "GPUs", 1, _more_gpus)
-ZERO, RESULT = "ZeRO stage {sharing.stage} (--deepspeed)", "another result: "
-CHANGES: tuple[tuple[str, str, int, Callable[[Setting], Fields]], ...] = (
-    ("", "slower sampling", 0, _smaller_sampling_batch),
-    ("vLLM in sleep mode during training", "3 s a step", 0, lambda _: {"vllm_sleeps": True}),
+MORE_GPUS = ("{0.num_gpus} GPUs", "GPUs", _more_gpus)
+TOKENS = "--tokens-per-microbatch {0.run.tokens_per_microbatch}"
+ROWS = "--microbatch-size {0.run.microbatch_size}"
+LENGTH = "--max-response-length {0.run.max_response_length}"
+CHECKPOINTING = "--gradient-checkpointing"
+ZERO, RESULT = "ZeRO stage {0.sharding.stage} (--deepspeed)", "another result: "
+CHANGES: tuple[tuple[str, str, Callable[[Setting], Setting]], ...] = (
+    ("--sampler-batch-size {0.run.sampler_batch_size}", "slower sampling", _sampler_batch),
+    ("vLLM in sleep mode during training", "3 s a step", partial(_vllm, enable_sleep_mode=True)),
     VLLM_SHARE,
-    ("", "a little speed", 0, partial(_smaller_microbatch, tokens=8192)),
-    (ZERO, "nothing", 2, partial(_zero, stage=1)),
-    (ZERO, "nothing", 2, partial(_zero, stage=2)),
-    (ZERO, "gathering weights in each pass", 2, partial(_zero, stage=3)),
-    ("--gradient-checkpointing", "a third of the speed", 0, lambda _: {"checkpointing": True}),
-    ("", "speed", 0, partial(_smaller_microbatch, tokens=1)),
-    ("offload_optimizer to the CPU (--deepspeed)", "seconds a step, host memory", 1, _offload),
+    (TOKENS, "a little speed", partial(_microbatch_tokens, limit=8192)),
+    (ROWS, "a little speed", partial(_microbatch_size, limit=8192)),
+    (ZERO, "nothing", partial(_stage, stage=1)),
+    (ZERO, "nothing", partial(_stage, stage=2)),
+    (ZERO, "gathering weights in each pass", partial(_stage, stage=3)),
+    (CHECKPOINTING, "a third of the speed", partial(_run, gradient_checkpointing=True)),
+    (TOKENS, "speed", partial(_microbatch_tokens, limit=1)),
+    (ROWS, "speed", partial(_microbatch_size, limit=1)),
+    ("offload_optimizer to the CPU (--deepspeed)", "seconds a step, host memory", _offload),
     VLLM_SHARE,  # of the memory that the changes above have freed
-    ("--freeze-vision", f"{RESULT}a frozen vision tower", 0, lambda _: {"freeze_vision": True}),
-    (
-        "--max-response-length {response_length}",
-        f"{RESULT}longer responses are truncated",
-        0,
-        _shorter_responses,
-    ),
-    (
-        '--lora \'{{"r": {lora_rank}, "target_modules": "all-linear"}}\'',
-        f"{RESULT}only adapters are trained",
-        1,
-        lambda now: {"lora_rank": now.lora_rank or 64},
-    ),
+    ("--freeze-vision", f"{RESULT}a frozen vision tower", partial(_run, freeze_vision=True)),
+    (LENGTH, f"{RESULT}longer responses are truncated", _shorter_responses),
+    ("--lora '{0.run.lora}'", f"{RESULT}only adapters are trained", _adapters),
     VLLM_SHARE,
     *(3 * (MORE_GPUS, VLLM_SHARE)),
 )
-"""Description, disadvantage, minimum number of GPUs and changed fields; the cheapest first."""
+"""Description, disadvantage and changed setting; the cheapest first."""

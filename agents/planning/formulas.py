@@ -13,27 +13,8 @@ from dataclasses import dataclass
 from agents.planning.shapes import Shape, Tower
 
 GIB = 2**30
-
-
-@dataclass(frozen=True)
-class States:
-    """Bytes on one rank of weights, gradients and AdamW, and of buffers for them."""
-
-    weights: float
-    masters: float
-    """Weights in fp32 where those of the model are in bf16."""
-    gradients: float
-    kept_gradients: float
-    """Those that remain between steps."""
-    moments: float
-    buckets: float
-    """Of gradient reduction, and of weights that ZeRO 3 gathers layer by layer."""
-    step: float
-    """Gradients and copies during the optimizer step."""
-    gathered: float
-    """Weights that ZeRO 3 gathers as a whole."""
-    host: float
-    """Offloaded to the memory of the machine."""
+BUCKET, LIVE = 500_000_000, 1_000_000_000
+"""DeepSpeed's defaults: elements reduced together, and weights that ZeRO 3 gathers at most."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +30,15 @@ class Sharding:
     offload_weights: bool = False
     fused: bool = False
     """True if the optimizer steps in place, as in plain PyTorch."""
-    bucket: float = 500_000_000
-    """Elements that are reduced together."""
-    live: float = 1_000_000_000
-    """Weights that ZeRO 3 gathers at most."""
 
 
-def states(num_weights: float, num_trained: float, sharding: Sharding) -> States:
-    """Weights, masters, gradients and AdamW's moments on one rank.
+def state_bytes(num_weights: float, num_trained: float, sharding: Sharding) -> dict[str, float]:
+    """Bytes on one rank of weights, gradients and AdamW, and of buffers for them, by name.
 
     ZeRO counts 2 + 2 + 12 bytes of each trained weight: weight, gradient, and in fp32 master and
     two moments. Here gradients are 4: they are accumulated in fp32, as the DeepSpeed engine
     configures. With N ranks stage 1 leaves 12 / N, stage 2 also 4 / N, stage 3 also 2 / N of them.
+    "host" is offloaded to the memory of the machine; stage 3 has "kept gradients" between steps.
 
     Source: ZeRO, section 5; buffers and copies, DeepSpeed 0.19 (`stage_1_and_2.py`, `stage3.py`).
     """
@@ -72,11 +50,10 @@ def states(num_weights: float, num_trained: float, sharding: Sharding) -> States
     masters, moments = 4 * part if stage or size == 2 else 0, 8 * part
     gradients = (4 if stage or size == 4 else 2) * (part if stage >= 2 else num_trained)
     kept_gradients = gradients if stage == 3 else 0
-    buckets = 4 * min(sharding.bucket, num_trained) if stage else 0
-    buckets += size * min(sharding.live, num_weights) if shards_weights else 0
+    buckets = 4 * min(BUCKET, num_trained) if stage else 0
+    buckets += size * min(LIVE, num_weights) if shards_weights else 0
     # The gradients of this rank, and a flat copy of them or the root of the second moments.
     step = 4 * part if sharding.fused else 4 * part + 4 * (min(part, 1e9) if stage == 3 else part)
-    gathered = size * num_weights if shards_weights else 0
     host = 0
     if sharding.offload_optimizer:
         host = masters + moments + 4 * part
@@ -84,9 +61,11 @@ def states(num_weights: float, num_trained: float, sharding: Sharding) -> States
         gradients = step = 0 if stage >= 2 else gradients
     if sharding.offload_weights and stage == 3:
         host, weights = host + weights, 0
-    return States(
-        weights, masters, gradients, kept_gradients, moments, buckets, step, gathered, host
-    )
+    return {
+        **{"weights": weights, "masters": masters, "moments": moments, "gradients": gradients},
+        **{"kept gradients": kept_gradients, "buckets": buckets, "step": step, "host": host},
+        "gathered": size * num_weights if shards_weights else 0,
+    }
 
 
 def layer_bytes(shape: Shape, size: int, padded_length: int = 0) -> float:
@@ -171,4 +150,6 @@ def adapter_weights(shape: Shape, rank: int) -> int:
 
     Source: Hu et al., LoRA (arXiv:2106.09685), section 4.1: rank x (inputs + outputs) a map.
     """
-    return rank * shape.linear_sides
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    attention = 2 * (shape.hidden + queries) + 2 * (shape.hidden + keys)
+    return rank * shape.layers * (attention + 3 * (shape.hidden + shape.intermediate))

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from agents.engines.token_log_probs import LOGITS_PER_CHUNK
 from agents.planning.formulas import (
     GIB,
     activation_bytes,
@@ -10,7 +11,7 @@ from agents.planning.formulas import (
     kv_bytes,
     logit_bytes,
     sampling_bytes,
-    states,
+    state_bytes,
 )
 from agents.planning.setting import Setting
 
@@ -89,29 +90,36 @@ class Plan:
 
 
 def make_plan(setting: Setting) -> Plan:
-    """The memory plan of a setting."""
-    state = states(setting.num_weights, setting.num_trained, setting.sharing)
-    constant = {"weights": state.weights, "masters": state.masters, "moments": state.moments}
+    """The memory plan of a setting.
+
+    Raises:
+        UsageError: A JSON text of the run is invalid.
+    """
+    num_weights = setting.shape.num_weights + setting.adapter_weights
+    states = _gib(state_bytes(num_weights, setting.num_trained, setting.sharding))
+    constant = {name: states[name] for name in ("weights", "masters", "moments")}
     if setting.reference:
-        constant["reference"] = setting.size * setting.shape.num_weights
-    backward = {"gradients": state.gradients, "buckets": state.buckets}
-    training = _gib(constant | backward | _training(setting))
-    step = _gib(constant | {"step": state.step})
-    sampling, num_responses = _sampling(setting, _gib(constant))
-    sampling = _gib({"gradients": state.kept_gradients}) | sampling
+        constant["reference"] = setting.size * setting.shape.num_weights / GIB
+    training = constant | {name: states[name] for name in ("gradients", "buckets")}
+    training |= _gib(_training(setting))
+    step = constant | {"step": states["step"]}
+    sampler, num_responses = _sampling(setting)
+    # A server has GPUs of its own.
+    sampling = sampler if setting.sampler == "separate" else constant | sampler
+    sampling["gradients"] = states["kept gradients"]
     if setting.sampler == "transformers":
-        sampling |= _gib({"gathered": state.gathered})
+        sampling["gathered"] = states["gathered"]
     elif setting.sampler == "vllm":
-        vllm = ASLEEP if setting.vllm_sleeps else setting.vllm_memory * setting.memory
-        training["vLLM"] = step["vLLM"] = vllm
+        share = setting.vllm["gpu_memory_utilization"] * setting.memory
+        training["vLLM"] = step["vLLM"] = ASLEEP if setting.vllm["enable_sleep_mode"] else share
     phases = {"training": training, "step": step, "sampling": sampling}
     return Plan(
         setting=setting,
         phases=tuple(
             Phase(name, parts | _overhead(setting, parts)) for name, parts in phases.items()
         ),
-        host=state.host / GIB * min(setting.gpus_per_node, max(1, setting.num_gpus)),
-        kv_bytes=kv_bytes(setting.shape, setting.size) // setting.tensor_parallel,
+        host=states["host"] * min(setting.gpus_per_node, max(1, setting.num_gpus)),
+        kv_bytes=kv_bytes(setting.shape, setting.size) // setting.vllm["tensor_parallel_size"],
         responses_at_a_time=num_responses,
     )
 
@@ -122,47 +130,44 @@ def _gib(parts: dict[str, float]) -> dict[str, float]:
 
 def _training(setting: Setting) -> dict[str, float]:
     """Bytes of a forward and a backward pass over one microbatch."""
-    shape, size, tokens = setting.shape, setting.size, setting.microbatch_tokens
+    shape, run, size = setting.shape, setting.run, setting.size
+    tokens, checkpointing = setting.microbatch_tokens, run.gradient_checkpointing
+    padded_length = 0 if shape.packs else setting.length
     activations, transient = activation_bytes(
-        shape,
-        tokens,
-        size,
-        checkpointing=setting.checkpointing,
-        padded_length=0 if shape.packs else setting.length,
+        shape, tokens, size, checkpointing=checkpointing, padded_length=padded_length
     )
     num_answers = tokens - setting.num_prompts * setting.prompt_length * shape.packs
-    chunk = min(num_answers, setting.logits_at_a_time / shape.vocabulary)
+    chunk = min(num_answers, LOGITS_PER_CHUNK / shape.vocabulary)
     # The head's backward pass ends before that of the last layer begins.
     transient = max(logit_bytes(shape.vocabulary, chunk, size), transient)
-    images = setting.num_prompts * setting.num_images
+    images = 0.0
     if shape.tower:
-        images *= image_bytes(
-            shape.tower,
-            setting.max_pixels,
-            size,
-            trained=not setting.freeze_vision and not setting.lora_rank,
-            checkpointing=setting.checkpointing,
+        trained = not run.freeze_vision and not run.lora
+        image = image_bytes(
+            shape.tower, run.max_pixels, size, trained=trained, checkpointing=checkpointing
         )
+        images = setting.num_prompts * setting.num_images * image
     return {"activations": activations, "passing": transient, "images": images}
 
 
-def _sampling(setting: Setting, constant: dict[str, float]) -> tuple[dict[str, float], int]:
+def _sampling(setting: Setting) -> tuple[dict[str, float], int]:
     """GiB of sampling, and the number of responses of the greatest length in the KV cache."""
-    shape, size = setting.shape, setting.size
-    response = setting.length * kv_bytes(shape, size) / GIB / setting.tensor_parallel
+    shape, size, vllm = setting.shape, setting.size, setting.vllm
+    parallel = vllm["tensor_parallel_size"]
+    response = setting.length * kv_bytes(shape, size) / GIB / parallel
     if setting.sampler == "transformers":
         rows = setting.sampler_batch_size
         # The cache of one layer exists twice while a token is appended.
         cache = rows * response * (1 + 1 / shape.layers)
-        sampling = sampling_bytes(shape.vocabulary, rows, size) / GIB
-        return constant | {"KV cache": cache, "drawing": sampling}, rows
-    weights = size * shape.num_weights / GIB / setting.tensor_parallel
+        drawing = sampling_bytes(shape.vocabulary, rows, size) / GIB
+        return {"KV cache": cache, "drawing": drawing}, rows
+    weights = size * shape.num_weights / GIB / parallel
     graphs = GRAPHS if setting.num_gpus else 0.0
+    share = vllm["gpu_memory_utilization"] * setting.memory
     # Without a GPU our sampler configures a cache of one GiB.
-    cache = setting.vllm_memory * setting.memory - weights - graphs if setting.num_gpus else 1.0
-    parts = {"vLLM weights": weights, "vLLM graphs": graphs, "KV cache": max(0.0, cache)}
-    trainer = constant if setting.sampler == "vllm" else {}
-    return trainer | parts, int(parts["KV cache"] / response)
+    cache = max(0.0, share - weights - graphs) if setting.num_gpus else 1.0
+    parts = {"vLLM weights": weights, "vLLM graphs": graphs, "KV cache": cache}
+    return parts, int(cache / response)
 
 
 def _overhead(setting: Setting, parts: dict[str, float]) -> dict[str, float]:

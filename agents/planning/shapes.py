@@ -52,14 +52,16 @@ class Shape:
     vocabulary: int
     norms_heads: bool
     """True if queries and keys are normalised per head, as in Qwen3."""
-    linear_sides: int
-    """Inputs plus outputs of all linear maps in the layers: weights of LoRA adapters of rank 1."""
     packs: bool
     """True if sequences are packed into one row, each prompt once; else they are padded."""
     tower: Tower | None = None
 
 
-# Class, hidden, intermediate, layers, heads, key-value heads, vocabulary, tied embeddings.
+SIZES = (
+    *("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"),
+    *("num_key_value_heads", "vocab_size", "tie_word_embeddings"),
+)
+"""Keys of a configuration, in the order of `KNOWN`."""
 _SMALL = (Qwen2Config, 1536, 8960, 28, 12, 2, 151936, True)
 KNOWN: dict[str, tuple[Any, ...]] = {
     "Qwen/Qwen2.5-VL-7B-Instruct": (Qwen2_5_VLConfig, 3584, 18944, 28, 28, 4, 152064, False),
@@ -79,16 +81,13 @@ Source: config.json of each on huggingface.co; a test compares their weights wit
 
 def known_config(name: str) -> Any:
     """The configuration of a model in `KNOWN`."""
-    kind, hidden, intermediate, layers, heads, kv_heads, vocabulary, tied = KNOWN[name]
-    text: dict[str, Any] = {
-        **{"hidden_size": hidden, "intermediate_size": intermediate, "num_hidden_layers": layers},
-        **{"num_attention_heads": heads, "num_key_value_heads": kv_heads},
-        **{"vocab_size": vocabulary, "tie_word_embeddings": tied},
-    }
-    if kind is not Qwen2_5_VLConfig:
-        return kind(**text, **({"head_dim": 128} if kind is Qwen3Config else {}))
-    vision = {"hidden_size": 1280, "out_hidden_size": hidden}
-    return kind(text_config=text, vision_config=vision, tie_word_embeddings=tied)
+    kind, *sizes = KNOWN[name]
+    text: dict[str, Any] = dict(zip(SIZES, sizes, strict=True))
+    if kind is Qwen2_5_VLConfig:
+        vision = {"hidden_size": 1280, "out_hidden_size": text["hidden_size"]}
+        tied = text["tie_word_embeddings"]
+        return kind(text_config=text, vision_config=vision, tie_word_embeddings=tied)
+    return kind(**text, **({"head_dim": 128} if kind is Qwen3Config else {}))
 
 
 class UnplannableError(ModelError):
@@ -140,7 +139,6 @@ def shape_of(name: str, config: Any) -> Shape:
             head_dim=getattr(text, "head_dim", None) or text.hidden_size // heads,
             vocabulary=text.vocab_size,
             norms_heads=any(part.endswith(".q_norm") for part, _ in model.named_modules()),
-            linear_sides=_linear_sides(model),
             packs=attention.enable_packing(model),
             tower=_tower(model, config.vision_config) if has_vision else None,
         )
@@ -152,14 +150,6 @@ def shape_of(name: str, config: Any) -> Shape:
 
 def _in_tower(name: str) -> bool:
     return not {"visual", "vision_tower", "vision_model"}.isdisjoint(name.split("."))
-
-
-def _linear_sides(model: nn.Module) -> int:
-    return sum(
-        part.in_features + part.out_features
-        for name, part in model.named_modules()
-        if isinstance(part, nn.Linear) and ".layers." in name and not _in_tower(name)
-    )
 
 
 def _tower(model: nn.Module, vision: Any) -> Tower:

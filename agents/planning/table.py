@@ -50,7 +50,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 def plan_title(setting: Setting) -> str:
     """Model, precision, engine and machine in one line."""
-    shape, sharding = setting.shape, setting.sharing
+    shape, sharding = setting.shape, setting.sharding
     trained = f", {_count(setting.num_trained)} trained" * (setting.num_trained < shape.num_weights)
     engine = "plain PyTorch" if sharding.fused else f"DeepSpeed, ZeRO {sharding.stage}"
     engine += ", optimizer on the CPU" * sharding.offload_optimizer
@@ -61,19 +61,15 @@ def plan_title(setting: Setting) -> str:
 
 def machine_text(setting: Setting) -> str:
     """The machine in words."""
-    num_ranks, memory = setting.sharing.num_ranks, f"{setting.memory:.0f} GiB"
     if setting.num_gpus:
-        return f"{setting.num_gpus} GPU{'s' * (setting.num_gpus > 1)} of {memory}"
-    if num_ranks > 1:
-        return f"{num_ranks} processes on the CPU, {memory} for each"
-    return f"one process on the CPU with {memory}"
+        return f"{setting.num_gpus} GPU{'s' * (setting.num_gpus > 1)} of {setting.memory:.0f} GiB"
+    return f"one process on the CPU with {setting.memory:.0f} GiB"
 
 
 def totals(plan: Plan) -> str:
     """GiB of each phase, in one line."""
     texts = (f"{HEADINGS[phase.name]} {phase.total:.1f}" for phase in plan.phases)
-    on_cpu = "per process" if plan.setting.sharing.num_ranks > 1 else "in all"
-    return f"{', '.join(texts)} GiB {'per GPU' if plan.setting.num_gpus else on_cpu}"
+    return f"{', '.join(texts)} GiB {'per GPU' if plan.setting.num_gpus else 'in all'}"
 
 
 def _table(plan: Plan) -> Iterator[str]:
@@ -91,11 +87,11 @@ def _row(label: str, cells: list[str]) -> str:
 
 
 def _microbatch(setting: Setting) -> str:
-    size = f"{setting.microbatch_tokens:,} tokens"
-    if not setting.tokens_per_microbatch:
-        size = f"{setting.microbatch_size} response{'s' * (setting.microbatch_size > 1)}, {size}"
-    longest = f"{setting.prompt_length} + {setting.response_length} tokens"
-    pass_ = "with" if setting.checkpointing else "without"
+    run, size = setting.run, f"{setting.microbatch_tokens:,} tokens"
+    if not run.tokens_per_microbatch:
+        size = f"{run.microbatch_size} response{'s' * (run.microbatch_size > 1)}, {size}"
+    longest = f"{setting.prompt_length} + {run.max_response_length} tokens"
+    pass_ = "with" if run.gradient_checkpointing else "without"
     return f"microbatch: {size}; longest {longest}; {pass_} gradient checkpointing"
 
 
@@ -105,7 +101,8 @@ def _cache(plan: Plan) -> str:
     text = f"sampling by {'vLLM' if is_vllm else 'transformers'}: "
     text += f"{plan.kv_bytes / 1024:.0f} KiB of KV cache a token, "
     text += f"{plan.responses_at_a_time} responses of {setting.length:,} tokens at a time"
-    return text + f" (gpu_memory_utilization {setting.vllm_memory:.2f})" * is_vllm
+    share = setting.vllm["gpu_memory_utilization"]
+    return text + f" (gpu_memory_utilization {share:.2f})" * is_vllm
 
 
 def _count(number: float) -> str:

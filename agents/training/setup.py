@@ -72,8 +72,11 @@ def memory_plan(run: Run, learner: Learner) -> str:
     Raises:
         ModelError: The run needs more memory than there is, or the model does not exist.
     """
+    num_ranks = ranks()[1]
+    if num_ranks > 1 and not torch.cuda.is_available():
+        return "no memory plan: several processes train on the CPU"
     try:
-        return short_plan(run, learner, ranks()[1])
+        return short_plan(run, learner, num_ranks)
     except UnplannableError as error:
         return f"no memory plan: {error}"
 

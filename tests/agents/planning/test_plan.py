@@ -10,10 +10,10 @@ from agents.cli.settings import Run, defaults
 from agents.cpgd import CPGD
 from agents.engines.build import needs_reference_model
 from agents.grpo import GRPO
-from agents.plan import find_learner, local_memory, main, short_plan
+from agents.plan import find_learner, main, short_plan
 from agents.planning.changes import suggest_changes
 from agents.planning.phases import make_plan
-from agents.planning.setting import Machine, make_setting, make_sharding
+from agents.planning.setting import Setting, make_sharding
 from agents.planning.shapes import read_shape, shape_of
 from agents.references import old
 from agents.rpg import RPG
@@ -30,6 +30,11 @@ def planned(capsys):
         return json.loads(capsys.readouterr().out) | {"status": status}
 
     return run
+
+
+def make_setting(run, shape, num_gpus, memory):
+    sharding = make_sharding(run, num_gpus)
+    return Setting(run=run, shape=shape, sharding=sharding, num_gpus=num_gpus, memory=memory)
 
 
 def part(plan, phase, name):
@@ -73,10 +78,9 @@ def test_checkpointing_keeps_less_and_computes_one_layer_again(planned):
 
 def test_a_frozen_tower_keeps_nothing_of_an_image_for_the_backward_pass():
     run, shape = defaults("MMK12-v0"), read_shape("Qwen/Qwen2.5-VL-7B-Instruct")
-    machine = Machine(num_gpus=8, memory=80)
     trained = replace(run, freeze_vision=False, gradient_checkpointing=False)
     parts = [
-        make_plan(make_setting(one, shape, machine, reference=False)).phases[0].parts["images"]
+        make_plan(make_setting(one, shape, 8, 80)).phases[0].parts["images"]
         for one in (run, trained)
     ]
     assert parts[1] == pytest.approx(32 * parts[0])
@@ -159,24 +163,22 @@ def test_vllm_gets_the_memory_that_the_trainer_frees(planned):
 def test_the_saving_of_a_change_is_that_of_a_plan_with_it():
     run, shape = defaults("DAPOMath17k-v0"), read_shape("Qwen/Qwen3-4B")
     run = replace(run, sampler="transformers", tokens_per_microbatch=None)
-    now = make_plan(make_setting(run, shape, Machine(num_gpus=2, memory=24), reference=False))
+    now = make_plan(make_setting(run, shape, 2, 24))
     first = suggest_changes(now)[0]
     assert first.words == "--sampler-batch-size 8"
     smaller = replace(run, sampler_batch_size=8)
-    there = make_plan(make_setting(smaller, shape, Machine(num_gpus=2, memory=24), reference=False))
+    there = make_plan(make_setting(smaller, shape, 2, 24))
     assert now.peak.total - there.peak.total == pytest.approx(first.saves)
 
 
 def test_a_run_that_fits_needs_no_change():
     shape = read_shape("tiny")
-    assert not suggest_changes(
-        make_plan(make_setting(Run(), shape, Machine(num_gpus=0, memory=20), reference=False))
-    )
+    assert not suggest_changes(make_plan(make_setting(Run(), shape, 0, 20)))
 
 
 def test_a_packed_microbatch_has_a_prompt_once_for_its_group():
-    run, machine = replace(Run(), microbatch_size=16, group_size=8), Machine(num_gpus=0, memory=20)
-    result = make_setting(run, read_shape("tiny"), machine, reference=False)
+    run = replace(Run(), microbatch_size=16, group_size=8)
+    result = make_setting(run, read_shape("tiny"), 0, 20)
     assert result.microbatch_tokens == 2 * (512 + 64) + 16 * 48
     padded = replace(result, shape=replace(result.shape, packs=False))
     assert padded.microbatch_tokens == 16 * (512 + 64 + 48)
@@ -196,7 +198,7 @@ def test_auto_in_a_file_of_deepspeed_is_the_default_of_the_engine(tmp_path):
     file.write_text(
         '{"zero_optimization": {"stage": "auto", "offload_optimizer": {"device": "cpu"}}}'
     )
-    result = make_sharding(replace(Run(), deepspeed=file), Machine(num_gpus=4, memory=80))
+    result = make_sharding(replace(Run(), deepspeed=file), 4)
     assert (result.stage, result.half, result.offload_optimizer) == (1, True, True)
 
 
@@ -241,16 +243,6 @@ def test_a_run_of_the_tiny_model_is_planned_in_two_lines():
     assert "GiB in all: fits" in second
 
 
-def test_several_processes_on_the_cpu_are_trained_by_deepspeed_and_share_the_memory(monkeypatch):
-    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    there = f"4 processes on the CPU, {local_memory(0) / 4:.0f} GiB for each"
-    assert f"fp32; DeepSpeed, ZeRO 0, on {there}" in short_plan(Run(), CPGD(), num_ranks=4)
-    assert "GiB per process: " in short_plan(Run(), CPGD(), num_ranks=4)
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    assert f"{local_memory(0) / 2:.0f} GiB for each" in short_plan(Run(), CPGD(), num_ranks=4)
-    assert "plain PyTorch, on one process" in short_plan(Run(), CPGD())
-
-
 def test_a_folder_is_planned_by_its_configuration_alone(tmp_path):
     tiny_engines.write(tmp_path)
     (tmp_path / "model.safetensors").unlink()
@@ -274,9 +266,7 @@ def test_weights_beyond_the_memory_are_refused_before_anything_is_loaded(tmp_pat
 
 def test_vllm_on_a_cpu_takes_a_cache_of_one_gib_and_not_a_part_of_the_memory():
     run = replace(Run(), vllm_server="http://there:8000")
-    result = make_plan(
-        make_setting(run, read_shape("tiny"), Machine(num_gpus=0, memory=20), reference=False)
-    )
+    result = make_plan(make_setting(run, read_shape("tiny"), 0, 20))
     (sampling,) = [phase for phase in result.phases if phase.name == "sampling"]
     assert sampling.parts["KV cache"] == 1.0
     assert result.verdict == "fits"

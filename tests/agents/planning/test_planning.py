@@ -31,7 +31,7 @@ from agents.planning.formulas import (
     kv_bytes,
     layer_bytes,
     logit_bytes,
-    states,
+    state_bytes,
 )
 from agents.planning.shapes import KNOWN, Tower, read_shape, shape_of
 
@@ -160,28 +160,28 @@ def test_a_folder_that_cannot_be_planned_is_one_line(tmp_path, content, words):
 def test_zero_shards_as_in_its_paper():
     count, ranks = 1e9, 8
     sharded = {
-        stage: states(count, count, Sharding(ranks, stage, half=True)) for stage in (1, 2, 3)
+        stage: state_bytes(count, count, Sharding(ranks, stage, half=True)) for stage in (1, 2, 3)
     }
-    assert [state.weights / count for state in sharded.values()] == [2, 2, 2 / 8]
-    assert [state.gradients / count for state in sharded.values()] == [4, 4 / 8, 4 / 8]
+    assert [state["weights"] / count for state in sharded.values()] == [2, 2, 2 / 8]
+    assert [state["gradients"] / count for state in sharded.values()] == [4, 4 / 8, 4 / 8]
     for state in sharded.values():
-        assert (state.masters + state.moments) / count == 12 / 8
+        assert (state["masters"] + state["moments"]) / count == 12 / 8
 
 
 def test_one_rank_shards_nothing_at_any_stage():
-    alone = [states(1e9, 1e9, Sharding(1, stage, half=True)) for stage in (1, 2, 3)]
-    assert len({(s.weights, s.masters, s.gradients, s.moments) for s in alone}) == 1
+    alone = [state_bytes(1e9, 1e9, Sharding(1, stage, half=True)) for stage in (1, 2, 3)]
+    assert len({(s["weights"], s["masters"], s["gradients"], s["moments"]) for s in alone}) == 1
 
 
 def test_offloaded_state_is_in_the_memory_of_the_machine():
-    state = states(1e9, 1e9, Sharding(4, 2, half=True, offload_optimizer=True))
-    assert (state.masters, state.moments, state.gradients, state.step) == (0, 0, 0, 0)
-    assert state.host == 16e9 / 4
+    state = state_bytes(1e9, 1e9, Sharding(4, 2, half=True, offload_optimizer=True))
+    assert (state["masters"], state["moments"], state["gradients"], state["step"]) == (0, 0, 0, 0)
+    assert state["host"] == 16e9 / 4
 
 
 def test_frozen_weights_have_neither_gradient_nor_moments():
-    state = states(3e9, 1e9, Sharding())
-    assert (state.weights, state.gradients, state.moments) == (12e9, 4e9, 8e9)
+    state = state_bytes(3e9, 1e9, Sharding())
+    assert (state["weights"], state["gradients"], state["moments"]) == (12e9, 4e9, 8e9)
 
 
 @pytest.mark.parametrize(
@@ -220,10 +220,16 @@ def forward_backward(*, checkpointing, tokens_of_logits, repeated=False) -> floa
 def zero_2() -> float:
     """GiB of a step with DeepSpeed, ZeRO 2, of 8 x 1,024 tokens with checkpointing."""
     shape = read_shape(SHAPE)
-    state = states(shape.num_weights, shape.num_weights, Sharding(1, 2, half=True))
+    state = state_bytes(shape.num_weights, shape.num_weights, Sharding(1, 2, half=True))
     kept, transient = activation_bytes(shape, 8192, 2, checkpointing=True)
     head = logit_bytes(shape.vocabulary, 2048, 2)
-    fixed = state.weights + state.masters + state.moments + state.gradients + state.buckets
+    fixed = (
+        state["weights"]
+        + state["masters"]
+        + state["moments"]
+        + state["gradients"]
+        + state["buckets"]
+    )
     return (fixed + kept + max(transient, head)) / GIB
 
 
@@ -309,9 +315,9 @@ def test_a_step_of_50_million_weights_on_the_cpu_holds_what_is_planned(checkpoin
     )
     shape = shape_of("small", config)
     assert shape.num_weights == num_weights
-    state = states(num_weights, num_weights, Sharding(fused=True))
+    state = state_bytes(num_weights, num_weights, Sharding(fused=True))
     tokens = rows * (4 + length)
     kept, transient = activation_bytes(shape, tokens, 4, checkpointing=checkpointing)
     transient = max(transient, logit_bytes(shape.vocabulary, tokens, 4))
-    planned = (state.weights + state.gradients + state.moments + kept + transient) / GIB
+    planned = (state["weights"] + state["gradients"] + state["moments"] + kept + transient) / GIB
     assert planned == pytest.approx(measured, rel=tolerance)
