@@ -234,12 +234,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--data", metavar="DIR", help="folder of local files; default REASONENV_DATA, then the hub")
     add("--split", help="split; default the one that scores are reported on")
     add("--env-options", default="{}", help="further arguments of the environment as JSON")
-    add(
-        "--num-problems",
-        type=int,
-        default=5000,
-        help="first problems of the split (5000)",
-    )
+    add("--num-problems", type=int, default=5000, help="first problems of the split (5000)")
     add("--samples", type=int, default=1, help="responses to each problem (1)")
     add("--temperature", type=float, default=0.0, help="sampling temperature (0)")
     add("--max-tokens", type=int, default=4096, help="limit of a response (4096)")

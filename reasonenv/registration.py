@@ -106,10 +106,8 @@ def find(id: str) -> Registration:
     As in Gymnasium, the module of "module:Mine-v0" is imported first, which registers it.
 
     Raises:
-        gymnasium.error.NameNotFound: In one line with the nearest names.
-
-    Raises:
-        UnknownEnvironmentError: No environment has this name, or its module is not found.
+        UnknownEnvironmentError: No environment has this name, or its module is not found; one
+            line with the nearest names, and a `gymnasium.error.NameNotFound` too.
     """
     module, _, name = id.rpartition(":")
     if module:

@@ -1,15 +1,35 @@
 """Spaces for text of any alphabet and for images of any size."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium.spaces import Space
+
+Value_co = TypeVar("Value_co", covariant=True)
 
 # Latin, Greek, mathematics, CJK and emoji, so that samples break code that expects ASCII.
 _ALPHABET = [chr(code) for code in range(0x20, 0x7F)] + list("\nαβπθ∠△√×÷±≤≥∞°²³−，。、数学🙂")
 
 
-class TextSpace(Space[str]):
+class UnboundedSpace(Space[Value_co]):
+    """All values of a type; two such spaces of one class are equal."""
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """False: the values have no fixed size."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class TextSpace(UnboundedSpace[str]):
     """All strings: any alphabet, any length.
 
     Args:
@@ -18,11 +38,6 @@ class TextSpace(Space[str]):
 
     def __init__(self, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(dtype=str, seed=seed)
-
-    @property
-    def is_np_flattenable(self) -> bool:
-        """False: a text has no fixed size."""
-        return False
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
         """A random string; masks and probabilities are not supported."""
@@ -34,17 +49,8 @@ class TextSpace(Space[str]):
         """True if x is a string."""
         return isinstance(x, str)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TextSpace)
 
-    def __hash__(self) -> int:
-        return hash(TextSpace)
-
-    def __repr__(self) -> str:
-        return "TextSpace()"
-
-
-class ImagesSpace(Space[tuple[np.ndarray, ...]]):
+class ImagesSpace(UnboundedSpace[tuple[np.ndarray, ...]]):
     """All tuples of RGB images: any number, each [height, width, 3] uint8 of any size.
 
     Args:
@@ -53,11 +59,6 @@ class ImagesSpace(Space[tuple[np.ndarray, ...]]):
 
     def __init__(self, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(seed=seed)
-
-    @property
-    def is_np_flattenable(self) -> bool:
-        """False: neither the number nor the size of the images is fixed."""
-        return False
 
     def sample(
         self, mask: Any | None = None, probability: Any | None = None
@@ -71,15 +72,6 @@ class ImagesSpace(Space[tuple[np.ndarray, ...]]):
     def contains(self, x: Any) -> bool:
         """True if x is a tuple of RGB images."""
         return isinstance(x, tuple) and all(map(_is_image, x))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ImagesSpace)
-
-    def __hash__(self) -> int:
-        return hash(ImagesSpace)
-
-    def __repr__(self) -> str:
-        return "ImagesSpace()"
 
 
 def _is_image(x: Any) -> bool:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -29,17 +30,21 @@ def check_env(make: Make) -> None:
     for check in (
         _check_spaces_contain_observations,
         _check_groups_share_a_problem,
-        _check_equal_seeds_give_equal_problems,
         _check_the_reference_earns_the_maximum,
         _check_no_observation_holds_the_reference,
         _check_final_infos,
+        _check_misuse_is_an_error,
+    ):
+        with closing(_make(make)) as env:
+            check(env)
+    for check_envs in (
+        _check_equal_seeds_give_equal_problems,
         _check_ranks_share_the_batch,
         _check_start_resumes_the_order,
         _check_indices_pose_these_problems,
         _check_submit_changes_nothing,
-        _check_misuse_is_an_error,
     ):
-        check(make)
+        check_envs(make)
 
 
 def _make(make: Make, **kwargs: Any) -> ReasonVectorEnv:
@@ -56,8 +61,7 @@ def _next_ids(env: ReasonVectorEnv) -> list[str]:
     return _ids(env.step([""] * env.num_envs)[4])
 
 
-def _check_spaces_contain_observations(make: Make) -> None:
-    env = _make(make)
+def _check_spaces_contain_observations(env: ReasonVectorEnv) -> None:
     observations, _ = env.reset(seed=0)
     assert observations in env.observation_space, "reset leaves the observation space"
     env.action_space.seed(0)
@@ -67,17 +71,14 @@ def _check_spaces_contain_observations(make: Make) -> None:
     assert np.issubdtype(rewards.dtype, np.floating), f"rewards are {rewards.dtype}"
     assert terminations.all(), "an episode is one response, and it terminates"
     assert not truncations.any(), "no episode is truncated"
-    env.close()
 
 
-def _check_groups_share_a_problem(make: Make) -> None:
-    env = _make(make)
+def _check_groups_share_a_problem(env: ReasonVectorEnv) -> None:
     observations, infos = env.reset(seed=0)
     for first in range(0, env.num_envs, _GROUP_SIZE):
         group = slice(first, first + _GROUP_SIZE)
         assert len(set(_ids(infos)[group])) == 1, "a group has more than one problem"
         assert len(set(observations["question"][group])) == 1, "a group has several questions"
-    env.close()
 
 
 def _check_equal_seeds_give_equal_problems(make: Make) -> None:
@@ -93,8 +94,7 @@ def _check_equal_seeds_give_equal_problems(make: Make) -> None:
     two.close()
 
 
-def _check_the_reference_earns_the_maximum(make: Make) -> None:
-    env = _make(make)
+def _check_the_reference_earns_the_maximum(env: ReasonVectorEnv) -> None:
     env.reset(seed=0)
     references = env.step([""] * env.num_envs)[4]["reference"]
     env.reset(seed=0)
@@ -104,11 +104,9 @@ def _check_the_reference_earns_the_maximum(make: Make) -> None:
         assert np.isclose(reward, best), f"reference {reference!r} earns {reward}, not {best}"
     assert (infos["accuracy"] == 1).all(), "a reference is not accurate"
     assert (infos["status"] == "ok").all(), "a reference has a status other than ok"
-    env.close()
 
 
-def _check_no_observation_holds_the_reference(make: Make) -> None:
-    env = _make(make)
+def _check_no_observation_holds_the_reference(env: ReasonVectorEnv) -> None:
     observations, infos = env.reset(seed=0)
     assert set(observations) == {"system", "question", "images"}, f"keys {set(observations)}"
     assert not {"reference", "answer", "solution"} & set(infos), "infos of reset hold the reference"
@@ -121,11 +119,9 @@ def _check_no_observation_holds_the_reference(make: Make) -> None:
         assert not any(answer.lower() in question.lower() for answer in answers), (
             "a question answers itself"
         )
-    env.close()
 
 
-def _check_final_infos(make: Make) -> None:
-    env = _make(make)
+def _check_final_infos(env: ReasonVectorEnv) -> None:
     observations, _ = env.reset(seed=0)
     infos = env.step([""] * env.num_envs)[4]
     names = {"accuracy", "format", "answer", "reference", "status", "problem_id"}
@@ -136,7 +132,6 @@ def _check_final_infos(make: Make) -> None:
         assert list(values) == list(infos[name]), f"final_info has another {name}"
     questions = tuple(observation["question"] for observation in infos["final_obs"])
     assert questions == observations["question"], "final_obs is not the answered observation"
-    env.close()
 
 
 def _check_ranks_share_the_batch(make: Make) -> None:
@@ -188,15 +183,13 @@ def _check_submit_changes_nothing(make: Make) -> None:
     eager.close()
 
 
-def _check_misuse_is_an_error(make: Make) -> None:
-    env = _make(make)
+def _check_misuse_is_an_error(env: ReasonVectorEnv) -> None:
     responses = [""] * env.num_envs
     _expect(ResetNeeded, lambda: env.step(responses), "step before reset")
     env.reset(seed=0)
     _expect(ValueError, lambda: env.step(responses[1:]), "a wrong number of actions")
     wrong: Sequence[Any] = [3, *responses[1:]]
     _expect(TypeError, lambda: env.step(wrong), "an action that is not a text")
-    env.close()
 
 
 def _expect(kind: type[Exception], call: Callable[[], object], what: str) -> None:

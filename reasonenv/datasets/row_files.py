@@ -111,7 +111,7 @@ def split_files(
         raise MissingDataError(
             f"{folder} has no file of {name}: {expected} was expected there, or .jsonl or .json"
         )
-    matches = [file for file in files if _split_name(file, prefixes) == split]
+    matches = [file for file in files if split_of_file(file, prefixes) == split]
     if not matches:
         raise MissingDataError(
             f"{folder} has no split {split!r} of {name}: {expected} was expected, or .jsonl or "
@@ -121,7 +121,8 @@ def split_files(
     return parquet or matches
 
 
-def _split_name(file: Path, prefixes: Mapping[str, Sequence[str]]) -> str | None:
+def split_of_file(file: Path, prefixes: Mapping[str, Sequence[str]]) -> str | None:
+    """The split with the longest prefix of the name of a file; None without one."""
     matches = [
         (len(prefix), split)
         for split, names in prefixes.items()

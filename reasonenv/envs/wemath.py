@@ -79,11 +79,7 @@ def _problem(row: datasets.Row) -> Problem:
         answer=row["answer"].strip(),
         options=options,
         query=query.replace("{question}", row["question"], 1),
-        metadata={
-            "key": row["key"],
-            "ID": row["ID"],
-            "knowledge": row.get("knowledge concept"),
-        },
+        metadata={"key": row["key"], "ID": row["ID"], "knowledge": row.get("knowledge concept")},
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets import VARIABLE
-from reasonenv.datasets.row_files import dataset_folder, iter_rows
+from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_of_file
 from reasonenv.datasets.schema import Schema, schema_of
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.registration import find
@@ -146,13 +146,7 @@ def _has_labels(file: Path, schema: Schema, columns: Sequence[str]) -> bool:
 
 def _part(file: Path, schema: Schema) -> str:
     """The split of a file by the beginning of its name, else its own name."""
-    fits = [
-        (len(begin), split)
-        for split, begins in schema.files().items()
-        for begin in begins
-        if re.match(rf"{re.escape(begin)}([-_.]|$)", file.name)
-    ]
-    return max(fits)[1] if fits else _SHARD.sub("", file.stem)
+    return split_of_file(file, schema.files()) or _SHARD.sub("", file.stem)
 
 
 def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:

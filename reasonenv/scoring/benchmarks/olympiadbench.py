@@ -24,14 +24,8 @@ from reasonenv.workers import WorkerPool
 PRECISION = 1e-8
 NEEDED = ("final_answer",)
 POOLED = True
-TABLES = {
-    "part": lambda row: row.get("part"),
-    "subject": lambda row: row.get("subject"),
-    "subfield": lambda row: row.get("subfield"),
-    "answer_type": lambda row: row.get("answer_type"),
-    "modality": lambda row: row.get("modality"),
-    "is_multiple_answer": lambda row: row.get("is_multiple_answer"),
-}
+_COLUMNS = ("part", "subject", "subfield", "answer_type", "modality", "is_multiple_answer")
+TABLES = {name: lambda row, name=name: row.get(name) for name in _COLUMNS}
 
 # In English with a space behind, so that an announcement has its answer on the same line.
 _PHRASES = {"English": "So the final answer is (.*)", "Chinese": "所以最终答案是(.*)"}
