@@ -53,7 +53,8 @@ class Schema:
         values: Columns that hold a value in every row: a number, a list, ...
         images: Columns of images, {bytes, path}, one in every row.
         more_images: Optional columns of images.
-        paths: Function of a row of JSON to the files of its images; None for its image columns.
+        paths: Columns of a row of JSON that may hold the file of its image, or a function of the
+            row to the files of its images; None for its image columns.
         aliases: Alternative names of columns.
         answer: Column of the answer, which must not be blank.
         key: Column of the id, for rows in several files.
@@ -69,7 +70,7 @@ class Schema:
     values: tuple[str, ...] = ()
     images: tuple[str, ...] = ()
     more_images: tuple[str, ...] = ()
-    paths: Callable[[Row], Sequence[str]] | None = None
+    paths: Callable[[Row], Sequence[str]] | tuple[str, ...] | None = None
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     answer: str = "answer"
     key: str = "id"
@@ -92,8 +93,10 @@ class Schema:
 
     def image_files(self, row: Row) -> Sequence[str]:
         """The names of the image files of a row of JSON."""
-        if self.paths is not None:
+        if callable(self.paths):
             return self.paths(row)
+        if self.paths is not None:
+            return [next((row[name] for name in self.paths if row.get(name)), "")]
         return [row[name] for name in (*self.images, *self.more_images) if row.get(name)]
 
     def files(self) -> dict[str, tuple[str, ...]]:

@@ -9,14 +9,10 @@ Description:
 Action Space: text whose final answer is the letter of a choice, or an expression.
 Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
     uint8, RGB; none for "Text Only".
-
-Prompts:
-    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
-    `query_cot`. "mm_eureka": `query_cot` after the system text of the evaluation scripts
-    released with CPGD.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
+    `query_cot`. "mm_eureka": `query_cot` after the system text of the evaluation scripts released
+    with CPGD.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0.
 
 Splits:
     ================== ===== ==============================================
@@ -56,6 +52,11 @@ REWARDS = {"accuracy": (1.0, accuracy)}
 
 _ONLY = "testmini_text_only"
 
+
+def _image(row: datasets.Row) -> list[str]:
+    return [row["image"]] if row.get("image") else []
+
+
 SCHEMA = datasets.Schema(
     name="mathverse",
     hub="AI4Math/MathVerse",
@@ -66,7 +67,7 @@ SCHEMA = datasets.Schema(
     texts=("question", "answer", "sample_index", "question_type"),
     values=("metadata",),
     images=("image",),
-    paths=lambda row: [row["image"]] if row.get("image") else [],
+    paths=_image,
     aliases={"sample_index": ("pid",)},
     key="sample_index",
 )

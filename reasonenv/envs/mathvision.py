@@ -9,14 +9,10 @@ Description:
 Action Space: text whose final answer is the letter or the text of an option, or a value.
 Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
     uint8, RGB, which stands at "<image 1>" in the question.
-
-Prompts:
-    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the words of the
+Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the words of the
     benchmark's own script, which asks for the answer in a box. "mm_eureka": the question after the
     system text of the evaluation scripts released with CPGD.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0.
 
 Splits:
     ======== ===== ===========================================
@@ -59,7 +55,7 @@ SCHEMA = datasets.Schema(
     texts=("question", "answer", "id", "subject"),
     values=("options", "level"),
     images=("decoded_image",),
-    paths=lambda row: [row["image"]],
+    paths=("image",),
 )
 
 _OFFICIAL = (

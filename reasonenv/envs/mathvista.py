@@ -9,15 +9,11 @@ Description:
 Action Space: text whose final answer is the letter or the text of a choice, or a number.
 Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
     uint8, RGB.
-
-Prompts:
-    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
-    `query`, with a hint on the kind of answer. "mm_eureka": `query` after the system
-    text of the evaluation scripts released with CPGD.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0. The official score rounds
-    answers and takes the nearest choice; `python -m reasonenv.score` computes it.
+Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
+    `query`, with a hint on the kind of answer. "mm_eureka": `query` after the system text of the
+    evaluation scripts released with CPGD.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. The official score
+    rounds answers and takes the nearest choice; `python -m reasonenv.score` computes it.
 
 Splits:
     The split testmini has 1,000 rows: what papers report.
@@ -55,7 +51,7 @@ SCHEMA = datasets.Schema(
     texts=("question", "answer", "pid", "question_type", "answer_type"),
     values=("metadata",),
     images=("decoded_image",),
-    paths=lambda row: [row["image"]],
+    paths=("image",),
     key="pid",
 )
 

@@ -9,11 +9,8 @@ Description:
     repeated, all equally often or one time more. Passes are shuffled, so that parts are mixed in
     every batch.
 
-Action Space:
-    Text: as in the problem's own environment.
-
-Observation Space:
-    A dict of `system`, `question` and `images`, with the prompt of the problem's own
+Action Space: text, as in the problem's own environment.
+Observation Space: a dict of `system`, `question` and `images`, with the prompt of the problem's own
     environment unless one is selected for all.
 
 Options:
@@ -21,9 +18,8 @@ Options:
     parts by id, such as {"Figures-v0": {"level": 2}}. split, data: of all of them; `data` must be
     a folder with one subfolder per data set.
 
-Rewards:
-    own (weight 1): the reward of the problem's own environment. With `rewards` selected by name,
-    those instead, for all.
+Rewards: own (weight 1), the reward of the problem's own environment. With `rewards` selected by
+    name, those instead, for all.
 
 Splits:
     Those of its parts; by default "train", or the first of a part without it. Metadata "env" is

@@ -10,14 +10,10 @@ Action Space: text whose final answer stands in `\boxed{}` inside `<answer>`; fo
     letter of an option.
 Observation Space: a dict of `system` (the instruction of the CPGD paper's Table 3, unless another
     prompt is chosen), `question`, and `images`: one array [height, width, 3] of uint8, RGB.
-
-Prompts:
-    "cpgd" (default): Table 3 of the CPGD paper. "official", also "mm_eureka": the system text of
-    the evaluation scripts released with the data set, which asks for no think block.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0.
-    format (weight 0.5): 1 for `<think>...</think><answer>...</answer>`, else 0.
+Prompts: "cpgd" (default): Table 3 of the CPGD paper. "official", also "mm_eureka": the system text
+    of the evaluation scripts released with the data set, which asks for no think block.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0; format (weight 0.5), 1
+    for `<think>...</think><answer>...</answer>`, else 0.
 
 Splits:
     ===== ====== ===================================================================
@@ -52,7 +48,7 @@ SCHEMA = datasets.Schema(
     splits={split: datasets.Split(split) for split in SPLITS},
     texts=("question", "answer", "id", "subject"),
     images=("image",),
-    paths=lambda row: [row.get("image") or row["image_path"]],
+    paths=("image", "image_path"),
 )
 
 

@@ -8,15 +8,11 @@ Description:
 Action Space: text whose final answer stands in `\boxed{}`; several answers are joined by commas.
 Observation Space: a dict of `system`, `question`, and `images`: none to nine arrays [height, width,
     3] of uint8, RGB, which stand at "<image 1>", "<image 2>", ... in the question.
-
-Prompts:
-    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
-    with the type of the answer. "mm_eureka": the same after the system text of the
-    evaluation scripts released with CPGD.
-
-Rewards:
-    accuracy (weight 1): 1 when the answer equals the reference, else 0. The official judge allows
-    each problem its own error (metadata "error"); so does `python -m reasonenv.score`.
+Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
+    with the type of the answer. "mm_eureka": the same after the system text of the evaluation
+    scripts released with CPGD.
+Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. The official judge
+    allows each problem its own error (metadata "error"); so does `python -m reasonenv.score`.
 
 Splits:
     ====================== ===== ==========================================================

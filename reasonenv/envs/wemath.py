@@ -9,15 +9,11 @@ Description:
 Action Space: text whose final answer is the letter or the text of an option.
 Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
     uint8, RGB.
-
-Prompts:
-    "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
+Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
     without its optional text about the knowledge that is needed. "mm_eureka": the same after the
     system text of the evaluation scripts released with CPGD, which do not cover this benchmark.
-
-Rewards:
-    accuracy (weight 1): 1 when the option is right, else 0. `python -m reasonenv.score` computes
-    the four-dimensional metric.
+Rewards: accuracy (weight 1), 1 when the option is right, else 0. `python -m reasonenv.score`
+    computes the four-dimensional metric.
 
 Splits:
     The split testmini has 1,740 rows: 525 composite problems and their 1,215 steps.
@@ -56,7 +52,7 @@ SCHEMA = datasets.Schema(
     texts=("question", "answer", "option", "ID", "key"),
     values=("question number",),
     images=("image_path",),
-    paths=lambda row: [row["image_path"]],
+    paths=("image_path",),
     key="question number",
 )
 

@@ -9,17 +9,12 @@ Description:
     it in minutes on two CPU cores. `python -m reasonenv.envs.figures --level 2` draws a sheet of
     examples.
 
-Action Space:
-    Text: a response whose final answer stands in `\boxed{}`: a whole number, a fraction, or the
+Action Space: text whose final answer stands in `\boxed{}`: a whole number, a fraction, or the
     letter of an option.
-
-Observation Space:
-    A dict of `system` (empty with the prompt "plain"), `question`, and `images`: one array
-    [28 rows scale, 28 columns scale, 3] of uint8, RGB, of at most 6x6 tiles or 9x2.
-
-Rewards:
-    accuracy (weight 1): 1 for the right answer, else 0.
-    format (weight 0.1): 1 for `<think>...</think><answer>...</answer>`, else 0.
+Observation Space: a dict of `system` (empty with the prompt "plain"), `question`, and `images`: one
+    array [28 rows scale, 28 columns scale, 3] of uint8, RGB, of at most 6x6 tiles or 9x2.
+Rewards: accuracy (weight 1), 1 for the right answer, else 0; format (weight 0.1), 1 for
+    `<think>...</think><answer>...</answer>`, else 0.
 
 Levels:
     A level poses its own families and those of the levels below it, each equally often. Numbers
