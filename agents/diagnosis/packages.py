@@ -30,30 +30,29 @@ def check_packages(
 ) -> Iterator[CheckResult]:
     """A result for each package of a wrong version, or missing though `agents` needs it.
 
-    Args:
-        requirements: With their markers, as in a distribution's metadata.
-        versions: By normalised name.
+    `requirements` are those of a distribution's metadata, `versions` by normalised name.
     """
-    fixes: dict[str, tuple[str, str]] = {}  # by name: several extras may require the same package
-    checked = set()
+    problems: dict[str, CheckResult] = {}  # by name: several extras may require the same package
+    names = set()
     for requirement in map(Requirement, requirements):
         name = str(canonicalize_name(requirement.name))
         version = versions.get(name) or versions.get(ALTERNATIVES.get(name, ""))
         extras = [extra for extra in EXTRAS if _applies(requirement, extra)]
         if name == DISTRIBUTION or not (version or extras):
             continue
-        checked.add(name)
-        target_version = f"{name}{requirement.specifier}"
-        if version is None:
-            target = f"{DISTRIBUTION}[{extras[0]}]" if extras[0] else target_version
-            fixes.setdefault(name, (f"not installed; {target_version} is required", target))
-        elif not requirement.specifier.contains(version, prereleases=True):
-            fixes.setdefault(
-                name, (f"{version} is installed, {target_version} required", target_version)
-            )
-    for name, (text, target) in fixes.items():
-        yield check_result(name, text, f'pip install "{target}"', problem=True)
-    yield check_result("packages", f"{len(checked - fixes.keys())} installed in a required version")
+        names.add(name)
+        target = f"{name}{requirement.specifier}"
+        if version and requirement.specifier.contains(version, prereleases=True):
+            continue
+        text = f"{version} is installed, {target} required"
+        if not version:
+            text = f"not installed; {target} is required"
+            target = f"{DISTRIBUTION}[{extras[0]}]" if extras[0] else target
+        problems.setdefault(name, check_result(name, text, f'pip install "{target}"', problem=True))
+    yield from problems.values()
+    yield check_result(
+        "packages", f"{len(names - problems.keys())} installed in a required version"
+    )
 
 
 def check_clash(path: Sequence[str] | None = None) -> CheckResult:

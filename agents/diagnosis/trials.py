@@ -10,9 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,22 +27,16 @@ class TrialOutcome(NamedTuple):
 
 
 def attempt(program: str, timeout: float) -> TrialOutcome:
-    """Runs a Python program in a process of its own; its value is the JSON of the last line.
+    """Runs source code, or a trial below by name, in a process of its own with a limit in seconds.
 
-    Args:
-        program: Source code, or the name of a trial below.
-        timeout: Seconds after which the process and its children are killed.
+    The value is the JSON of the last line of its output.
     """
     if program.isidentifier():
         program = f"import json, agents.diagnosis.trials as t; print(json.dumps(t.{program}()))"
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,  # a process group, so that children are killed with it
-    ) as process:
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, "-c", program]
+    # In a process group of its own, so that children are killed with it.
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
         try:
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -55,9 +47,8 @@ def attempt(program: str, timeout: float) -> TrialOutcome:
     if status < 0:
         return TrialOutcome(reason=f"killed by {signal.Signals(-status).name}")
     if status > 0:
-        return TrialOutcome(
-            reason=(errors.strip().splitlines() or [f"exit status {status}"])[-1].strip()
-        )
+        lines = errors.strip().splitlines() or [f"exit status {status}"]
+        return TrialOutcome(reason=lines[-1].strip())
     try:
         return TrialOutcome(json.loads(output.splitlines()[-1]))
     except (IndexError, ValueError):
@@ -174,19 +165,3 @@ def _train(make_engine: Callable[..., Any], dtype: Any) -> str:
     engine.backward(engine.forward(responses)[0].mean())
     engine.step()
     return str(agreement)
-
-
-def check_hub(endpoint: str, environment: Mapping[str, str], timeout: float = 5) -> CheckResult:
-    """Connection to the hub of models and data sets."""
-    fix = "use local files: --data DIR and --model DIR"
-    if environment.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
-        text = "HF_HUB_OFFLINE is set: only files in the cache are available"
-        return check_result("hub", text, f"unset HF_HUB_OFFLINE, or {fix}", note=True)
-    try:
-        request = urllib.request.Request(endpoint, method="HEAD")
-        urllib.request.urlopen(request, timeout=timeout).close()
-    except urllib.error.HTTPError:
-        pass  # a response all the same
-    except (OSError, ValueError) as error:
-        return check_result("hub", f"{endpoint} is unreachable: {error}", fix, note=True)
-    return check_result("hub", f"{endpoint} responds")

@@ -1,10 +1,7 @@
-import http.server
 import json
 import resource
-import socket
 import subprocess
 import sys
-import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +12,7 @@ import pytest
 from agents.diagnosis import machine, trials
 from agents.diagnosis.packages import check_clash, check_packages, installed
 from agents.diagnosis.result import CheckResult, check_lines, check_result
-from agents.diagnosis.trials import TrialOutcome, attempt, check_hub, check_trial
+from agents.diagnosis.trials import TrialOutcome, attempt, check_trial
 from reasonenv.grading import Grade
 
 REQUIREMENTS = ["torch<2.14,>=2.11; extra == 'train'", "numpy>=1.26", "vllm>=0.24; extra == 'vllm'"]
@@ -79,43 +76,22 @@ def test_another_distribution_with_a_package_agents_is_a_problem(tmp_path):
 
 GPU = {"version": "2.11.0", "cuda": "13.0", "gpus": [("H200", 139.8)], "error": ""}
 NONE = {**GPU, "gpus": []}
-DRIVER = "| NVIDIA-SMI 580.65  Driver Version: 580.65  CUDA Version: {} |"
 
 
 @pytest.mark.parametrize(
     ("torch", "driver", "level", "words"),
     [
-        (GPU, DRIVER.format("13.0"), "ok", "H200 140 GiB; torch 2.11.0, driver for CUDA 13.0"),
-        ({**NONE, "cuda": None}, None, "note", "no GPU"),
-        ({**NONE, "cuda": None}, DRIVER.format("13.0"), "problem", "is a build for the CPU"),
-        (NONE, DRIVER.format("12.4"), "problem", "built for CUDA 13.0 and sees no GPU: the driver"),
-        (
-            {**NONE, "error": "No CUDA GPUs are available"},
-            DRIVER.format("13.0"),
-            "problem",
-            "No CUDA GPUs are available",
-        ),
+        (GPU, True, "ok", "H200 140 GiB; torch 2.11.0 for CUDA 13.0"),
+        ({**NONE, "cuda": None}, False, "note", "no GPU"),
+        ({**NONE, "cuda": None}, True, "problem", "is a build for the CPU"),
+        (NONE, True, "problem", "built for CUDA 13.0 and sees no GPU"),
+        ({**NONE, "error": "driver too old"}, True, "problem", "sees no GPU: driver too old"),
     ],
 )
-def test_torch_is_compared_with_the_driver(torch, driver, level, words):
-    found = machine.check_devices(torch, driver)
-    assert found.level == level
-    assert words in found.text
-
-
-def test_an_architecture_that_deepspeed_cannot_parse_is_a_problem():
-    found = machine.check_compiler(str, {"TORCH_CUDA_ARCH_LIST": "8.0;9.0a+PTX"}, gpu=True)
-    assert found.level == "problem"
-    assert found.fix == 'export TORCH_CUDA_ARCH_LIST="8.0;9.0+PTX"'
-    good = {"TORCH_CUDA_ARCH_LIST": "8.0 9.0+PTX"}
-    assert machine.check_compiler(str, good, gpu=True).level == "ok"
-
-
-def test_a_gpu_needs_more_of_a_compiler_than_a_cpu():
-    here = {"g++": "/usr/bin/g++"}
-    assert machine.check_compiler(here.get, {}, gpu=False).level == "ok"
-    assert machine.check_compiler(here.get, {}, gpu=True).text.startswith("no ninja, no nvcc")
-    assert machine.check_compiler({}.get, {}, gpu=False).fix == "apt-get install g++"
+def test_gpus_of_torch_are_compared_with_those_of_the_driver(torch, driver, level, words):
+    result = machine.check_devices(torch, driver=driver)
+    assert result.level == level
+    assert words in result.text
 
 
 def test_memory_is_limited_by_the_control_group():
@@ -262,26 +238,6 @@ def test_deepspeed_takes_a_step():
     assert attempt("deepspeed", timeout=240) == TrialOutcome("takes an optimizer step")
 
 
-def test_a_hub_that_responds_is_ok():
-    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
-    with server:
-        thread = threading.Thread(target=server.handle_request)
-        thread.start()
-        found = check_hub(f"http://127.0.0.1:{server.server_port}/nowhere", {})
-        thread.join()
-    assert found.level == "ok"
-
-
-def test_a_hub_that_is_unreachable_or_disabled_is_a_note():
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        found = check_hub(url, {}, timeout=2)
-    assert found.level == "note"
-    assert "is unreachable" in found.text
-    assert "HF_HUB_OFFLINE" in check_hub(url, {"HF_HUB_OFFLINE": "1"}).text
-
-
 def test_colour_is_for_terminals_and_each_fix_has_a_line():
     results = [check_result("a", "fine"), check_result("b name", "broken", "fix it", problem=True)]
     plain = list(check_lines(results, colour=False))
@@ -311,8 +267,8 @@ def test_the_doctor_reports_every_check_and_an_exit_status(tmp_path):
     process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=550)
     results = json.loads(process.stdout)
     names = {result["name"] for result in results}
-    assert {"versions", "devices", "compiler", "memory", "cores", "open files", "output"} <= names
-    assert {"transformers", "deepspeed", "vllm", "grader", "tiny model", "hub"} <= names
+    assert {"versions", "devices", "memory", "cores", "open files", "output"} <= names
+    assert {"transformers", "deepspeed", "vllm", "grader", "tiny model"} <= names
     assert process.returncode == any(result["level"] == "problem" for result in results)
     assert all(result["fix"] for result in results if result["level"] == "problem")
     assert all(result["mend"] == result["fix"] for result in results)
