@@ -33,10 +33,14 @@ def attempt(program: str, timeout: float) -> TrialOutcome:
     """
     if program.isidentifier():
         program = f"import json, agents.diagnosis.trials as t; print(json.dumps(t.{program}()))"
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command = [sys.executable, "-c", program]
-    # In a process group of its own, so that children are killed with it.
-    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,  # a process group, so that children are killed with it
+    ) as process:
         try:
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
