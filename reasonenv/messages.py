@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from PIL import Image
 
 from reasonenv.datasets.images import png
@@ -30,7 +29,8 @@ def messages(observation: Mapping[str, Any]) -> list[dict[str, Any]]:
         for text, image in zip(texts, [*order, None], strict=True):
             content += [{"type": "text", "text": text}] if text else []
             if image is not None:
-                url = _url(observation["images"][image])
+                data = png(Image.fromarray(observation["images"][image]))
+                url = "data:image/png;base64," + base64.b64encode(data).decode("ascii")
                 content.append({"type": "image_url", "image_url": {"url": url}})
     system = [{"role": "system", "content": observation["system"]}] if observation["system"] else []
     return [*system, {"role": "user", "content": content}]
@@ -54,8 +54,3 @@ def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int
             end = mark.end()
     first = [image for image in range(num_images) if image not in order]
     return [""] * len(first) + [*texts, question[end:]], first + order
-
-
-def _url(image: np.ndarray) -> str:
-    data = png(Image.fromarray(image))
-    return "data:image/png;base64," + base64.b64encode(data).decode("ascii")

@@ -32,9 +32,11 @@ def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
             # Pillow warns of large images; their size is checked below, before any pixel is read.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(data))
-            _check_size(image.width, image.height)
+            if image.width * image.height > MAX_PIXELS:
+                size = f"{image.width}x{image.height} pixels, at most {MAX_PIXELS:,} are read"
+                raise Image.DecompressionBombError(size)
             image.load()
-    except (_TooLargeError, Image.DecompressionBombError) as error:
+    except Image.DecompressionBombError as error:
         raise DataError(f"the image is too large: {error}") from None
     except UnidentifiedImageError:
         raise DataError("the image cannot be read: it is of no known format") from None
@@ -43,15 +45,6 @@ def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
         reason = str(error).partition("\n")[0]
         raise DataError(f"the image cannot be read: {reason}") from None
     return rgb(image)
-
-
-class _TooLargeError(Exception):
-    """Raised when an image has more pixels than are read."""
-
-
-def _check_size(width: int, height: int) -> None:
-    if width * height > MAX_PIXELS:
-        raise _TooLargeError(f"{width}x{height} pixels, at most {MAX_PIXELS:,} are read")
 
 
 def rgb(image: Image.Image) -> np.ndarray:

@@ -9,8 +9,6 @@ from reasonenv.errors import DataError, MissingDataError
 
 ELSEWHERE = "give local files in the same format with data=DIR, --data DIR or REASONENV_DATA"
 
-Row = Mapping[str, Any]
-
 _SUFFIXES = (".parquet", ".jsonl", ".json")
 
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from reasonenv.errors import DataError
 
-Row = Mapping[str, Any]
 EncodedImage = Mapping[str, Any] | Path | None
 """An image before decoding: {bytes, path}, a file, or None where it is missing."""
 

@@ -1,7 +1,5 @@
 """Numbers in rows and on lines."""
 
-# ruff: noqa: D102 - the methods are documented in Family
-
 import random
 from collections.abc import Sequence
 

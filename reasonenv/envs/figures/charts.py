@@ -1,7 +1,5 @@
 """Charts and graphs over a grid that is labelled below and at its left."""
 
-# ruff: noqa: D102 - the methods are documented in Family
-
 import random
 from collections.abc import Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Clocks."""
 
-# ruff: noqa: D102 - the methods are documented in Family
-
 import random
 from math import cos, pi, sin
 

@@ -1,7 +1,5 @@
 """Things to be counted: dots, boxes, pips, shapes."""
 
-# ruff: noqa: D102 - the methods are documented in Family
-
 import random
 from fractions import Fraction
 

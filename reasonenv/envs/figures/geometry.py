@@ -1,7 +1,5 @@
 """Rectangles and triangles with labelled sides and angles."""
 
-# ruff: noqa: D102 - the methods are documented in Family
-
 import random
 from math import radians, tan
 

@@ -3,11 +3,7 @@
 from collections.abc import Sequence
 
 from reasonenv.grading.equivalence.collections import same_unordered
-from reasonenv.grading.equivalence.intervals import (
-    REAL_LINE,
-    same_intervals,
-    solution_set,
-)
+from reasonenv.grading.equivalence.intervals import REAL_LINE, same_intervals, solution_set
 from reasonenv.grading.equivalence.normal_form import contains, definition
 from reasonenv.grading.equivalence.verdicts import Match, Verdict, conjunction
 from reasonenv.grading.numeric.equality import constant_factor, same_expression

@@ -62,11 +62,8 @@ def label_options(label: Row) -> tuple[str, ...]:
 
 def _with_option(case: LabeledResponse, options: Sequence[str]) -> LabeledResponse:
     """A multiple choice with the option that the response announces in words."""
-    if case.extraction is not None or not _is_letter(str(case.label["answer"])):
+    answer = str(case.label["answer"]).strip()
+    if case.extraction is not None or len(answer) != 1 or answer not in LETTERS:
         return case
     names = options or LETTERS[:4]
     return replace(case, extraction=chosen_option(answer_section(case.response)[0].strip(), names))
-
-
-def _is_letter(answer: str) -> bool:
-    return len(answer.strip()) == 1 and answer.strip() in LETTERS
