@@ -217,13 +217,13 @@ class _Update:
     def _backward(
         self, log_prob: PerToken, batch: Batch, weight: PerResponse
     ) -> tuple[float, Mask]:
-        """Adds the gradient of a microbatch; its loss, and the tokens that the loss clipped."""
+        """Adds the gradient of a microbatch; its loss, and the clipped tokens, unmasked."""
         with clipped_tokens() as masks:
             loss = self.learner.weighted(log_prob, batch, weight)
         self.engine.backward(loss)
         clipped = torch.zeros_like(batch.mask)
         for mask in masks:
-            clipped |= mask & batch.mask
+            clipped |= mask
         return loss.item(), clipped
 
     @torch.no_grad()
