@@ -64,7 +64,7 @@ except AssertionError as error:
 # ## Does it learn?
 #
 # A bandit is enough to see: a policy that is a table of logits, two problems, answers of three
-# tokens. `Learner.update` is the one that trains a model of seven billion weights.
+# tokens. `agents.training.update` is the one that trains a model of seven billion weights.
 
 # %%
 import matplotlib.pyplot as plt

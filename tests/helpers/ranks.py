@@ -27,10 +27,9 @@ from agents.rollout import Responses
 from agents.training.dynamic_sampling import select_groups
 from agents.training.update import Passes, update
 from helpers import tiny_engines
-from helpers.tiny_engines import STAGES, difference, vector
+from helpers.tiny_engines import LENGTHS, STAGES, difference, vector
 
 GROUP_SIZE = 2
-LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)
 UNEQUAL = (1, 2, 60, 57, 2, 1, 3, 44)
 """Tokens of responses; nearly all of them are on rank 1."""
 REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 0.0], [0.0, 2.0]])

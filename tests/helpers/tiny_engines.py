@@ -27,6 +27,8 @@ gc.freeze()  # DeepSpeed collects garbage often, and what was imported is none
 STAGES = {f"deepspeed-{stage}": {"stage": stage} for stage in range(4)}
 STAGES["deepspeed-3"]["stage3_param_persistence_threshold"] = 0  # else all are small enough to stay
 KINDS = ("torch", *STAGES)
+LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)
+"""Tokens of two responses to each of four prompts."""
 ADAMW = Optimization(1e-3, total_steps=10, warmup_steps=2)
 RATE = 1024.0
 """Of `descent`: so large that rounding of the weights is negligible against the step."""

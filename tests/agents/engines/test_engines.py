@@ -216,7 +216,7 @@ def test_microbatches_do_not_change_an_update(kind, folder, reduction):
         engine = tiny_engines.descent(kind, folder)
         before = vector(engine)
         prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), group_size=2))
-        responses = respond(prompts, (9, 1, 4, 6, 2, 7, 3, 8), engine.chat)
+        responses = respond(prompts, tiny_engines.LENGTHS, engine.chat)
         reward = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.0, 2.0]])
         passes = Passes(
             minibatch_size=8, microbatch_size=microbatch_size, tokens_per_microbatch=tokens

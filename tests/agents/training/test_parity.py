@@ -15,11 +15,6 @@ from agents.training.parity import TOLERANCES, Parity, compare, tolerance
 FLOAT32 = TOLERANCES[torch.float32]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
 @pytest.fixture
 def engine(folder):
     """A trainer whose policy is no longer the flat one that it began as."""

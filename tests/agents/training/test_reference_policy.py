@@ -3,12 +3,12 @@
 import copy
 import math
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 import torch
 from helpers import oracle, tiny_engines
-from helpers.tiny_engines import respond
+from helpers.recording import RecordsBatches
 from helpers.tiny_runs import numbers, same, train
 
 from agents import references
@@ -26,31 +26,8 @@ PIECES = Passes(minibatch_size=2, microbatch_size=2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Witness(GRPO):
-    """Keeps the batches that it trains on."""
-
-    batches: list = field(default_factory=list)
-
-    def loss(self, log_prob, batch):
-        if not log_prob.is_leaf:
-            self.batches.append((log_prob.detach(), batch))
-        return super().loss(log_prob, batch)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture
-def engine(folder):
-    return tiny_engines.build("torch", folder)
-
-
-@pytest.fixture
-def responses(engine):
-    prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), group_size=2))
-    return respond(prompts, (9, 1, 4, 6, 2, 7, 3, 8), engine.chat)
+class Witness(RecordsBatches, GRPO):
+    """GRPO that keeps the batches that it trains on."""
 
 
 def reference_of(engine, refresh) -> ReferencePolicy:

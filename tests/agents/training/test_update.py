@@ -1,14 +1,15 @@
-"""`Learner.update`: what it logs, what it refuses, and that it is the algorithm."""
+"""The update: its metrics, its refusals, and its equality with the algorithm on tensors."""
 
 import inspect
 import json
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 from helpers import tiny_engines
-from helpers.tiny_engines import difference, respond, vector
+from helpers.recording import RecordsBatches
+from helpers.tiny_engines import LENGTHS, difference, vector
 
 from agents.advantages import centered
 from agents.cpgd import CPGD
@@ -24,7 +25,6 @@ from agents.storage.json_files import json_line
 from agents.training.update import Passes, update
 
 REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0], [0.0, 2.0]])
-LENGTHS = (9, 1, 4, 6, 2, 7, 3, 8)
 WHOLE = Passes(minibatch_size=8, microbatch_size=8)
 METRICS = {
     "train/loss",
@@ -58,31 +58,8 @@ class CISPO(Learner):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Witness(CISPO):
-    """Keeps the batches that it is shown."""
-
-    batches: list = field(default_factory=list)
-
-    def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
-        if not log_prob.is_leaf:  # the diagnostics look at the loss too
-            self.batches.append((log_prob.detach(), batch))
-        return super().loss(log_prob, batch)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
-
-
-@pytest.fixture
-def engine(folder):
-    return tiny_engines.build("torch", folder)
-
-
-@pytest.fixture
-def responses(engine):
-    prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), group_size=2))
-    return respond(prompts, LENGTHS, engine.chat)
+class Witness(RecordsBatches, CISPO):
+    """CISPO that keeps the batches that it trains on."""
 
 
 @torch.no_grad()
