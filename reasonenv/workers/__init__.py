@@ -7,12 +7,14 @@ Most answers are graded by bounded rules in the caller's process; only the rest 
         grades = grader.grade([r"\boxed{\frac{1}{2}}", r"\boxed{x + 1}"], ["0.5", "1 + x"])
 """
 
+import logging
 import os
 import queue
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Self
 
 from reasonenv.errors import UsageError
@@ -20,6 +22,7 @@ from reasonenv.grading import Grade, grade_by_rules
 from reasonenv.grading.extraction import final_answer
 from reasonenv.workers.process import ForkServer, GradingProcess
 
+_LOG = logging.getLogger("reasonenv")
 _CACHE_SIZE = 20_000
 # Longer answers rarely repeat and would take much memory.
 _MAX_CACHED_LENGTH = 1_000
@@ -27,7 +30,8 @@ _MAX_CACHED_LENGTH = 1_000
 _Key = tuple[str, str, tuple[str, ...]]
 _Cache = dict[_Key, Grade]
 _Pending = dict[_Key, Future[Grade]]
-_Job = tuple[str, str, Future[Grade]]
+_Remember = Callable[[Grade], object]
+_Job = tuple[str, str, Future[Grade], _Remember]
 
 
 class Grader:
@@ -119,9 +123,10 @@ class Grader:
             cached = self._cache.get(key) or self._pending.get(key)
             if cached is not None:
                 return cached
-            future = self._pending[key] = self._pool.submit(answer, reference)
+            pending, remember = self._pending, partial(_store, self._cache, key)
+            future = pending[key] = self._pool.submit(answer, reference, remember)
         # Outside the lock: a future that is done already runs its callback at once.
-        future.add_done_callback(_store_when_done(self._pending, self._cache, key))
+        future.add_done_callback(lambda _: pending.pop(key, None))
         return future
 
     def _start(self) -> None:
@@ -165,18 +170,28 @@ class WorkerPool:
         self._lock = threading.RLock()
         self._closed = False
         self._num_threads = 0
+        self._num_lost = self._num_reported = 0
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._idle = threading.Semaphore(0)
 
-    def submit(self, answer: str, reference: str) -> Future[Grade]:
-        """Starts comparing a pair."""
+    def submit(
+        self, answer: str, reference: str, remember: _Remember = lambda grade: None
+    ) -> Future[Grade]:
+        """Starts comparing a pair.
+
+        Args:
+            answer: The answer.
+            reference: The reference.
+            remember: Called with a grade that is a property of the pair, timeouts and exhausted
+                memory included; not with one whose worker ended or stopped for another reason.
+        """
         future: Future[Grade] = Future()
         # Equal requests share a future, so none of them may cancel it.
         future.set_running_or_notify_cancel()
         with self._lock:
             if self._closed:
                 raise ValueError("this Grader is closed: create a new one")
-            self._jobs.put((answer, reference, future))
+            self._jobs.put((answer, reference, future, remember))
             if not self._idle.acquire(blocking=False) and self._num_threads < self._num_workers:
                 self._num_threads += 1
                 # A daemon, since an interpreter that exits must not wait for a grade. It lives
@@ -188,6 +203,8 @@ class WorkerPool:
         """Ends the workers."""
         with self._lock:
             self._closed = True
+            if self._num_lost > self._num_reported:
+                self._warn_of_lost()
             for _ in range(self._num_threads):
                 self._jobs.put(None)
         self._server.stop()
@@ -195,31 +212,35 @@ class WorkerPool:
     def _work(self) -> None:
         process = GradingProcess(self._server)
         while (job := self._jobs.get()) is not None:
-            answer, reference, future = job
+            answer, reference, future, remember = job
             try:
-                correct, status = process.judge(answer, reference)
-                future.set_result(Grade(correct, answer, status))
+                judgement = process.judge(answer, reference)
+                grade = Grade(judgement.correct, answer, judgement.status)
+                if judgement.is_lost:
+                    self._count_lost()
+                else:
+                    remember(grade)
+                future.set_result(grade)
             # An error must not end this thread: other requests wait in the queue.
             except Exception as error:
                 future.set_exception(error)
             self._idle.release()
         process.end()
 
+    def _count_lost(self) -> None:
+        """Warns of the first answer without a verdict, and whenever their number has doubled."""
+        with self._lock:
+            self._num_lost += 1
+            if self._num_lost >= 2 * self._num_reported:
+                self._warn_of_lost()
 
-def _store_when_done(
-    pending: _Pending, cache: _Cache, key: _Key
-) -> Callable[[Future[Grade]], None]:
-    """A callback that caches a grade, unless its worker failed for an unknown reason.
-
-    Timeouts and exhausted memory are properties of the pair and are cached.
-    """
-
-    def store(future: Future[Grade]) -> None:
-        if not future.exception() and future.result().status != "error":
-            _store(cache, key, future.result())
-        pending.pop(key, None)
-
-    return store
+    def _warn_of_lost(self) -> None:
+        self._num_reported = self._num_lost
+        _LOG.warning(
+            "answers without a verdict, which count as wrong: %d so far; for each of them two "
+            "grading processes were killed, stopped or crashed",
+            self._num_lost,
+        )
 
 
 def _store(cache: _Cache, key: _Key, grade: Grade) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from reasonenv.errors import GraderError
 
@@ -17,6 +19,8 @@ from reasonenv.errors import GraderError
 # answer makes a worker sleep, and a busy machine must not reach the limit.
 _WALL_CLOCK_FACTOR = 30.0
 _REPLY_S = 60.0
+# A server that was killed is started again so often; one that fails by itself is not.
+_SERVER_STARTS = 10
 _LINE = 4096
 _CLOSED = "the Grader was closed"
 
@@ -32,6 +36,21 @@ from reasonenv.workers.forkserver import serve
 del sys.modules["reasonenv.workers"]
 serve(int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), sys.argv[6])
 """
+
+
+class Judgement(NamedTuple):
+    """A verdict on a pair.
+
+    Args:
+        correct: True for equal values.
+        status: As of a `Grade`.
+        is_lost: True if there is none, since the worker ended or stopped. The pair need not be the
+            cause: a worker can be killed from outside.
+    """
+
+    correct: bool
+    status: str
+    is_lost: bool = False
 
 
 class ForkServer:
@@ -53,6 +72,7 @@ class ForkServer:
         self._process_lock = threading.RLock()
         self.stopped = False
         self._process: subprocess.Popen[bytes] | None = None
+        self._exit_code = 0  # of the last process
         self._control: socket.socket | None = None
 
     def fork(self) -> tuple[int, socket.socket]:
@@ -61,16 +81,21 @@ class ForkServer:
         Raises:
             GraderError: No worker can start, or the server was stopped.
         """
-        ours, theirs = socket.socketpair()
-        with self._request_lock, theirs:
-            if self._process is None or self._process.poll() is not None:
-                self._start()
-            reply = self._request(b"fork", [theirs.fileno()])
-        if reply is None:
+        for _ in range(_SERVER_STARTS):
+            ours, theirs = socket.socketpair()
+            with self._request_lock, theirs:
+                if self._process is None or self._process.poll() is not None:
+                    self._start()
+                worker = self._request(b"fork", [theirs.fileno()])
+            if worker is not None:
+                return worker, ours
             ours.close()
-            reason = f"{sys.executable} ended before it could grade: its error is printed above"
-            raise GraderError(_CLOSED if self.stopped else reason)
-        return reply, ours
+            if self.stopped:
+                raise GraderError(_CLOSED)
+            if self._exit_code >= 0:
+                reason = "ended before it could grade: its error is printed above"
+                raise GraderError(f"{sys.executable} {reason}")
+        raise GraderError(f"the server of grading processes was killed {_SERVER_STARTS} times")
 
     def reap(self, worker: int) -> int | None:
         """Ends a worker; its exit code, or None if the server has ended too."""
@@ -133,6 +158,7 @@ class ForkServer:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
             control.close()
+            self._exit_code = process.returncode
             self._process = self._control = None
 
 
@@ -150,31 +176,39 @@ class GradingProcess:
         self._worker: int | None = None
         self._pipe: socket.socket | None = None
 
-    def judge(self, answer: str, reference: str) -> tuple[bool, str]:
-        """The verdict and its status.
+    def judge(self, answer: str, reference: str) -> Judgement:
+        """The judgement of a pair; made again in a new worker, once, if the first one is lost.
 
         Raises:
             GraderError: No process can start, or the server was stopped.
         """
+        judgement = self._judge(answer, reference)
+        return self._judge(answer, reference) if judgement.is_lost else judgement
+
+    def _judge(self, answer: str, reference: str) -> Judgement:
+        if self._pipe is not None and _is_readable(self._pipe):
+            self.end()  # killed while it was idle
         if self._pipe is None:
             self._worker, self._pipe = self._server.fork()
             self._pipe.settimeout(self._server.timeout * _WALL_CLOCK_FACTOR)
         try:
             self._pipe.sendall(json.dumps([answer, reference]).encode() + b"\n")
             # One short line, written at once, or the end of the pipe.
-            correct, status = json.loads(self._pipe.recv(_LINE))
+            judgement = Judgement(*json.loads(self._pipe.recv(_LINE)))
         except TimeoutError:
             self.end()
-            return False, "timeout"
+            return Judgement(False, "timeout", is_lost=True)
         except (OSError, ValueError):
             code = self.end()
             if self._server.stopped:
                 raise GraderError(_CLOSED) from None
-            return False, "timeout" if code == -signal.SIGPROF else "error"
-        if status == "memory":
+            if code == -signal.SIGPROF:
+                return Judgement(False, "timeout")
+            return Judgement(False, "error", is_lost=True)
+        if judgement.status == "memory":
             # Memory that it still holds would count against the next answers.
             self.end()
-        return correct, status
+        return judgement
 
     def end(self) -> int | None:
         """Ends the worker, if there is one; its exit code."""
@@ -184,3 +218,10 @@ class GradingProcess:
             code = self._server.reap(self._worker)
         self._worker = self._pipe = None
         return code
+
+
+def _is_readable(pipe: socket.socket) -> bool:
+    """True if there is something to read, or the other end is closed."""
+    poll = select.poll()  # unlike select, for any number of open files
+    poll.register(pipe, select.POLLIN)
+    return bool(poll.poll(0))

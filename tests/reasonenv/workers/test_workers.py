@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 import threading
@@ -5,9 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.faults import descendants, obedient_workers, wait_until
+from helpers.faults import descendants, is_alive, obedient_workers, wait_until
 
+from reasonenv.errors import GraderError
 from reasonenv.workers import Grader
+from reasonenv.workers.process import GradingProcess
 
 
 def boxed(answer: str) -> str:
@@ -80,7 +83,8 @@ def test_hostile_answers_are_wrong_within_the_deadline(grader, answer):
         ("print", "ok"),
     ],
 )
-def test_a_fault_affects_its_own_answer_alone(obedient, fault, status):
+def test_a_fault_affects_its_own_answer_alone(obedient, monkeypatch, fault, status):
+    monkeypatch.setattr("reasonenv.workers.process._WALL_CLOCK_FACTOR", 15)
     with Grader(num_workers=1, timeout=0.1) as grader:
         assert ask(grader, "x", fault, "x ", "y", f"{fault} again", "x") == [
             *("right", status, "right"),
@@ -94,10 +98,7 @@ def test_a_killed_worker_is_replaced_by_the_same_server(obedient):
         ask(grader, "x")
         server, worker = sorted(descendants() - before)
         os.kill(worker, signal.SIGKILL)
-        assert ask(grader, "y") == ["error"]
-        assert ask(grader, "spin") == ["timeout"]
-        # An error is no property of the pair, and is not remembered.
-        assert ask(grader, "y") == ["ok"]
+        assert ask(grader, "x ", "spin", "y") == ["right", "timeout", "ok"]
         now = descendants() - before
         assert len(now) == 2
         assert server in now
@@ -111,16 +112,106 @@ def test_a_killed_server_is_replaced_with_its_workers(obedient):
         server, worker = sorted(descendants() - before)
         os.kill(server, signal.SIGKILL)
         assert wait_until(lambda: worker not in descendants())
-        assert ask(grader, "y") == ["error"]
-        assert ask(grader, "y", "x") == ["ok", "right"]
+        assert ask(grader, "x ", "y") == ["right", "ok"]
 
 
-def test_a_stopped_worker_is_killed_by_the_wall_clock(obedient):
+def test_a_killed_server_is_noticed_before_its_workers_end(obedient):
     before = descendants()
-    with Grader(num_workers=1, timeout=0.1) as grader:
+    with Grader(num_workers=2) as grader:
         ask(grader, "x")
-        os.kill(max(descendants() - before), signal.SIGSTOP)
-        assert ask(grader, "y", "z") == ["timeout", "ok"]
+        server = min(descendants() - before)
+        os.kill(server, signal.SIGKILL)
+        assert ask(grader, *(f"{number} y" for number in range(6))) == ["ok"] * 6
+
+
+@pytest.mark.parametrize("kind", ["a worker", "every worker", "the server", "every process"])
+def test_ten_kills_change_no_grade(obedient, kind, caplog):
+    before = descendants()
+    answers = [f"{'y' if number % 8 else 'work'} {number}" for number in range(20)]
+    with Grader(num_workers=2) as grader:
+        ask(grader, "x", "y")
+        for number in range(10):
+            grades = [grader.submit(boxed(a), a) for a in answers[2 * number : 2 * number + 2]]
+            time.sleep(0.02 * number)  # some are idle by then
+            server, *running = sorted(descendants() - before)
+            kills = {"a worker": running[-1:], "every worker": running, "the server": [server]}
+            for pid in (killed := kills.get(kind, [server, *running])):
+                # It ends with the server that is killed first.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            assert wait_until(lambda pids=killed: not any(map(is_alive, pids)))
+            assert all(grade.result(timeout=30).correct for grade in grades)
+    assert not caplog.records
+
+
+@pytest.fixture
+def judged(obedient, monkeypatch) -> list[str]:
+    """The answers that were judged, in order."""
+    answers: list[str] = []
+    judge = GradingProcess._judge
+
+    def recorded(self, answer, reference):
+        answers.append(answer)
+        return judge(self, answer, reference)
+
+    monkeypatch.setattr(GradingProcess, "_judge", recorded)
+    return answers
+
+
+def test_an_idle_worker_that_is_killed_costs_no_judgement(judged):
+    before = descendants()
+    with Grader(num_workers=1) as grader:
+        ask(grader, "x")
+        worker = max(descendants() - before)
+        os.kill(worker, signal.SIGKILL)
+        assert wait_until(lambda: not is_alive(worker))
+        assert ask(grader, "y") == ["ok"]
+    assert judged == ["x", "y"]
+
+
+def test_a_pair_that_ends_its_worker_is_judged_twice_and_warned_of(judged, caplog):
+    with Grader(num_workers=1) as grader:
+        assert ask(grader, "segfault", "exit", "exit 2", "x") == ["error"] * 3 + ["right"]
+    assert judged == ["segfault", "segfault", "exit", "exit", "exit 2", "exit 2", "x"]
+    counts = [record.args for record in caplog.records]
+    assert counts == [(1,), (2,), (3,)]
+    assert "answers without a verdict, which count as wrong: 3 so far" in caplog.text
+
+
+def test_a_stopped_worker_is_replaced_at_the_wall_clock_and_its_pair_judged_again(obedient):
+    before = descendants()
+    with Grader(num_workers=1, timeout=0.05) as grader:
+        ask(grader, "x")
+        stopped = max(descendants() - before)
+        os.kill(stopped, signal.SIGSTOP)
+        assert ask(grader, "x ", "z") == ["right", "ok"]
+        assert stopped not in descendants()
+
+
+def test_a_wall_clock_timeout_is_not_remembered(obedient, caplog):
+    with Grader(num_workers=1, timeout=0.02) as grader:
+        assert ask(grader, "sleep") == ask(grader, "sleep") == ["timeout"]
+    # The second one was judged, too.
+    assert [record.args for record in caplog.records] == [(1,), (2,)]
+
+
+def test_a_server_that_is_killed_at_each_start_is_an_error(obedient, monkeypatch):
+    program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    monkeypatch.setattr("reasonenv.workers.process._MAIN", program)
+    with Grader(num_workers=1) as grader, pytest.raises(GraderError, match="was killed 10 times"):
+        ask(grader, "y")
+
+
+def test_closed_graders_leave_no_files_processes_or_threads(obedient):
+    def held() -> tuple[int, int, int]:
+        return len(os.listdir("/proc/self/fd")), len(descendants()), threading.active_count()
+
+    before = held()
+    for _ in range(6):
+        with Grader(num_workers=2) as grader:
+            assert ask(grader, "x", "y") == ["right", "ok"]
+            os.kill(max(descendants()), signal.SIGKILL)
+    assert wait_until(lambda: held() == before)
 
 
 def test_long_answers_are_not_cached():
