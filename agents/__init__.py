@@ -7,9 +7,9 @@ that running a module never imports it twice.
 import os
 import sys
 
-# Threads that wait for each other shall soon sleep, not spin: on a laptop that does something else
-# beside, spinning made a step eight times as slow. Read once, when torch is loaded.
-os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+# Threads that wait for each other shall soon sleep, not spin: where another process needs their
+# core, spinning makes a step many times as slow. Read once, when torch is loaded.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if sys.argv[:1] == ["-m"]:  # `python -m agents.NAME` is about to import its module
     from agents.cli.missing_packages import explain_missing_packages

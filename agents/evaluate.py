@@ -55,6 +55,8 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
     Raises:
         AgentsError: In one line, when the model or the engine cannot be loaded.
     """
+    if message := set_threads():
+        print(message, file=sys.stderr)
     folder = options.model
     if folder == "tiny":
         env = Run.env if Run.env in options.env else options.env[0]

@@ -239,6 +239,8 @@ def _exclusive(path: Path) -> Iterator[None]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(WarmStart, "agents.sft", arguments)
+    if message := set_threads():
+        print(message, file=sys.stderr)
     with errors_in_one_line(), typed_errors("training"):
         print(f"wrote {warm_start(settings)}")
 

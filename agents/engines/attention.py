@@ -159,7 +159,11 @@ class _GatherRows(torch.autograd.Function):
 
 
 def gather_rows(values: Tensor, index: Tensor) -> Tensor:
-    """`values[index]`."""
+    """`values[index]` for rows that occur several times in the index.
+
+    The backward pass of `values[index]` adds the gradients of a row with atomic operations on
+    several threads: in another order each time, so that two runs of one seed drift apart.
+    """
     return _GatherRows.apply(values, index)
 
 

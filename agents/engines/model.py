@@ -141,12 +141,14 @@ class Policy(nn.Module):
     def _packed(self, embedded: Tensor, positions: Tensor, packing: Packing) -> Tensor:
         """Hidden states `[n h]` that predict the response tokens, from the packed row."""
         mask = attention.empty_mask(embedded.device)
-        return self._hidden(embedded, positions, mask, packing=packing)[0][packing.sources]
+        hidden = self._hidden(embedded, positions, mask, packing=packing)[0]
+        return attention.gather_rows(hidden, packing.sources)
 
     def _padded(self, embedded: Tensor, positions: Tensor, packing: Packing) -> Tensor:
         """The same from a padded batch, with a prompt for each response."""
         keys, mask, is_source = packing.sequences
-        return self._hidden(embedded[0, keys], positions[:, 0, keys], mask)[is_source]
+        rows = attention.gather_rows(embedded[0], keys.flatten()).unflatten(0, keys.shape)
+        return self._hidden(rows, positions[:, 0, keys], mask)[is_source]
 
     def _hidden(self, embedded: Tensor, positions: Tensor, mask: Tensor, **options: Any) -> Tensor:
         """Last hidden states `[b s h]`; position ids are `[d b s]`."""

@@ -59,6 +59,17 @@ def write_run(folder: Path, settings: Mapping[str, Any], step: int = 0) -> None:
     write_atomically(path, json.dumps(record, indent=2, allow_nan=False).encode() + b"\n")
 
 
+def last_num_threads(folder: Path) -> int | None:
+    """Number of CPU threads at the last start of the run in a folder, if it is known."""
+    path = folder / "run.json"
+    match read_json(path) if path.exists() else {}:
+        case {"resumed": [*_, {"machine": {"num_threads": int(count)}}]} | {
+            "machine": {"num_threads": int(count)}
+        }:
+            return count
+    return None
+
+
 def origin() -> dict[str, Any]:
     """Command, start time, package versions, git revision and machine of this process."""
     return {

@@ -13,6 +13,7 @@ import torch
 import reasonenv
 from agents.cli.settings import Run, check_run, environment_options
 from agents.engines.build import build, describe_engines, ranks
+from agents.engines.threads import set_threads
 from agents.errors import UsageError
 from agents.learner import Learner
 from agents.plan import short_plan
@@ -20,6 +21,7 @@ from agents.planning.shapes import UnplannableError
 from agents.sft import cached_tiny_model, recipe
 from agents.storage import checkpoints
 from agents.storage.json_files import json_value
+from agents.storage.provenance import last_num_threads
 from agents.training import parity
 from agents.training.parity import Parity
 from agents.training.state import RunState
@@ -46,6 +48,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
     settings = json_value(run_settings(run, learner))
     checkpoint = checkpoints.start(folder, settings, run.resume)
     print_once(summary(run, learner, checkpoint))
+    if message := set_threads(last_num_threads(folder) if checkpoint else None):
+        print_once(message)
     with ExitStack() as stack:  # closes everything after an error
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))

@@ -1,0 +1,124 @@
+"""Equal numbers on several threads, and the number of threads beside other processes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from helpers import gradients_twice
+from helpers.tiny_runs import numbers, same
+
+from agents.engines.sampling import Sampling
+from agents.engines.threads import set_threads
+from agents.storage.provenance import last_num_threads, write_run
+
+CORES = len(os.sched_getaffinity(0))
+
+
+def user_environment(**variables):
+    """Environment variables of a shell in which nobody has set a number of threads."""
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"} | paths | variables
+
+
+def python(*words, **variables):
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        env=user_environment(**variables),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    ).stdout
+
+
+@pytest.fixture
+def load():
+    """Two busy processes a core."""
+    words = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(words) for _ in range(2 * CORES)]
+    yield
+    for process in busy:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("layout", ["packed", "padded"])
+def test_a_gradient_has_the_same_bits_each_time_on_two_threads(layout):
+    digests = python(gradients_twice.__file__, layout, OMP_NUM_THREADS="2").split()
+    assert len(digests) == 8
+    assert len(set(digests)) == 1
+
+
+def nodes(node):
+    """The nodes of an autograd graph."""
+    todo, visited = [node], set()
+    while todo:
+        node = todo.pop()
+        if node is not None and node not in visited:
+            visited.add(node)
+            todo += [parent for parent, _ in node.next_functions]
+            yield node
+
+
+@pytest.mark.parametrize("packs", [True, False])
+def test_no_backward_pass_adds_gradients_with_atomic_operations(packs):
+    """Indexing does where an index occurs twice, in an order that several threads decide."""
+    policy = gradients_twice.policy(packs)
+    log_prob, _ = policy(gradients_twice.responses(), Sampling())
+    graph = [node for node in nodes(log_prob.grad_fn) if node.name() == "IndexBackward0"]
+    for node in graph:
+        indices = [index for index in node._saved_indices if index is not None]  # pyright: ignore
+        if indices[0].dtype == torch.bool:  # an element occurs once or not at all
+            continue
+        rows = torch.stack([part.flatten() for part in torch.broadcast_tensors(*indices)], 1)
+        assert len(rows.unique(dim=0)) == len(rows)
+    assert bool(graph) == (not packs)  # the walk does not miss such nodes
+
+
+SCRIPT = "from agents.engines.threads import *; print(set_threads(), torch.get_num_threads())"
+
+
+@pytest.mark.skipif(CORES < 2, reason="one core has one thread anyway")
+def test_fewer_threads_where_other_processes_take_the_cores(load):
+    message, _, threads = python("-c", SCRIPT).strip().rpartition(" ")
+    assert 1 <= int(threads) < CORES
+    assert f"of {CORES} cores: computing with {threads}" in message
+
+
+@pytest.mark.skipif(CORES < 2, reason="one core has one thread anyway")
+def test_a_resumed_run_keeps_its_number_of_threads():
+    assert python("-c", SCRIPT.replace("set_threads()", "set_threads(1)")) == " 1\n"
+
+
+def test_a_number_of_threads_in_the_environment_stands():
+    assert not set_threads()
+    assert torch.get_num_threads() == 1
+
+
+def test_a_resumed_run_with_another_number_of_threads_has_a_line():
+    assert "threads: 1, not 3 as before" in set_threads(3)
+    assert not set_threads(1)
+
+
+def test_the_number_of_threads_of_the_last_start_is_in_the_record_of_a_run(tmp_path):
+    assert last_num_threads(tmp_path) is None
+    write_run(tmp_path, {})
+    write_run(tmp_path, {}, step=3)
+    assert last_num_threads(tmp_path) == torch.get_num_threads()
+
+
+@pytest.mark.parametrize("record", ['{"machine": []}', '{"machine": {"num_threads": "2"}}', "{}"])
+def test_a_record_without_a_number_of_threads_has_none(record, tmp_path):
+    (tmp_path / "run.json").write_text(record, encoding="utf-8")
+    assert last_num_threads(tmp_path) is None
+
+
+@pytest.mark.slow(reason="two runs of the default sizes, beside busy processes")
+def test_two_runs_on_two_threads_beside_other_processes_are_equal_bit_for_bit(load, tmp_path):
+    words = ["-m", "agents.cpgd", "--num-steps", 3, "--num-test-problems", 0, "--output-dir"]
+    for name in ("a", "b"):
+        python(*words, tmp_path / name, OMP_NUM_THREADS="2")
+    assert numbers(tmp_path / "a") == numbers(tmp_path / "b")
+    assert same(tmp_path / "a", tmp_path / "b")
