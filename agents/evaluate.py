@@ -14,6 +14,7 @@ from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
 from agents.engines.load import check_size, load_model, local_device
 from agents.engines.model import Policy, Sampling
+from agents.engines.threads import set_threads
 from agents.engines.transformers import TransformersSampler
 from agents.errors import MissingPackageError, typed_errors
 from agents.evaluation.arguments import EvaluationArguments, default_arguments, envs_and_model

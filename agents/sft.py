@@ -33,6 +33,7 @@ from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
+from agents.engines.threads import set_threads
 from agents.engines.torch import TorchEngine
 from agents.errors import UsageError, typed_errors
 from agents.reductions import token_mean
