@@ -18,6 +18,10 @@ from agents.reporting.runs import Row, RunFolder
 
 LONGEST_SIDE = 448
 """Pixels of an image; larger ones are downscaled."""
+MAX_PIXELS = 50_000_000
+"""Largest image in pixels; a small file may declare more pixels than memory holds."""
+MAX_BYTES = 2**28
+"""Largest file of an image."""
 LIMIT = 14 * 2**20
 """Bytes of all groups and images as text; above it groups are thinned evenly over the run."""
 
@@ -132,20 +136,35 @@ def _number(value: Any) -> float | None:
 def _image(path: Path, rollouts: Rollouts, number: int) -> int | None:
     """Index of an image among those of the page; equal ones are stored once."""
     try:
-        content = path.read_bytes()
+        content = _content(path)
         digest = hashlib.sha256(content).hexdigest()
         if digest not in rollouts.images:
             rollouts.images[digest] = (len(rollouts.images), _shrunk(content))
         return rollouts.images[digest][0]
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+    # Pillow raises a dozen types, SyntaxError and struct.error among them, on broken files.
+    except Exception as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
         rollouts.faults[number].append(f"rollouts/{path.name} {reason}: its image is not shown")
         return None
 
 
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file: a pipe or a device may never end."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no regular file")
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{path} is too large")
+    return content
+
+
 def _shrunk(content: bytes) -> str:
     """A data URI of a picture no larger than `LONGEST_SIDE`, in the smaller of two formats."""
-    with Image.open(io.BytesIO(content)) as image:
+    # Of other formats than the log's, EPS would be run by Ghostscript.
+    with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+        if image.width * image.height > MAX_PIXELS:
+            raise ValueError(f"{image.width}x{image.height} pixels")
         picture = image.convert("RGBA" if "A" in image.getbands() else "RGB")
     picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     encodings = {}

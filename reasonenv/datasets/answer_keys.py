@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reasonenv.datasets.regular_files import check_regular
 from reasonenv.errors import DataError, MissingDataError
 from reasonenv.grading.extraction import final_answer
 
@@ -78,9 +79,9 @@ def read_references(
     """
     if path.is_dir():
         return _read_folder(path, answer_column, options_column)
-    if not path.is_file():
+    if not path.exists():
         raise MissingDataError(f"there is no file {path}")
-    rows = list(_rows(path))
+    rows = list(_rows(check_regular(path)))
     if not rows:
         raise DataError(f"{path} has no rows")
     columns = list(rows[0][1])

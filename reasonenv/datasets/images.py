@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from reasonenv.datasets.regular_files import read_regular
 from reasonenv.errors import DataError
 
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
+"""Formats that are read. Pillow knows others, of which EPS is a program that Ghostscript runs."""
+MAX_BYTES = 2**28
+"""Largest file of an image."""
 MAX_PIXELS = 50_000_000
 """Largest image in pixels: a small file may declare more pixels than memory holds."""
 
@@ -24,18 +29,12 @@ def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
     Raises:
         DataError: When the image is missing, too large or unreadable.
     """
-    data = cell.read_bytes() if isinstance(cell, Path) else (cell or {}).get("bytes")
+    is_file = isinstance(cell, Path)
+    data = read_regular(cell, MAX_BYTES) if is_file else (cell or {}).get("bytes")
     if not data:
         raise DataError("the image is missing")
     try:
-        with warnings.catch_warnings():
-            # Pillow warns of large images; their size is checked below, before any pixel is read.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(io.BytesIO(data))
-            if image.width * image.height > MAX_PIXELS:
-                size = f"{image.width}x{image.height} pixels, at most {MAX_PIXELS:,} are read"
-                raise Image.DecompressionBombError(size)
-            image.load()
+        return rgb(_load(data))
     except Image.DecompressionBombError as error:
         raise DataError(f"the image is too large: {error}") from None
     except UnidentifiedImageError:
@@ -44,7 +43,19 @@ def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"the image cannot be read: {reason}") from None
-    return rgb(image)
+
+
+def _load(data: bytes) -> Image.Image:
+    """An image with its pixels."""
+    with warnings.catch_warnings():
+        # Pillow warns of large images; their size is checked below, before any pixel is read.
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        image = Image.open(io.BytesIO(data), formats=FORMATS)
+        if image.width * image.height > MAX_PIXELS:
+            size = f"{image.width}x{image.height} pixels, at most {MAX_PIXELS:,} are read"
+            raise Image.DecompressionBombError(size)
+        image.load()
+    return image
 
 
 def rgb(image: Image.Image) -> np.ndarray:

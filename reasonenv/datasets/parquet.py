@@ -9,6 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from reasonenv.datasets.regular_files import check_regular
 from reasonenv.datasets.row_tables import EncodedImage, first_rows
 from reasonenv.datasets.schema import Schema, check_columns
 from reasonenv.errors import DataError
@@ -37,7 +38,7 @@ class ParquetTable:
     def __init__(self, path: Path, schema: Schema) -> None:
         from pyarrow import ArrowException, parquet
 
-        self._arguments = path, schema
+        self._arguments = check_regular(path), schema
         try:
             # No read-ahead: a column of images may be larger than memory.
             self._file = parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reasonenv.datasets.regular_files import check_regular
 from reasonenv.errors import DataError, MissingDataError
 
 ELSEWHERE = "give local files in the same format with data=DIR, --data DIR or REASONENV_DATA"
@@ -33,6 +34,7 @@ def iter_rows(path: Path) -> Iterator[dict[str, Any]]:
         DataError: In one line, when the file does not hold rows.
     """
     try:
+        check_regular(path)
         if path.suffix == ".parquet":
             yield from _parquet_rows(path)
         elif path.suffix == ".jsonl":

@@ -1,5 +1,7 @@
+import os
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,3 +139,24 @@ def test_an_image_of_any_mode_is_shown(tmp_path):
         Image.new(mode, (30, 20)).save(folder / "rollouts" / "step-1-0-0.png")
         path, _ = report.write_report([folder])
         assert path.read_text().count("data:image/") == 1
+
+
+def gif(path):
+    Image.new("RGB", (4, 3)).save(path, "GIF")
+
+
+@pytest.mark.parametrize(
+    "replace",
+    [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero"), gif],
+    ids=["pipe", "folder", "endless", "GIF"],
+)
+def test_an_image_that_the_log_cannot_have_written_is_not_opened(done, tmp_path, replace):
+    folder = tmp_path / "run"
+    shutil.copytree(done, folder)
+    image = folder / "rollouts" / "step-1-0-0.png"
+    image.unlink()
+    replace(image)
+    _, faults = report.write_report([folder])
+    assert not faults  # of the run's own files
+    page = (folder / "report.html").read_text()
+    assert "rollouts/step-1-0-0.png cannot be read: its image is not shown" in page

@@ -1,12 +1,16 @@
 import io
+import os
+import socket
 import struct
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import EpsImagePlugin, Image
 
-from reasonenv.datasets.images import ImageFiles, decode
+from reasonenv.datasets.images import FORMATS, ImageFiles, decode
+from reasonenv.errors import DataError
 
 
 def claiming(width, height):
@@ -87,3 +91,87 @@ def test_an_image_of_many_frames_gives_its_first():
     frames = [Image.new("L", (2, 2), value) for value in (200, 100)]
     frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:])
     np.testing.assert_array_equal(decode({"bytes": buffer.getvalue()}), np.full((2, 2, 3), 200))
+
+
+def in_format(kind):
+    buffer = io.BytesIO()
+    Image.new("RGB", (4, 3), (255, 255, 255)).save(buffer, kind)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_formats_of_data_sets_are_read(kind):
+    assert (decode({"bytes": in_format(kind)}) > 250).all()
+
+
+@pytest.mark.parametrize("kind", ["EPS", "PDF", "PPM", "TGA", "ICNS", "PCX", "SGI", "JPEG2000"])
+def test_no_other_format_is_read(kind):
+    with pytest.raises(ValueError, match="it is of no known format"):
+        decode({"bytes": in_format(kind)})
+
+
+def test_an_image_starts_no_program(tmp_path, monkeypatch):
+    program = tmp_path / "gs"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(EpsImagePlugin, "gs_binary", None)
+    content = in_format("EPS")
+    (tmp_path / "7.png").write_bytes(content)
+    for cell in (tmp_path / "7.png", {"bytes": content, "path": "7.png"}):
+        with pytest.raises(ValueError, match="no known format"):
+            decode(cell)
+    assert not (tmp_path / "started").exists()
+    with Image.open(io.BytesIO(content)) as image, pytest.raises(OSError, match="cannot identify"):
+        image.load()
+    # Pillow by itself would have started it.
+    assert (tmp_path / "started").exists()
+
+
+def bind(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+IRREGULAR = {
+    "a pipe": os.mkfifo,
+    "a socket": bind,
+    "a folder": Path.mkdir,
+    "endless zeros": lambda path: path.symlink_to("/dev/zero"),
+    "a full device": lambda path: path.symlink_to("/dev/full"),
+    "a terminal": lambda path: path.symlink_to("/dev/tty"),
+    "standard input": lambda path: path.symlink_to("/dev/stdin"),
+}
+
+
+@pytest.mark.parametrize("kind", IRREGULAR)
+def test_an_image_that_is_no_regular_file_is_not_opened(tmp_path, kind):
+    # A read of most of these would never end.
+    IRREGULAR[kind](tmp_path / "7.png")
+    with pytest.raises(ValueError, match=r"7\.png is a pipe, a device or a folder"):
+        decode(tmp_path / "7.png")
+
+
+def test_a_file_that_is_too_large_is_not_read_whole(tmp_path):
+    with (tmp_path / "7.png").open("wb") as file:
+        file.truncate(10**12)  # sparse: it takes no disk
+    with pytest.raises(
+        ValueError, match=r"7\.png is too large: at most 268,435,456 bytes are read"
+    ):
+        decode(tmp_path / "7.png")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_damaged_image_is_one_line(kind):
+    rng = np.random.default_rng(0)
+    content, messages = in_format(kind), []
+    for _ in range(60):
+        damaged = bytearray(content)
+        for place in rng.integers(0, len(content), 4):
+            damaged[place] = rng.integers(256)
+        try:
+            decode({"bytes": bytes(damaged[: rng.integers(1, len(content) + 1)])})
+        except DataError as error:
+            messages.append(str(error))
+    assert messages
+    assert "\n" not in "".join(messages)
