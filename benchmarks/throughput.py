@@ -115,6 +115,17 @@ def saved(result: dict[str, Any], name: str) -> Path:
     return path
 
 
+def recomputed(path: Path) -> dict[str, Any]:
+    """A result with its figures made again from the steps that are kept."""
+    result = json.loads(path.read_text())
+    steps = path.with_name(f"{path.stem}-steps.json.gz")
+    if steps.exists():
+        taken = json.loads(gzip.decompress(steps.read_bytes()))
+        size = SIZES[result["size"]]
+        result["regimes"] = {name: compared(turns, size, result) for name, turns in taken.items()}
+    return result
+
+
 def versions(python: str) -> dict[str, str]:
     """What an interpreter has of the packages that matter."""
     import subprocess
@@ -143,7 +154,7 @@ def parsed() -> argparse.Namespace:
     add("--steps", type=int, help="of a turn, likewise")
     add("--name", help="of the results; by default the size")
     add("--growth", action="store_true", help="measure how our cost grows, instead")
-    add("--picture", action="store_true", help="only draw what was measured")
+    add("--picture", action="store_true", help="only figures and pictures, of what was measured")
     options = parser.parse_args()
     # Under attack a side may be ended: that regime is the last one.
     options.regimes = [regime for regime in REGIMES if regime in options.regimes]
@@ -155,6 +166,8 @@ def main() -> None:
     options = parsed()
     name = options.name or ("growth" if options.growth else options.size)
     if options.picture:
+        for path in sorted(HERE.glob("*.json")):
+            saved(recomputed(path), path.stem)
         picture.draw_all(HERE)
         return
     began = time.perf_counter()

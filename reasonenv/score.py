@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--judge", metavar="MODULE:FUNCTION", help="judge in place of the rules; see scoring.judges"
     )
-    add("--seed", type=int, default=0, help="seed of the intervals and tests (0)")
+    add("--seed", type=int, default=0, help="seed of maj@k, and of a test of many problems (0)")
     add("--strict", action="store_true", help="exit with status 1 when a line was skipped")
     return parser
 
@@ -109,9 +109,9 @@ def _print(scores: dict[str, Any]) -> None:
             _print_line(name.replace("k", k), {"num": "", "accuracy": value, "interval": []})
     _print_extras(scores)
     if other := scores.get("compared"):
-        low, high = other["interval"]
+        ends = ", ".join(f"{end:+.2%}" for end in other["interval"]) or "no interval"
         print(
-            f"{other['difference']:+.2%} [{low:+.2%}, {high:+.2%}] compared with {other['with']}, "
+            f"{other['difference']:+.2%} [{ends}] compared with {other['with']}, "
             f"p = {other['p_value']:.3g} over {other['num_problems']} problems"
         )
 

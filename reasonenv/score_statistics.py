@@ -1,8 +1,4 @@
-"""Statistics of scores: pass@k and maj@k, bootstrap intervals, a paired test. All draws are seeded.
-
-Resampling n values, m of them distinct, is a multinomial draw, so a resample costs m and not n.
-Where all values are equal, an interval is a point: the bootstrap has no spread beyond its sample's.
-"""
+"""Statistics of scores: pass@k and maj@k, a paired test. All draws are seeded."""
 
 import math
 from collections import Counter
@@ -11,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-NUM_RESAMPLES = 10_000
-LEVEL = 0.95
+from reasonenv.score_intervals import over_pairs
+
+_NUM_ENUMERATED = 16
 _NUM_FLIPS = 100_000
 _NUM_DRAWS = 2_000
 
@@ -89,59 +86,15 @@ def sample_sizes(total: int) -> list[int]:
     return sorted({*(power for power in powers if power <= total), total})
 
 
-def over_problems(values: Sequence[float] | np.ndarray, seed: int = 0) -> list[float]:
-    """Interval of the mean score, problems resampled: the spread over other problems.
-
-    Efron, Bootstrap methods: another look at the jackknife (Annals of Statistics 7, 1979).
-
-    Args:
-        values: One for each problem, such as the mean over its samples.
-        seed: Of the draws.
-
-    Returns:
-        Ends of the 95 % interval; empty without values.
-    """
-    if len(values) == 0:
-        return []
-    distinct, counts = np.unique(np.asarray(values, float), return_counts=True)
-    draws = np.random.default_rng(seed).multinomial(
-        len(values), counts / len(values), size=NUM_RESAMPLES
-    )
-    return percentiles(draws @ distinct / len(values))
-
-
-def over_samples(correct: np.ndarray, total: np.ndarray, seed: int = 0) -> list[float]:
-    """Interval of the mean score, samples of each problem resampled around its own rate.
-
-    Args:
-        correct: Number of right samples of each problem.
-        total: Number of samples of each, at least 1.
-        seed: Of the binomial draws.
-    """
-    if len(total) == 0:
-        return []
-    random = np.random.default_rng(seed)
-    pairs, repeats = np.unique(np.stack([correct, total]), axis=1, return_counts=True)
-    # Problems with the same counts add up to one binomial.
-    hits, tries = pairs
-    draws = random.binomial(tries * repeats, hits / tries, size=(NUM_RESAMPLES, len(tries)))
-    return percentiles((draws / tries).sum(axis=1) / len(total))
-
-
-def percentiles(means: np.ndarray) -> list[float]:
-    """Ends of the middle 95 % of resampled values."""
-    tail = (1 - LEVEL) / 2
-    return [float(end) for end in np.quantile(means, [tail, 1 - tail])]
-
-
 def paired_comparison(
     first: Sequence[float], second: Sequence[float], seed: int = 0
 ) -> dict[str, Any]:
     """A paired comparison of two scores of the same problems.
 
     The p-value is that of the two-sided sign-flip test: the probability of a difference at least
-    as large if the two scores of each problem were exchanged by the toss of a coin. With one
-    sample of each problem it is exact, McNemar's test (Psychometrika 12, 1947); else it is drawn.
+    as large if the two scores of each problem were exchanged by the toss of a coin. It is exact
+    where at most 16 problems differ, and where all differ by the same, as verdicts do (McNemar's
+    test, Psychometrika 12, 1947); else it is drawn.
 
     Args:
         first: Of each problem, in [0, 1]: a verdict or the mean over samples.
@@ -149,33 +102,46 @@ def paired_comparison(
         seed: Of the draws.
 
     Returns:
-        `difference` (first minus second), its `interval` (bootstrap over problems), `p_value`,
-        and the numbers of problems in which the first has `wins`, `losses` and `ties`.
+        `difference` (first minus second), its `interval` (`over_pairs`), `p_value`, and the numbers
+        of problems in which the first has `wins`, `losses` and `ties`.
     """
-    differences = np.asarray(first, float) - np.asarray(second, float)
+    differences = (np.asarray(first, float) - np.asarray(second, float)).round(12)
     return {
         "num_problems": len(differences),
         "difference": float(differences.mean()) if len(differences) else None,
-        "interval": over_problems(differences, seed),
-        "p_value": _p_value(differences, seed),
+        "interval": over_pairs(first, second),
+        "p_value": sign_flip_p_value(differences, seed),
         "wins": int((differences > 0).sum()),
         "losses": int((differences < 0).sum()),
         "ties": int((differences == 0).sum()),
     }
 
 
-def _p_value(differences: np.ndarray, seed: int) -> float:
-    sizes, counts = np.unique(np.abs(differences[differences != 0]).round(12), return_counts=True)
-    if len(sizes) == 0:
-        return 1.0
-    if len(sizes) == 1:
-        return _of_coins(int((differences > 0).sum()), int(counts[0]))
-    random = np.random.default_rng(seed)
-    heads = random.binomial(counts, 0.5, size=(_NUM_FLIPS, len(counts)))
-    sums = np.abs((2 * heads - counts) @ sizes)
-    # The observed one counts as a draw, so that no p-value is zero.
-    extreme = int((sums >= abs(differences.sum()) - 1e-9).sum())
-    return (1 + extreme) / (1 + _NUM_FLIPS)
+def sign_flip_p_value(differences: Sequence[float] | np.ndarray, seed: int = 0) -> float:
+    """Two-sided p-value of a mean difference under random signs; at least 2 / 2^n, as it must be.
+
+    Fisher, The Design of Experiments (1935), section 21. A drawn one counts the observed signs as
+    a draw: Phipson and Smyth, Permutation p-values should never be zero (Statistical Applications
+    in Genetics and Molecular Biology 9, 2010).
+
+    Args:
+        differences: Of scores in [0, 1], one for each problem; those below 1e-12 have no sign.
+        seed: Of the draws, where more than 16 differ.
+    """
+    signed = np.asarray(differences, float).round(12)
+    sizes, counts = np.unique(np.abs(signed[signed != 0]), return_counts=True)
+    num = int(counts.sum())
+    if len(sizes) <= 1:
+        return _of_coins(int((signed > 0).sum()), num)
+    least = abs(signed.sum()) - 1e-9
+    if num <= _NUM_ENUMERATED:
+        sums = np.zeros(1)
+        for size in np.repeat(sizes, counts):
+            sums = np.concatenate([sums - size, sums + size])
+        return float((np.abs(sums) >= least).mean())
+    heads = np.random.default_rng(seed).binomial(counts, 0.5, size=(_NUM_FLIPS, len(counts)))
+    extreme = int((np.abs((2 * heads - counts) @ sizes) >= least).sum())
+    return max(2.0 ** (1 - num), (1 + extreme) / (1 + _NUM_FLIPS))
 
 
 def _of_coins(heads: int, tosses: int) -> float:

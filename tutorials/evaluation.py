@@ -70,14 +70,16 @@ words = "--env AIME24-v0 --data aime24 --responses first.jsonl --output first.js
 status = score(words.split())
 
 # %% [markdown]
-# The interval is over problems, drawn anew as a whole with all their samples: more samples of
-# thirty problems do not make them more than thirty. mean@k, pass@k (at least one of k is right)
-# and maj@k (the most frequent answer is right) are estimated from all samples.
+# The interval is over the choice of problems, each with all its samples: more samples of
+# thirty problems do not make them more than thirty. It has Wilson's form, with Student's t.
+# mean@k, pass@k (at least one of k is right) and maj@k (the most frequent answer is right) are
+# estimated from all samples.
 #
 # ## Is the second better?
 #
 # Beside each other, the two intervals overlap. Problem by problem, the difference is clear of
-# noise or it is not:
+# noise or it is not; the p-value counts all signs of the differences, or draws them where more
+# than sixteen problems differ:
 
 # %%
 words = "--env AIME24-v0 --data aime24 --responses second.jsonl --compare first.jsonl"

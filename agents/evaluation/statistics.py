@@ -12,12 +12,8 @@ import numpy as np
 from reasonenv.datasets import schema_of
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.registration import find
-from reasonenv.score_statistics import (
-    over_problems,
-    over_samples,
-    pass_at_k,
-    sample_sizes,
-)
+from reasonenv.score_intervals import over_problems, over_samples
+from reasonenv.score_statistics import pass_at_k, sample_sizes
 from reasonenv.scoring import score
 
 Row = dict[str, Any]
@@ -54,7 +50,8 @@ class Evaluation:
         return {name: value for name, value in asdict(self).items() if name != "rows"}
 
     def __str__(self) -> str:
-        return f"{self.split} accuracy {self.accuracy:.3f} ± {self.standard_error:.3f}"
+        error = f"(standard error {self.standard_error:.3f})"
+        return f"{self.split} accuracy {self.accuracy:.3f} {error}"
 
 
 def summarise(env: str, split: str, rows: Sequence[Row], num_left_out: int = 0) -> Evaluation:

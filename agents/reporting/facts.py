@@ -72,7 +72,7 @@ def _evaluations(run: RunFolder) -> str:
     rows = []
     for row in run.evaluations:
         error = row.get("standard_error")
-        spread = f" ± {error:.3f}" if isinstance(error, float) else ""
+        spread = f" (standard error {error:.3f})" if isinstance(error, float) else ""
         value = row.get("accuracy")
         accuracy = f"{value:.3f}{spread}" if isinstance(value, int | float) else "unknown"
         rows.append((f"{row.get('split', '')}, step {row['step']}", accuracy))

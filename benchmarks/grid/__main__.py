@@ -13,7 +13,7 @@ import benchmarks.grid
 from agents.cli.exit import errors_in_one_line
 from agents.errors import UsageError
 from agents.storage.atomic_files import write_atomically
-from agents.storage.json_files import json_value
+from agents.storage.json_files import json_value, read_json
 from benchmarks.grid import measures, picture, raw, runner, study, table
 from benchmarks.grid.measures import Runs
 from benchmarks.grid.study import Study, Task
@@ -69,14 +69,22 @@ class Options:
 
 
 def draw(of: Study, runs: Runs, output: Path) -> None:
-    """Writes the table, the numbers and the pictures of a study, from its records alone."""
+    """Writes the table, the numbers and the pictures of a study, from its records alone.
+
+    Its tests are corrected together with those of the other studies of its folder, whose tables and
+    numbers are written again.
+    """
     base = output / of.name
     base.parent.mkdir(parents=True, exist_ok=True)
-    found = measures.of_study(of, runs)
-    write_atomically(
-        base.with_suffix(".json"), json.dumps(json_value(found), indent=1).encode() + b"\n"
-    )
-    write_atomically(base.with_suffix(".md"), table.markdown(found).encode())
+    page = {of.name: json_value(measures.of_study(of, runs))}
+    folder = f"{base.parent.name}/"
+    for name in (name for name in study.NAMES if name.startswith(folder) and name != of.name):
+        if (output / f"{name}.json").exists():
+            page[name] = read_json(output / f"{name}.json")
+    measures.correct(page.values())
+    for name, found in page.items():
+        write_atomically(output / f"{name}.json", json.dumps(found, indent=1).encode() + b"\n")
+        write_atomically(output / f"{name}.md", table.markdown(found).encode())
     picture.cells(of, runs, base.with_name(f"{base.name}-accuracy.png"))
     picture.signs(of, runs, base.with_name(f"{base.name}-signs.png"))
     print(f"wrote {base}.md")

@@ -1,19 +1,20 @@
 """What a study's runs show, in numbers: of each run, of each cell, and of pairs of cells."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
 from benchmarks.grid.collapse import WINDOW, collapse, shrunk, window_mean
-from benchmarks.grid.statistics import holm, restricted_mean, wilson
+from benchmarks.grid.statistics import holm, restricted_mean
 from benchmarks.grid.study import Study
-from reasonenv.score_statistics import over_problems, paired_comparison
+from reasonenv.score_intervals import over_problems, wilson
+from reasonenv.score_statistics import paired_comparison
 
 Record = Mapping[str, Any]
 Runs = Mapping[str, Mapping[int, Record]]
 """Records by cell and seed."""
 COMPARED = ("accuracy", "collapsed", "steps_before_collapse")
-"""What pairs are tested on, each a family of its own for Holm's correction."""
+"""What pairs are tested on."""
 
 
 def of_run(record: Record) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def of_cell(runs: Sequence[Mapping[str, Any]], horizon: int) -> dict[str, Any]:
         "lasting": sum(run["lasting"] for run in runs),
         "shrunk": sum(run["shrunk"] for run in runs),
         "steps_before_collapse": restricted_mean(times, ended, horizon),
-        "steps_interval": over_problems(times),
+        "steps_interval": [horizon * end for end in over_problems([t / horizon for t in times])],
         "accuracy": fmean(accuracy),
         "accuracy_interval": over_problems(accuracy),
         "test": fmean(tests) if tests else None,
@@ -102,14 +103,16 @@ def of_study(study: Study, runs: Runs) -> dict[str, Any]:
             for c in study.cells
             if runs.get(c.name)
         },
-        "pairs": of_pairs(study.pairs, by_cell),
+        "pairs": of_pairs(study.pairs, by_cell, horizon),
     }
 
 
 def of_pairs(
-    pairs: Sequence[tuple[str, str]], by_cell: Mapping[str, Sequence[Mapping[str, Any]]]
+    pairs: Sequence[tuple[str, str]],
+    by_cell: Mapping[str, Sequence[Mapping[str, Any]]],
+    horizon: int,
 ) -> list[dict[str, Any]]:
-    """Paired tests over the seeds that both cells have, corrected for the number of pairs."""
+    """Paired tests over the seeds that both cells have, before any correction."""
     found = []
     for pair in pairs:
         one, other = ({run["seed"]: run for run in by_cell.get(name, ())} for name in pair)
@@ -120,13 +123,30 @@ def of_pairs(
         # Fewer seeds cannot give a smaller p-value, whatever they show.
         row["least_p"] = min(1.0, 2.0 ** (1 - len(seeds)))
         for name in COMPARED:
-            test = paired_comparison([one[s][name] for s in seeds], [other[s][name] for s in seeds])
-            row[name] = {key: test[key] for key in ("difference", "interval", "p_value")}
+            unit = horizon if name == "steps_before_collapse" else 1
+            scores = ([cell[seed][name] / unit for seed in seeds] for cell in (one, other))
+            test = paired_comparison(*scores)
+            row[name] = {
+                "difference": round(unit * test["difference"], 9),
+                "interval": [unit * end for end in test["interval"]],
+                "p_value": test["p_value"],
+            }
         found.append(row)
-    for name in COMPARED:
-        for row, p in zip(found, holm([row[name]["p_value"] for row in found]), strict=True):
-            row[name]["p_corrected"] = p
     return found
+
+
+def correct(page: Iterable[dict[str, Any]]) -> None:
+    """Adds to each test of the studies of a page its p-value after Holm's correction over all.
+
+    Args:
+        page: What `of_study` gave, for each study of a folder.
+    """
+    studies = list(page)
+    tests = [pair[name] for found in studies for pair in found["pairs"] for name in COMPARED]
+    for test, p in zip(tests, holm([test["p_value"] for test in tests]), strict=True):
+        test["p_corrected"] = p
+    for found in studies:
+        found["tests_of_page"] = len(tests)
 
 
 def _evaluated(record: Record, split: str) -> float | None:

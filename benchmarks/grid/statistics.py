@@ -1,25 +1,6 @@
-"""Statistics of few seeds. Means, their bootstrap and paired tests are `reasonenv.scoring`'s."""
+"""Statistics of few seeds; intervals and paired tests are those of `reasonenv`'s scores."""
 
-import math
 from collections.abc import Sequence
-from statistics import NormalDist
-
-LEVEL = 0.95
-
-
-def wilson(count: int, total: int) -> list[float]:
-    """Ends of the 95 % interval of a rate of `count` in `total`; empty for none.
-
-    Source: Wilson, Probable inference, the law of succession, and statistical inference (Journal of
-    the American Statistical Association 22, 1927).
-    """
-    if not total:
-        return []
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    rate, weight = count / total, z * z / total
-    middle = (rate + weight / 2) / (1 + weight)
-    half = z * math.sqrt(rate * (1 - rate) / total + weight / (4 * total)) / (1 + weight)
-    return [max(0.0, middle - half), min(1.0, middle + half)]
 
 
 def kaplan_meier(times: Sequence[float], observed: Sequence[bool]) -> list[tuple[float, float]]:

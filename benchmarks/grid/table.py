@@ -29,11 +29,11 @@ PAIRS = (
     "pair",
     "seeds",
     "accuracy",
-    "p",
+    "p (corrected)",
     "collapses",
-    "p",
+    "p (corrected)",
     "steps before collapse",
-    "p",
+    "p (corrected)",
     "least p",
 )
 
@@ -54,8 +54,9 @@ def markdown(found: Mapping[str, Any]) -> str:
         "\n".join([*_head(RESULTS), *results]),
         "Collapse is defined in `benchmarks/grid/collapse.py`, and *lasting* where it is so at the "
         "end too; accuracy at the end is that of the last 10 rollouts. Brackets are 95 % "
-        "intervals: Wilson's for rates, of the bootstrap over seeds for means, which a handful of "
-        "seeds makes too narrow.",
+        "intervals over seeds: Wilson's for rates; for means the same form with Student's t, or "
+        "Wilson's where all seeds are at 0 or all at the last step; none where they are equal "
+        "otherwise.",
         "\n".join([*_head(SIGNS), *signs]),
         "*short*: runs whose last responses have less than a third of their first length. The "
         "others are medians over seeds, of the mean over steps, or of the extreme of all steps for "
@@ -64,9 +65,12 @@ def markdown(found: Mapping[str, Any]) -> str:
     if pairs:
         told += [
             "\n".join([*_head(PAIRS), *pairs]),
-            "Differences are first minus second, paired by seed; p of the sign-flip test after "
-            "Holm's correction over the rows. *least p*: the smallest that so many seeds can give "
-            "before it.",
+            "Differences are first minus second, paired by seed; intervals of collapses, and of "
+            "steps where no run collapsed, are those of Bonett and Price; those of means are none "
+            "where all seeds are equal. p of the exact sign-flip test, and in "
+            f"brackets after Holm's correction over all {found['tests_of_page']} tests of the "
+            "studies of this folder. *least p*: the smallest that so many seeds can give before "
+            "it.",
         ]
     told += ["\n".join(f"- {name}: `{_short(c)}`" for name, c in found["commands"].items())]
     return "\n\n".join(told) + "\n"
@@ -77,7 +81,7 @@ def _result(cell: Mapping[str, Any]) -> tuple[str, ...]:
         str(cell["num_seeds"]),
         f"{cell['collapses']} of {cell['num_seeds']} {_interval(cell['collapse_interval'])}",
         str(cell["lasting"]),
-        f"{cell['steps_before_collapse']:.0f} {_interval(cell['steps_interval'], '.0f')}",
+        f"{cell['steps_before_collapse']:.0f} {_interval(cell['steps_interval'], '.0f')}".strip(),
         f"{cell['accuracy']:.3f} {_interval(cell['accuracy_interval'], '.3f')}",
         "" if cell["test"] is None else f"{cell['test']:.3f}",
     )
@@ -106,7 +110,8 @@ def _pair(pair: Mapping[str, Any]) -> tuple[str, ...]:
     ):
         test = pair[name]
         difference = format(test["difference"], form)
-        told += [f"{difference} {_interval(test['interval'], form)}", f"{test['p_corrected']:.3f}"]
+        p_values = f"{test['p_value']:.3g} ({test['p_corrected']:.3g})"
+        told += [f"{difference} {_interval(test['interval'], form)}".strip(), p_values]
     return (*told, f"{pair['least_p']:.3g}")
 
 

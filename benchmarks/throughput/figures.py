@@ -7,10 +7,12 @@ embedding but with the head: Kaplan et al., Scaling Laws for Neural Language Mod
 
 import time
 from collections.abc import Mapping, Sequence
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
 
+from reasonenv.score_intervals import over_ratios
 from throughput.sizes import Size
 
 PHASES = ("sample", "grade", "log_prob", "train", "sync", "other")
@@ -32,25 +34,23 @@ def phases(row: Row) -> dict[str, float]:
 def ratio(
     ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]
 ) -> dict[str, float | list[float]]:
-    """Our throughput over theirs, with a 95 % interval.
+    """Our throughput over theirs, with a 95 % interval, and that of each turn.
 
-    The interval is that of a bootstrap over pairs of neighbouring turns, each drawn whole, since
-    steps of one turn share the machine's mood.
+    The geometric mean of the ratio of medians of each pair of neighbouring turns, and its interval
+    over the pairs, since steps of one turn share the machine's mood.
 
     Args:
         ours: Seconds of the steps, turn by turn.
         theirs: The same, as many turns.
     """
-    draw = np.random.default_rng(0)
-    drawn = []
-    for _ in range(2000):
-        turns = draw.integers(0, len(ours), len(ours))
-        mine = np.concatenate([ours[turn] for turn in turns])
-        other = np.concatenate([theirs[turn] for turn in turns])
-        drawn.append(np.median(other) / np.median(mine))
-    value = np.median(np.concatenate(theirs)) / np.median(np.concatenate(ours))
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return {"ratio": round(float(value), 3), "interval": [round(low, 3), round(high, 3)]}
+    ratios = [
+        float(np.median(other) / np.median(mine)) for mine, other in zip(ours, theirs, strict=True)
+    ]
+    return {
+        "ratio": round(geometric_mean(ratios), 3),
+        "interval": [round(end, 3) for end in over_ratios(ratios)],
+        "ratios": [round(ratio, 3) for ratio in ratios],
+    }
 
 
 def training_flops(size: Size, weights: int, prompt: int, lengths: Sequence[int]) -> float:

@@ -26,7 +26,7 @@ def score(
         rows: `{"id": ..., "response": ...}`; several rows with one id are samples of one problem.
         data: Folder with the labels; None for `REASONENV_DATA`, then the environment itself.
         **options: Of `reasonenv.scoring.scoreboard.grade_responses`: `split`, `judge`, `skipped`;
-            and `seed` of the intervals (0).
+            and `seed` of the draws of maj@k (0).
 
     Returns:
         `env`, `num_problems`, `num_samples`, `accuracy`, `interval`, `by` (tables) and the extra

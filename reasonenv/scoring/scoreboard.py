@@ -13,10 +13,9 @@ import numpy as np
 from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.registration import find
+from reasonenv.score_intervals import over_problems, over_samples
 from reasonenv.score_statistics import (
     majority_at_k,
-    over_problems,
-    over_samples,
     paired_comparison,
     pass_at_k,
     sample_sizes,
@@ -125,13 +124,13 @@ def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:
         "num_problems": len(names),
         "num_samples": graded.num_samples,
         "accuracy": float(np.mean(means)),
-        "interval": over_problems(means, seed),
+        "interval": over_problems(means),
     }
     if graded.num_samples > 1:
         scores |= _sample_scores(graded, names, seed)
-    scores["by"] = _tables(graded, module.TABLES, seed)
+    scores["by"] = _tables(graded, module.TABLES)
     if hasattr(module, "extras"):
-        scores |= module.extras(graded, seed)
+        scores |= module.extras(graded)
     return scores | {
         "status": dict(sorted(Counter(grade.status for grade in graded.grades).items())),
         "num_responses": len(graded.cases),
@@ -154,13 +153,13 @@ def _sample_scores(graded: GradedResponses, names: Sequence[str], seed: int) -> 
     scores = {"pass@k": pass_rates, "maj@k": majority_rates}
     return {
         "mean@k": {str(graded.num_samples): float(np.mean([graded.means[name] for name in names]))},
-        "interval_samples": over_samples(correct, total, seed),
+        "interval_samples": over_samples(correct, total),
         **{
             name: {k: float(np.mean(values)) for k, values in by_k.items()}
             for name, by_k in scores.items()
         },
         "intervals": {
-            name: {k: over_problems(values, seed) for k, values in by_k.items()}
+            name: {k: over_problems(values) for k, values in by_k.items()}
             for name, by_k in scores.items()
         },
     }
@@ -175,7 +174,7 @@ def _votes(grades: Sequence[Grade]) -> list[bool | str | None]:
 
 
 def _tables(
-    graded: GradedResponses, tables: Mapping[str, Callable[[Any], Any]], seed: int
+    graded: GradedResponses, tables: Mapping[str, Callable[[Any], Any]]
 ) -> dict[str, dict[str, Any]]:
     """Accuracy by the groups of each table; a problem may count in several rows."""
     rows = {}
@@ -187,15 +186,15 @@ def _tables(
                 if each is not None and each != "":
                     parts.setdefault(str(each), []).append(graded.means[name])
         if parts:
-            rows[title] = {part: _line(means, seed) for part, means in sorted(parts.items())}
+            rows[title] = {part: _line(means) for part, means in sorted(parts.items())}
     return rows
 
 
-def _line(means: Sequence[float], seed: int) -> dict[str, Any]:
+def _line(means: Sequence[float]) -> dict[str, Any]:
     return {
         "accuracy": float(np.mean(means)),
         "num": len(means),
-        "interval": over_problems(means, seed),
+        "interval": over_problems(means),
     }
 
 

@@ -1,13 +1,13 @@
 """The studies under benchmarks/, and what runs them, judges their runs and draws them."""
 
 import json
-import math
 import os
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -28,7 +28,6 @@ from benchmarks.grid.statistics import (  # noqa: E402
     holm,
     kaplan_meier,
     restricted_mean,
-    wilson,
 )
 from benchmarks.grid.study import Cell, Study, Task  # noqa: E402
 from benchmarks.rpg import rate  # noqa: E402
@@ -83,15 +82,6 @@ def test_responses_of_less_than_a_third_of_their_first_length_are_short():
     assert not shrunk(steps([0.4] * 30) | {"response/length_mean": [24.0] * 10 + [8.1] * 20})
 
 
-def test_wilsons_interval_is_that_of_its_formula():
-    low, high = wilson(7, 10)
-    z = 1.959963984540054
-    for p in (low, high):  # where the rate is z standard errors of p away
-        assert abs(0.7 - p) == pytest.approx(z * math.sqrt(p * (1 - p) / 10))
-    assert wilson(0, 10) == pytest.approx([0.0, z * z / (10 + z * z)])
-    assert wilson(0, 0) == []
-
-
 def test_kaplan_meier_counts_only_those_that_are_still_looked_at():
     # Two of five end at 2; one is lost from sight at 3; of the two left, one ends at 5.
     times, seen = [2, 2, 3, 5, 8], [True, True, False, True, False]
@@ -104,6 +94,8 @@ def test_kaplan_meier_counts_only_those_that_are_still_looked_at():
 def test_holm_raises_the_smallest_most_and_keeps_the_order():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([0.6, 0.5]) == [1.0, 1.0]
+    # Five seeds of one sign, and two pairs of nine: .5625, which a drawn p-value once had as .549.
+    assert holm([2 / 32, 2 / 32, *[1.0] * 7]) == [9 / 16, 9 / 16, *[1.0] * 7]
     assert holm([]) == []
 
 
@@ -118,12 +110,33 @@ def test_pairs_are_tested_over_the_seeds_that_both_have():
 
     ones = [run(seed, 0.9, False) for seed in range(6)]
     others = [run(seed, 0.1, True) for seed in range(5)]
-    (pair,) = measures.of_pairs([("a", "b"), ("a", "absent")], {"a": ones, "b": others})
+    (pair,) = measures.of_pairs([("a", "b"), ("a", "absent")], {"a": ones, "b": others}, 150)
     assert pair["num_seeds"] == 5
     assert pair["least_p"] == 2 / 32
     for name in measures.COMPARED:  # five wins of five
-        assert pair[name]["p_value"] == pytest.approx(2 / 32)
+        assert pair[name]["p_value"] == 2 / 32
     assert pair["steps_before_collapse"]["difference"] == 140
+    assert pair["steps_before_collapse"]["interval"] == []
+    low, high = pair["collapsed"]["interval"]
+    assert -1 == low < high < 0
+
+
+def test_p_values_are_corrected_for_all_tests_of_all_studies_of_a_page():
+    def tested(*p_values):
+        return dict(zip(measures.COMPARED, ({"p_value": p} for p in p_values), strict=True))
+
+    page = [
+        {"pairs": [tested(1 / 16, 1 / 8, 1.0), tested(1 / 4, 1.0, 1.0)]},
+        {"pairs": [tested(1 / 32, 1.0, 1.0)]},
+        {"pairs": []},
+    ]
+    measures.correct(page)
+    assert [found["tests_of_page"] for found in page] == [9, 9, 9]
+    first, second, third = (pair for found in page for pair in found["pairs"])
+    assert third["accuracy"]["p_corrected"] == 9 / 32
+    assert first["accuracy"]["p_corrected"] == 8 / 16
+    assert first["collapsed"]["p_corrected"] == 7 / 8
+    assert second["accuracy"]["p_corrected"] == 1.0
 
 
 def test_the_pilot_takes_the_smallest_rate_at_which_half_of_its_runs_collapse():
@@ -367,6 +380,23 @@ def test_tables_and_pictures_are_redrawn_from_the_records_alone(ran, lettered, t
     assert told["entropy, last"] == f"{cell['entropy_end']:.3f}"
     pair = next(row for row in rows if row[0] == "CPGD - PG")
     assert dict(zip(table.PAIRS, pair, strict=True))["least p"] == "1"
+
+
+def test_a_study_that_is_drawn_corrects_the_tests_of_the_others_of_its_page(
+    ran, lettered, tmp_path, monkeypatch
+):
+    folder, tasks, _, _ = ran
+    runs = command.Options(folder, (0,), (), False).runs(tasks)
+    figures = replace(lettered, name="toy/figures")
+    monkeypatch.setattr(study, "NAMES", ("toy/letters", "toy/figures"))
+    for name in ("cells", "signs"):
+        monkeypatch.setattr(command.picture, name, lambda *_: None)
+    command.draw(lettered, runs, tmp_path)
+    alone = (tmp_path / "toy/letters.md").read_text()
+    command.draw(figures, runs, tmp_path)
+    assert "over all 3 tests" in alone
+    for name in ("letters", "figures"):
+        assert "over all 6 tests" in (tmp_path / f"toy/{name}.md").read_text()
 
 
 @pytest.mark.slow(reason="trains in three processes, one after another")

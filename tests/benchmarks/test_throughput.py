@@ -11,7 +11,7 @@ import torch
 from helpers import tiny_engines
 
 from agents.cli.settings import Run
-from agents.storage.json_files import read_json_lines
+from agents.storage.json_files import read_json, read_json_lines
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -68,6 +68,21 @@ def test_the_interval_of_a_ratio_holds_it_and_widens_with_the_turns():
     assert calm["ratio"] == 2.0
     low, high = moody["interval"]
     assert high - low > 0.5
+
+
+@pytest.mark.parametrize("name", ["tiny", "tiny-two-threads"])
+def test_the_figures_of_a_comparison_are_those_of_its_steps(name):
+    script = runpy.run_path(str(BENCHMARKS / "throughput.py"))
+    path = BENCHMARKS / f"throughput/{name}.json"
+    found = script["recomputed"](path)
+    assert found == read_json(path)
+    for regime in found["regimes"].values():
+        ratios = np.log(regime["ratio"]["trl"]["ratios"])
+        assert len(ratios) in (2, 6)
+        # Student's t of one and of five degrees of freedom.
+        half = {2: 12.706, 6: 2.571}[len(ratios)] * ratios.std(ddof=1) / np.sqrt(len(ratios))
+        ends = np.exp([ratios.mean() - half, ratios.mean() + half])
+        assert regime["ratio"]["trl"]["interval"] == pytest.approx(ends, rel=0.01)
 
 
 def test_a_side_that_was_ended_under_attack_has_neither_figure_nor_ratio():

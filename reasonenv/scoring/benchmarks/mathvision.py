@@ -15,7 +15,7 @@ from typing import Any
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import answer_section
-from reasonenv.score_statistics import over_problems
+from reasonenv.score_intervals import over_problems
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 from reasonenv.scoring.numbers import value
 from reasonenv.scoring.short_answers import inferred_letter
@@ -59,7 +59,7 @@ def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     return [_grade(case, equal_to_two_decimals) for case in cases]
 
 
-def extras(graded: GradedResponses, seed: int) -> dict[str, Any]:
+def extras(graded: GradedResponses) -> dict[str, Any]:
     """The accuracy of the stricter way."""
     verdicts = [_grade(_with_option(case), _equal_exactly) for case in graded.cases]
     means = list(replace(graded, grades=verdicts).means.values())
@@ -68,7 +68,7 @@ def extras(graded: GradedResponses, seed: int) -> dict[str, Any]:
         "exact": {
             "tolerance": TOLERANCE,
             "accuracy": accuracy,
-            "interval": over_problems(means, seed),
+            "interval": over_problems(means),
         }
     }
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import answer_section
-from reasonenv.score_statistics import NUM_RESAMPLES, percentiles
+from reasonenv.score_intervals import over_problems
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 
 _STEPS = {"2steps_multi": "two-step", "3steps_multi": "three-step"}
@@ -75,10 +75,10 @@ def _letter(text: str) -> str | None:
     return text[0] if text and text[0] in _LETTERS else None
 
 
-def extras(graded: GradedResponses, seed: int) -> dict[str, Any]:
+def extras(graded: GradedResponses) -> dict[str, Any]:
     """The four-dimensional metric, and the accuracy by knowledge domain."""
     extra_scores: dict[str, Any] = {}
-    if metric := composite_scores(graded.labels, graded.correct, seed):
+    if metric := composite_scores(graded.labels, graded.correct):
         extra_scores["four_dimensional"] = metric
     if by_domain := domain_accuracies(graded.labels, graded.correct, graded.folder):
         extra_scores["domains"] = by_domain
@@ -86,7 +86,7 @@ def extras(graded: GradedResponses, seed: int) -> dict[str, Any]:
 
 
 def composite_scores(
-    labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]], seed: int = 0
+    labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]]
 ) -> dict[str, Any]:
     """The four-dimensional metric of the composite problems that are answered as a whole.
 
@@ -94,7 +94,6 @@ def composite_scores(
         labels: By id.
         correct: Verdicts on the samples of each answered problem, by id; the first samples make
             one set of composite problems, the second ones another, and the metric is their mean.
-        seed: Of the bootstrap over composite problems.
     """
     composites = _composites(labels, correct)
     if not composites:
@@ -104,24 +103,21 @@ def composite_scores(
     any_step = np.array([any(steps) for _, steps in composites], bool)
     return {
         "num_composite_problems": len(_groups(labels, correct)),
-        "strict": _metric(wholes, all_steps, all_steps, seed),
-        "loose": _metric(wholes, all_steps, any_step, seed),
+        "strict": _metric(wholes, all_steps, all_steps),
+        "loose": _metric(wholes, all_steps, any_step),
     }
 
 
-def _metric(
-    wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray, seed: int
-) -> dict[str, Any]:
+def _metric(wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray) -> dict[str, Any]:
     """The rates and the score; a right composite is mastered where `mastered` is True."""
     kinds = np.select([~wholes & ~all_steps, ~wholes & all_steps, wholes & mastered], [0, 1, 2], 3)
     counts = np.bincount(kinds, minlength=4)
     total = counts.sum()
-    draws = np.random.default_rng(seed).multinomial(total, counts / total, size=NUM_RESAMPLES)
     weights = np.array([0.0, 0.5, 1.0, 0.0])
     right = counts[2] + counts[3]
     return {
         "score": float(counts @ weights / total),
-        "interval": percentiles(draws @ weights / total),
+        "interval": over_problems(np.repeat(weights, counts)),
         "insufficient_knowledge": float(counts[0] / total),
         "inadequate_generalization": float(counts[1] / total),
         "complete_mastery": float(counts[2] / total),

@@ -50,7 +50,7 @@ def test_every_response_is_written_with_its_grade(evaluated, capsys):
     assert rows[0].keys() >= {"response", "answer", "reference", "correct", "status", "length"}
     table = capsys.readouterr().out.splitlines()
     assert table[0].split()[:6] == ["environment", "split", "problems", "mean@2", "95%", "pass@2"]
-    assert " ".join(table[1].split()).startswith("Letters-v0 test 5 0.000 0.000 to 0.000 0.000")
+    assert " ".join(table[1].split()).startswith("Letters-v0 test 5 0.000 0.000 to 0.434 0.000")
     assert f"responses and results: {folder}" in table
 
 

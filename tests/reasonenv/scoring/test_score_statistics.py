@@ -1,5 +1,4 @@
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -7,11 +6,10 @@ import pytest
 from reasonenv.score_statistics import (
     majority,
     majority_at_k,
-    over_problems,
-    over_samples,
     paired_comparison,
     pass_at_k,
     sample_sizes,
+    sign_flip_p_value,
 )
 
 
@@ -63,37 +61,6 @@ def test_sizes_are_the_powers_of_two_and_all_samples():
     ]
 
 
-def test_an_interval_over_problems_is_that_of_resampling_them_one_by_one():
-    values = np.random.default_rng(1).choice([0, 0.25, 0.5, 1], size=60)
-    draws = np.random.default_rng(2).choice(values, size=(10_000, 60)).mean(axis=1)
-    expected = np.quantile(draws, [0.025, 0.975])
-    # The ends of two sets of draws differ by their own error, about a fiftieth of the width.
-    width = expected[1] - expected[0]
-    assert over_problems(values) == pytest.approx(expected, abs=0.1 * width)
-    assert over_problems(values, seed=3) == over_problems(values, seed=3)
-    assert over_problems([]) == []
-
-
-def test_an_interval_over_problems_holds_the_truth_in_about_95_of_100_cases():
-    random = np.random.default_rng(0)
-    ends = [over_problems(random.random(200) < 0.3) for _ in range(200)]
-    covered = np.mean([low <= 0.3 <= high for low, high in ends])
-    assert 0.9 <= covered <= 0.99
-
-
-def test_an_interval_over_samples_has_the_variance_of_sampling_alone():
-    correct, total = np.array([0, 8, 32, 16]), np.array([32, 32, 32, 32])
-    low, high = over_samples(correct, total)
-    rates = correct / total
-    deviation = math.sqrt((rates * (1 - rates) / total).sum()) / 4
-    assert high - low == pytest.approx(2 * 1.96 * deviation, rel=0.1)
-    # Many problems with the same counts are still many problems.
-    low, high = over_samples(np.full(50, 8), np.full(50, 32))
-    assert high - low == pytest.approx(2 * 1.96 * math.sqrt(0.25 * 0.75 / 32 / 50), rel=0.1)
-    # Problems that are always or never solved add nothing to it.
-    assert over_samples(np.array([0, 4]), np.array([4, 4])) == [0.5, 0.5]
-
-
 def test_the_paired_test_of_verdicts_is_the_exact_one_of_mcnemar():
     first = [1] * 9 + [0] * 1 + [1] * 5 + [0] * 5
     second = [0] * 9 + [1] * 1 + [1] * 5 + [0] * 5
@@ -106,15 +73,61 @@ def test_the_paired_test_of_verdicts_is_the_exact_one_of_mcnemar():
     assert 0 < low < 8 / 20 < high
 
 
-def test_the_paired_test_of_means_is_that_of_all_signs():
-    differences = np.array([0.5, 0.25, 0.25, -0.125, -0.5, 0.0])
-    second = np.full(6, 0.2)
-    sums = [np.dot(signs, differences) for signs in itertools.product([-1, 1], repeat=6)]
-    exact = np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-12)
+def of_all_signs(differences):
+    signs = np.array(list(itertools.product([-1, 1], repeat=len(differences))))
+    return np.mean(np.abs(signs @ differences) >= abs(np.sum(differences)) - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("differences", "p_value"),
+    [
+        ([0.404, 0.296, 0.523], 2 / 8),  # three seeds of one sign, and so on
+        ([0.7, 0.6, 0.65, 0.68], 2 / 16),
+        ([0.66, 0.59, 0.72, 0.71, 0.62], 2 / 32),
+        ([0.01 * k for k in range(1, 11)], 2 / 1024),
+        # 3 + 2 + 1 - 1 = 5 tenths; 7, 5 and 5 are no smaller, of 16 sums and as many below zero.
+        ([0.3, 0.2, 0.1, -0.1], 6 / 16),
+        ([0.3, 0.2, 0.1, 0.0], 2 / 8),
+        ([0.3, -0.1, -0.2], 1.0),
+        ([0.25], 1.0),
+    ],
+)
+def test_p_values_of_few_pairs_are_those_counted_by_hand(differences, p_value):
+    assert sign_flip_p_value(differences) == p_value
+
+
+@pytest.mark.parametrize("num", range(2, 13))
+def test_the_paired_test_of_up_to_sixteen_means_counts_all_signs(num):
+    random = np.random.default_rng(num)
+    for differences in (random.normal(0.2, 0.3, num), random.integers(-4, 9, num) / 8):
+        p_value = paired_comparison(np.clip(differences, 0, 9), np.clip(-differences, 0, 9))
+        assert p_value["p_value"] == of_all_signs(differences)
+
+
+def test_sixteen_pairs_that_agree_have_the_smallest_p_value_that_can_occur():
+    differences = np.random.default_rng(0).random(16)
+    assert sign_flip_p_value(differences) == 2.0**-15
+    assert sign_flip_p_value([*differences, 0.0, 0.0]) == 2.0**-15
+
+
+def test_a_p_value_that_is_drawn_is_never_below_the_smallest_that_can_occur():
+    differences = np.random.default_rng(0).random(17)
+    # Of a hundred thousand draws 1.5 have equal signs in the mean, and none in two cases of nine.
+    assert min(sign_flip_p_value(differences, seed) for seed in (5, 6)) == 2.0**-16
+    assert sign_flip_p_value(np.tile(differences, 3)) == 1 / 100_001
+
+
+def test_a_p_value_that_is_drawn_is_close_to_that_of_all_signs():
+    differences = np.random.default_rng(1).normal(0.1, 0.3, 17)
     # A hundred thousand flips: the standard error is below 0.0016.
-    assert paired_comparison(second + differences, second)["p_value"] == pytest.approx(
-        exact, abs=0.01
-    )
+    assert sign_flip_p_value(differences) == pytest.approx(of_all_signs(differences), abs=0.006)
+
+
+def test_rounding_errors_are_no_differences():
+    first, second = [0.1 + 0.2] * 6, [0.3] * 6
+    result = paired_comparison(first, second)
+    assert (result["p_value"], result["wins"], result["ties"]) == (1.0, 0, 6)
+    assert paired_comparison([*first, 0.5], [*second, 0.25])["p_value"] == 1.0
 
 
 def test_equal_responses_do_not_differ():

@@ -1,0 +1,185 @@
+"""Coverage of intervals: how many of a hundred hold the truth, by enumeration or simulation."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from reasonenv.score_intervals import (
+    over_pairs,
+    over_problems,
+    over_ratios,
+    over_samples,
+    student_t,
+    wilson,
+)
+
+
+def coverage(intervals, truths):
+    low, high = np.transpose(intervals)
+    return np.mean((low <= truths) & (truths <= high))
+
+
+@pytest.mark.parametrize(
+    ("degrees", "quantile"),
+    # Fisher and Yates, Statistical Tables (1938), table III, column .05.
+    {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 8: 2.306, 9: 2.262}.items()
+    | {10: 2.228, 19: 2.093, 30: 2.042, 60: 2.000, 120: 1.980}.items(),
+)
+def test_quantiles_of_students_t_are_those_of_the_published_table(degrees, quantile):
+    assert student_t(degrees) == pytest.approx(quantile, abs=5.1e-4)
+
+
+def test_students_t_becomes_the_normal_distribution():
+    # The first terms of its expansion in 1 / degrees: Abramowitz and Stegun, 26.7.5.
+    z = 1.959963984540054
+    for degrees in (1_000, 9_999):
+        assert student_t(degrees) == pytest.approx(z + (z**3 + z) / 4 / degrees, abs=1e-5)
+
+
+def test_wilsons_interval_is_that_of_its_formula():
+    low, high = wilson(7, 10)
+    z = 1.959963984540054
+    for p in (low, high):  # where the rate is z standard errors of p away
+        assert abs(0.7 - p) == pytest.approx(z * math.sqrt(p * (1 - p) / 10))
+    assert wilson(0, 10) == pytest.approx([0.0, z * z / (10 + z * z)])
+    assert wilson(0, 0) == []
+
+
+def some_collapse(random, size):
+    """Of seeds that agree by chance the interval cannot know that others would not."""
+    return np.where(random.random(size) < 0.3, random.beta(2, 18, size), random.beta(35, 15, size))
+
+
+ACCURACIES = {
+    # Of normal values the interval is Student's, whose coverage is exact.
+    "normal": (lambda random, size: random.normal(0.6, 0.03, size), 0.6, (0.93, 0.97)),
+    "symmetric": (lambda random, size: random.beta(14, 6, size), 0.7, (0.93, 0.97)),
+    "flat": (lambda random, size: random.random(size), 0.5, (0.92, 0.97)),
+    "near 1": (lambda random, size: random.beta(19, 1, size), 0.95, (0.9, 0.97)),
+    "some collapse": (some_collapse, 0.52, (0.75, 0.96)),
+    "skewed": (lambda random, size: random.beta(0.5, 1.5, size), 0.25, (0.89, 0.97)),
+}
+
+
+@pytest.mark.parametrize("num_seeds", [3, 5, 10])
+@pytest.mark.parametrize("kind", ACCURACIES)
+def test_intervals_of_few_seeds_hold_the_mean_accuracy_in_about_95_of_100_cases(kind, num_seeds):
+    draw, mean, (least, most) = ACCURACIES[kind]
+    random = np.random.default_rng(num_seeds)
+    intervals = [over_problems(scores) for scores in draw(random, (1500, num_seeds))]
+    # 1,500 draws have a standard error below 0.008.
+    assert least <= coverage(intervals, mean) <= most
+
+
+@pytest.mark.parametrize("num_problems", [3, 5, 10, 30, 200])
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 0.9])
+def test_intervals_of_verdicts_hold_the_rate_in_at_least_about_95_of_100_cases(num_problems, rate):
+    held = 0.0
+    for right in range(num_problems + 1):
+        chance = math.comb(num_problems, right) * rate**right * (1 - rate) ** (num_problems - right)
+        low, high = over_problems([1] * right + [0] * (num_problems - right))
+        held += chance * (low <= rate <= high)
+    assert held >= 0.91
+
+
+def test_an_interval_is_that_of_students_t_where_the_ends_are_far():
+    scores = [0.50, 0.52, 0.49, 0.51]
+    half = 3.182446 * np.std(scores, ddof=1) / 2
+    assert over_problems(scores) == pytest.approx([0.505 - half, 0.505 + half], abs=1e-4)
+
+
+def test_an_interval_stays_within_the_scores_and_is_the_mirror_image_of_that_of_the_failures():
+    scores = np.array([0.99, 1.0, 0.97])
+    low, high = over_problems(scores)
+    assert 0 < low < scores.mean() < high < 1
+    assert over_problems(1 - scores) == pytest.approx([1 - high, 1 - low])
+
+
+def test_values_without_spread_have_no_interval_but_verdicts_have_wilsons():
+    assert over_problems([0.3, 0.1 + 0.2, 0.3]) == over_problems([0.5]) == over_problems([]) == []
+    assert over_problems([1.0] * 10) == wilson(10, 10)
+    assert over_problems([0.0]) == wilson(0, 1)
+
+
+@pytest.mark.parametrize("scores", [[0.5, 1.2], [-1, 0], [0.5, math.nan]])
+def test_an_interval_of_values_that_are_no_scores_is_refused(scores):
+    with pytest.raises(ValueError, match=r"give values in \[0, 1\]"):
+        over_problems(scores)
+
+
+@pytest.mark.parametrize("num_samples", [2, 4, 8])
+def test_intervals_over_samples_hold_the_rate_of_these_problems(num_samples):
+    random = np.random.default_rng(0)
+    chances = random.beta(0.6, 1.2, size=(1000, 30))
+    correct = random.binomial(num_samples, chances)
+    intervals = [over_samples(row, np.full(30, num_samples)) for row in correct]
+    assert 0.93 <= coverage(intervals, chances.mean(axis=1)) <= 0.99
+
+
+def test_an_interval_over_samples_has_the_variance_of_sampling_alone():
+    correct, total = np.array([0, 8, 32, 16]), np.array([32, 32, 32, 32])
+    low, high = over_samples(correct, total)
+    rates = correct / total
+    deviation = math.sqrt((rates * (1 - rates) / total).sum()) / 4
+    assert high - low == pytest.approx(2 * 1.96 * deviation, rel=0.1)
+    # Many problems with the same counts are still many problems.
+    low, high = over_samples(np.full(50, 8), np.full(50, 32))
+    assert high - low == pytest.approx(2 * 1.96 * math.sqrt(0.25 * 0.75 / 32 / 50), rel=0.1)
+    # One problem has the degrees of freedom of its samples.
+    low, high = over_samples(np.array([200]), np.array([400]))
+    half = student_t(399) * math.sqrt(0.25 / 399)
+    assert [low, high] == pytest.approx([0.5 - half, 0.5 + half], abs=1e-3)
+
+
+def test_problems_that_are_always_or_never_solved_say_nothing_of_sampling():
+    assert over_samples(np.array([0, 4]), np.array([4, 4])) == []
+    assert over_samples(np.array([]), np.array([])) == []
+
+
+def paired_verdicts(num, wins, losses):
+    ties = num - wins - losses
+    return [1] * wins + [0] * losses + [1] * ties, [0] * wins + [1] * losses + [1] * ties
+
+
+@pytest.mark.parametrize("num_seeds", [1, 2, 3, 4, 5, 10, 30])
+@pytest.mark.parametrize(
+    "rates",
+    [(0, 0), (0.05, 0.02), (0.3, 0.1), (0.6, 0), (0.95, 0), (1, 0), (0.5, 0.5), (0.2, 0.2)],
+)
+def test_intervals_of_paired_verdicts_hold_the_difference(num_seeds, rates):
+    won, lost = rates
+    held = 0.0
+    for wins, losses in itertools.product(range(num_seeds + 1), repeat=2):
+        if (ties := num_seeds - wins - losses) < 0:
+            continue
+        ways = math.comb(num_seeds, wins) * math.comb(num_seeds - wins, losses)
+        chance = ways * won**wins * lost**losses * max(0.0, 1 - won - lost) ** ties
+        low, high = over_pairs(*paired_verdicts(num_seeds, wins, losses))
+        assert -1 <= low <= (wins - losses) / num_seeds <= high <= 1
+        held += chance * (low - 1e-9 <= won - lost <= high + 1e-9)
+    assert held >= 0.93
+
+
+def test_an_interval_of_paired_means_is_that_of_their_differences():
+    first, second = np.array([0.7, 0.8, 0.75]), np.array([0.6, 0.72, 0.61])
+    differences = first - second
+    half = 4.302653 * differences.std(ddof=1) / math.sqrt(3)
+    middle = differences.mean()
+    assert over_pairs(first, second) == pytest.approx([middle - half, middle + half], abs=2e-3)
+    assert over_pairs(second, first) == pytest.approx(
+        [-end for end in over_pairs(first, second)][::-1]
+    )
+    assert (
+        over_pairs([0.5, 0.25], [0.5, 0.25]) == over_pairs([0.5], [0]) == over_pairs([], []) == []
+    )
+
+
+def test_the_interval_of_ratios_is_students_of_their_logarithms():
+    low, high = over_ratios([2.0, 8.0, 4.0])
+    half = 4.302653 * math.log(2) / math.sqrt(3)
+    assert [math.log(low), math.log(high)] == pytest.approx(
+        [math.log(4) - half, math.log(4) + half]
+    )
+    assert over_ratios([2.0]) == []
