@@ -71,11 +71,10 @@ def _machine(machine: dict[str, Any]) -> str:
 def _evaluations(run: RunFolder) -> str:
     rows = []
     for row in run.evaluations:
-        error = row.get("standard_error")
-        spread = f" (standard error {error:.3f})" if isinstance(error, float) else ""
-        value = row.get("accuracy")
-        accuracy = f"{value:.3f}{spread}" if isinstance(value, int | float) else "unknown"
-        rows.append((f"{row.get('split', '')}, step {row['step']}", accuracy))
+        value, error = row["accuracy"], row["standard_error"]
+        spread = "" if error is None else f" (standard error {error:.3f})"
+        accuracy = "unknown" if value is None else f"{value:.3f}{spread}"
+        rows.append((f"{row['split'] or ''}, step {row['step']}", accuracy))
     return f"<h4>Accuracy of evaluations</h4>{_rows(rows)}" if rows else ""
 
 
@@ -121,7 +120,7 @@ def _times(run: RunFolder) -> str:
 
 
 def _sum(run: RunFolder, name: str) -> float:
-    return sum(v for row in run.rows if isinstance(v := row.get(name), int | float))
+    return sum(row.get(name) or 0.0 for row in run.rows)
 
 
 def _command(run: RunFolder) -> str:

@@ -15,6 +15,7 @@ from string import Template
 from typing import Any
 
 from agents.reporting import facts
+from agents.reporting.records import few
 from agents.reporting.rollout_groups import LIMIT, Rollouts, collect
 from agents.reporting.runs import RunFolder, run_labels
 
@@ -33,7 +34,7 @@ def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
     style = (HERE / "page.css").read_text(encoding="utf-8")
     scripts = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
-    faults = [[*run.faults, *more] for run, more in zip(runs, rollouts.faults, strict=True)]
+    faults = [[*run.faults, *few(more)] for run, more in zip(runs, rollouts.faults, strict=True)]
     template = Template((HERE / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
         policy=escape(_policy(script, style)),
@@ -80,17 +81,17 @@ def _run(run: RunFolder, name: str, kind: int) -> dict[str, Any]:
         "evaluations": [
             {
                 "step": row["step"],
-                "split": str(row.get("split", "")),
-                "accuracy": _short(row.get("accuracy")),
+                "split": row["split"] or "",
+                "accuracy": _short(row["accuracy"]),
             }
             for row in run.evaluations
         ],
     }
 
 
-def _short(value: Any) -> float | None:
+def _short(value: float | None) -> float | None:
     """A number with six digits, enough for a curve."""
-    return float(f"{value:.6g}") if isinstance(value, int | float) else None
+    return None if value is None else float(f"{value:.6g}")
 
 
 def _stored(kind: str, place: int, content: str) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 
 from PIL import Image
 
-from agents.reporting.runs import Row, RunFolder
+from agents.reporting.records import Row
+from agents.reporting.runs import RunFolder
 
 LONGEST_SIDE = 448
 """Pixels of an image; larger ones are downscaled."""
@@ -63,9 +64,13 @@ def _size(rollouts: Rollouts) -> int:
 def _groups(run: RunFolder) -> Iterator[tuple[int, list[Row]]]:
     """Step and responses of each group; a response of a run of 0.1.0 stands alone."""
     for step, rows in run.rollouts:
-        responses = [row for row in rows if isinstance(row.get("response"), str)]
-        for _, group in groupby(enumerate(responses), lambda r: r[1].get("group", f"row {r[0]}")):
+        for _, group in groupby(enumerate(rows), _group_key):
             yield step, [row for _, row in group]
+
+
+def _group_key(place: tuple[int, Row]) -> tuple[bool, int]:
+    number, row = place
+    return (True, number) if row["group"] is None else (False, row["group"])
 
 
 def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]]) -> Rollouts:
@@ -75,21 +80,21 @@ def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]
         first = rows[0]
         images = [
             place
-            for name in first.get("images") or ()
-            if (place := _image(folder / Path(str(name)).name, rollouts, number)) is not None
+            for name in first["images"] or ()
+            if (place := _image(folder / Path(name).name, rollouts, number)) is not None
         ]
         rollouts.index.append(
             {
                 "run": number,
                 "step": step,
-                "problem": str(first.get("problem_id", "")),
+                "problem": first["problem_id"] or "",
                 "images": images,
-                "reward": [_number(row.get("reward")) for row in rows],
-                "advantage": [_number(row.get("advantage")) for row in rows],
-                "right": [_number(row.get("accuracy")) for row in rows],
-                "status": [str(row.get("status", "")) for row in rows],
-                "length": [len(row["tokens"]) if _tokens(row) else None for row in rows],
-                "finished": [row.get("finished") for row in rows],
+                "reward": [_rounded(row["reward"]) for row in rows],
+                "advantage": [_rounded(row["advantage"]) for row in rows],
+                "right": [_rounded(row["accuracy"]) for row in rows],
+                "status": [row["status"] or "" for row in rows],
+                "length": [len(row["tokens"]) if row["tokens"] else None for row in rows],
+                "finished": [row["finished"] for row in rows],
             }
         )
         rollouts.bodies.append(_body(rows))
@@ -98,39 +103,27 @@ def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]
 
 def _body(rows: Sequence[Row]) -> str:
     first = rows[0]
-    body = {name: str(first.get(name, "")) for name in ("system", "question", "reference")}
+    body = {name: first[name] or "" for name in ("system", "question", "reference")}
     content = json.dumps({**body, "responses": [_response(row) for row in rows]})
     return base64.b64encode(zlib.compress(content.encode())).decode()
 
 
 def _response(row: Row) -> dict[str, Any]:
     """Text and answer; with tokens, their lengths in UTF-16 units and log-ratios in 1/1000."""
-    content: dict[str, Any] = {"text": row["response"]}
-    content["answer"] = None if row.get("answer") is None else str(row["answer"])
-    tokens = _tokens(row)
+    content: dict[str, Any] = {"text": row["response"], "answer": row["answer"]}
+    tokens, ratios = row["tokens"], row["log_ratio"]
     if tokens is None:
         return content
     content["text"] = "".join(tokens)
     content["cuts"] = [len(token.encode("utf-16-le", "surrogatepass")) // 2 for token in tokens]
-    ratios = row.get("log_ratio")
-    if isinstance(ratios, list) and len(ratios) == len(tokens) and _numbers(ratios):
+    if ratios and len(ratios) == len(tokens) and None not in ratios:
         content["ratios"] = [round(1000 * u) for u in ratios]
-        content["clipped"] = [k for k in row.get("clipped") or () if isinstance(k, int)]
+        content["clipped"] = row["clipped"] or []
     return content
 
 
-def _tokens(row: Row) -> list[str] | None:
-    tokens = row.get("tokens")
-    is_valid = isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)
-    return tokens if is_valid else None
-
-
-def _numbers(values: list[Any]) -> bool:
-    return all(isinstance(value, int | float) for value in values)
-
-
-def _number(value: Any) -> float | None:
-    return round(float(value), 5) if isinstance(value, int | float) else None
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 5)
 
 
 def _image(path: Path, rollouts: Rollouts, number: int) -> int | None:

@@ -1,14 +1,21 @@
 """Content of a run directory, with a line for each file that is damaged or missing."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agents.errors import RecordError
-
-Row = dict[str, Any]
+from agents.reporting.records import (
+    Row,
+    few,
+    read_evaluations,
+    read_metrics,
+    read_record,
+    read_responses,
+)
 
 SEED_SETTINGS = {
     *("seed", "output_dir", "resume", "save_every", "keep_checkpoints", "tensorboard"),
@@ -38,7 +45,7 @@ class RunFolder:
     @property
     def settings(self) -> dict[str, Any]:
         """Of the run and of its learner, by dotted names; `algorithm` among them."""
-        return _flat(self.record.get("settings", {}))
+        return _flat(self.record.get("settings") or {})
 
     @property
     def seed(self) -> Any:
@@ -68,16 +75,16 @@ def read_run(folder: Path) -> RunFolder:
         raise RecordError(
             f"{folder} holds no run: there is neither metrics.jsonl nor run.json in it"
         )
-    run.record = _record(folder / "run.json", run.faults)
-    run.rows = _stepped(folder / "metrics.jsonl", run.faults)
-    run.evaluations = _stepped(folder / "evaluations.jsonl", run.faults)
+    run.record = read_record(folder / "run.json", run.faults)
+    run.rows = read_metrics(folder / "metrics.jsonl", run.faults)
+    run.evaluations = read_evaluations(folder / "evaluations.jsonl", run.faults)
     if not run.rows:
         run.faults.append("metrics.jsonl holds no step: there are no curves")
-    files = {
-        step: path for path in (folder / "rollouts").glob("step-*.jsonl") if (step := _step(path))
-    }
+    paths = (folder / "rollouts").glob("step-*.jsonl")
+    files = {step: path for path in paths if (step := _step(path)) is not None}
     for step in sorted(files):
-        run.rollouts.append((step, list(_lines(files[step], run.faults))))
+        run.rollouts.append((step, read_responses(files[step], run.faults)))
+    run.faults = few(run.faults)
     return run
 
 
@@ -116,45 +123,9 @@ def _same_algorithm(run: RunFolder, runs: Sequence[RunFolder], name: str) -> boo
     )
 
 
-def _record(path: Path, faults: list[str]) -> Row:
-    try:
-        content = json.loads(path.read_bytes())
-        if isinstance(content, dict):
-            return content
-        faults.append("run.json is no object: the settings and the command are not known")
-    except FileNotFoundError:
-        faults.append("run.json is missing: the settings and the command are not known")
-    except (OSError, ValueError) as error:
-        faults.append(f"run.json cannot be read ({error}): settings and command are not known")
-    return {}
-
-
-def _stepped(path: Path, faults: list[str]) -> list[Row]:
-    """The lines that have a step, in the order of steps."""
-    rows = [row for row in _lines(path, faults) if isinstance(row.get("step"), int)]
-    return sorted(rows, key=lambda row: row["step"])
-
-
-def _lines(path: Path, faults: list[str]) -> Iterator[Row]:
-    if not path.exists():
-        return
-    *lines, rest = path.read_bytes().split(b"\n")
-    if rest:
-        faults.append(f"{path.name}: the last line is cut and left out")
-    for number, line in enumerate(lines, 1):
-        try:
-            # NaN is no JSON and no number to draw, but Python reads it.
-            row = json.loads(line, parse_constant=lambda _: None)
-            if not isinstance(row, dict):
-                raise ValueError("no object")
-            yield row
-        except ValueError as error:
-            faults.append(f"{path.name}: line {number} is left out ({error})")
-
-
 def _step(path: Path) -> int | None:
     number = path.stem.removeprefix("step-")
-    return int(number) if number.isdecimal() else None
+    return int(number) if re.fullmatch("[0-9]{1,15}", number) else None
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """JSON and JSON Lines files, and the conversion of Python values to JSON."""
 
 import dataclasses
+import errno
 import json
 import math
+import stat
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,52 @@ def json_line(row: Mapping[str, Any]) -> bytes:
     return text.encode(errors="replace") + b"\n"
 
 
+NESTING = 100
+"""Levels of lists and objects in a JSON text; more would exhaust the stack of what walks them."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        RecordError: It is no JSON, is nested more than `NESTING` deep, or has an endless number.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise RecordError(f"nested more than {NESTING} deep") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise RecordError(str(error)) from error
+    except ValueError as error:  # Python's limit, whose advice is for programmers
+        raise RecordError(f"a number of more than {sys.get_int_max_str_digits()} digits") from error
+    if _depth(value) > NESTING:
+        raise RecordError(f"nested more than {NESTING} deep")
+    return value
+
+
+def _depth(value: Any) -> int:
+    """Levels of lists and objects, up to one more than `NESTING`."""
+    level, depth = [value], 0
+    while depth <= NESTING:
+        inner = [item for item in level if isinstance(item, dict | list)]
+        if not inner:
+            return depth
+        level = [item for c in inner for item in (c.values() if isinstance(c, dict) else c)]
+        depth += 1
+    return depth
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a file; neither a pipe nor a device, which need not end, is opened.
+
+    Raises:
+        OSError: The path cannot be read, or is no regular file.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return path.read_bytes()
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file.
 
@@ -46,7 +95,7 @@ def read_json(path: Path) -> dict[str, Any]:
         RecordError: The file is missing, unreadable, or holds no object.
     """
     try:
-        content = json.loads(path.read_bytes())
+        content = parse_json(read_regular(path))
     except (OSError, ValueError) as error:
         raise RecordError(f"cannot read {path}: {error}") from error
     if not isinstance(content, dict):
@@ -62,11 +111,11 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     """
     if not path.exists():
         return []
-    *lines, _incomplete = path.read_bytes().split(b"\n")
+    *lines, _incomplete = read_regular(path).split(b"\n")
     rows = []
     for number, line in enumerate(lines, 1):
         try:
-            rows.append(json.loads(line))
+            rows.append(parse_json(line))
         except ValueError as error:
             raise RecordError(f"{path}, line {number} is no JSON: {error}; remove it") from error
     return rows
