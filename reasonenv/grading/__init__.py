@@ -7,9 +7,11 @@
     numeric          values of expressions, bounded in size
     equivalence      equality of two trees
     fallback         math-verify, for formulas that the parser does not cover
+    budget           operations of one grading, counted
 
-`grade_by_rules` applies all but the last, within bounds and in the caller's process. `fallback` has
-no bound on time: on untrusted text it runs in a process of `reasonenv.workers`, under a deadline.
+`grade_by_rules` applies all but the fallback, within a budget of operations and in the caller's
+process. `fallback` has no bound on time: on untrusted text it runs in a process of
+`reasonenv.workers`, under a deadline. So do the rules on the rare pair that is over their budget.
 
 Grading policy:
 
@@ -32,6 +34,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted, spend_on_text
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
@@ -52,12 +55,14 @@ from reasonenv.grading.text import (
 
 __all__ = [
     "Grade",
+    "OverBudget",
     "final_answer",
     "grade",
     "grade_by_rules",
     "is_unsafe",
     "rule_verdict",
     "symbolic_verdict",
+    "worker_verdict",
 ]
 
 
@@ -79,7 +84,8 @@ class Grade:
 def grade(response: str, reference: str, options: Sequence[str] = ()) -> Grade:
     """Grade of one response.
 
-    A pure function that runs in the caller's process. It rejects formulas known to be expensive
+    A pure function that runs in the caller's process. Its rules have a budget of operations, and a
+    pair that is over it is "unparseable". It rejects formulas known to be expensive for math-verify
     but has no deadline; for the responses of a model use `reasonenv.workers.Grader`.
 
     Args:
@@ -90,7 +96,10 @@ def grade(response: str, reference: str, options: Sequence[str] = ()) -> Grade:
     answer = final_answer(response)
     if answer is None:
         return Grade(False, None, "no_answer")
-    verdict, text = grade_by_rules(answer, reference, options)
+    try:
+        verdict, text = grade_by_rules(answer, reference, options)
+    except OverBudget:
+        return Grade(False, answer, "unparseable")
     correct, status = verdict or symbolic_verdict(answer, text)
     return Grade(correct, answer, status)
 
@@ -98,11 +107,42 @@ def grade(response: str, reference: str, options: Sequence[str] = ()) -> Grade:
 def grade_by_rules(
     answer: str, reference: str, options: Sequence[str] = ()
 ) -> tuple[tuple[bool, str] | None, str]:
-    """Verdict and status by bounded rules, and the text that the answer must equal.
+    """Verdict and status by rules, within their budget, and the text that the answer must equal.
 
     The verdict is None if the rules cannot decide: `symbolic_verdict` then compares the answer
     with that text, in a process that can be killed.
+
+    Raises:
+        OverBudget: The rules take more operations than their budget has: `worker_verdict` applies
+            them without one, in a process that can be killed.
     """
+    with budgeted(MAX_OPERATIONS):
+        return _unbudgeted(answer, reference, options)
+
+
+def worker_verdict(
+    answer: str, reference: str, options: Sequence[str] | None = None
+) -> tuple[bool, str]:
+    """Verdict and status under a deadline, in a worker.
+
+    Args:
+        answer: An answer that the rules could not judge.
+        reference: The text that it must equal.
+        options: None for a pair that the rules leave to math-verify; else the pair was over their
+            budget, and they judge it here, with these options of a multiple choice, without one.
+    """
+    if options is None:
+        return symbolic_verdict(answer, reference)
+    try:
+        verdict, text = _unbudgeted(answer, reference, options)
+    except MemoryError:
+        return False, "memory"
+    return verdict or symbolic_verdict(answer, text)
+
+
+def _unbudgeted(
+    answer: str, reference: str, options: Sequence[str]
+) -> tuple[tuple[bool, str] | None, str]:
     correct, text = choice_verdict(answer, solution_answer(reference), options)
     try:
         verdict = rule_verdict(answer, text) if correct is None else correct
@@ -133,6 +173,8 @@ def rule_verdict(answer: str, reference: str) -> bool | None:
     Raises:
         TooLarge: A number has too many digits to be worth computing.
     """
+    spend_on_text(answer)
+    spend_on_text(reference)
     if len(answer) > MAX_LENGTH:
         answer = (prose_answer(answer) or "") if is_prose(answer) else ""
         if not answer:

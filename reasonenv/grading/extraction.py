@@ -127,7 +127,8 @@ def _first_line(text: str) -> str:
 
 
 _FORMULA = re.compile(
-    r"\$\$([^$]+)\$\$|\$([^$\n]+)\$|\\\((.{1,300}?)\\\)|\\\[(.{1,300}?)\\\]", re.DOTALL
+    r"\$\$([^$]+)\$\$|\$([^$\n]+)\$|\\\(((?:(?!\\\().){1,300}?)\\\)|\\\[((?:(?!\\\[).){1,300}?)\\\]",
+    re.DOTALL,
 )
 _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*")
 _NUMBER = re.compile(
@@ -158,10 +159,10 @@ _PROSE = 2000
 # What a sentence adds to an answer: "12, attained at x = 3", without another statement in it.
 _TAIL = re.compile(
     r",?\s(?:when|where|attained|achieved|with equality)\b"
-    r"(?:(?!\b(?:is|are|was|be|but|or|and|not|otherwise)\b)[^.;]){0,80}\.?\s*$"
+    r"(?:(?!\b(?:is|are|was|be|but|or|and|not|otherwise)\b)[^.;]){0,80}+\.?\s*+$"
 )
 _CLAUSE = re.compile(
-    r"(?:.*[\s)])?(?:is|are|equals)(?:\s(?:about|approximately|exactly|given by|equal to))?:?"
+    r"\A(?:.*[\s)])?(?:is|are|equals)(?:\s(?:about|approximately|exactly|given by|equal to))?:?"
     r"\s+(\S.*)",
     re.DOTALL,
 )

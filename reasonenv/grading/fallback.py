@@ -6,7 +6,7 @@ from reasonenv.grading.text import is_prose
 
 # Each of these is short to write and unbounded in the cost of evaluation.
 _EXPLOSIVE = re.compile(
-    r"\d\s*[eE]\s*[+-]?\s*\d{4}"  # 1E1000000
+    r"\d\s*+[eE]\s*+(?:[+-]\s*+)?\d{4}"  # 1E1000000
     r"|\d{100}"
     r"|\^[\s{(+-]*\d{4}"  # 2^{10000000}
     r"|\^\s*(?:\{[^{}]*\^|\([^()]*\^|\w\s*\^)"  # towers

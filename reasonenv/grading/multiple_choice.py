@@ -54,6 +54,8 @@ def choice_verdict(answer: str, reference: str, options: Sequence[str]) -> tuple
 
 def reference_letters(reference: str) -> frozenset[str] | None:
     """The letters of a reference such as "C", "(C)" or "BC"; None if it is no choice."""
+    if len(reference) > _MAX_LENGTH:
+        return None
     text = _TITLE.sub("", canonical(reference)).strip("(). ")
     if not _LETTERS.fullmatch(text) or len(set(text)) < len(text) or list(text) != sorted(text):
         return None

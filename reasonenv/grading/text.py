@@ -8,7 +8,7 @@ from reasonenv.grading.parsing.notation import canonical, undelimited
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mbox)\s*\{([^{}]*)\}")
 _SIGNS = re.compile(r"[0-9^_=<>+/|\\(\[{]|^-|\w\*\w")
 _DECORATION = re.compile(
-    r"[\s$.,;:!?\"'*“”‘’。，；：！？、]+|(?<=\w)-(?=\w)|\b(?:a|an|the|A|An|The)\b(?=.*\w)"
+    r"[\s$.,;:!?\"'*“”‘’。，；：！？、]+|(?<=\w)-(?=\w)|\b(?:a|an|the|A|An|The)\b(?=[^\w\n]*+\w)"
 )
 _WORD = re.compile(
     r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}|(?<=text\{)\s?[a-zA-Z]{3,}"
@@ -16,10 +16,10 @@ _WORD = re.compile(
 )
 _SHORT = frozenset(["no", "on", "up", "in", "yes", "off", "am", "pm"])
 # Three letters without a vowel count as a product; so do two that are not one of the above.
-_VOICED = re.compile(r"(?i:(?=[^\W\d_]*[aeiouà-ÿ])|(?=[^\W\d_]{4}))[^\W\d_]{3}|[^\W\d_a-zA-Z]{3}")
+_VOICED = re.compile(r"(?i:(?=[^\W\d_]{4})|(?=[^\W\d_]*[aeiouà-ÿ]))[^\W\d_]{3}|[^\W\d_a-zA-Z]{3}")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _PLURAL = re.compile(r"(?<=[a-z]{3})(?<!s)s\b")
-_CLAUSE = re.compile(r".*\b(?:is|are|be|was)\b|.*[是为：:=]", re.DOTALL)
+_CLAUSE = re.compile(r"\A.*\b(?:is|are|be|was)\b|\A.*[是为：:=]", re.DOTALL)
 _SPACES = re.compile(r"\s+")
 _LOOSE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
 _MAX_LENGTH = 2000

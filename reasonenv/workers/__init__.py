@@ -18,7 +18,7 @@ from functools import partial
 from typing import Self
 
 from reasonenv.errors import UsageError
-from reasonenv.grading import Grade, grade_by_rules
+from reasonenv.grading import Grade, OverBudget, grade_by_rules
 from reasonenv.grading.extraction import final_answer
 from reasonenv.workers.process import ForkServer, GradingProcess
 
@@ -31,7 +31,8 @@ _Key = tuple[str, str, tuple[str, ...]]
 _Cache = dict[_Key, Grade]
 _Pending = dict[_Key, Future[Grade]]
 _Remember = Callable[[Grade], object]
-_Job = tuple[str, str, Future[Grade], _Remember]
+_Request = tuple[str, str] | tuple[str, str, Sequence[str]]
+_Job = tuple[_Request, Future[Grade], _Remember]
 
 
 class Grader:
@@ -110,21 +111,26 @@ class Grader:
         cached = self._cache.get(key)
         if cached is not None:
             return cached
-        verdict, text = grade_by_rules(answer, reference, options)
+        try:
+            verdict, text = grade_by_rules(answer, reference, options)
+        except OverBudget:
+            return self._future(key, answer, reference, key[2])
         if verdict is None:
             return self._future(key, answer, text)
         grade = Grade(verdict[0], answer, verdict[1])
         _store(self._cache, key, grade)
         return grade
 
-    def _future(self, key: _Key, answer: str, reference: str) -> Grade | Future[Grade]:
+    def _future(
+        self, key: _Key, answer: str, reference: str, options: Sequence[str] | None = None
+    ) -> Grade | Future[Grade]:
         """The future of a grade by a worker, one for all equal requests."""
         with self._lock:
             cached = self._cache.get(key) or self._pending.get(key)
             if cached is not None:
                 return cached
             pending, remember = self._pending, partial(_store, self._cache, key)
-            future = pending[key] = self._pool.submit(answer, reference, remember)
+            future = pending[key] = self._pool.submit(answer, reference, options, remember)
         # Outside the lock: a future that is done already runs its callback at once.
         future.add_done_callback(lambda _: pending.pop(key, None))
         return future
@@ -163,7 +169,7 @@ class WorkerPool:
     """
 
     def __init__(
-        self, num_workers: int, timeout: float, judge: str = "reasonenv.grading:symbolic_verdict"
+        self, num_workers: int, timeout: float, judge: str = "reasonenv.grading:worker_verdict"
     ) -> None:
         self._num_workers = num_workers
         self._server = ForkServer(timeout, judge)
@@ -175,13 +181,18 @@ class WorkerPool:
         self._idle = threading.Semaphore(0)
 
     def submit(
-        self, answer: str, reference: str, remember: _Remember = lambda grade: None
+        self,
+        answer: str,
+        reference: str,
+        options: Sequence[str] | None = None,
+        remember: _Remember = lambda grade: None,
     ) -> Future[Grade]:
         """Starts comparing a pair.
 
         Args:
             answer: The answer.
             reference: The reference.
+            options: A third argument of the judge, left out if it is None.
             remember: Called with a grade that is a property of the pair, timeouts and exhausted
                 memory included; not with one whose worker ended or stopped for another reason.
         """
@@ -191,7 +202,8 @@ class WorkerPool:
         with self._lock:
             if self._closed:
                 raise ValueError("this Grader is closed: create a new one")
-            self._jobs.put((answer, reference, future, remember))
+            request = (answer, reference) if options is None else (answer, reference, options)
+            self._jobs.put((request, future, remember))
             if not self._idle.acquire(blocking=False) and self._num_threads < self._num_workers:
                 self._num_threads += 1
                 # A daemon, since an interpreter that exits must not wait for a grade. It lives
@@ -212,10 +224,10 @@ class WorkerPool:
     def _work(self) -> None:
         process = GradingProcess(self._server)
         while (job := self._jobs.get()) is not None:
-            answer, reference, future, remember = job
+            request, future, remember = job
             try:
-                judgement = process.judge(answer, reference)
-                grade = Grade(judgement.correct, answer, judgement.status)
+                judgement = process.judge(*request)
+                grade = Grade(judgement.correct, request[0], judgement.status)
                 if judgement.is_lost:
                     self._count_lost()
                 else:

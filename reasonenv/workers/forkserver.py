@@ -21,7 +21,7 @@ from pkgutil import resolve_name
 
 _MEMORY = 2 << 30
 
-Judge = Callable[[str, str], tuple[bool, str]]
+Judge = Callable[..., tuple[bool, str]]
 
 # The parser fills tables for new kinds of text; warmed up here, they cost no worker time.
 _WARM_UP = [
@@ -106,16 +106,16 @@ def _reap(worker: int, workers: set[int]) -> int:
 
 
 def _answer(pipe: socket.socket, timeout: float, judge: Judge) -> None:
-    """Answers each line, a pair, with a line, its verdict, until the pipe closes."""
+    """Answers each line, arguments of the judge, with its verdict, until the pipe closes."""
     requests: Iterable[bytes] = pipe.makefile("rb")
     # A Python handler would wait for C code to return; the kernel's default action does not.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     # The signal mask of the thread that started the server is inherited.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for request in requests:
-        answer, reference = json.loads(request)
+        arguments = json.loads(request)
         signal.setitimer(signal.ITIMER_PROF, timeout)
-        verdict = judge(answer, reference)
+        verdict = judge(*arguments)
         signal.setitimer(signal.ITIMER_PROF, 0)
         pipe.sendall(json.dumps(verdict).encode() + b"\n")
 

@@ -65,7 +65,7 @@ class ForkServer:
         judge: "module:function" of reasonenv that maps two texts to a verdict and its status.
     """
 
-    def __init__(self, timeout: float, judge: str = "reasonenv.grading:symbolic_verdict") -> None:
+    def __init__(self, timeout: float, judge: str = "reasonenv.grading:worker_verdict") -> None:
         self.timeout, self.judge = timeout, judge
         self._request_lock = threading.Lock()
         # Garbage collection may call `stop` at any line, in a thread that holds the lock.
@@ -176,23 +176,26 @@ class GradingProcess:
         self._worker: int | None = None
         self._pipe: socket.socket | None = None
 
-    def judge(self, answer: str, reference: str) -> Judgement:
+    def judge(self, *request: str | Sequence[str]) -> Judgement:
         """The judgement of a pair; made again in a new worker, once, if the first one is lost.
+
+        Args:
+            request: Arguments of the judge: answer, reference, and what else it takes.
 
         Raises:
             GraderError: No process can start, or the server was stopped.
         """
-        judgement = self._judge(answer, reference)
-        return self._judge(answer, reference) if judgement.is_lost else judgement
+        judgement = self._judge(request)
+        return self._judge(request) if judgement.is_lost else judgement
 
-    def _judge(self, answer: str, reference: str) -> Judgement:
+    def _judge(self, request: Sequence[str | Sequence[str]]) -> Judgement:
         if self._pipe is not None and _is_readable(self._pipe):
             self.end()  # killed while it was idle
         if self._pipe is None:
             self._worker, self._pipe = self._server.fork()
             self._pipe.settimeout(self._server.timeout * _WALL_CLOCK_FACTOR)
         try:
-            self._pipe.sendall(json.dumps([answer, reference]).encode() + b"\n")
+            self._pipe.sendall(json.dumps(request).encode() + b"\n")
             # One short line, written at once, or the end of the pipe.
             judgement = Judgement(*json.loads(self._pipe.recv(_LINE)))
         except TimeoutError:

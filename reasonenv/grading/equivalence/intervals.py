@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from reasonenv.grading.budget import spend
 from reasonenv.grading.equivalence.verdicts import Verdict, conjunction
 from reasonenv.grading.numeric.equality import float_value, same_expression
 from reasonenv.grading.parsing.nodes import (
@@ -76,6 +77,7 @@ def _relation(ops: Sequence[str], sides: Sequence[Node]) -> SolutionSet | None:
 
 def _comparison(op: str, left: Node, right: Node) -> SolutionSet | None:
     """2 x + 1 < 5 as x < 2."""
+    spend(5)
     if _is_bound(left):
         op, left, right = MIRRORED[op], right, left
     if left.op == "fn" and left.args[0] == "abs":
@@ -159,6 +161,7 @@ def _difference(whole: Node, points: Node) -> SolutionSet | None:
 
 def _intersection(a: Intervals, b: Intervals) -> Intervals:
     """The intersection of two unions of intervals."""
+    spend(5 * len(a) * len(b))
     overlaps = [_overlap(x, y) for x in a for y in b]
     return [overlap for overlap in overlaps if overlap]
 

@@ -5,9 +5,9 @@ symbols: in floating point at eight points, enough to separate most different on
 digits at two of the points where those agree.
 """
 
-from functools import lru_cache
 from typing import Any
 
+from reasonenv.grading.budget import counted_cache
 from reasonenv.grading.numeric.evaluation import ExpressionEvaluator
 from reasonenv.grading.numeric.exact import TooLarge, exact_value
 from reasonenv.grading.numeric.precision import FINE, ROUGH, Precision, is_real
@@ -127,7 +127,7 @@ def _values(
 
 
 # Elements of lists and answers of one group are compared many times.
-@lru_cache(maxsize=4096)
+@counted_cache(maxsize=4096)
 def _value(node: Node, precision: Precision, point: int, natural: bool) -> Any:
     """The value of an expression; None if it has none, the class TooLarge if it is too large."""
     try:

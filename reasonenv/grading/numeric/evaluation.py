@@ -6,6 +6,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from reasonenv.grading.budget import spend
 from reasonenv.grading.numeric.exact import Undefined, exact_value
 from reasonenv.grading.numeric.precision import Precision
 from reasonenv.grading.parsing.nodes import Node
@@ -15,6 +16,7 @@ _ELEMENTARY = frozenset(
 )
 _RECIPROCALS = {"cot": "tan", "sec": "cos", "csc": "sin"}
 _LOGARITHMS = frozenset(["ln", "log", "lg"])
+_RADIAN_FUNCTIONS = _ELEMENTARY | _LOGARITHMS | _RECIPROCALS.keys()
 _INTEGER_FUNCTIONS = frozenset(["floor", "ceil", "factorial", "binomial", "mod"])
 _MAX_DETERMINANT = 3
 
@@ -50,6 +52,7 @@ class ExpressionEvaluator:
         rule = _RULES.get(node.op)
         if rule is None:
             raise Undefined
+        spend(self.precision.cost)
         return rule(self, node, in_radians)
 
     def _number(self, node: Node, _: bool) -> Any:
@@ -97,19 +100,20 @@ class ExpressionEvaluator:
         elif name in _INTEGER_FUNCTIONS:
             value = self._whole(node, name, args)
         else:
-            value = self._named(node, name, [self.value(arg, in_radians=True) for arg in args])
+            value = self._named(node, name, args)
         return self.precision.check_finite(value)
 
-    def _named(self, node: Node, name: str, values: Sequence[Any]) -> Any:
+    def _named(self, node: Node, name: str, args: Sequence[Node]) -> Any:
         """A logarithm, a trigonometric or an unknown function."""
+        if name not in _RADIAN_FUNCTIONS:
+            return self._unknown(node)
+        values = [self.value(arg, in_radians=True) for arg in args]
         if name in _LOGARITHMS:
             return self._logarithm(name, *values)
         if name in _RECIPROCALS:
             return 1 / self.precision.functions[_RECIPROCALS[name]](values[0])
         self.precision.check_argument(name, values[0])
-        if name in _ELEMENTARY:
-            return self.precision.elementary(name, values[0])
-        return self._unknown(node)
+        return self.precision.elementary(name, values[0])
 
     def _logarithm(self, name: str, value: Any, base: Any = None) -> Any:
         is_common = name == "lg" or (name == "log" and not self.natural)
@@ -142,7 +146,10 @@ class ExpressionEvaluator:
         return _determinant([[self.value(cell) for cell in row] for row in rows])
 
     def _unknown(self, node: Node, _: bool = False) -> Any:
-        """An unknown function: a smooth one that is fixed by its name."""
+        """An unknown function: a smooth one that is fixed by its name.
+
+        Each argument is evaluated once: f(f(f(x))) takes three evaluations, not two to the third.
+        """
         name, args = node.args
         cosine = self.precision.functions["cos"]
         total = self.precision.number(Fraction(1))

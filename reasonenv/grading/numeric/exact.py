@@ -7,9 +7,9 @@ sum of such numbers takes a fraction of a millisecond, and one expression has 10
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
+from reasonenv.grading.budget import counted_cache, spend
 from reasonenv.grading.parsing.nodes import Node
 
 MAX_BITS = 24_000
@@ -34,7 +34,6 @@ class _NotRational(ArithmeticError):  # noqa: N818 - as above
     """The value is not rational, or not obviously so."""
 
 
-@lru_cache(maxsize=8192)
 def exact_value(node: Node) -> Fraction | None:
     """The value of a rational expression, None if it is not obviously rational.
 
@@ -42,16 +41,32 @@ def exact_value(node: Node) -> Fraction | None:
         TooLarge: An intermediate number has more than 24,000 bits.
         Undefined: Division by zero.
     """
+    if node.op == "num":
+        return node.args[0]
+    value = _cached_value(node)
+    if value is TooLarge or value is Undefined:
+        raise value
+    return value
+
+
+@counted_cache(maxsize=8192)
+def _cached_value(node: Node) -> Any:
+    """The value; None if it is not rational, the class of the error if there is none."""
     try:
         return _value(node)
     except _NotRational:
         return None
+    except (TooLarge, Undefined) as error:
+        return type(error)
 
 
 def check_bits(value: Fraction) -> Fraction:
     """The value itself; raises TooLarge if it has more than 24,000 bits."""
-    if value.numerator.bit_length() > MAX_BITS or value.denominator.bit_length() > MAX_BITS:
+    above, below = value.numerator.bit_length(), value.denominator.bit_length()
+    if above > MAX_BITS or below > MAX_BITS:
         raise TooLarge
+    # A product is nearly linear in the bits, a common divisor takes those of both.
+    spend(1 + (above + below >> 8) + (above * below >> 19))
     return value
 
 

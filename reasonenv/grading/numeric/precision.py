@@ -42,6 +42,7 @@ class Precision:
         span: Largest ratio of two terms of a sum.
         rounding: Largest rounding error of a sum whose terms of size 1 cancel.
         separates: True if a smaller result than that is zero; else it is undecided.
+        cost: Operations that the evaluation of one node counts as.
     """
 
     number: Callable[[Fraction], Any]
@@ -51,6 +52,7 @@ class Precision:
     span: float
     rounding: Any
     separates: bool
+    cost: int
 
     def check_finite(self, value: Any) -> Any:
         """The value itself; raises TooLarge if it is not finite."""
@@ -174,6 +176,7 @@ ROUGH = Precision(
     span=1e300,
     rounding=1e-9,
     separates=False,
+    cost=1,
 )
 """Floating point."""
 FINE = Precision(
@@ -184,5 +187,6 @@ FINE = Precision(
     span=1e100,
     rounding=_FINE.mpf(10) ** (_GUARD - DIGITS),
     separates=True,
+    cost=25,
 )
 """150 digits, 130 of them accurate."""

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
+from reasonenv.grading.budget import spend
 from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.parsing.tokens import Token
 
 MAX_DEPTH = 24
-"""Levels of brackets, powers and functions at most."""
+"""Levels of brackets, powers, functions and signs after an atom at most."""
 
 
 class Unreadable(Exception):  # noqa: N818 - a property of a text, not a program's error
@@ -88,6 +89,7 @@ class Cursor:
         Raises:
             Unreadable: Too many are open.
         """
+        spend(1)
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unreadable

@@ -35,7 +35,7 @@ def _signed_product(cursor: Cursor) -> Node:
 
 def parse_product(cursor: Cursor) -> Node:
     """Product: power power * power / power ..."""
-    factors = [parse_power(cursor)]
+    factors, depth = [parse_power(cursor)], cursor.depth
     while True:
         if cursor.skip(*_MULTIPLIED):
             sign = cursor.skip("-")
@@ -45,11 +45,13 @@ def parse_product(cursor: Cursor) -> Node:
             factor = inverse(parse_power(cursor))
         elif cursor.skip("bmod", "mod"):
             factors = [Node("fn", ("mod", (product(factors), parse_power(cursor))))]
+            cursor.descend()
             continue
         elif _atom_follows(cursor):
             factors.append(_implicit(cursor, factors))
             continue
         else:
+            cursor.depth = depth
             return product(factors)
         factors.append(negative(factor) if sign else factor)
 
@@ -116,19 +118,25 @@ def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
 
 def parse_power(cursor: Cursor) -> Node:
     """Power: atom ^ exponent, and the postfix signs !, ' and %."""
-    base = parse_atom(cursor)
-    while True:
-        if cursor.skip("!"):
-            base = Node("fn", ("factorial", (base,)))
-        elif cursor.skip("'"):
-            base = Node("fn", ("prime", (base,)))
-        elif cursor.peek("%") and _goes_on(cursor):
-            cursor.at += 1
-            base = product([base, num(Fraction(1, 100))])
-        elif cursor.skip("^"):
-            base = _raised(cursor, base)
-        else:
-            return base
+    base, depth = parse_atom(cursor), cursor.depth
+    while (raised := _with_sign(cursor, base)) is not None:
+        # One more level of the tree, as of brackets.
+        cursor.descend()
+        base = raised
+    cursor.depth = depth
+    return base
+
+
+def _with_sign(cursor: Cursor, base: Node) -> Node | None:
+    """The base with the exponent or the sign that follows it; None if none does."""
+    if cursor.skip("!"):
+        return Node("fn", ("factorial", (base,)))
+    if cursor.skip("'"):
+        return Node("fn", ("prime", (base,)))
+    if cursor.peek("%") and _goes_on(cursor):
+        cursor.at += 1
+        return product([base, num(Fraction(1, 100))])
+    return _raised(cursor, base) if cursor.skip("^") else None
 
 
 def _goes_on(cursor: Cursor) -> bool:

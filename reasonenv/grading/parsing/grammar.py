@@ -6,8 +6,8 @@ for each token at most.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
+from reasonenv.grading.budget import counted_cache, spend
 from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
 from reasonenv.grading.parsing.expressions import labeled_point, parse_argument, parse_product
 from reasonenv.grading.parsing.functions import ATOMS, CLOSING, parse_letter
@@ -16,6 +16,7 @@ from reasonenv.grading.parsing.measurements import parse_quantity
 from reasonenv.grading.parsing.nodes import Node, is_inequality
 from reasonenv.grading.parsing.notation import MAX_LENGTH, canonical
 from reasonenv.grading.parsing.tokens import Token, join_digit_groups, tokenize
+from reasonenv.grading.parsing.units import ExtremeUnit
 
 MAX_TOKENS = 400
 """Tokens of a formula at most."""
@@ -50,13 +51,14 @@ def _parse(text: str, units: bool, grouped: bool) -> Node | None:
     tokens = tokenize(canonical(text), units, MAX_TOKENS)
     if not tokens:
         return None
+    spend(len(tokens))
     try:
         return parse_groups(Cursor(join_digit_groups(tokens) if grouped else tokens, units, _ATOMS))
-    except Unreadable:
+    except (Unreadable, ExtremeUnit):
         return None
 
 
-_cached_parse = lru_cache(maxsize=8192)(_parse)
+_cached_parse = counted_cache(maxsize=8192)(_parse)
 
 
 def parse_groups(cursor: Cursor) -> Node:

@@ -17,10 +17,12 @@ _POWERS = {"square": 2, "sq": 2, "cubic": 3}
 def parse_quantity(cursor: Cursor) -> Node:
     """A sum with unit or words: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
     before = _currency(cursor)
-    value = parse_sum(cursor)
+    value, depth = parse_sum(cursor), cursor.depth
     while cursor.kind() == "word" and (scale := _SCALES.get(cursor.tokens[cursor.at].text.lower())):
         cursor.at += 1
+        cursor.descend()
         value = product([value, num(scale)])
+    cursor.depth = depth
     after, words = _unit(cursor)
     if before is None and after is None and not words:
         return value
@@ -29,7 +31,9 @@ def parse_quantity(cursor: Cursor) -> Node:
     quantity = Node("quantity", (value, before or after, words))
     if after is None or words or cursor.kind() != "number":
         return quantity
+    cursor.descend()
     rest = parse_quantity(cursor)
+    cursor.ascend()
     if rest.op != "quantity":
         raise Unreadable
     return Node("compound", (quantity, rest))

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from reasonenv.grading.budget import spend
+
 EXPRESSIONS = frozenset(
     ["num", "sym", "const", "add", "mul", "pow", "fn", "deg", "call", "opaque"]
 )  # fmt: skip
@@ -73,6 +75,7 @@ def _nodes(args: Sequence[Any]) -> Iterator[Node]:
 
 def walk(node: Node) -> Iterator[Node]:
     """A node and all nodes below it, depth first."""
+    spend(1)
     yield node
     for child in children(node):
         yield from walk(child)
@@ -80,6 +83,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with `change` applied to each child."""
+    spend(1)
     return Node(node.op, _map_args(node.args, change))
 
 

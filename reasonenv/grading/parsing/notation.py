@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 
+from reasonenv.grading.budget import spend_on_text
 from reasonenv.grading.parsing.spellings import SPELLINGS, apply_rewrites, rewrite
 
 MAX_LENGTH = 1024
@@ -64,8 +65,13 @@ _REWRITES = [
         "",
     ),
     # Lines and gaps before the next equation.
-    rewrite("=", r"(?<![,;&\\\s])\s*(?:\\q?quad|\n)+\s*(?=[a-zA-Z](?:_\{?\w+\}?)?\s*=)", ", "),
-    rewrite("\\q", r"(?<=[\d)}\]])\s*(?:\\q?quad\s*)+(?=[-\d(\[]|\\(?:frac|sqrt|pi)\b)", ", "),
+    rewrite(
+        "=",
+        r"(?<![,;&\\\s])(?<!quad)[^\S\n]*+(?:\n|\\q?quad)(?:\s|\\q?quad)*+"
+        r"(?=[a-zA-Z](?:_\{?\w++\}?)?\s*+=)",
+        ", ",
+    ),
+    rewrite("\\q", r"(?<=[\d)}\]])\s*+(?:\\q?quad\s*+)++(?=[-\d(\[]|\\(?:frac|sqrt|pi)\b)", ", "),
     rewrite("\n", r"(?<=\d)[ \t\n]{0,9}\n[ \t\n]{0,9}(?=-?\d)", ", "),
     # Spaces, and the commas between groups of digits.
     rewrite(",", r"\{,\}\s*|,\s*\\!\s*", "{,}"),
@@ -77,7 +83,7 @@ _REWRITES = [
     # Degrees.
     rewrite(
         "\\",
-        rf"\^\s*\{{?\s*\\(?:circ|degree){_END}\s*\}}?|\*?\\degree{_END}",
+        rf"\^\s*+(?:\{{\s*+)?\\(?:circ|degree){_END}\s*\}}?|\*?\\degree{_END}",
         r"^{\\circ}",
     ),
     # Fonts: one letter is a symbol, several are a word, and anything else is a formula.
@@ -113,7 +119,7 @@ _GAPS = re.compile(r"\s{2,}")
 # Only what holds one of these is rewritten at all.
 _REWRITTEN = re.compile(r"\\|\n|\{,\}|~|[<>!]=|=/=|\*\*|__|\bpct\b|\bper\s?cent")
 # Of a heading, of code, and of what is all in italics.
-_MARKDOWN = re.compile(r"^\s*#{1,6}\s+|^\s*`+|`+\s*$|^\s*\*(?=[^*]+\*\s*$)|(?<=[^*\s])\*\s*$")
+_MARKDOWN = re.compile(r"^\s*#{1,6}\s+|^\s*`+|(?<!`)`+\s*$|^\s*\*(?=[^*]+\*\s*$)|(?<=[^*\s])\*\s*$")
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 
@@ -123,6 +129,7 @@ def canonical(text: str) -> str:
 
     Everything that carries meaning is preserved: letters, digits, case, order, word boundaries.
     """
+    spend_on_text(text)
     return (_canonical if len(text) > _MAX_CACHED_LENGTH else _cached_canonical)(text)
 
 

@@ -119,7 +119,7 @@ SPELLINGS = [
     rewrite("\\end", r"[.,;]\s*\\end(?=\{)", r"\\end"),
     rewrite(
         "array",
-        r"\\\{\s*\\begin\{array\}\s*\{[lcr@{}|]*\}((?:(?!\\end).)*)\\end\{array\}(?!\s*\\\})",
+        r"\\\{\s*\\begin\{array\}\s*\{[lcr@{}|]*\}((?:(?!\\end|\\\{\s*\\begin).)*)\\end\{array\}(?!\s*\\\})",
         r"\\begin{cases}\1\\end{cases}",
     ),
     rewrite("^", r"\(([^(),]*,[^()]*)\)\s*\^\s*\{?\s*(?:T|\\top|t)\s*\}?(?![a-zA-Z])", r"(\1)"),

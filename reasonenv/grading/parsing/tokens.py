@@ -102,10 +102,11 @@ def _command(name: str, spaced: bool) -> Token:
 
 def _characters(run: str) -> Iterator[Token]:
     """Chinese text: the longest units, then single characters."""
-    while run:
-        size = next((n for n in (4, 3, 2) if run[:n] in UNITS), 1)
-        yield _word_token(run[:size], False)
-        run = run[size:]
+    start = 0
+    while start < len(run):
+        size = next((n for n in (4, 3, 2) if run[start : start + n] in UNITS), 1)
+        yield _word_token(run[start : start + size], False)
+        start += size
 
 
 def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterator[Token]:

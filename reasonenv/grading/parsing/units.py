@@ -9,12 +9,22 @@ _PREFIXES = {
 }  # fmt: skip
 
 
+_MAX_BITS = 4096
+
+
+class ExtremeUnit(ArithmeticError):  # noqa: N818 - a property of a text, not a program's error
+    """The size of a unit has too many digits, as of cm^99 cm^99 cm^99 ..."""
+
+
 class Unit:
     """A unit, or a product of powers of units.
 
     Args:
         dimension: Powers of base quantities.
         factor: Size in base units.
+
+    Raises:
+        ExtremeUnit: The size has more than 4096 bits.
     """
 
     __slots__ = ("dimension", "factor")
@@ -22,6 +32,11 @@ class Unit:
     def __init__(self, dimension: Mapping[str, int], factor: Fraction) -> None:
         self.dimension = {name: power for name, power in dimension.items() if power}
         self.factor = factor
+        if self._num_bits() > _MAX_BITS:
+            raise ExtremeUnit
+
+    def _num_bits(self) -> int:
+        return max(self.factor.numerator.bit_length(), self.factor.denominator.bit_length())
 
     def __mul__(self, other: "Unit") -> "Unit":
         total = Counter(self.dimension)
@@ -29,6 +44,8 @@ class Unit:
         return Unit(total, self.factor * other.factor)
 
     def __pow__(self, power: int) -> "Unit":
+        if self._num_bits() * abs(power) > _MAX_BITS:
+            raise ExtremeUnit
         return Unit({n: p * power for n, p in self.dimension.items()}, self.factor**power)
 
     def is_convertible_to(self, other: "Unit") -> bool:
