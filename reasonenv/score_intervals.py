@@ -101,10 +101,11 @@ def over_pairs(first: Sequence[float], second: Sequence[float]) -> list[float]:
         return []
     if not np.isin(scores, (0, 1)).all():
         return [2 * end - 1 for end in over_problems((scores[0] - scores[1] + 1) / 2)]
-    wins, losses = ((side > other).sum() + 1 for side, other in (scores, scores[::-1]))
-    won, lost = wins / (count + 2), losses / (count + 2)
-    half = student_t(count + 1) * math.sqrt((won + lost - (won - lost) ** 2) / (count + 2))
-    return [max(-1.0, won - lost - half), min(1.0, won - lost + half)]
+    wins, losses = (int((side > other).sum()) + 1 for side, other in (scores, scores[::-1]))
+    win_rate, loss_rate = wins / (count + 2), losses / (count + 2)
+    difference = win_rate - loss_rate
+    half = student_t(count + 1) * math.sqrt((win_rate + loss_rate - difference**2) / (count + 2))
+    return [max(-1.0, difference - half), min(1.0, difference + half)]
 
 
 def over_ratios(ratios: Sequence[float]) -> list[float]:

@@ -1,6 +1,5 @@
 """Statistics of scores: pass@k and maj@k, a paired test. All draws are seeded."""
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from reasonenv.score_intervals import over_pairs
 
 _NUM_ENUMERATED = 16
 _NUM_FLIPS = 100_000
+_FLIPS_AT_ONCE = 1_000
 _NUM_DRAWS = 2_000
 
 
@@ -139,14 +139,18 @@ def sign_flip_p_value(differences: Sequence[float] | np.ndarray, seed: int = 0) 
         for size in np.repeat(sizes, counts):
             sums = np.concatenate([sums - size, sums + size])
         return float((np.abs(sums) >= least).mean())
-    heads = np.random.default_rng(seed).binomial(counts, 0.5, size=(_NUM_FLIPS, len(counts)))
-    extreme = int((np.abs((2 * heads - counts) @ sizes) >= least).sum())
+    random, extreme = np.random.default_rng(seed), 0
+    for _ in range(_NUM_FLIPS // _FLIPS_AT_ONCE):
+        heads = random.binomial(counts, 0.5, size=(_FLIPS_AT_ONCE, len(counts)))
+        extreme += int((np.abs((2 * heads - counts) @ sizes) >= least).sum())
     return max(2.0 ** (1 - num), (1 + extreme) / (1 + _NUM_FLIPS))
 
 
 def _of_coins(heads: int, tosses: int) -> float:
     """Probability that fair coins fall as unevenly as this, or more; two-sided and exact."""
-    fewer = min(heads, tosses - heads)
-    tail = sum(math.comb(tosses, k) for k in range(fewer + 1))
+    tail, ways = 0, 1
+    for k in range(min(heads, tosses - heads) + 1):
+        tail += ways
+        ways = ways * (tosses - k) // (k + 1)
     # Whole numbers divided at last: neither overflows.
     return min(1.0, 2 * tail / (1 << tosses))

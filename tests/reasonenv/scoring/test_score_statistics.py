@@ -1,4 +1,5 @@
 import itertools
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -123,10 +124,18 @@ def test_a_p_value_that_is_drawn_is_close_to_that_of_all_signs():
     assert sign_flip_p_value(differences) == pytest.approx(of_all_signs(differences), abs=0.006)
 
 
+def test_the_p_value_of_many_verdicts_is_that_of_the_normal_distribution():
+    wins, losses = 10_200, 9_800
+    z = (wins - losses - 1) / np.sqrt(wins + losses)  # continuity counts half a win to each side
+    p_value = sign_flip_p_value(np.repeat([1, -1], [wins, losses]))
+    assert p_value == pytest.approx(2 * NormalDist().cdf(-z), rel=1e-3)
+
+
 def test_rounding_errors_are_no_differences():
     first, second = [0.1 + 0.2] * 6, [0.3] * 6
     result = paired_comparison(first, second)
     assert (result["p_value"], result["wins"], result["ties"]) == (1.0, 0, 6)
+    assert sign_flip_p_value(np.subtract(first, second)) == 1.0
     assert paired_comparison([*first, 0.5], [*second, 0.25])["p_value"] == 1.0
 
 
