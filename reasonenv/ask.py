@@ -18,14 +18,14 @@ import random
 import sys
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import gymnasium
 
@@ -33,9 +33,11 @@ import reasonenv
 from reasonenv import messages as chat
 from reasonenv.cli import check_output_path, exit_status, new_parser
 from reasonenv.datasets.selection import without_images
+from reasonenv.endpoint import Deadline, post_json
 from reasonenv.entry_points import evaluation_split
 from reasonenv.errors import EndpointError, UsageError
 from reasonenv.progress import track
+from reasonenv.terminal import print_line, printable
 
 Client = Callable[[list[dict[str, Any]], int], str]
 """Function of messages and the seed of a sample to a response."""
@@ -44,6 +46,8 @@ Key = tuple[str, int]
 BUSY = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 """Statuses after which a request is repeated."""
 _BEGINNING = b'{"id": '
+_LONGEST_FAULT = 600
+_NO_KEY = "none"
 
 
 @dataclass(frozen=True)
@@ -56,44 +60,68 @@ class Api:
     options: dict[str, Any]
     """Options of each request: `model`, `max_tokens`, `temperature` ..."""
     timeout: float = 600.0
-    """Seconds for one request."""
+    """Seconds for a response, repeated requests included."""
     tries: int = 5
     """Attempts of a request, with exponential backoff."""
 
     def __call__(self, messages: list[dict[str, Any]], seed: int) -> str:
         """The text of a response. Raises EndpointError, in one line, when all attempts fail."""
-        fault = ""
-        for number in range(self.tries):
-            if number:
-                time.sleep(min(60.0, 2.0**number) * random.uniform(0.5, 1.0))
-            try:
-                reply = self._post({**self.options, "messages": messages, "seed": seed})
-                return reply["choices"][0]["message"]["content"] or ""
-            except urllib.error.HTTPError as error:
-                fault = f"{error}: {_error_body(error)}"
-                if error.code not in BUSY:
-                    break
-            except (OSError, HTTPException) as error:
-                fault = str(error) or type(error).__name__
-            except (ValueError, LookupError, TypeError) as error:
-                fault = f"the reply is not that of a chat API ({error})"
-                break
-        raise EndpointError(" ".join(fault.split()))
-
-    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
         url = self.url.rstrip("/") + "/chat/completions"
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-        # A redirect to another host does not get the key.
-        request.add_unredirected_header("Authorization", f"Bearer {self.key}")
-        with urllib.request.urlopen(request, timeout=self.timeout) as response:
-            return json.load(response)
+        body = {**self.options, "messages": messages, "seed": seed}
+        fault = ""
+        with Deadline(self.timeout) as deadline:
+            for number in range(1, self.tries + 1):
+                try:
+                    return self._without_key(_text(post_json(url, body, self.key, deadline)))
+                except (OSError, HTTPException, ValueError, LookupError, TypeError) as error:
+                    fault, may_pass = _fault(error, len(self.key))
+                pause = min(60.0, 2.0**number) * random.uniform(0.5, 1.0)
+                if may_pass and number < self.tries and pause < deadline.remaining():
+                    time.sleep(pause)
+                    continue
+                if not deadline.remaining():
+                    fault = f"no complete answer within {self.timeout:g} s"
+                break
+        line = printable(" ".join(fault.split()))
+        raise EndpointError(self._without_key(line, shortest=1)[:_LONGEST_FAULT])
+
+    def _without_key(self, text: str, shortest: int = 6) -> str:
+        """The text without the key, which a server may echo; in responses, no short placeholder."""
+        if self.key == _NO_KEY or len(self.key) < shortest:
+            return text
+        for form in {self.key, json.dumps(self.key)[1:-1], quote(self.key, safe="")}:
+            text = text.replace(form, "***")
+        return text
 
 
-def _error_body(error: urllib.error.HTTPError) -> str:
-    """The text of an error response, as far as it can be read."""
-    with suppress(OSError, HTTPException):
-        return error.read(500).decode(errors="replace")
+def _text(reply: Any) -> str:
+    """The text of a reply in OpenAI's form; empty where it is null."""
+    text = reply["choices"][0]["message"]["content"]
+    if not isinstance(text, str | None):
+        raise TypeError(f"its content is a {type(text).__name__}")
+    return text or ""
+
+
+def _fault(error: Exception, length: int) -> tuple[str, bool]:
+    """A failed request in words, and True if a repetition may succeed.
+
+    Args:
+        error: Exception of the request.
+        length: Characters of the key.
+    """
+    if isinstance(error, urllib.error.HTTPError):
+        return f"{error}: {_error_body(error, length)}", error.code in BUSY
+    if isinstance(error, OSError | HTTPException):
+        return str(error) or type(error).__name__, True
+    return f"the reply is not that of a chat API ({error})", False
+
+
+def _error_body(error: urllib.error.HTTPError, length: int) -> str:
+    """The text of an error response, as far as it can be read, and without half of a key."""
+    size = 20 * _LONGEST_FAULT
+    with closing(error), suppress(OSError, HTTPException):
+        content = error.read(size).decode(errors="replace")
+        return content if len(content) < size else content[: -3 * length]
     return ""
 
 
@@ -149,12 +177,13 @@ def _run(options: argparse.Namespace) -> int:
                 row = response.result()
             except EndpointError as error:
                 num_failures += 1
-                print(f"a request failed: {error}", file=sys.stderr)
+                print_line(f"a request failed: {error}", sys.stderr)
                 continue
             file.write(json.dumps(row) + "\n")
             file.flush()
     if num_failures:
-        print(f"{num_failures} of {len(samples)} requests failed; the same command repeats them")
+        total = len(samples)
+        print_line(f"{num_failures} of {total} requests failed; the same command repeats them")
     return 1 if num_failures else 0
 
 
@@ -220,7 +249,11 @@ def _client(options: argparse.Namespace) -> Api:
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
     }
-    key = os.environ.get("OPENAI_API_KEY", "none").strip()
+    if "@" in urlsplit(options.url).netloc:
+        raise UsageError("--url holds a name or a password: give the key as OPENAI_API_KEY")
+    key = os.environ.get("OPENAI_API_KEY", _NO_KEY).strip()
+    if not key.isascii() or not key.isprintable():
+        raise UsageError("OPENAI_API_KEY holds characters that no key has: copy it again")
     return Api(options.url, key, request, options.timeout)
 
 
@@ -239,7 +272,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--temperature", type=float, default=0.0, help="sampling temperature (0)")
     add("--max-tokens", type=int, default=4096, help="limit of a response (4096)")
     add("--concurrency", type=int, default=16, help="concurrent requests (16)")
-    add("--timeout", type=float, default=600.0, help="seconds of a request (600)")
+    add(
+        "--timeout",
+        type=float,
+        default=600.0,
+        help="seconds for a response, retries included (600)",
+    )
     return parser
 
 

@@ -28,6 +28,7 @@ from reasonenv.datasets.answer_keys import Reference
 from reasonenv.errors import DataError, UsageError
 from reasonenv.progress import track
 from reasonenv.registration import registry
+from reasonenv.terminal import print_line
 from reasonenv.workers import Grader
 
 _NUM_PRINTED = 10
@@ -140,12 +141,12 @@ def _run(options: argparse.Namespace) -> int:
             text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
             file.write_text(text, encoding="utf-8")
     for line in unreadable:
-        print(f"unreadable: {line}")
-    print(f"{'':34}references  of {len(references)}")
+        print_line(f"unreadable: {line}")
+    print_line(f"{'':34}references  of {len(references)}")
     _print_part("right against itself", len(references), failing)
     _print_part("wrong against another's", len(references), accepting)
     if accepting:
-        print("a pair of equal value, such as 1/2 and 0.5, is no error: read the pairs above")
+        print_line("a pair of equal value, such as 1/2 and 0.5, is no error: read the pairs above")
     return 1 if failing or unreadable else 0
 
 
@@ -208,13 +209,13 @@ def _of_environment(name: str, options: argparse.Namespace) -> tuple[list[Refere
 
 def _print_part(title: str, total: int, wrong: Sequence[WrongVerdict]) -> None:
     good = total - len({verdict.row for verdict in wrong})
-    print(f"{title:34}{good:10}  {good / total:7.2%}")
+    print_line(f"{title:34}{good:10}  {good / total:7.2%}")
     for verdict in wrong[:_NUM_PRINTED]:
         answer = "" if verdict.answer == verdict.reference else f", answer {verdict.answer[:60]!r}"
         status = "" if verdict.status == "ok" else f" ({verdict.status})"
-        print(f"    not {verdict.id}: reference {verdict.reference[:60]!r}{answer}{status}")
+        print_line(f"    not {verdict.id}: reference {verdict.reference[:60]!r}{answer}{status}")
     if len(wrong) > _NUM_PRINTED:
-        print(f"    and {len(wrong) - _NUM_PRINTED} more: --output saves them all")
+        print_line(f"    and {len(wrong) - _NUM_PRINTED} more: --output saves them all")
 
 
 def _report(

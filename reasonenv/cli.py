@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reasonenv.errors import ReasonEnvError, UsageError, is_explained
+from reasonenv.terminal import print_line
 
 
 def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
@@ -33,10 +34,10 @@ def exit_status(command: Callable[[], int], interrupted: str = "nothing was save
     except (ReasonEnvError, OSError) as error:
         if os.environ.get("REASONENV_TRACEBACK") or not is_explained(error):
             raise
-        print(f"error: {error}", file=sys.stderr)
+        print_line(f"error: {error}", sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"interrupted: {interrupted}", file=sys.stderr)
+        print_line(f"interrupted: {interrupted}", sys.stderr)
         return 130
 
 

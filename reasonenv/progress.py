@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from reasonenv.terminal import print_line
+
 Item = TypeVar("Item")
 
 
@@ -39,5 +41,5 @@ def track(items: Sequence[Item], title: str, unit: int = 1, every: float = 10.0)
             last_line = now
             remaining = (now - start) * (len(items) - count) / max(1, count)
             fraction = f"{count * unit}/{len(items) * unit}"
-            print(f"{title} {fraction}  ETA {remaining:.0f} s", file=sys.stderr, flush=True)
+            print_line(f"{title} {fraction}  ETA {remaining:.0f} s", sys.stderr)
         yield item

@@ -7,6 +7,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
+from reasonenv.terminal import printable
 
 _WIDTH, _MARGIN, _FONT_SIZE = 480, 12, 14
 _RED, _GREEN, _BLACK = (170, 20, 20), (10, 110, 40), (0, 0, 0)
@@ -15,12 +16,12 @@ _CHARACTERS = 4000
 
 
 def ansi(problem: Problem, response: str | None, grade: Grade | None) -> str:
-    """The problem as text, with response and verdict once it is answered."""
+    """The problem as text without control characters; once it is answered, with the verdict."""
     lines = [problem.question]
     lines += [f"<image {image.shape[1]}x{image.shape[0]}>" for image in problem.images]
     if response is not None and grade is not None:
         lines += ["", response, "", verdict_line(problem, grade)]
-    return "\n".join(lines)
+    return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
 
 def rgb_array(problem: Problem, response: str | None, grade: Grade | None) -> np.ndarray:

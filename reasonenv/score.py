@@ -28,6 +28,7 @@ from reasonenv.scoring import judges
 from reasonenv.scoring.final_answers import GradedResponses
 from reasonenv.scoring.response_files import SkipLog, read_responses
 from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize, to_stderr
+from reasonenv.terminal import print_line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,11 +98,11 @@ def _verdicts(graded: GradedResponses) -> str:
 
 
 def _print(scores: dict[str, Any]) -> None:
-    print(f"{'':34}problems  accuracy  95 % interval")
+    print_line(f"{'':34}problems  accuracy  95 % interval")
     _print_line(scores["env"], {**scores, "num": scores["num_problems"]})
     for title, table in scores["by"].items():
         if len(table) <= _MAX_ROWS:
-            print(title)
+            print_line(title)
             for name, line in table.items():
                 _print_line(f"  {name}", line)
     for name in ("mean@k", "pass@k", "maj@k"):
@@ -110,7 +111,7 @@ def _print(scores: dict[str, Any]) -> None:
     _print_extras(scores)
     if other := scores.get("compared"):
         ends = ", ".join(f"{end:+.2%}" for end in other["interval"]) or "no interval"
-        print(
+        print_line(
             f"{other['difference']:+.2%} [{ends}] compared with {other['with']}, "
             f"p = {other['p_value']:.3g} over {other['num_problems']} problems"
         )
@@ -121,7 +122,7 @@ _MAX_ROWS = 40
 
 def _print_line(name: str, line: dict[str, Any]) -> None:
     ends = "  ".join(f"{end:.2%}" for end in line["interval"])
-    print(f"{name[:32]:34}{line['num']:>8}  {line['accuracy']:8.2%}  {ends}")
+    print_line(f"{name[:32]:34}{line['num']:>8}  {line['accuracy']:8.2%}  {ends}")
 
 
 def _print_extras(scores: dict[str, Any]) -> None:
@@ -134,7 +135,7 @@ def _print_extras(scores: dict[str, Any]) -> None:
             line = {**metric[name], "accuracy": metric[name]["score"]}
             _print_line(f"score ({name})", {**line, "num": metric["num_composite_problems"]})
             kinds = ", ".join(f"{kind} {count}" for kind, count in line["counts"].items())
-            print(f"  {kinds}")
+            print_line(f"  {kinds}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from reasonenv.datasets.row_files import ELSEWHERE
 from reasonenv.datasets.row_tables import EncodedImage, first_rows
 from reasonenv.datasets.schema import Schema, check_columns
 from reasonenv.errors import DownloadError
+from reasonenv.terminal import print_line
 
 
 def hub_table(schema: Schema, split: str) -> "HubTable":
@@ -94,11 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     for name in sys.argv[1:] if arguments is None else arguments:
         try:
-            print(name, dataset_info(name).sha)
+            print_line(f"{name} {dataset_info(name).sha}")
         # Network, authentication or repository: one line in every case.
         except Exception as error:
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
-            print(f"error: the hub does not tell of {name}: {reason}", file=sys.stderr)
+            print_line(f"error: the hub does not tell of {name}: {reason}", sys.stderr)
             return 1
     return 0
 

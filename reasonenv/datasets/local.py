@@ -11,6 +11,7 @@ from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_files
 from reasonenv.datasets.row_tables import ConcatTable, MemoryTable, Table
 from reasonenv.datasets.schema import Row, Schema, check_columns
 from reasonenv.errors import DataError
+from reasonenv.terminal import printable
 
 _LOG = logging.getLogger("reasonenv")
 
@@ -59,7 +60,7 @@ def _memory_table(schema: Schema, split: str, folder: Path, files: Sequence[Path
     if missing:
         _LOG.warning(
             "%s %s: %d of %d problems lack an image in %s and are posed without it",
-            *(schema.name, split, missing, len(rows), folder),
+            *(schema.name, split, missing, len(rows), printable(str(folder))),
         )
     return MemoryTable(list(rows.values()), images)
 

@@ -24,6 +24,7 @@ from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse
 from reasonenv.scoring.judges import Judge, judge_all
 from reasonenv.scoring.labels import Labels, load_labels
 from reasonenv.scoring.response_files import SkipLog, StoredResponse, stored_responses
+from reasonenv.terminal import print_line
 
 # Benchmarks with rules of their own, each in a module of its name in lower case.
 _BENCHMARKS = ("MathVista", "MathVerse", "MathVision", "OlympiadBench", "WeMath", "GSM8K")
@@ -42,7 +43,7 @@ def rules(env_id: str) -> Any:
 
 def to_stderr(line: str) -> None:
     """Prints a line on standard error."""
-    print(line, file=sys.stderr)
+    print_line(line, sys.stderr)
 
 
 def grade_responses(
