@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -70,8 +71,9 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
 
 def _transformers(options: EvaluationArguments, folder: str) -> RolloutEngine:
     device = local_device()
-    check_size(folder, device, trains=False)
-    model, chat = load_model(folder, device, _dtype(device), options.max_pixels)
+    trust: Any = {"trust_remote_code": options.trust_remote_code}
+    check_size(folder, device, trains=False, **trust)
+    model, chat = load_model(folder, device, _dtype(device), options.max_pixels, **trust)
     length, batch_size = options.max_response_length, options.sampler_batch_size
     sampling = _sampling(options, chat.banned)
     return TransformersSampler(Policy(model), chat, sampling, length, batch_size)
@@ -81,14 +83,16 @@ def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
     from agents.engines.vllm.sampler import VLLMSampler
 
     # Only the chat of this copy is used: vLLM reads the weights itself.
-    _, chat = load_model(folder, torch.device("meta"), _dtype(local_device()), options.max_pixels)
+    trust: Any = {"trust_remote_code": options.trust_remote_code}
+    meta, dtype = torch.device("meta"), _dtype(local_device())
+    _, chat = load_model(folder, meta, dtype, options.max_pixels, **trust)
     sampler = VLLMSampler(
         folder,
         chat,
         _sampling(options, chat.banned),
         options.max_response_length,
         log_probs=False,
-        options=json_object("vllm", options.vllm),
+        options=trust | json_object("vllm", options.vllm),
     )
     try:
         yield sampler

@@ -136,7 +136,7 @@ def _plan(run: Run, learner: Learner, *, num_gpus: int, **machine: Any) -> Plan:
     """The plan of a run; `machine` has the other fields of `Setting`."""
     setting = Setting(
         run=run,
-        shape=read_shape(run.model),
+        shape=read_shape(run.model, trust_remote_code=run.trust_remote_code),
         sharding=make_sharding(run, num_gpus),
         reference=needs_reference_model(learner.reference_schedule, run.lora),
         num_gpus=num_gpus,

@@ -57,6 +57,9 @@ class WarmStart:
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, or 'tiny' for the untrained tiny model."""
+    trust_remote_code: bool = False
+    """Run the Python code that a model brings (auto_map in its configuration). It can do anything
+    that you can do: read it first."""
     num_steps: int = 1200
     """Optimizer steps."""
     batch_size: int = 48
@@ -153,8 +156,9 @@ def _base(settings: WarmStart, envs: Any) -> tuple[Any, Chat]:
     """The base model; an untrained tiny model is never written to the output directory."""
     device = local_device()
     if settings.model != "tiny":
-        check_size(settings.model, device, trains=True)
-        return load_model(settings.model, device, torch.float32)
+        trust: Any = {"trust_remote_code": settings.trust_remote_code}
+        check_size(settings.model, device, trains=True, **trust)
+        return load_model(settings.model, device, torch.float32, **trust)
     with TemporaryDirectory() as untrained:
         tiny_model.save_untrained(Path(untrained), tokenizer_corpus(envs), settings.seed)
         return load_model(untrained, device, torch.float32)
@@ -211,6 +215,7 @@ def cached_tiny_model(settings: WarmStart) -> Path:
     """
     cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
     key = {**asdict(settings), "output_dir": "", "data": "", "format": tiny_model.FORMAT}
+    del key["trust_remote_code"]  # the tiny model brings none
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
     folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -26,6 +26,9 @@ class Run:
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, or 'tiny'; by default the environment's."""
+    trust_remote_code: bool = False
+    """Run the Python code that a model brings (auto_map in its configuration). It can do anything
+    that you can do: read it first."""
     num_steps: int = 150
     """Training steps: a rollout and its update each."""
     num_prompts: int = 32
@@ -168,10 +171,13 @@ def defaults(env: str | None = None, model: str | None = None) -> Run:
 
 def _is_tiny(folder: Path) -> bool:
     """True for a folder with a model as small as the tiny one, such as one of its checkpoints."""
+    path = folder / "config.json"
+    if not path.is_file():
+        return False
     try:
-        config = json.loads((folder / "config.json").read_bytes())
+        config = json.loads(path.read_bytes())
         return config.get("text_config", config)["hidden_size"] <= 256
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False  # loading the model reports a folder that is damaged
 
 

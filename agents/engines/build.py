@@ -51,7 +51,8 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     deepspeed, device = uses_deepspeed(run), local_device()
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
     dtype = torch.bfloat16 if deepspeed and device.type == "cuda" else torch.float32
-    model, chat = load_model(folder, device, dtype, run.max_pixels)
+    trust = run.trust_remote_code
+    model, chat = load_model(folder, device, dtype, run.max_pixels, trust_remote_code=trust)
     apply_liger(model)
     # Copied before adapters are attached and DeepSpeed shards the weights.
     base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None
@@ -112,7 +113,8 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
         from agents.engines.vllm.sampler import VLLMSampler
 
         # The trainer's weights are loaded before the first response.
-        options = {"load_format": "dummy"} | json_object("vllm", run.vllm)
+        defaults = {"load_format": "dummy", "trust_remote_code": run.trust_remote_code}
+        options = defaults | json_object("vllm", run.vllm)
         return VLLMSampler(
             folder, engine.chat, sampling, length, log_probs=log_probs, options=options
         )

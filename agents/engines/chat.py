@@ -1,5 +1,6 @@
 """Observations as prompts of a model: chat template, token ids, image patches."""
 
+import json
 import operator
 import re
 from collections.abc import Mapping, Sequence
@@ -7,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from agents.engines.chat_template import render, unusable_template
+from agents.engines.pretrained import one_line
 from agents.errors import ModelError
 from agents.rollout import Prompt
 
@@ -22,13 +25,36 @@ class Chat:
     def __init__(
         self, tokenizer: Any, image_processor: Any | None, config: Any, generation: Any = None
     ) -> None:
+        """Checks that the parts fit each other; `check` tries them.
+
+        Args:
+            tokenizer: Of transformers.
+            image_processor: Of transformers; None for a text-only model.
+            config: The model's configuration.
+            generation: Its generation configuration, which may have further end tokens.
+
+        Raises:
+            ModelError: They do not fit.
+        """
         self.tokenizer = tokenizer
+        self.vocabulary: int = config.get_text_config().vocab_size
         self.image_processor: Any = image_processor
-        self.image_token = tokenizer.convert_ids_to_tokens(
-            getattr(config, "image_token_id", None) or 0
-        )
-        self.eos = _end_tokens(tokenizer, generation)
+        image_token = getattr(config, "image_token_id", None) or 0
+        _check_token("image", image_token, len(tokenizer))
+        self.image_token = tokenizer.convert_ids_to_tokens(image_token)
+        self.eos = _end_tokens(tokenizer, generation, self.vocabulary)
         self.banned = _banned_tokens(tokenizer, config)
+        self._rendered: dict[str, str] = {}
+
+    def check(self) -> None:
+        """Encodes a first prompt, so that an unusable tokenizer or chat template is found at once.
+
+        Raises:
+            ModelError: One of them cannot be used.
+        """
+        if not self.tokenize("1"):
+            raise ModelError("this model's tokenizer reads no text: its tokenizer.json is missing")
+        self._tokens("", ["1"], [])
 
     def encode(self, observations: Mapping[str, Sequence]) -> tuple[Prompt, ...]:
         """One prompt per row of a vector observation; equal neighbours share one object.
@@ -78,10 +104,23 @@ class Chat:
             )
         texts, order = split_at_images(question, len(images))
         ordered = tuple(images[k] for k in order)
-        pixels = self.image_processor(images=list(ordered), return_tensors="pt")
-        grid = pixels["image_grid_thw"]
+        pixels, grid = self._pixels(list(ordered))
         tokens = self._tokens(system, texts, self._image_sizes(grid))
-        return Prompt(tokens, pixels["pixel_values"], grid, ordered)
+        return Prompt(tokens, pixels, grid, ordered)
+
+    def _pixels(self, images: list[np.ndarray]) -> tuple[Any, Any]:
+        """Patches of images `[patches values]`, and the grid of each `[images 3]`."""
+        try:
+            output = self.image_processor(images=images, return_tensors="pt")
+            pixels, grid = output["pixel_values"], output["image_grid_thw"]
+        except MemoryError:
+            raise
+        except Exception as error:  # its settings come from the model's folder
+            reason = one_line(error)
+            raise ModelError(f"this model's image processor cannot be used: {reason}") from error
+        if not pixels.isfinite().all():
+            raise ModelError("this model's image processor makes pixels that are not finite")
+        return pixels, grid
 
     def _image_sizes(self, grid: Any) -> list[int]:
         """Number of tokens of each image, from the grid of its patches `[images 3]`."""
@@ -98,10 +137,15 @@ class Chat:
         messages = [text for text in (system, *texts[:-1]) if text] + [texts[-1]]
         pieces = self._render(bool(system), texts, sizes).split(TEXT)
         if len(pieces) != len(messages) + 1:
-            raise ModelError("this model's chat template does not repeat each message once")
+            raise unusable_template("it does not repeat each message once")
         tokens = self.tokenizer.encode(pieces[0], add_special_tokens=False)
         for text, piece in zip(messages, pieces[1:], strict=True):
             tokens += self.tokenize(text) + self.tokenizer.encode(piece, add_special_tokens=False)
+        if tokens and max(tokens) >= self.vocabulary:
+            raise ModelError(
+                f"this model's tokenizer gives token {max(tokens)}, and its vocabulary has only "
+                f"{self.vocabulary}: they are of different models"
+            )
         return tuple(tokens)
 
     def _render(self, has_system: bool, texts: Sequence[str], sizes: list[int]) -> str:
@@ -115,18 +159,23 @@ class Chat:
             content.append({"type": "text", "text": TEXT})
         messages = [{"role": "system", "content": TEXT}] if has_system else []
         messages.append({"role": "user", "content": content})
-        text = self.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True
-        )
+        text = self._template(messages)
         if not sizes:
             return text
         pieces = text.split(self.image_token)
         if len(pieces) != len(sizes) + 1:
-            raise ModelError(
-                f"the chat template has {len(pieces) - 1} placeholders for {len(sizes)} images"
+            raise unusable_template(
+                f"it has {len(pieces) - 1} placeholders for {len(sizes)} images"
             )
         placeholders = [self.image_token * size for size in sizes] + [""]
         return "".join(map(operator.add, pieces, placeholders))
+
+    def _template(self, messages: list[dict[str, Any]]) -> str:
+        """Messages of placeholders in the chat template, rendered once for each of their forms."""
+        form = json.dumps(messages)
+        if form not in self._rendered:
+            self._rendered[form] = render(self.tokenizer, messages)
+        return self._rendered[form]
 
 
 def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int]]:
@@ -149,11 +198,24 @@ def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int
     return [""] * len(unmarked) + [*texts, question[end:]], unmarked + order
 
 
-def _end_tokens(tokenizer: Any, generation: Any) -> tuple[int, ...]:
+def _end_tokens(tokenizer: Any, generation: Any, vocabulary: int) -> tuple[int, ...]:
     """Token ids that end a response, from the tokenizer and the generation configuration."""
+    if tokenizer.eos_token_id is None:
+        raise ModelError(
+            "this model's tokenizer has no end token: name one as eos_token in its "
+            "tokenizer_config.json"
+        )
     eos = getattr(generation, "eos_token_id", None)
-    eos = [eos] if isinstance(eos, int) else list(eos or ())
-    return tuple(sorted({tokenizer.eos_token_id, *eos}))
+    tokens = {tokenizer.eos_token_id, *([eos] if isinstance(eos, int) else eos or ())}
+    for token in tokens:
+        _check_token("end", token, vocabulary)
+    return tuple(sorted(tokens))
+
+
+def _check_token(kind: str, token: Any, count: int) -> None:
+    """Rejects the id of a token that is not one of the first `count`."""
+    if not isinstance(token, int) or not 0 <= token < count:
+        raise ModelError(f"this model's {kind} token is {token!r}: it takes 0 to {count - 1}")
 
 
 def _banned_tokens(tokenizer: Any, config: Any) -> tuple[int, ...]:

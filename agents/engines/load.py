@@ -8,30 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
-from transformers import (
-    AutoConfig,
-    AutoImageProcessor,
-    AutoModelForCausalLM,
-    AutoModelForImageTextToText,
-    AutoTokenizer,
-)
 from transformers.utils import logging
 
 from agents.engines import lora
 from agents.engines.chat import Chat
+from agents.engines.pretrained import empty_model, load_config, load_parts, load_pretrained
 from agents.errors import CheckpointError, ModelError, UsageError
-
-LOAD_ERRORS = (
-    *(OSError, ValueError, RuntimeError, ImportError),
-    *(StrictDataclassError, SafetensorError),
-)
-"""Errors of transformers on a model that is missing or damaged, or needs another package."""
-
-if not torch.cuda.is_available():
-    # transformers imports DeepSpeed if it is installed, which would warn about a missing GPU.
-    os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
 
 def local_device() -> torch.device:
@@ -53,7 +35,12 @@ def local_device() -> torch.device:
 
 
 def load_model(
-    name: str, device: torch.device, dtype: torch.dtype, max_pixels: int | None = None
+    name: str,
+    device: torch.device,
+    dtype: torch.dtype,
+    max_pixels: int | None = None,
+    *,
+    trust_remote_code: bool = False,
 ) -> tuple[Any, Chat]:
     """Loads a model and its chat from the hub or from a folder in Hugging Face format.
 
@@ -62,22 +49,43 @@ def load_model(
         device: Of the weights.
         dtype: Of the weights.
         max_pixels: Larger images are resized to this area; None keeps the model's own limit.
+        trust_remote_code: True to run Python code that the model brings.
 
     Raises:
-        ModelError: The model cannot be loaded.
+        ModelError: The model cannot be loaded, or its parts do not fit each other.
     """
     logging.disable_progress_bar()
-    try:
-        config = AutoConfig.from_pretrained(name)
-        tokenizer = AutoTokenizer.from_pretrained(name)
-        sees = hasattr(config, "vision_config")
-        images = AutoImageProcessor.from_pretrained(name) if sees else None
-        model = _auto(config).from_pretrained(name, dtype=dtype).to(device)
-    except LOAD_ERRORS as error:
-        raise unavailable_model(name, error) from error
+    config, tokenizer, images = load_parts(name, trust_remote_code=trust_remote_code)
+    model = load_pretrained(name, config, dtype, trust_remote_code=trust_remote_code).to(device)
+    _check_finite(name, model)
+    if images is not None:
+        _check_patches(name, images, config.vision_config)
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
-    return model, Chat(tokenizer, images, model.config, model.generation_config)
+    chat = Chat(tokenizer, images, model.config, model.generation_config)
+    chat.check()
+    return model, chat
+
+
+def _check_patches(name: str, images: Any, vision: Any) -> None:
+    """Rejects an image processor of another kind than Qwen2-VL's, or with patches of other size."""
+    values = {key: getattr(images, key, None) for key in ("patch_size", "merge_size")}
+    expected = {"patch_size": vision.patch_size, "merge_size": vision.spatial_merge_size}
+    if values != expected or "shortest_edge" not in images.size:
+        raise ModelError(
+            f"the image processor of {name}, a {type(images).__name__} with {values}, does not fit "
+            f"its vision tower with {expected}"
+        )
+
+
+def _check_finite(name: str, model: Any) -> None:
+    for weight_name, weight in model.named_parameters():
+        # A sum reads the weight once and needs no memory; float32 holds that of any bfloat16.
+        if not weight.is_meta and not weight.detach().sum(dtype=torch.float32).isfinite():
+            raise ModelError(
+                f"{name} has values that are not finite in {weight_name}: its training has "
+                "diverged, or the file is damaged"
+            )
 
 
 def load_weights(model: Any, folder: Path) -> None:
@@ -91,7 +99,8 @@ def load_weights(model: Any, folder: Path) -> None:
     if lora.is_adapted(model):
         lora.load_adapters(checkpoint_path(folder, lora.ADAPTER), model)
         return
-    saved = type(model).from_pretrained(folder, dtype=model.dtype).state_dict()
+    options: Any = {"dtype": model.dtype, "trust_remote_code": False, "weights_only": True}
+    saved = type(model).from_pretrained(folder, **options).state_dict()
     try:
         model.load_state_dict(saved)
     except RuntimeError as error:
@@ -159,7 +168,9 @@ def apply_liger(model: Any) -> bool:
     return True
 
 
-def check_size(name: str, device: torch.device, *, trains: bool) -> None:
+def check_size(
+    name: str, device: torch.device, *, trains: bool, trust_remote_code: bool = False
+) -> None:
     """Rejects a model that does not fit in the memory of a machine without a GPU.
 
     It takes float32 weights and, for training with AdamW, a gradient and two moments per weight.
@@ -168,18 +179,15 @@ def check_size(name: str, device: torch.device, *, trains: bool) -> None:
         name: Hub name or folder.
         device: Of the weights.
         trains: True if the model is trained, False if it only samples.
+        trust_remote_code: True to run Python code that the model brings.
 
     Raises:
         ModelError: It does not fit, or cannot be loaded.
     """
     if device.type != "cpu":
         return
-    try:
-        config = AutoConfig.from_pretrained(name)
-    except LOAD_ERRORS as error:
-        raise unavailable_model(name, error) from error
-    with torch.device("meta"):
-        model = _auto(config).from_config(config)
+    config = load_config(name, trust_remote_code=trust_remote_code)
+    model = empty_model(name, config, trust_remote_code=trust_remote_code)
     count = sum(parameter.numel() for parameter in model.parameters())
     size = (16 if trains else 4) * count / 2**30
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -189,18 +197,3 @@ def check_size(name: str, device: torch.device, *, trains: bool) -> None:
             f"this machine has {memory:.0f} GiB and no GPU; use a machine with a GPU, or "
             "--model tiny"
         )
-
-
-def unavailable_model(name: str, error: Exception) -> ModelError:
-    """Error of one line for a model that cannot be loaded."""
-    looks_like_folder = name.startswith((".", "/", "~")) or name.count("/") > 1
-    is_missing = looks_like_folder and not Path(name).is_dir()
-    reason = "there is no such folder" if is_missing else str(error).strip().splitlines()[0]
-    return ModelError(
-        f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face "
-        "format, or the name of a model on the hub)"
-    )
-
-
-def _auto(config: Any) -> Any:
-    return AutoModelForImageTextToText if hasattr(config, "vision_config") else AutoModelForCausalLM

@@ -40,6 +40,9 @@ class EvaluationArguments:
     """Folder with local files of the data sets; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny'."""
+    trust_remote_code: bool = False
+    """Run the Python code that a model brings (auto_map in its configuration). It can do anything
+    that you can do: read it first."""
     num_problems: int | None = None
     """Problems from the start of each split; by default all, or 500 of a generated split."""
     num_samples: Annotated[int, arg(aliases=["--samples"])] = 1

@@ -165,7 +165,8 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         if any(folder.glob("*.jsonl")):
             raise RecordError(f"{folder} is no folder of an evaluation: give another --output-dir")
         return
-    before = read_json(record).get("settings", {})
+    # Records of earlier versions lack the setting, which could not be given.
+    before = {"trust_remote_code": False} | read_json(record).get("settings", {})
     changes = [
         f"{_flag(name)} was {before.get(name)!r} and is {value!r}"
         for name, value in settings.items()

@@ -4,20 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoModelForImageTextToText,
-    Qwen2_5_VLConfig,
-    Qwen2Config,
-    Qwen3Config,
-)
+from transformers import Qwen2_5_VLConfig, Qwen2Config, Qwen3Config
 
 from agents import tiny_model
 from agents.engines import attention
-from agents.engines.load import LOAD_ERRORS, unavailable_model
+from agents.engines.pretrained import empty_model, load_config
 from agents.errors import ModelError
 
 
@@ -94,8 +86,12 @@ class UnplannableError(ModelError):
     """Raised when a model is of a kind that cannot be planned; it may be trained all the same."""
 
 
-def read_shape(name: str) -> Shape:
+def read_shape(name: str, *, trust_remote_code: bool = False) -> Shape:
     """The shape of 'tiny', of a model in a folder, or of one on the hub.
+
+    Args:
+        name: Of the model.
+        trust_remote_code: True to run Python code that the model brings.
 
     Raises:
         ModelError: In one line, when its configuration cannot be loaded.
@@ -107,24 +103,18 @@ def read_shape(name: str) -> Shape:
         return shape_of(name, tiny_model.config(tokens))
     if not Path(name).is_dir() and name in KNOWN:
         return shape_of(name, known_config(name))
-    try:
-        return shape_of(name, AutoConfig.from_pretrained(name))
-    except UnplannableError:
-        raise
-    except LOAD_ERRORS as error:
-        raise unavailable_model(name, error) from error
+    config = load_config(name, trust_remote_code=trust_remote_code)
+    return shape_of(name, config, trust_remote_code=trust_remote_code)
 
 
-def shape_of(name: str, config: Any) -> Shape:
+def shape_of(name: str, config: Any, *, trust_remote_code: bool = False) -> Shape:
     """The shape of a configuration of transformers; its weights are counted on the meta device.
 
     Raises:
         UnplannableError: It is no transformer of queries, keys, values and dense layers.
     """
     has_vision = hasattr(config, "vision_config")
-    auto = AutoModelForImageTextToText if has_vision else AutoModelForCausalLM
-    with torch.device("meta"):
-        model: Any = auto.from_config(config)
+    model: Any = empty_model(name, config, trust_remote_code=trust_remote_code)
     text = config.get_text_config()
     try:
         heads = text.num_attention_heads

@@ -35,6 +35,9 @@ MAY_CHANGE = {
 }
 """Settings that a resumed run may change: length, records, and remedies for a lack of memory."""
 
+ADDED = {"run.trust_remote_code": False}
+"""Settings that the records of earlier versions lack, and the value that they had."""
+
 
 def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | None:
     """Checkpoint to resume from, or None for a new run.
@@ -197,6 +200,7 @@ def fingerprint(weights: Iterable[tuple[str, Tensor]]) -> str:
 
 def _check_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     old, new = _flat(old), _flat(new)
+    old = {name: value for name, value in ADDED.items() if name in new} | old
     changes = [
         f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
         for name in sorted(old.keys() | new.keys())

@@ -1,0 +1,314 @@
+"""Model folders that bring code, lack parts or are damaged: nothing runs, and one line says why."""
+
+import json
+import os
+import pickle
+import re
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import tiny_engines, tiny_runs
+from safetensors.torch import load_file, save_file
+
+from agents import evaluate, plan, run, sft
+from agents.cli.exit import errors_in_one_line
+from agents.cpgd import CPGD
+from agents.engines.load import load_model
+from agents.engines.pretrained import load_config
+from agents.engines.vllm import server
+from agents.errors import AgentsError
+
+CODE = """
+from pathlib import Path
+from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2_5_VLConfig
+Path({marker!r}).touch()
+class Config(Qwen2_5_VLConfig): model_type = "mine"
+class Other: pass
+"""
+AUTO = {"AutoConfig": "mine.Config", "AutoModelForImageTextToText": "mine.Other"}
+PROCESSOR = {"auto_map": {"AutoImageProcessor": "mine.Other"}, "image_processor_type": "Mine"}
+BRINGS_CODE = {
+    "config.json": {"model_type": "mine", "auto_map": AUTO},
+    "tokenizer_config.json": {
+        "tokenizer_class": "Mine",
+        "auto_map": {"AutoTokenizer": ["mine.Other", "mine.Other"]},
+    },
+    "preprocessor_config.json": PROCESSOR,
+    "processor_config.json": {"image_processor": PROCESSOR, "auto_map": AUTO},
+}
+
+
+def change(path: Path, **values) -> None:
+    content = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(content | values))
+
+
+@pytest.fixture
+def folder(tiny_folder, tmp_path):
+    return shutil.copytree(tiny_folder, tmp_path / "model")
+
+
+def load(folder: Path):
+    return load_model(str(folder), torch.device("cpu"), torch.float32)
+
+
+def failure(folder: Path) -> str:
+    with pytest.raises(AgentsError) as error:
+        load(folder)
+    assert str(error.value).isprintable()
+    return str(error.value)
+
+
+def training(folder: Path, output: Path) -> None:
+    flags = tiny_runs.SMALL | {"model": folder, "output_dir": output, "num_steps": 1}
+    run.main(CPGD, tiny_runs.flags(**flags))
+
+
+def serving(folder: Path, _: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "check_installed", lambda **_: None)
+        with errors_in_one_line():
+            server.main(["--model", str(folder)])
+
+
+COMMANDS = {
+    "train": training,
+    "evaluate": lambda folder, output: evaluate.main(
+        ["--model", str(folder), "--env", "Letters-v0", "--output-dir", str(output)]
+    ),
+    "sft": lambda folder, output: sft.main(["--model", str(folder), "--output-dir", str(output)]),
+    "plan": lambda folder, _: plan.main(["--model", str(folder), "--num-gpus", "0"]),
+    "server": serving,
+}
+
+
+def bring_code(folder: Path, file: str, marker: Path) -> None:
+    (folder / "mine.py").write_text(CODE.format(marker=str(marker)))
+    change(folder / file, **BRINGS_CODE[file])
+
+
+@pytest.fixture
+def answers_yes(monkeypatch):
+    """The questions on the terminal, each answered with yes."""
+    questions = []
+    monkeypatch.setattr("builtins.input", lambda text="": questions.append(text) or "y")
+    return questions
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("file", BRINGS_CODE)
+def test_no_command_runs_a_models_code_or_asks(
+    folder, tmp_path, file, command, answers_yes, capsys
+):
+    marker = tmp_path / "marker"
+    bring_code(folder, file, marker)
+    # transformers has classes of its own for this tokenizer, and a plan reads config.json alone.
+    does_without = file == "tokenizer_config.json" or (command == "plan" and file != "config.json")
+    if not does_without:
+        with pytest.raises(SystemExit, match="--trust-remote-code") as end:
+            COMMANDS[command](folder, tmp_path / "out")
+        assert "\n" not in str(end.value)
+    else:
+        load_config(str(folder))
+    assert not marker.exists()
+    assert not answers_yes
+    assert "[y/N]" not in capsys.readouterr().out
+
+
+def test_a_models_code_runs_where_it_is_trusted(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", tmp_path / "modules")
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    bring_code(folder, "config.json", tmp_path / "marker")
+    assert load_config(str(folder), trust_remote_code=True).model_type == "mine"
+    assert (tmp_path / "marker").exists()
+
+
+def test_a_kernel_of_the_hub_is_code_too(folder):
+    change(folder / "config.json", attn_implementation="someone/kernel")
+    assert re.search("needs the code of 'someone/kernel'.*--trust-remote-code", failure(folder))
+
+
+class Program:
+    def __init__(self, marker: Path):
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.marker),)
+
+
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_a_pickle_of_weights_runs_nothing(folder, tmp_path, is_archive):
+    (folder / "model.safetensors").unlink()
+    content = {"weight": Program(tmp_path / "marker")}
+    if is_archive:
+        torch.save(content, folder / "pytorch_model.bin")
+    else:
+        (folder / "pytorch_model.bin").write_bytes(pickle.dumps(content, protocol=2))
+    assert "save them as safetensors" in failure(folder)
+    assert not (tmp_path / "marker").exists()
+
+
+def test_a_pickle_of_tensors_is_read(folder):
+    model, _ = load(folder)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    assert torch.equal(load(folder)[0].lm_head.weight, model.lm_head.weight)
+
+
+def config(**values):
+    return lambda folder: change(folder / "config.json", **values)
+
+
+def part(name: str, **values):
+    def changed(folder: Path) -> None:
+        content = json.loads((folder / "config.json").read_text())
+        change(folder / "config.json", **{name: content[name] | values})
+
+    return changed
+
+
+def write(name: str, content: str | bytes):
+    data = content if isinstance(content, bytes) else content.encode()
+    return lambda folder: (folder / name).write_bytes(data)
+
+
+def weights(act):
+    def changed(folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        act(tensors)
+        save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+
+    return changed
+
+
+def index(files):
+    def changed(folder: Path) -> None:
+        (folder / "model.safetensors").rename(folder / "part.safetensors")
+        content = json.dumps({"metadata": {}, "weight_map": files})
+        (folder / "model.safetensors.index.json").write_text(content)
+
+    return changed
+
+
+def fifo(name: str):
+    def changed(folder: Path) -> None:
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+
+    return changed
+
+
+def dangling(name: str):
+    def changed(folder: Path) -> None:
+        (folder / name).unlink()
+        (folder / name).symlink_to(folder / "nowhere")
+
+    return changed
+
+
+def set_to(name: str, value: float):
+    return weights(lambda tensors: tensors[name].view(-1)[3:4].fill_(value))
+
+
+NORM = "model.norm.weight"
+FAULTS = {
+    "config null": (write("config.json", "null"), "a file is damaged"),
+    "config a list": (write("config.json", "[]"), "Unrecognized model"),
+    "config bytes": (write("config.json", b"\xff\xfe"), "not a valid JSON"),
+    "config deep": (write("config.json", '{"a":' * 50000 + "1" + "}" * 50000), "recursion"),
+    "config endless": (fifo("config.json"), "no regular file"),
+    "config dangling": (dangling("config.json"), "Unrecognized model"),
+    "unknown type": (config(model_type="nothing"), "`nothing`"),
+    "type a list": (config(model_type=["a"]), "a file is damaged"),
+    "escape sequence": (config(model_type="\x1b[31m\x07\u202e"), "does not recognize"),
+    "no heads": (part("text_config", num_attention_heads=0), "num_attention_heads 0 .* 1 to 1000"),
+    "no hidden": (part("text_config", hidden_size=0), "hidden_size 0 .* 1 to"),
+    "no words": (part("text_config", vocab_size=0), "vocab_size 0 .* 1 to"),
+    "no patch": (part("vision_config", patch_size=0), "patch_size 0 .* 1 to"),
+    "no depth": (part("vision_config", depth=0), "depth 0 .* 1 to"),
+    "no vision heads": (part("vision_config", num_heads=0), "num_attention_heads 0|num_heads 0"),
+    "few words": (part("text_config", vocab_size=50), r"is \[\d+, 128\] and should be \[50, 128\]"),
+    "activation": (part("text_config", hidden_act="nothing"), "KeyError: 'nothing'"),
+    "image token": (config(image_token_id=10**9), "image token is 1000000000: it takes 0 to"),
+    "end token": (write("generation_config.json", '{"eos_token_id": -1}'), "end token is -1: it"),
+    "end word": (write("generation_config.json", '{"eos_token_id": ["a"]}'), "end token is 'a'"),
+    "tokenizer empty": (write("tokenizer.json", "{}"), "KeyError: 'added_tokens'"),
+    "tokenizer null": (write("tokenizer.json", "null"), "a file is damaged"),
+    "tokenizer config": (write("tokenizer_config.json", "[1]"), "a file is damaged"),
+    "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer"),
+    "template bytes": (write("chat_template.jinja", b"\xff\xfe"), "codec"),
+    "processor list": (write("preprocessor_config.json", "[]"), "a file is damaged"),
+    "missing tensor": (weights(lambda tensors: tensors.pop(NORM)), r"calls for \(1, \S+ first"),
+    "other shape": (weights(lambda t: t.update({NORM: torch.ones(3)})), r"is \[3\] and should be"),
+    "one nan": (set_to(NORM, float("nan")), "not finite in .*norm.weight"),
+    "one infinity": (set_to(NORM, float("inf")), "not finite in .*norm.weight"),
+    "no tensors": (write("model.safetensors", struct.pack("<Q", 2) + b"{}"), "calls for"),
+    "header": (write("model.safetensors", struct.pack("<Q", 2**62)), "header too large"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "no file named"),
+    "index outside": (index({"a": "../part.safetensors"}), "'../part.safetensors', which is no fi"),
+    "index absolute": (index({"a": "/part.safetensors"}), "'/part.safetensors', which is no fil"),
+    "index number": (index({"a": 5}), "names 5, which is no file of its folder"),
+    "index empty": (index({}), "has no weight_map"),
+    "index absent": (index({"a": "other.safetensors"}), "No such file"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_folder_that_is_no_whole_model_is_told_in_one_line(folder, fault):
+    act, words = FAULTS[fault]
+    act(folder)
+    assert re.search(words, failure(folder))
+
+
+def processor(**values):
+    def changed(folder: Path) -> None:
+        for path in folder.glob("*processor_config.json"):
+            content = json.loads(path.read_text())
+            inner = content.get("image_processor")
+            change(path, **({"image_processor": inner | values} if inner else values))
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"patch_size": 7}, "does not fit its vision tower"),
+        ({"merge_size": 0}, "does not fit its vision tower"),
+        ({"image_mean": "x"}, "image processor cannot be used: "),
+        ({"image_std": [0, 0, 0]}, "pixels that are not finite"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_an_image_processor_that_does_not_fit_is_told_in_one_line(folder, values, words):
+    processor(**values)(folder)
+    with pytest.raises(AgentsError, match=words) as error:
+        load(folder)[1].encode(tiny_engines.observations(num_images=(1,)))
+    assert "\n" not in str(error.value)
+
+
+def test_the_token_of_a_tokenizer_with_more_words_than_the_model_is_told(folder):
+    _, chat = load(folder)
+    chat.vocabulary = 20
+    with pytest.raises(AgentsError, match=r"gives token .* its vocabulary has only 20"):
+        chat.check()
+
+
+def test_a_tokenizer_without_an_end_token_is_told(folder):
+    change(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    content = json.loads((folder / "tokenizer_config.json").read_text())
+    del content["eos_token"]
+    (folder / "tokenizer_config.json").write_text(json.dumps(content))
+    assert "no end token" in failure(folder)
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "sft", "plan", "server"])
+@pytest.mark.parametrize("fault", ["config null", "config endless", "no heads", "index outside"])
+def test_every_command_ends_with_that_line(folder, tmp_path, fault, command):
+    FAULTS[fault][0](folder)
+    with pytest.raises(SystemExit, match=r"^error: ") as end:
+        COMMANDS[command](folder, tmp_path / "out")
+    assert "\n" not in str(end.value)
