@@ -9,6 +9,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Sums differ by rounding with the number of threads; processes that tests start have one too.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Otherwise a vLLM server would write one into the home directory.
+os.environ["VLLM_API_KEY"] = "key-of-the-tests"
 # A shell that starts pytest in the background has it ignore Ctrl-C, and all that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -5,10 +5,11 @@ import json
 import socket
 import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from agents.engines.vllm.access import VARIABLE, api_key, key_file
 from agents.engines.vllm.routes import HEARTBEAT, ROUTE
 from agents.errors import SamplerError, UsageError
 
@@ -28,12 +29,14 @@ class VLLMClient:
             timeout: Seconds without a result after which a server with a heartbeat counts as hung.
 
         Raises:
-            UsageError: The address is not valid.
+            UsageError: The address or the key is not valid.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"{url!r} is not the address of a server: write http://HOST:PORT")
         self.url, self.timeout = url, timeout
+        key = api_key()
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         secure = parts.scheme == "https"
         self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self.host, self.port = parts.hostname, parts.port or (443 if secure else 80)
@@ -48,14 +51,25 @@ class VLLMClient:
         """
         with self._connection() as connection:
             with self._connection_errors(method):
-                connection.request("POST", ROUTE + method, json.dumps(arguments or {}))
-                response = connection.getresponse()
-            if response.status != http.HTTPStatus.OK:
-                raise SamplerError(
-                    f"the server at {self.url} answers {response.status} {response.reason}: it was "
-                    f"not started with `{self._start_command()}`"
+                connection.request(
+                    "POST", ROUTE + method, json.dumps(arguments or {}), self._headers
                 )
-            yield from self._stream(response, method)
+                response = connection.getresponse()
+            with closing(response):
+                self._check_status(response)
+                yield from self._stream(response, method)
+
+    def _check_status(self, response: http.client.HTTPResponse) -> None:
+        if response.status == http.HTTPStatus.UNAUTHORIZED:
+            raise SamplerError(
+                f"the vLLM server at {self.url} has another key: set {VARIABLE} to that of the "
+                f"server, or copy its {key_file().name} to {key_file().parent}"
+            )
+        if response.status != http.HTTPStatus.OK:
+            raise SamplerError(
+                f"the server at {self.url} answers {response.status} {response.reason}: it was "
+                f"not started with `{self._start_command()}`"
+            )
 
     def lost(self, method: str) -> str:
         """First half of the error message about a server that was lost during a method."""

@@ -4,6 +4,7 @@ vLLM mixes `WeightReceiver` into its workers and passes logits through `BannedTo
 `agents.engines.vllm.server`.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,8 +13,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from agents.engines.pretrained import empty_model, load_config
 from agents.engines.vllm.compatibility import banned_tokens_processor, discard_partial_load
-from agents.engines.vllm.weight_transfer import connect, rendezvous
+from agents.engines.vllm.weight_transfer import checked, connect, rendezvous
 
 
 class BannedTokens(banned_tokens_processor(())):
@@ -36,6 +38,7 @@ class WeightReceiver:
     """Worker methods that vLLM calls by name on all workers (`collective_rpc`)."""
 
     parallel_config: Any
+    vllm_config: Any
     device: torch.device
     reload_weights: Callable[..., None]
 
@@ -56,17 +59,30 @@ class WeightReceiver:
         size = 1 + ranks.world_size_across_dp
         store = rendezvous(address, port, size, hosts=False)
         memory = self.device if device == "cuda" else torch.device("cpu")
+        self._shapes = self._trainer_shapes()
         self._trainer = connect(store, rank, size, memory, timeout)
         BannedTokens.token_ids = tuple(banned)
 
     def receive_weights(self) -> None:
         """Replaces the weights by the trainer's, layer by layer."""
-        weights = self._trainer.receive()
+        if not hasattr(self, "_shapes"):
+            raise RuntimeError("no trainer has joined")
+        largest = max(map(math.prod, self._shapes.values()))
+        weights = self._trainer.receive(8 * largest)  # bytes, whatever the dtype
+        fitting = checked(weights, self._shapes)
         try:
-            self.reload_weights(weights_iterator=weights, is_checkpoint_format=True)
+            self.reload_weights(weights_iterator=fitting, is_checkpoint_format=True)
         except BaseException:
             # The other members wait in a broadcast until this worker has taken part in all of them.
             with suppress(ConnectionError):
                 deque(weights, maxlen=0)
             discard_partial_load(self)
             raise
+
+    def _trainer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the model's weights by their names in transformers, which the trainer uses."""
+        model = self.vllm_config.model_config
+        trust = model.trust_remote_code
+        config = load_config(model.model, trust_remote_code=trust)
+        empty = empty_model(model.model, config, trust_remote_code=trust)
+        return {name: tuple(weight.shape) for name, weight in empty.state_dict().items()}

@@ -5,8 +5,10 @@ Arguments and results are JSON: token ids, log-probabilities, and images as base
 
 import asyncio
 import base64
+import hmac
 import importlib
 import json
+import os
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
@@ -15,9 +17,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from agents.engines.vllm.access import VARIABLE
+from agents.engines.vllm.route_arguments import MAX_BODY, check_generate, check_join
 from agents.engines.vllm.sampling_requests import check_tokens, vllm_params
 
 ROUTE = "/agents/"
+OPEN = ("/health", "/ping")
+"""Paths for which no key is needed."""
 HEARTBEAT = 5.0
 """Seconds between the empty lines that a server sends while there is no result."""
 
@@ -26,24 +32,66 @@ Handler = Callable[[Any, dict[str, Any], Send], Awaitable[None]]
 
 
 class TrainerRoutes:
-    """ASGI middleware of vLLM's application that handles the paths under `ROUTE`."""
+    """ASGI middleware of vLLM's application: the key of every path, and the paths under `ROUTE`."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
+        self._expected = f"Bearer {os.environ[VARIABLE]}".encode()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Handles one request (ASGI)."""
-        if scope["type"] != "http" or not scope["path"].startswith(ROUTE):
+        is_request = scope["type"] in ("http", "websocket")
+        if is_request and scope["path"] not in OPEN and not self._has_key(scope):
+            await _refuse(send, 401, f"this server needs its key: {VARIABLE}")
+        elif scope["type"] != "http" or not scope["path"].startswith(ROUTE):
             await self.app(scope, receive, send)
-            return
-        starlette_responses = importlib.import_module("starlette.responses")
-        starlette_requests = importlib.import_module("starlette.requests")
-        body = await starlette_requests.Request(scope, receive).body()
+        else:
+            await self._handle(scope, receive, send)
+
+    def _has_key(self, scope: Any) -> bool:
+        keys = [value for name, value in scope["headers"] if name == b"authorization"]
+        return len(keys) == 1 and hmac.compare_digest(keys[0], self._expected)
+
+    async def _handle(self, scope: Any, receive: Any, send: Any) -> None:
         handlers = {"about": _about, "generate": _generate, "join": _join, "load": _load}
-        handler = handlers[scope["path"].removeprefix(ROUTE)]
-        lines = _lines(handler, scope["app"].state.engine_client, json.loads(body or b"{}"))
+        handler = handlers.get(scope["path"].removeprefix(ROUTE))
+        if handler is None or scope["method"] != "POST":
+            await _refuse(send, 404, "there is no such route")
+            return
+        try:
+            arguments = dict(json.loads(await _body(receive) or b"{}"))
+        except (TypeError, ValueError, RecursionError) as error:
+            await _refuse(send, 400, f"the request is no JSON object, or too long: {error}")
+            return
+        # A worker connects to no other machine than the client's.
+        arguments |= {"client": scope["client"][0]} if handler is _join else {}
+        lines = _lines(handler, scope["app"].state.engine_client, arguments)
+        starlette_responses = importlib.import_module("starlette.responses")
         response = starlette_responses.StreamingResponse(lines, media_type="application/jsonl")
         await response(scope, receive, send)
+
+
+async def _body(receive: Any) -> bytes:
+    """Body of a request.
+
+    Raises:
+        ValueError: It is too long.
+    """
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > MAX_BODY:
+            raise ValueError(f"{len(body)} bytes")
+    return bytes(body)
+
+
+async def _refuse(send: Any, status: int, reason: str) -> None:
+    """Ends a request without an answer but its status and a line."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": reason.encode()})
 
 
 async def _lines(handler: Handler, engine: Any, arguments: dict[str, Any]) -> AsyncIterator[bytes]:
@@ -90,6 +138,8 @@ async def _about(engine: Any, _: dict[str, Any], send: Send) -> None:
 
 
 async def _join(engine: Any, arguments: dict[str, Any], _: Send) -> None:
+    client = arguments.pop("client")
+    check_join(arguments, client, engine.vllm_config.model_config.get_vocab_size())
     await engine.collective_rpc("join_trainer", kwargs=arguments)
 
 
@@ -106,6 +156,8 @@ async def _load(engine: Any, _: dict[str, Any], __: Send) -> None:
 
 async def _generate(engine: Any, arguments: dict[str, Any], send: Send) -> None:
     """Sends each response as soon as it is complete."""
+    config = engine.vllm_config.model_config
+    check_generate(arguments, config.get_vocab_size(), config.max_model_len)
     async with asyncio.TaskGroup() as tasks:
         for number, group in enumerate(arguments["groups"]):
             params = vllm_params(arguments["params"] | {"n": group["count"], "seed": group["seed"]})

@@ -3,7 +3,8 @@
     python -m agents.engines.vllm_server --model DIR --port 8000
 
 This is `vllm serve` with the options that `RemoteSampler` relies on and the further routes of
-`agents.engines.vllm.routes`. There is no authentication: let only the trainer reach the port.
+`agents.engines.vllm.routes`. It listens on this machine alone unless `--host` says otherwise, and
+answers nobody without its key (`agents.engines.vllm.access`).
 """
 
 import argparse
@@ -15,7 +16,10 @@ from collections.abc import Sequence
 
 import torch
 
+from agents.engines.pretrained import load_parts
+from agents.engines.vllm.access import VARIABLE, api_key, key_file
 from agents.engines.vllm.compatibility import DEFAULTS, ON_CPU, check_installed
+from agents.errors import UsageError
 
 PACKAGE = "agents.engines.vllm"
 OPTIONS = DEFAULTS | {
@@ -61,14 +65,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m agents.engines.vllm_server",
         description="vLLM for --vllm-server URL of a training run on other GPUs or another node.",
+        epilog=f"Requests need a key: that of {VARIABLE}, or else of {key_file()}, which is made "
+        "if it is missing. Set the same on the trainer's side.",
     )
     parser.add_argument("--model", required=True, help="folder or hub name; as for the run")
-    parser.add_argument("--host", default="0.0.0.0", help="address to listen on (0.0.0.0: all)")
-    parser.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
-    parser.add_argument("options", nargs="*", help="after --: options of `vllm serve`")
+    add = parser.add_argument
+    add(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on (127.0.0.1: this machine alone; 0.0.0.0: every network)",
+    )
+    add("--port", type=int, default=8000, help="port to listen on (8000)")
+    add(
+        "--trust-remote-code",
+        action="store_true",
+        help="run the Python code that the model brings; it can do anything that you can do",
+    )
+    add("options", nargs="*", help="after --: options of `vllm serve`")
     options = parser.parse_args(arguments)
     check_installed(sees=False)
-    address = ["--host", options.host, "--port", str(options.port)]
-    words = command(options.model, [*address, *options.options])
+    if any(word.startswith("--api-key") for word in options.options):
+        raise UsageError(f"--api-key would show the key to other users: set {VARIABLE}")
+    # vLLM would end with a traceback on a model that cannot be loaded, or needs its code.
+    load_parts(options.model, trust_remote_code=options.trust_remote_code)
+    os.environ[VARIABLE] = _key()
+    settings = {"host": options.host, "port": options.port}
+    settings |= {"trust_remote_code": options.trust_remote_code}
+    flags = [word for name, value in settings.items() for word in _flag(name, value)]
+    words = command(options.model, [*flags, *options.options])
     print(shlex.join(words), file=sys.stderr, flush=True)
     os.execv(words[0], words)
+
+
+def _key() -> str:
+    """The server's key, and on standard error its source, which the trainer needs too."""
+    source = VARIABLE if os.environ.get(VARIABLE) else str(key_file())
+    print(f"the key is that of {source}: a trainer needs the same", file=sys.stderr, flush=True)
+    return api_key(create=True) or ""

@@ -7,7 +7,7 @@ gloo otherwise, and independent of the trainer's own process group.
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -21,6 +21,8 @@ RENDEZVOUS_TIMEOUT = 120.0
 """Seconds in which the members must find each other."""
 ABORT = -1
 """Header length that announces the end of an incomplete transfer."""
+MAX_HEADER = 2**26
+"""Bytes of the names and shapes of a bucket."""
 
 
 class WeightTransferGroup:
@@ -52,16 +54,19 @@ class WeightTransferGroup:
             self._broadcast(torch.cat([part.to(self.device).flatten() for _, part in bucket]))
         self._send_header([])
 
-    def receive(self) -> Iterator[tuple[str, Tensor]]:
+    def receive(self, max_bytes: int = BUCKET) -> Iterator[tuple[str, Tensor]]:
         """Names and tensors of the weights that member 0 sends.
 
+        Args:
+            max_bytes: Of the largest weight; nothing larger than it and a bucket is allocated.
+
         Raises:
-            ConnectionError: The sender is gone or has aborted the transfer.
+            ConnectionError: The sender is gone, has aborted the transfer, or announces too much.
         """
         while header := self._receive_header():
-            dtype, shapes = header
+            dtype, shapes = _layout(header, max(max_bytes, BUCKET))
             sizes = [math.prod(shape) for _, shape in shapes]
-            flat = torch.empty(sum(sizes), dtype=getattr(torch, dtype), device=self.device)
+            flat = torch.empty(sum(sizes), dtype=dtype, device=self.device)
             self._broadcast(flat)
             for (name, shape), part in zip(shapes, flat.split(sizes), strict=True):
                 yield name, part.view(shape)
@@ -88,6 +93,8 @@ class WeightTransferGroup:
         self._broadcast(length)
         if length.item() == ABORT:
             raise ConnectionError("the trainer aborted the transfer before all weights were sent")
+        if not 0 < length.item() <= MAX_HEADER:
+            raise ConnectionError(f"the trainer announces a header of {int(length.item())} bytes")
         data = torch.empty(int(length.item()), dtype=torch.uint8, device=self.device)
         self._broadcast(data)
         return json.loads(bytes(data.tolist()))
@@ -97,6 +104,40 @@ class WeightTransferGroup:
         options.timeout = self.timeout
         with _connection_errors():
             self.group.broadcast([tensor], options).wait()
+
+
+def _layout(header: Any, max_bytes: int) -> tuple[torch.dtype, list[tuple[str, list[int]]]]:
+    """Dtype, names and shapes in a header, if a bucket of them may be allocated."""
+    try:
+        name, shapes = header
+        dtype = getattr(torch, name)
+        sizes = [math.prod(shape) for _, shape in shapes]
+        is_small = sum(sizes) * dtype.itemsize <= max_bytes and min(sizes) >= 0
+        if is_small and isinstance(dtype, torch.dtype):
+            return dtype, [(str(name), list(shape)) for name, shape in shapes]
+    except (AttributeError, TypeError, ValueError):
+        pass
+    raise ConnectionError(f"the trainer announces {str(header)[:100]}, which fits no model")
+
+
+def checked(
+    weights: Iterable[tuple[str, Tensor]], shapes: Mapping[str, tuple[int, ...]]
+) -> Iterator[tuple[str, Tensor]]:
+    """The weights, each checked by its name and shape, and their number at the end.
+
+    Raises:
+        ValueError: A name, a shape or a number does not fit.
+    """
+    missing = dict(shapes)
+    for name, weight in weights:
+        if name not in missing:
+            raise ValueError(f"{name!r:.100} is no weight of this model, or comes twice")
+        expected, shape = missing.pop(name), tuple(weight.shape)
+        if shape != expected:
+            raise ValueError(f"{name} has the shape {shape} and takes {expected} in this model")
+        yield name, weight
+    if missing:
+        raise ValueError(f"{len(missing)} weights are missing, {min(missing)} first")
 
 
 def rendezvous(address: str, port: int, num_members: int, *, hosts: bool) -> Any:

@@ -2,6 +2,8 @@
 
 import json
 import re
+import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -12,6 +14,7 @@ from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, observ
 from helpers.vllm_served import end, served
 
 from agents.engines import RolloutEngine
+from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.remote_sampler import RemoteSampler
 
 
@@ -186,6 +189,66 @@ def test_what_vllm_refuses_is_one_line(sampler, trainer):
     sampler.sampling, sampler.max_response_length = trainer.sampling, 1000
     with pytest.raises(ValueError, match=r"^a prompt of \d+ tokens [^\n]*raise max_model_len"):
         sampler.generate(prompts, (0,))
+
+
+def status(url: str, path: str, key: str | None) -> int:
+    """Of a request with this key."""
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    request = urllib.request.Request(f"{url}{path}", b"{}", headers)
+    try:
+        return urllib.request.urlopen(request, timeout=30).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("key", [None, "", "another"])
+@pytest.mark.parametrize(
+    "path", ["/agents/about", "/agents/load", "/agents/join", "/v1/completions", "/pause", "/load"]
+)
+def test_nothing_is_answered_without_the_key(url, path, key):
+    assert status(url, path, key) == 401
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize(
+    ("method", "arguments", "words"),
+    [
+        ("join", {"address": "192.0.2.1"}, "the request is from 127.0.0.1"),
+        ("join", {"address": "127.0.0.1", "port": 0}, "port is 0"),
+        ("join", {"worker": 1}, "join is"),
+        ("generate", {"groups": [{"token_ids": [10**9], "count": 1, "seed": 0}]}, "a token of"),
+        ("generate", {"groups": [{"token_ids": [1], "count": 10**9, "seed": 0}]}, "count is"),
+        ("generate", {"groups": 5}, "groups is 5"),
+        ("generate", {"params": {"max_tokens": 10**9}}, "max_tokens is"),
+    ],
+)
+def test_a_request_out_of_bounds_is_refused_and_the_server_goes_on(
+    sampler, url, method, arguments, words
+):
+    usual = {"port": 1, "device": "cpu", "banned": [], "timeout": 1.0}
+    if method == "generate":
+        usual = {"groups": [], "params": {"max_tokens": 2}}
+    with pytest.raises(ValueError, match=rf"cannot {method}: [^\n]*{words}"):
+        list(VLLMClient(url, 30).call(method, usual | arguments))
+    assert len(sampler.generate(sampler.encode(observations()), (0,)).texts) == 4
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda weights: weights[1:], "1 weights are missing"),
+        (lambda weights: [*weights, ("other", torch.ones(2))], "'other' is no weight of this"),
+        (lambda weights: [weights[0], *weights], "comes twice"),
+    ],
+)
+def test_weights_of_another_model_are_refused(sampler, trainer, change, words):
+    prompts = sampler.encode(observations())
+    with pytest.raises(ValueError, match=f"cannot load: [^\n]*{words}"):
+        sampler.load_weights(change(list(trainer.weights())))
+    sampler.load_weights(trainer.weights())
+    assert differences(trainer, sampler.generate(prompts, (0,))).max() < BOUND
 
 
 @pytest.mark.vllm
