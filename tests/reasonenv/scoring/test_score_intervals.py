@@ -47,18 +47,12 @@ def test_wilsons_interval_is_that_of_its_formula():
     assert wilson(0, 0) == []
 
 
-def some_collapse(random, size):
-    """Of seeds that agree by chance the interval cannot know that others would not."""
-    return np.where(random.random(size) < 0.3, random.beta(2, 18, size), random.beta(35, 15, size))
-
-
 ACCURACIES = {
     # Of normal values the interval is Student's, whose coverage is exact.
     "normal": (lambda random, size: random.normal(0.6, 0.03, size), 0.6, (0.93, 0.97)),
     "symmetric": (lambda random, size: random.beta(14, 6, size), 0.7, (0.93, 0.97)),
     "flat": (lambda random, size: random.random(size), 0.5, (0.92, 0.97)),
     "near 1": (lambda random, size: random.beta(19, 1, size), 0.95, (0.9, 0.97)),
-    "some collapse": (some_collapse, 0.52, (0.75, 0.96)),
     "skewed": (lambda random, size: random.beta(0.5, 1.5, size), 0.25, (0.89, 0.97)),
 }
 
@@ -71,6 +65,15 @@ def test_intervals_of_few_seeds_hold_the_mean_accuracy_in_about_95_of_100_cases(
     intervals = [over_problems(scores) for scores in draw(random, (1500, num_seeds))]
     # 1,500 draws have a standard error below 0.008.
     assert least <= coverage(intervals, mean) <= most
+
+
+@pytest.mark.parametrize(("num_seeds", "share"), [(3, 0.76), (5, 0.83), (10, 0.95)])
+def test_of_seeds_of_two_kinds_three_may_not_show_both(num_seeds, share):
+    random, size = np.random.default_rng(num_seeds), (8000, num_seeds)
+    collapsed = random.random(size) < 0.3
+    scores = np.where(collapsed, random.beta(2, 18, size), random.beta(35, 15, size))
+    # The shares that benchmarks/README.md quotes; 8,000 draws have a standard error below 0.005.
+    assert coverage([over_problems(row) for row in scores], 0.52) == pytest.approx(share, abs=0.015)
 
 
 @pytest.mark.parametrize("num_problems", [3, 5, 10, 30, 200])
