@@ -150,9 +150,9 @@ def judged(obedient, monkeypatch) -> list[str]:
     answers: list[str] = []
     judge = GradingProcess._judge
 
-    def recorded(self, answer, reference):
-        answers.append(answer)
-        return judge(self, answer, reference)
+    def recorded(self, request):
+        answers.append(request[0])
+        return judge(self, request)
 
     monkeypatch.setattr(GradingProcess, "_judge", recorded)
     return answers
