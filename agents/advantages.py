@@ -2,13 +2,17 @@
 
 p prompts, g responses of a group. A function of rewards takes those of the whole rollout, of all
 ranks; a token-level one takes those of this rank and an all-reduce.
+
+Whatever subtracts a mean is exactly zero where only rounding errors differ (`exceeds_rounding`).
+Otherwise a division by the standard deviation of the errors would make full advantages of them, and
+Adam, which divides a gradient by its own size, full steps.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from agents.errors import UsageError
@@ -23,9 +27,26 @@ STD_EPSILON = 1e-9
 """Added to a standard deviation before it divides, as in CPGD's released code; the papers add none.
 
 Too small to be seen, where the 1e-6 and 1e-4 of other libraries change the sixth and the fourth
-digit. It acts only where rewards differ so little that their variance underflows: groups without
-any spread are zero already.
+digit. Rewards that differ by less have no spread at all.
 """
+ROUNDING = 1e-6
+"""Largest spread that is taken for rounding, as a fraction of the scale of the values.
+
+Eight units in the last place of float32, the dtype of rewards: the error of a sum of several parts.
+"""
+
+
+def exceeds_rounding(spread: Tensor, scale: Tensor) -> Tensor:
+    """Spread > max(`ROUNDING` scale, `STD_EPSILON`): True where values differ by more than rounding.
+
+    Relative to the scale, so that a factor common to all rewards does not matter; the absolute term
+    is for sums whose parts cancel, such as 0.1 + 0.2 - 0.3. NaN exceeds it, and is not hidden.
+
+    Args:
+        spread: Of values that may be equal but for rounding, >= 0: a range or standard deviation.
+        scale: Size of the same values, >= 0: their largest amount or root mean square.
+    """
+    return ~(spread <= (ROUNDING * scale).clamp(min=STD_EPSILON))
 
 
 def raw(reward: Group) -> Group:
@@ -36,27 +57,27 @@ def raw(reward: Group) -> Group:
 def centered(reward: Group) -> Group:
     """R - mean of the group.
 
-    Exactly zero where all rewards of a group are equal, and so in a group of one. The equal weight
-    of CPGD (section 4.3, III).
+    Exactly zero where the rewards of a group are equal up to rounding, and so in a group of one. The
+    equal weight of CPGD (section 4.3, III).
     """
-    return torch.where(_has_spread(reward), reward - reward.mean(-1, keepdim=True), 0)
+    return torch.where(has_spread(reward), reward - reward.mean(-1, keepdim=True), 0)
 
 
 def batch_centered(reward: Group) -> Group:
     """R - mean of all responses of the rollout, of all prompts.
 
     It also compares prompts with each other, which the policy does not choose: unbiased but for
-    the share of the response itself in the mean, and noisier. Source: RPG (arXiv:2505.17508),
-    appendix G.
+    the share of the response itself in the mean, and noisier. Exactly zero where all are equal up to
+    rounding. Source: RPG (arXiv:2505.17508), appendix G.
     """
-    return torch.where(reward.amax() != reward.amin(), reward - reward.mean(), 0)
+    return torch.where(has_spread(reward.flatten()), reward - reward.mean(), 0)
 
 
 def standardized(reward: Group) -> Group:
     """(R - mean) / std of the group, the std of a sample (over g - 1).
 
-    The shift and positive scale of the rewards do not matter. Exactly zero where all rewards of a
-    group are equal, and so in a group of one. The STD weight of CPGD (section 4.3, III) and the
+    The shift and positive scale of the rewards do not matter. Exactly zero where the rewards of a
+    group are equal up to rounding, and so in a group of one. The STD weight of CPGD (section 4.3, III) and the
     advantage of GRPO (arXiv:2402.03300).
     """
     if reward.shape[-1] == 1:
@@ -95,7 +116,7 @@ class clip_filter:  # noqa: N801 - reads like its siblings, which are functions
 
     def __call__(self, reward: Group) -> Group:
         """Advantages of the rewards of all prompts."""
-        num_with_spread = max(1, int(_has_spread(reward).sum()))
+        num_with_spread = max(1, int(has_spread(reward).sum()))
         factor = min(self.cap, len(reward) / num_with_spread)
         return factor * (standardized(reward) if self.divide_by_std else centered(reward))
 
@@ -109,8 +130,8 @@ def whitened(advantage: PerToken, mask: Mask, all_reduce: AllReduce) -> PerToken
     """(A - mean) / std over all response tokens of the rollout: the global normalization.
 
     Long responses count more than short ones, in the mean and in the std, which divides by the
-    number of tokens. Zero where all advantages are equal. Source: Hu et al., REINFORCE++
-    (arXiv:2501.03262); its authors' code divides by n, others by n - 1.
+    number of tokens. Exactly zero where all advantages are equal up to rounding. Source: Hu et al.,
+    REINFORCE++ (arXiv:2501.03262); its authors' code divides by n, others by n - 1.
 
     Args:
         advantage: Of each token.
@@ -120,12 +141,18 @@ def whitened(advantage: PerToken, mask: Mask, all_reduce: AllReduce) -> PerToken
     values = advantage.where(mask, 0.0).double()
     count, total = all_reduce(torch.stack([mask.sum().double(), values.sum()]))
     count = count.clamp(min=1)
-    deviation = (values - total / count).where(mask, 0.0)
-    # The floor acts only where nothing but rounding is left of the spread.
-    variance = (all_reduce(deviation.square().sum()) / count).clamp(min=1e-8)
-    return (deviation / variance.sqrt()).to(advantage)
+    mean = total / count
+    deviation = (values - mean).where(mask, 0.0)
+    variance = all_reduce(deviation.square().sum()) / count
+    scale = (mean.square() + variance).sqrt()
+    result = deviation / variance.clamp(min=1e-8).sqrt()
+    return torch.where(exceeds_rounding(variance.sqrt(), scale), result, 0).to(advantage)
 
 
-def _has_spread(reward: Group) -> Bool[Tensor, "p 1"]:
-    """True if the rewards of a group differ; exact, where a std would suffer from rounding."""
-    return reward.amax(-1, keepdim=True) != reward.amin(-1, keepdim=True)
+def has_spread(reward: Float[Tensor, "*p g"]) -> Bool[Tensor, "*p 1"]:
+    """True if the rewards of a group differ by more than rounding.
+
+    By their range: a standard deviation has rounding errors of its own.
+    """
+    spread = reward.amax(-1, keepdim=True) - reward.amin(-1, keepdim=True)
+    return exceeds_rounding(spread, reward.abs().amax(-1, keepdim=True))

@@ -45,6 +45,16 @@ class TrainEngine(Protocol):
         """
         ...
 
+    def discard(self) -> dict[str, float]:
+        """Clears the accumulated gradient, which is zero, and changes nothing else.
+
+        Every rank calls it in place of `step`.
+
+        Returns:
+            The metrics of `step`.
+        """
+        ...
+
     def all_gather(self, values: Tensor) -> Tensor:
         """All-gather: the ranks' `values`, concatenated along the first axis in order of rank."""
         ...

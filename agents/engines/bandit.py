@@ -123,6 +123,11 @@ class BanditEngine:
         self.logits.grad = None
         return {"train/grad_norm": norm.item(), "train/lr": self.learning_rate}
 
+    def discard(self) -> dict[str, float]:
+        """See `TrainEngine`."""
+        self.logits.grad = None
+        return {"train/grad_norm": 0.0, "train/lr": self.learning_rate}
+
     def all_gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""
         return values if self.ranks is None else self.ranks.all_gather(self.rank, values)

@@ -60,7 +60,10 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
     parts: Any = (policy, chat, sampling, Optimization(run.learning_rate, run.optimizer_steps()))
     engine = _deepspeed(run, *parts) if deepspeed else TorchEngine(*parts)
-    reference = _reference(base, engine, sampling, refresh) if refresh else None
+    reference = None
+    if refresh:
+        reference = _reference(base, engine, sampling, refresh)
+        reference.is_policy = run.lora is None or lora.keeps_base_model(run.lora)
     return Engines(engine, _sampler(run, folder, sampling, engine), policy, chat, reference)
 
 

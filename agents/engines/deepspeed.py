@@ -103,6 +103,18 @@ class DeepSpeedEngine:
         norm = self.grad_norm if self.plain else self.engine.get_global_grad_norm()
         return {"train/grad_norm": float(norm), "train/lr": rate}
 
+    def discard(self) -> dict[str, float]:
+        """See `TrainEngine`."""
+        # DeepSpeed clears its buffers in a step alone: this one has neither optimizer nor schedule.
+        optimizer, schedule = self.engine.basic_optimizer, self.engine.lr_scheduler
+        step, optimizer.step = optimizer.step, lambda *_, **__: None
+        self.engine.lr_scheduler = None
+        try:
+            self.engine.step()
+        finally:
+            optimizer.step, self.engine.lr_scheduler = step, schedule
+        return {"train/grad_norm": 0.0, "train/lr": self.engine.get_lr()[0]}
+
     def all_gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""
         own = values.detach().to(self.engine.device).contiguous()

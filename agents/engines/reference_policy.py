@@ -22,7 +22,12 @@ class ReferencePolicy:
     """
 
     def __init__(
-        self, model: nn.Module | None, log_prob: Callable[[Responses], PerToken], refresh: Refresh
+        self,
+        model: nn.Module | None,
+        log_prob: Callable[[Responses], PerToken],
+        refresh: Refresh,
+        *,
+        is_policy: bool = False,
     ) -> None:
         """Starts with the weights of `model`.
 
@@ -31,10 +36,13 @@ class ReferencePolicy:
                 that is the policy itself without its adapters.
             log_prob: Log-probability of each token under these weights.
             refresh: Schedule of the copies.
+            is_policy: True if the policy has these weights too.
         """
         self.model = nn.Module() if model is None else model.requires_grad_(False).eval()
         self.log_prob = log_prob
         self.refresh = refresh
+        self.is_policy = is_policy
+        """True until an optimizer step makes another policy, and after each copy."""
         self.token_kl: list[float] = []
         """Token KL of each optimizer step since the last copy."""
 
@@ -51,9 +59,11 @@ class ReferencePolicy:
             token_kl: Between policy and reference, the same on all ranks.
         """
         self.token_kl.append(token_kl)
+        self.is_policy = False
         if not self.refresh(self.token_kl):
             return False
         self.token_kl = []
+        self.is_policy = True
         self._copy(engine)
         return True
 
@@ -65,7 +75,8 @@ class ReferencePolicy:
 
     def save(self, folder: Path) -> None:
         """Writes weights and counters into an existing folder."""
-        torch.save({"model": self.model.state_dict(), "token_kl": self.token_kl}, folder / STATE)
+        state = {"model": self.model.state_dict(), "token_kl": self.token_kl}
+        torch.save(state | {"is_policy": self.is_policy}, folder / STATE)
 
     def load(self, folder: Path) -> None:
         """Restores a folder that `save` has written.
@@ -82,3 +93,4 @@ class ReferencePolicy:
                 f"{folder / STATE} is no reference for this run: {reason}"
             ) from error
         self.token_kl = state["token_kl"]
+        self.is_policy = state.get("is_policy", False)  # not in checkpoints of 0.2.0

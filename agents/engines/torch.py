@@ -55,6 +55,11 @@ class TorchEngine:
         self.optimizer.zero_grad()
         return {"train/grad_norm": norm.item(), "train/lr": float(rate)}
 
+    def discard(self) -> dict[str, float]:
+        """See `TrainEngine`."""
+        self.optimizer.zero_grad()
+        return {"train/grad_norm": 0.0, "train/lr": float(self.schedule.get_last_lr()[0])}
+
     def all_gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""
         return values

@@ -35,6 +35,9 @@ class Passes:
     counts responses. A longer response has a pass of its own."""
     epochs: int = 1
     """Passes over one rollout."""
+    step_without_signal: bool = False
+    """Apply gradients that are exactly zero too, and so weight decay and the optimizer's momentum;
+    ratios are then those of two forward passes, as in 0.2.0."""
 
     def __post_init__(self) -> None:
         """Raises UsageError for a budget that holds no token."""
@@ -93,6 +96,11 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
     advantages and denominators are those of the whole. A step whose gradient is not finite
     changes nothing and is counted by `train/skipped`.
 
+    A minibatch without a signal changes nothing either: neither weights nor optimizer nor learning
+    rate. It is one whose loss has a slope of exactly zero in the log-probability of each token, on
+    all ranks: its advantages are zero, and no divergence acts. `train/no_signal` is the share of
+    such minibatches.
+
     Args:
         learner: The algorithm.
         engine: Holds the policy.
@@ -125,7 +133,10 @@ class _Update:
 
     An epoch's first minibatch is trained at the weights with which the epoch begins, so its forward
     pass gives that epoch's `epoch_log_prob`, and in the first epoch `old_log_prob` as well: no
-    other pass is made for them. Until then they are NaN in `batch`.
+    other pass is made for them. Until then they are NaN in `batch`. So is it for all minibatches
+    until a step changes the policy, and for `ref_log_prob` while the policy is its own reference:
+    equal policies have exactly equal log-probabilities, where those of two passes differ by
+    rounding, of which Adam would make full steps.
     """
 
     learner: Learner
@@ -138,6 +149,7 @@ class _Update:
 
     def __post_init__(self) -> None:
         """Cuts the rollout into minibatches and computes its batch."""
+        self.has_moved = self.has_moved_in_epoch = self.has_new_reference = False
         self.group_size = self.reward.shape[1]
         self.minibatches = self.passes.cut(self.responses, self.group_size, self.engine)
         self.lengths = self.engine.all_gather(self.responses.lengths[None])
@@ -147,17 +159,17 @@ class _Update:
     def run(self) -> dict[str, float]:
         """Trains, and returns the metrics."""
         steps: list[dict[str, float]] = []
-        has_moved = False
         for epoch in range(self.passes.epochs):
             if epoch:
                 log_prob = self._log_prob(self._policy, self.minibatches[1:])
                 self.batch = replace(self.batch, epoch_log_prob=log_prob)
-            for index, parts in enumerate(self.minibatches):
-                if has_moved and self.reference is not None:
+                self.has_moved_in_epoch = False
+            for parts in self.minibatches:
+                if self.has_new_reference and self.reference and not self._is_reference():
                     ref_log_prob = self._log_prob(self.reference, [parts])
                     self.batch = replace(self.batch, ref_log_prob=ref_log_prob)
-                steps.append(self._step(parts, starts_epoch=index == 0, epoch=epoch))
-                has_moved |= self._refreshes_reference(steps[-1])
+                steps.append(self._step(parts))
+                self._count(steps[-1])
         return (
             _mean_metrics(steps)
             | self.statistics.metrics(self.engine)
@@ -171,7 +183,10 @@ class _Update:
         advantage = learner.advantage(engine.all_gather(self.reward))[rows].flatten().double().cpu()
         first = 0 if learner.token_advantage_uses_old_policy else 1
         old_log_prob = self._log_prob(self._policy, self.minibatches[first:])
-        ref_log_prob = self.reference and self._log_prob(self.reference, self.minibatches)
+        if self._is_reference():
+            ref_log_prob = old_log_prob.clone()
+        else:
+            ref_log_prob = self.reference and self._log_prob(self.reference, self.minibatches)
         batch = Batch(
             mask,
             advantage[:, None].expand(mask.shape),
@@ -182,49 +197,57 @@ class _Update:
         )
         return replace(batch, advantage=learner.token_advantage(batch, self._all_reduce))
 
-    def _step(self, parts: Sequence[slice], starts_epoch: bool, epoch: int) -> dict[str, float]:
-        """One optimizer step on a minibatch, microbatch by microbatch."""
+    def _step(self, parts: Sequence[slice]) -> dict[str, float]:
+        """One optimizer step on a minibatch, microbatch by microbatch; none without a signal."""
         first, last = parts[0].start, parts[-1].stop
         lengths = self.lengths[:, first:last]
         weights = self.learner.reduction(lengths.flatten(), self.group_size)
         weight = weights.view_as(lengths)[self.engine.rank]
-        totals = torch.zeros(1, 2, dtype=torch.float64)
+        totals = torch.zeros(1, 3, dtype=torch.float64)
         for part in parts:
             log_prob, entropy = self.engine.forward(self.responses.rows(part.start, part.stop))
-            if starts_epoch:
-                self._store(part, log_prob.detach(), epoch)
+            self._store(part, log_prob.detach())
             batch = self.batch.rows(part.start, part.stop, log_prob.shape[1]).to(log_prob)
             part_weight = weight[part.start - first : part.stop - first].to(log_prob)
-            loss, clipped = self._backward(log_prob, batch, part_weight)
-            totals += torch.tensor([[loss, token_kl(log_prob, batch)]], dtype=torch.float64)
+            loss, clipped, has_signal = self._backward(log_prob, batch, part_weight)
+            row = [loss, token_kl(log_prob, batch), has_signal]
+            totals += torch.tensor([row], dtype=torch.float64)
             self.statistics.add(log_prob, entropy, clipped, batch)
             if self.trace is not None:
                 self.trace.add(part, log_prob, clipped, batch)
-        loss, kl = self.engine.all_gather(totals).sum(0).tolist()
-        metrics = {"train/loss": loss}
+        loss, kl, signals = self.engine.all_gather(totals).sum(0).tolist()
+        metrics = {"train/loss": loss, "train/no_signal": float(not signals)}
         if self.reference is not None:
             metrics["policy/kl_ref"] = kl / max(1, int(lengths.sum()))
-        metrics |= self.engine.step()
+        applies = signals or self.passes.step_without_signal
+        metrics |= self.engine.step() if applies else self.engine.discard()
         return metrics | {"train/skipped": float(not math.isfinite(metrics["train/grad_norm"]))}
 
-    def _store(self, part: slice, log_prob: PerToken, epoch: int) -> None:
-        """Writes the log-probabilities at the start of an epoch into `batch`."""
-        width = log_prob.shape[1]
-        self.batch.epoch_log_prob[part, :width] = log_prob.to(self.batch.epoch_log_prob)
-        if epoch == 0:
-            self.batch.old_log_prob[part, :width] = log_prob.to(self.batch.old_log_prob)
+    def _store(self, part: slice, log_prob: PerToken) -> None:
+        """Writes log-probabilities of the policy for those of policies that it still equals."""
+        batch, width = self.batch, log_prob.shape[1]
+        policies = [batch.ref_log_prob] if self._is_reference() else []
+        policies += [] if self.has_moved_in_epoch else [batch.epoch_log_prob]
+        policies += [] if self.has_moved else [batch.old_log_prob]
+        for values in policies:
+            values[part, :width] = log_prob.to(values)
 
     def _backward(
         self, log_prob: PerToken, batch: Batch, weight: PerResponse
-    ) -> tuple[float, Mask]:
-        """Adds the gradient of a microbatch; its loss, and the clipped tokens, unmasked."""
+    ) -> tuple[float, Mask, bool]:
+        """Adds the gradient of a microbatch.
+
+        Returns:
+            Its loss, the clipped tokens, unmasked, and True if the slope of some token is not 0.
+        """
         with clipped_tokens() as masks:
             loss = self.learner.weighted(log_prob, batch, weight)
+        log_prob.retain_grad()
         self.engine.backward(loss)
         clipped = torch.zeros_like(batch.mask)
         for mask in masks:
             clipped |= mask
-        return loss.item(), clipped
+        return loss.item(), clipped, log_prob.grad is not None and bool(log_prob.grad.any())
 
     @torch.no_grad()
     def _log_prob(self, policy: Policy, minibatches: Iterable[Sequence[slice]]) -> PerToken:
@@ -243,11 +266,20 @@ class _Update:
     def _all_reduce(self, part: Tensor) -> Tensor:
         return self.engine.all_gather(part[None]).sum(0)
 
-    def _refreshes_reference(self, step: dict[str, float]) -> bool:
-        """True if the reference has been refreshed after an optimizer step that was not skipped."""
-        if not isinstance(self.reference, ReferencePolicy) or step["train/skipped"]:
-            return False
-        return self.reference.stepped(self.engine, step["policy/kl_ref"])
+    def _is_reference(self) -> bool:
+        """True while the policy has the weights of its reference."""
+        reference = self.reference
+        exact = not self.passes.step_without_signal
+        return exact and isinstance(reference, ReferencePolicy) and reference.is_policy
+
+    def _count(self, step: dict[str, float]) -> None:
+        """Counts an optimizer step for the policies, unless it was skipped or had no signal."""
+        applied = not step["train/skipped"] and not step["train/no_signal"]
+        if applied or self.passes.step_without_signal:
+            self.has_moved = self.has_moved_in_epoch = True
+        if applied and isinstance(self.reference, ReferencePolicy):
+            is_new = self.reference.stepped(self.engine, step["policy/kl_ref"])
+            self.has_new_reference |= is_new
 
 
 def _mean_metrics(steps: Sequence[dict[str, float]]) -> dict[str, float]:
