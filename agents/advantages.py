@@ -37,7 +37,7 @@ Eight units in the last place of float32, the dtype of rewards: the error of a s
 
 
 def exceeds_rounding(spread: Tensor, scale: Tensor) -> Tensor:
-    """Spread > max(`ROUNDING` scale, `STD_EPSILON`): True where values differ by more than rounding.
+    """Spread > max(`ROUNDING` scale, `STD_EPSILON`): True where values differ beyond rounding.
 
     Relative to the scale, so that a factor common to all rewards does not matter; the absolute term
     is for sums whose parts cancel, such as 0.1 + 0.2 - 0.3. NaN exceeds it, and is not hidden.
@@ -57,8 +57,8 @@ def raw(reward: Group) -> Group:
 def centered(reward: Group) -> Group:
     """R - mean of the group.
 
-    Exactly zero where the rewards of a group are equal up to rounding, and so in a group of one. The
-    equal weight of CPGD (section 4.3, III).
+    Exactly zero where the rewards of a group are equal up to rounding, and so in a group of one.
+    The equal weight of CPGD (section 4.3, III).
     """
     return torch.where(has_spread(reward), reward - reward.mean(-1, keepdim=True), 0)
 
@@ -67,8 +67,8 @@ def batch_centered(reward: Group) -> Group:
     """R - mean of all responses of the rollout, of all prompts.
 
     It also compares prompts with each other, which the policy does not choose: unbiased but for
-    the share of the response itself in the mean, and noisier. Exactly zero where all are equal up to
-    rounding. Source: RPG (arXiv:2505.17508), appendix G.
+    the share of the response itself in the mean, and noisier. Exactly zero where all are equal up
+    to rounding. Source: RPG (arXiv:2505.17508), appendix G.
     """
     return torch.where(has_spread(reward.flatten()), reward - reward.mean(), 0)
 
@@ -77,8 +77,8 @@ def standardized(reward: Group) -> Group:
     """(R - mean) / std of the group, the std of a sample (over g - 1).
 
     The shift and positive scale of the rewards do not matter. Exactly zero where the rewards of a
-    group are equal up to rounding, and so in a group of one. The STD weight of CPGD (section 4.3, III) and the
-    advantage of GRPO (arXiv:2402.03300).
+    group are equal up to rounding, and so in a group of one. The STD weight of CPGD (section 4.3,
+    III) and the advantage of GRPO (arXiv:2402.03300).
     """
     if reward.shape[-1] == 1:
         return centered(reward)

@@ -64,6 +64,14 @@ class Run:
     """Samples from this many of the most likely tokens; 0 for all. See --sampler-correction."""
     learning_rate: float = 3e-4
     """Peak learning rate of AdamW, with cosine decay to a tenth."""
+    weight_decay: float = 0.01
+    """Weight decay of AdamW, times the learning rate, as in the released CPGD scripts."""
+    adam_epsilon: float = 1e-6
+    """Added by AdamW to the root mean square of a weight's gradient before that divides, so that
+    rounding errors, which are smaller, make no full steps. Released scripts have 1e-8."""
+    step_without_signal: bool = False
+    """Take optimizer steps whose gradient is exactly zero too, by weight decay and momentum, as in
+    0.2.0."""
     seed: int = 0
     """Seed of the problem order, the sampler and the tiny model."""
     freeze_vision: bool = False
@@ -134,6 +142,7 @@ PAPER = {
     "max_response_length": 4096,
     "max_pixels": 640 * 28 * 28,
     "learning_rate": 1e-6,
+    "adam_epsilon": 1e-8,
     "freeze_vision": True,
     "gradient_checkpointing": True,
 }
@@ -211,9 +220,11 @@ def check_run(run: Run) -> None:
 
 
 def _check_numbers(run: Run) -> None:
-    """Validates the learning rate, the temperature and top-p."""
-    if not 0 <= run.learning_rate < math.inf:
-        raise UsageError(f"--learning-rate is {run.learning_rate}: give at least 0")
+    """Validates the optimizer, the temperature and top-p."""
+    for name in ("learning_rate", "weight_decay", "adam_epsilon"):
+        if not 0 <= getattr(run, name) < math.inf:
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} is {getattr(run, name)}: give at least 0")
     if not run.temperature > 0:
         raise UsageError(f"--temperature is {run.temperature}: training needs one above 0")
     if not 0 < run.top_p <= 1:

@@ -58,7 +58,13 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None
     policy = _policy(run, model)
     sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
-    parts: Any = (policy, chat, sampling, Optimization(run.learning_rate, run.optimizer_steps()))
+    optimization = Optimization(
+        run.learning_rate,
+        run.optimizer_steps(),
+        weight_decay=run.weight_decay,
+        epsilon=run.adam_epsilon,
+    )
+    parts: Any = (policy, chat, sampling, optimization)
     engine = _deepspeed(run, *parts) if deepspeed else TorchEngine(*parts)
     reference = None
     if refresh:

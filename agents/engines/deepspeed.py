@@ -55,11 +55,13 @@ class DeepSpeedEngine:
         _join_ranks(deepspeed, cuda)
         self.rank, self.num_ranks = distributed.get_rank(), distributed.get_world_size()
         self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
-        has_vision = hasattr(policy.model.config, "vision_config")
-        policy.always_runs_vision = self.num_ranks > 1 and has_vision
         num_weights = sum(weight.numel() for weight in policy.parameters())
         settings = complete(config or {}, optimization, cuda=cuda, num_weights=num_weights)
         is_sharded = settings["zero_optimization"]["stage"] == 3
+        has_vision = hasattr(policy.model.config, "vision_config")
+        # Ranks make collectives together, and stage 3 adds to the gradient of the step before where
+        # a weight has none in the first microbatch.
+        policy.always_runs_vision = (self.num_ranks > 1 or is_sharded) and has_vision
         self._replica = UnshardedReplica(policy) if is_sharded else None
         self._ratio = None if "scheduler" in settings else optimization.ratio
         self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
@@ -261,6 +263,7 @@ def complete(
     adamw = {
         "lr": optimization.learning_rate,
         "betas": list(optimization.betas),
+        "eps": optimization.epsilon,
         "weight_decay": optimization.weight_decay,
         # PyTorch's AdamW needs no compiler; an offloaded optimizer requires DeepSpeed's own.
         "torch_adam": "offload_optimizer" not in zero,

@@ -21,6 +21,8 @@ class Optimization:
     min_ratio: float = 0.1
     """Minimum of the learning rate, as a fraction of the maximum."""
     weight_decay: float = 0.01
+    epsilon: float = 1e-8
+    """Added to the root mean square of a weight's gradient before it divides."""
     betas: tuple[float, float] = (0.9, 0.95)
     max_grad_norm: float = 1.0
 
@@ -35,8 +37,9 @@ class Optimization:
     def build(self, parameters: Iterable[Parameter]) -> tuple[AdamW, LambdaLR]:
         """The optimizer of the trainable parameters, and its schedule."""
         trainable = [parameter for parameter in parameters if parameter.requires_grad]
+        decay = self.weight_decay
         adamw = AdamW(
-            trainable, self.learning_rate, self.betas, weight_decay=self.weight_decay, fused=True
+            trainable, self.learning_rate, self.betas, self.epsilon, weight_decay=decay, fused=True
         )
         return adamw, self.schedule(adamw)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Literal
 
-from agents.monitoring.collapse_rules import RULES, WINDOW, MetricHistory, Row
+from agents.monitoring.collapse_rules import RULES, MetricHistory, Row
 from agents.storage.json_files import json_value
 
 Mode = Literal["warn", "stop", "rollback"]
@@ -35,11 +35,14 @@ class CollapseWarning:
 
     def __str__(self) -> str:
         """One line."""
-        return f"{self.kind}, steps {self.onset} to {self.step}: {self.evidence}. {self.advice}"
+        steps = (
+            f"steps {self.onset} to {self.step}" if self.onset < self.step else f"step {self.step}"
+        )
+        return f"{self.kind}, {steps}: {self.evidence}. {self.advice}"
 
 
 def current_warnings(rows: Sequence[Row]) -> list[CollapseWarning]:
-    """Warnings of the last `WINDOW` steps; none before that many steps.
+    """Warnings of the last steps, as many as each rule looks at.
 
     Args:
         rows: Metrics of all steps so far, in order, each with its `step`.
@@ -56,7 +59,7 @@ def all_warnings(rows: Sequence[Row]) -> Iterator[CollapseWarning]:
     """Warnings of a whole run, each kind at its first detection."""
     kinds: set[str] = set()
     history = MetricHistory.from_rows(rows)
-    for num_steps in range(WINDOW, len(rows) + 1):
+    for num_steps in range(1, len(rows) + 1):
         for warning in _warnings(rows, replace(history, num_steps=num_steps)):
             if warning.kind not in kinds:
                 kinds.add(warning.kind)
@@ -65,13 +68,17 @@ def all_warnings(rows: Sequence[Row]) -> Iterator[CollapseWarning]:
 
 def _warnings(rows: Sequence[Row], history: MetricHistory) -> list[CollapseWarning]:
     end = history.num_steps
-    if end < WINDOW:
-        return []
-    step, onset = int(rows[end - 1]["step"]), int(rows[end - WINDOW]["step"])
     return [
-        CollapseWarning(rule.kind, step, onset, rule.collapse, evidence, rule.advice)
+        CollapseWarning(
+            rule.kind,
+            int(rows[end - 1]["step"]),
+            int(rows[end - rule.window]["step"]),
+            rule.collapse,
+            evidence,
+            rule.advice,
+        )
         for rule in RULES
-        if (evidence := rule.evidence(history))
+        if end >= rule.window and (evidence := rule.evidence(history))
     ]
 
 

@@ -179,6 +179,18 @@ def uniform_groups(history: MetricHistory) -> str:
     return ""
 
 
+def no_signal(history: MetricHistory) -> str:
+    """No optimizer step of the last update had a signal: there was nothing to learn."""
+    last = {
+        name: (history.columns.get(name) or [math.nan] * history.num_steps)[history.num_steps - 1]
+        for name in ("train/no_signal", "rollout/mixed")
+    }
+    if last["train/no_signal"] != 1:
+        return ""
+    kind = "both right and wrong responses" if last["rollout/mixed"] == 0 else "different rewards"
+    return f"no group with {kind}: nothing to learn (train/no_signal is 1)"
+
+
 def sampler_mismatch(history: MetricHistory) -> str:
     """Sampler and trainer more than 0.05 nats per token apart; in float32 it is about 1e-6."""
     recent = history.recent("sampler/log_prob_diff_mean")
@@ -206,6 +218,8 @@ class Rule(NamedTuple):
     """True if the run is lost unless it changes, False if it only wastes compute."""
     advice: str
     """Likely cause and remedy."""
+    window: int = WINDOW
+    """Number of the last steps that it looks at; it does not fire before."""
 
 
 RULES = (
@@ -276,6 +290,14 @@ RULES = (
         False,
         "Groups of equal rewards have no advantage: choose problems of middling difficulty, raise "
         "--group-size, or sample more with --max-generations (dynamic sampling)",
+    ),
+    Rule(
+        "no_signal",
+        no_signal,
+        False,
+        "All groups were of equal rewards: if that goes on, choose easier or harder problems, raise "
+        "--group-size, or sample more by --max-generations",
+        window=1,
     ),
     Rule(
         "sampler",

@@ -35,7 +35,12 @@ MAY_CHANGE = {
 }
 """Settings that a resumed run may change: length, records, and remedies for a lack of memory."""
 
-ADDED = {"run.trust_remote_code": False}
+ADDED = {
+    "run.trust_remote_code": False,
+    "run.weight_decay": 0.01,
+    "run.adam_epsilon": 1e-8,
+    "run.step_without_signal": True,
+}
 """Settings that the records of earlier versions lack, and the value that they had."""
 
 

@@ -99,6 +99,7 @@ class RunState:
             microbatch_size=self.run.microbatch_size,
             tokens_per_microbatch=self.run.tokens_per_microbatch,
             epochs=self.run.epochs,
+            step_without_signal=self.run.step_without_signal,
         )
 
     def broadcast(self, value: int) -> int:

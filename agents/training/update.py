@@ -226,11 +226,14 @@ class _Update:
     def _store(self, part: slice, log_prob: PerToken) -> None:
         """Writes log-probabilities of the policy for those of policies that it still equals."""
         batch, width = self.batch, log_prob.shape[1]
-        policies = [batch.ref_log_prob] if self._is_reference() else []
-        policies += [] if self.has_moved_in_epoch else [batch.epoch_log_prob]
-        policies += [] if self.has_moved else [batch.old_log_prob]
-        for values in policies:
-            values[part, :width] = log_prob.to(values)
+        equals = (
+            (batch.old_log_prob, not self.has_moved),
+            (batch.epoch_log_prob, not self.has_moved_in_epoch),
+            (batch.ref_log_prob, self._is_reference()),
+        )
+        for values, is_policy in equals:
+            if is_policy and values is not None:
+                values[part, :width] = log_prob.to(values)
 
     def _backward(
         self, log_prob: PerToken, batch: Batch, weight: PerResponse

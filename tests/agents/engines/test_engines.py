@@ -202,6 +202,40 @@ def test_a_forward_pass_without_gradients_changes_nothing(kind, folder):
     assert difference(*steps) < 1e-6
 
 
+def test_a_microbatch_without_images_adds_no_gradient_of_the_step_before(kind, folder):
+    norms = []
+    for each in ("torch", kind):
+        engine = tiny_engines.descent(each, folder, rate=0.0)
+        responses = responses_of(engine)
+        for parts in (((2, 4), (4, 6)), ((0, 2), (2, 4))):  # the first two responses have no image
+            step = ascend(engine, *(responses.rows(*part) for part in parts))
+            norms.append(step["train/grad_norm"])
+    assert norms[2:] == pytest.approx(norms[:2], rel=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "config"), PRECISIONS)
+@pytest.mark.parametrize("has_stepped", [False, True])
+def test_a_discarded_gradient_changes_nothing(kind, config, has_stepped, folder):
+    ends = []
+    for discards in (False, True):
+        engine = tiny_engines.build(kind, folder, config=config)
+        responses = responses_of(engine)
+        if has_stepped:
+            ascend(engine, responses)
+        if discards:
+            weights = vector(engine)
+            for _ in range(2):
+                engine.backward(0 * engine.forward(responses)[0].sum())
+                metrics = engine.discard()
+            assert torch.equal(vector(engine), weights)
+        step = ascend(engine, responses)
+        if discards:
+            assert metrics == {"train/grad_norm": 0.0, "train/lr": step["train/lr"]}
+        ends.append([vector(engine), *step.values()])
+    assert torch.equal(ends[0][0], ends[1][0])
+    assert ends[0][1:] == ends[1][1:]
+
+
 @pytest.mark.parametrize(
     ("kind", "reduction"),
     [

@@ -31,6 +31,7 @@ CALM = {
     "sampler/log_prob_diff_mean": 1e-6,
     "train/grad_norm": 0.3,
     "train/skipped": 0.0,
+    "train/no_signal": 0.0,
 }
 
 
@@ -64,6 +65,7 @@ CASES = {
     "growing": [{"response__length_mean": 90.0}],
     "truncated": [{"response__truncated": 0.7}],
     "equal_groups": [{"rollout__mixed": 0.03}],
+    "no_signal": [{"train__no_signal": 1.0}],
     "sampler": [{"sampler__log_prob_diff_mean": 0.2}],
     "skipped": [{"train__skipped": 1.0}, {"train__grad_norm": None}],
 }
@@ -101,11 +103,25 @@ def test_a_rule_warns_once_with_its_steps_cause_and_remedy(kind, changed):
     assert metric in warning.evidence or kind == "skipped"
 
 
-@pytest.mark.parametrize("changed", [case for cases in CASES.values() for case in cases])
+@pytest.mark.parametrize(
+    "changed", [case for kind, cases in CASES.items() if kind != "no_signal" for case in cases]
+)
 def test_a_single_odd_step_is_ignored(changed):
     rows = run(**changed)
     odd = [rows[i] if i == 20 else run()[i] for i in range(30)]
     assert list(all_warnings(odd)) == []
+
+
+@pytest.mark.parametrize(
+    ("mixed", "groups"), [(0.0, "both right and wrong responses"), (0.5, "different rewards")]
+)
+def test_a_step_without_a_signal_is_told_at_once_and_once(mixed, groups):
+    rows = run(num_steps=4, change_at=1, train__no_signal=1.0, rollout__mixed=mixed)
+    for end in (1, 4):
+        (warning,) = all_warnings(rows[:end])
+        assert str(warning).startswith(f"no_signal, step 1: no group with {groups}: nothing to")
+        assert not warning.collapse
+    assert list(all_warnings(run(train__no_signal=0.5))) == []
 
 
 @pytest.mark.parametrize("kind", ["ratio", "kl", "skipped"])
