@@ -40,13 +40,14 @@ def exceeds_rounding(spread: Tensor, scale: Tensor) -> Tensor:
     """Spread > max(`ROUNDING` scale, `STD_EPSILON`): True where values differ beyond rounding.
 
     Relative to the scale, so that a factor common to all rewards does not matter; the absolute term
-    is for sums whose parts cancel, such as 0.1 + 0.2 - 0.3. NaN exceeds it, and is not hidden.
+    is for sums whose parts cancel, such as 0.1 + 0.2 - 0.3. What is not finite exceeds it, and is
+    not hidden.
 
     Args:
         spread: Of values that may be equal but for rounding, >= 0: a range or standard deviation.
         scale: Size of the same values, >= 0: their largest amount or root mean square.
     """
-    return ~(spread <= (ROUNDING * scale).clamp(min=STD_EPSILON))
+    return (spread > (ROUNDING * scale).clamp(min=STD_EPSILON)) | ~spread.isfinite()
 
 
 def raw(reward: Group) -> Group:

@@ -295,8 +295,8 @@ RULES = (
         "no_signal",
         no_signal,
         False,
-        "All groups were of equal rewards: if that goes on, choose easier or harder problems, raise "
-        "--group-size, or sample more by --max-generations",
+        "Groups of equal rewards have no advantage: if that goes on, choose easier or harder "
+        "problems, raise --group-size, or sample more with --max-generations",
         window=1,
     ),
     Rule(

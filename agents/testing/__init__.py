@@ -11,9 +11,11 @@ def check_learner(learner: Learner, max_examples: int = 30) -> None:
 
     The properties: invariance to values outside the mask, to the amount and side of padding, to the
     order of responses in a group and of groups, to microbatches and to the number of ranks;
-    invariance to a shift of the rewards where the advantages have it; finite numbers for groups of
-    equal rewards, responses without tokens and log-ratios of ±50; and a gradient equal to the slope
-    of the loss, with detached values held constant.
+    invariance to a shift of the rewards where the advantages have it, and then to their rounding
+    errors; no change by an update with equal rewards and equal policies, unless the loss truly
+    trains on them; finite numbers for groups of equal rewards, responses without tokens and
+    log-ratios of ±50; and a gradient equal to the slope of the loss, with detached values held
+    constant.
 
     Examples come from hypothesis, without randomness between runs; the error shows the smallest
     failing one. Takes seconds.

@@ -25,11 +25,15 @@ PROPERTIES: dict[str, Property] = {
     "the order of groups must not matter": loss_properties.ignores_the_order_of_groups,
     "a shift of the rewards must not matter": loss_properties.ignores_a_shift_of_the_rewards,
     "groups of equal rewards must give no signal": loss_properties.ignores_equal_rewards,
+    "rounding errors of rewards must give no signal": (
+        loss_properties.ignores_rounding_errors_of_rewards
+    ),
     "an advantage of zero must give no signal": loss_properties.ignores_zero_advantages,
     "log-ratios of 50 must give finite numbers": loss_properties.finite_for_distant_policies,
     "the gradient must be that of the loss": loss_properties.gradient_is_the_slope_of_the_loss,
     "microbatches must not matter": update_properties.ignores_microbatches,
     "the number of ranks must not matter": update_properties.ignores_the_number_of_ranks,
+    "without a signal nothing must change": update_properties.rests_without_a_signal,
     "update must train on compute_loss": update_properties.trains_on_compute_loss,
 }
 

@@ -17,6 +17,8 @@ from agents.rollout import Group, Mask, PerToken
 REWARDS = (0.0, 1.0, 0.5, 2.0, -1.0)
 EQUAL_REWARDS = (0.0, 1.0, 0.9, 1.7)
 """Rewards of whole groups; in float32 the mean of three times 0.9 is not 0.9."""
+ROUNDING_ERROR = 1e-8
+"""Relative error of rewards that are equal up to rounding."""
 RATIO_STEP = 0.17
 """Unit of log-ratios: no usual clip bound is a multiple of it."""
 DISTANT = (-51.0, -1.0)

@@ -18,6 +18,7 @@ from agents.advantages import Advantage
 from agents.learner import Learner
 from agents.rollout import Batch, PerToken
 from agents.testing.examples import (
+    ROUNDING_ERROR,
     Draw,
     Example,
     align_right,
@@ -116,6 +117,21 @@ def ignores_equal_rewards(learner: Learner, draw: Draw) -> None:
         case = f"on-policy in float32 for the rewards {format_tensor(other.reward)}"
         one, two = (replace(outcome(learner, each), loss=0.0) for each in (example, other))
         one.assert_close(two, case, NOISE * signal.values.abs().max().item())
+
+
+def ignores_rounding_errors_of_rewards(learner: Learner, draw: Draw) -> None:
+    """Rewards that are equal but for rounding give the gradient of equal ones, on-policy."""
+    example = equal_rewards(draw, learner.uses_reference)
+    shift = ignored_shift(learner)
+    if shift is None:
+        return
+    example = replace(example, log_prob=example.old_log_prob)
+    # Whatever is shared by all rewards is ignored: then all of them are equal.
+    reward = shift(example.reward[:, :1]).expand_as(example.reward)
+    errors = ROUNDING_ERROR * draw.grid((3, 3), -1, 1)[-len(reward) :, -reward.shape[1] :]
+    one, two = (replace(example, reward=each) for each in (reward, reward * (1 + errors)))
+    case = f"for rewards with relative rounding errors of up to {ROUNDING_ERROR:g}"
+    outcome(learner, one).assert_close(outcome(learner, two), case)
 
 
 def ignores_zero_advantages(learner: Learner, draw: Draw) -> None:

@@ -11,11 +11,13 @@ from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.learner import Learner
 from agents.rollout import PerToken, Responses
 from agents.testing.examples import Draw, UpdateExample, update_examples
-from agents.testing.gradients import Outcome
+from agents.testing.gradients import Outcome, PropertyError
 from agents.training.update import Passes, update
 
 LEARNING_RATE = 4.0
 """Large enough that the second minibatch is off-policy, with clipped tokens."""
+REST = 1e-9
+"""Least change of a logit that is no rounding error, in float64."""
 LOGIT = "after the update the logit of (problem, position, arm)"
 
 
@@ -34,6 +36,24 @@ def ignores_the_number_of_ranks(learner: Learner, draw: Draw) -> None:
     size = len(example.lengths)
     other = update_outcome(learner, example, size, num_ranks=2)
     update_outcome(learner, example, size).assert_close(other, "with two ranks")
+
+
+def rests_without_a_signal(learner: Learner, draw: Draw) -> None:
+    """An update on equal rewards, the policy its own reference, changes nothing or truly trains.
+
+    A loss may ignore its advantages; but a gradient of rounding errors is none.
+    """
+    example = update_examples(draw, learner.uses_reference)
+    ref_logits = None if example.ref_logits is None else example.logits
+    example = replace(example, reward=torch.ones_like(example.reward), ref_logits=ref_logits)
+    draw.example = example
+    after = update_outcome(learner, example, len(example.lengths))
+    change = (after.values - example.logits).abs().max().item()
+    if 0 < change < REST:
+        raise PropertyError(
+            f"a logit changes by {change:.2g}, a rounding error: have advantages, and the slope of "
+            "a divergence between equal policies, be exactly 0"
+        )
 
 
 def trains_on_compute_loss(learner: Learner, draw: Draw) -> None:

@@ -83,8 +83,11 @@ def columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def equal(one: dict[str, Any], other: dict[str, Any]) -> str:
-    """What differs first between the numbers of two records; empty where nothing does."""
-    for name in sorted(one["steps"].keys() | other["steps"].keys()):
+    """What differs first between the numbers of two records; empty where nothing does.
+
+    A metric that only `other` has is newer than `one`.
+    """
+    for name in sorted(one["steps"]):
         here, there = (found["steps"].get(name, []) for found in (one, other))
         if here != there:
             pairs = enumerate(zip_longest(here, there, fillvalue="missing"), 1)

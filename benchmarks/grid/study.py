@@ -30,6 +30,8 @@ RATE = "RATE"
 """Stands in a study for the learning rate that `stability/pilot` chooses."""
 BELOW = "BELOW"
 """Stands for the next smaller rate of that pilot."""
+OPTIMIZER = "--weight-decay 0.01 --adam-epsilon 1e-8 --step-without-signal"
+"""What AdamW had, and did, when the records were made: flags of every run of theirs."""
 BRIEF = "BRIEF"
 """Stands for a folder with a tiny model after a warm start of seconds."""
 

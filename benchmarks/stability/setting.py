@@ -12,8 +12,8 @@ scale of the tiny model:
 - reward = accuracy + 0.5 format (`reward_func_qwen_instruct.py`); Figures-v0 itself pays 0.1;
 - losses are averaged over each response, then over responses, whatever the algorithm: what token
   means over microbatches of one response amount to in the scripts;
-- AdamW 0.9, 0.95, weight decay 0.01, gradients cut at norm 1, no warm-up, a cosine to a tenth
-  (scripts; the defaults here);
+- AdamW 0.9, 0.95, weight decay 0.01, epsilon 1e-8, gradients cut at norm 1, no warm-up, a cosine to
+  a tenth (scripts), and steps without a signal too, as the scripts take them;
 - the learning rate is chosen by `stability/pilot`, which leaves two: `stability/figure1` is at the
   one, `stability/below` and the ablations at the other; the paper's is 1e-6 for a model of 7
   billion parameters.
@@ -27,12 +27,12 @@ Source: Liu et al., CPGD (arXiv:2505.12504), sections 3, 4.2 and 5.3; MM-EUREKA,
 examples/scripts/train_cpgd_qwen_7b_*.sh and openrlhf/models/loss.py.
 """
 
-from benchmarks.grid.study import BELOW, Cell
+from benchmarks.grid.study import BELOW, OPTIMIZER, Cell
 
 REWARDS = '{{"rewards": {{"accuracy": 1.0, "format": {weight}}}}}'
 EXCEPT_RATE = (
-    f"--env-options '{REWARDS.format(weight=0.5)}' --reduction sequence_mean --num-prompts 16 "
-    "--minibatch-size 16 --num-steps 100 --num-test-problems 200"
+    f"{OPTIMIZER} --env-options '{REWARDS.format(weight=0.5)}' --reduction sequence_mean "
+    "--num-prompts 16 --minibatch-size 16 --num-steps 100 --num-test-problems 200"
 )
 COMMON = f"{EXCEPT_RATE} --learning-rate {BELOW}"
 

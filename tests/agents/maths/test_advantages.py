@@ -7,6 +7,7 @@ from agents.advantages import (
     batch_centered,
     centered,
     clip_filter,
+    has_spread,
     leave_one_out,
     raw,
     standardized,
@@ -75,6 +76,56 @@ def test_a_group_of_equal_rewards_has_advantages_of_exactly_zero(
 ):
     reward = torch.full((2, group_size), value, dtype=dtype)
     assert torch.equal(advantage(reward), torch.zeros_like(reward))
+
+
+def sums(*parts):
+    """Rewards of one group that are equal in exact arithmetic."""
+    return tensor([[sum(part) for part in parts]])
+
+
+EQUAL = {
+    "sums in another order": sums((0.1, 0.2, 0.3), (0.3, 0.2, 0.1), (0.6,)),
+    "parts that cancel": sums((0.1, 0.2, -0.3), (0.0,), (0.3, -0.2, -0.1)),
+    "parts that cancel but for one": sums((1.0, -0.9, -0.1), (1.0, -0.7, -0.3)),
+    "a large offset": sums((1e9, 0.1), (1e9, 0.1, 1e-7), (0.1, 1e9)),
+    "negative": sums((-0.7, -0.1), (-0.8,)),
+    "float32": torch.tensor([[1.1, 1.0 + 0.1, 1.1000001]]),
+    "thirds": (torch.arange(9.0).reshape(1, 9) + 1) / 3 / (torch.arange(9.0) + 1),
+    "small": 1e-7 * (1 + 1e-8 * tensor([[0.0, 1.0, -1.0]])),
+}
+
+
+@pytest.mark.parametrize("advantage", [batch_centered, *ADVANTAGES])
+@pytest.mark.parametrize("name", EQUAL)
+def test_rewards_that_differ_by_rounding_have_advantages_of_exactly_zero(advantage, name):
+    reward = EQUAL[name]
+    assert name == "large offset" or reward.amax() - reward.amin() < 1e-6
+    assert torch.equal(advantage(reward), torch.zeros_like(reward))
+
+
+def test_a_group_of_rounding_errors_is_none_with_spread_for_the_clip_filter():
+    reward = torch.cat([tensor([[0.0, 1.0, 0.0]]), EQUAL["sums in another order"]])
+    assert torch.equal(clip_filter(3.0)(reward), 2 * centered(reward))
+    assert torch.equal(has_spread(reward), torch.tensor([[True], [False]]))
+
+
+@pytest.mark.parametrize("advantage", [batch_centered, *ADVANTAGES])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+def test_small_differences_of_rewards_are_no_rounding(advantage, scale):
+    reward = scale * tensor([[1.0, 1.0 + 1e-5, 1.0]])
+    assert (advantage(reward) != 0).all()
+
+
+def test_a_reward_beyond_all_others_does_not_silence_their_groups():
+    reward = tensor([[0.0, 1.0], [1e12, -1e12]])
+    assert torch.equal(centered(reward)[0], tensor([-0.5, 0.5]))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("advantage", [batch_centered, *ADVANTAGES])
+def test_a_reward_that_is_not_finite_gives_no_advantage_of_zero(advantage, value):
+    reward = tensor([[value, 1.0, 2.0]])
+    assert not advantage(reward).isfinite().all()
 
 
 def test_rewards_whose_variance_underflows_give_finite_advantages():

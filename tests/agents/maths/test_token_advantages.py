@@ -64,7 +64,14 @@ def test_equal_credit_is_whitened_to_nothing(value, dtype):
     credit = torch.full((3, 7), value, dtype=dtype)
     result = whitened(credit, torch.ones(3, 7).bool(), alone)
     assert result.dtype == dtype
-    torch.testing.assert_close(result, torch.zeros_like(result), rtol=0, atol=1e-6)
+    assert torch.equal(result, torch.zeros_like(result))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1 / 3, 3e4])
+def test_rounding_errors_are_whitened_to_nothing(value):
+    errors = tensor([[1e-8, -1e-8, 0.0], [2e-8, 0.0, 0.0]])
+    result = whitened(value * (1 + errors) + 1e-2 * errors, MASK, alone)
+    assert torch.equal(result, torch.zeros_like(result))
 
 
 def test_without_any_token_there_is_nothing_to_whiten():

@@ -249,6 +249,15 @@ def test_a_resumed_run_may_be_longer_and_lie_elsewhere(tmp_path):
     assert start(tmp_path, changed, resume=True) == path
 
 
+def test_a_record_from_before_the_optimizer_was_a_setting_means_that_of_its_time(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"settings": SETTINGS}))
+    new = {"weight_decay": 0.01, "adam_epsilon": 1e-8, "step_without_signal": True}
+    assert start(tmp_path, SETTINGS | {"run": SETTINGS["run"] | new}, resume=True) is None
+    new |= {"adam_epsilon": 1e-6}
+    with pytest.raises(ValueError, match=r"^[^\n]* run.adam_epsilon was 1e-08 and is 1e-06; use"):
+        start(tmp_path, SETTINGS | {"run": SETTINGS["run"] | new}, resume=True)
+
+
 def test_changed_settings_are_refused_by_name(tmp_path):
     begin(tmp_path)
     changed = {"run": {"seed": 1, "num_steps": 10, "output_dir": "a"}, "learner": {"beta": 0.1}}

@@ -104,6 +104,23 @@ class SmallEpsilon(Plain):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LargerEpsilon(Plain):
+    """That of much released code, by which rounding errors of rewards become advantages."""
+
+    def advantage(self, reward):
+        return (reward - reward.mean(-1, keepdim=True)) / (reward.std(-1, keepdim=True) + 1e-6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundedDrift(Plain):
+    """A drift whose slope is 0 at equal policies but for rounding."""
+
+    def loss(self, log_prob, batch):
+        pull = log_prob - ((batch.old_log_prob + 7) - 7)
+        return super().loss(log_prob, batch) + 0.1 * pull.detach() * log_prob
+
+
+@dataclass(frozen=True, kw_only=True)
 class SignOfAdvantage(Plain):
     def loss(self, log_prob, batch):
         return torch.where(batch.advantage > 0, -log_prob, log_prob)
@@ -204,6 +221,8 @@ FAULTS = [
     (NeighborIsBaseline(), "the order of groups must not matter"),
     (NoEpsilon(), "groups of equal rewards must give no signal"),
     (SmallEpsilon(), "groups of equal rewards must give no signal"),
+    (LargerEpsilon(), "rounding errors of rewards must give no signal"),
+    (RoundedDrift(), "without a signal nothing must change"),
     (SignOfAdvantage(), "an advantage of zero must give no signal"),
     (ScaledByReward(), "a shift of the rewards must not matter"),
     (SquaredRatio(), "log-ratios of 50 must give finite numbers"),
