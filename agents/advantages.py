@@ -146,7 +146,7 @@ def whitened(advantage: PerToken, mask: Mask, all_reduce: AllReduce) -> PerToken
     deviation = (values - mean).where(mask, 0.0)
     variance = all_reduce(deviation.square().sum()) / count
     scale = (mean.square() + variance).sqrt()
-    result = deviation / variance.clamp(min=1e-8).sqrt()
+    result = deviation / variance.clamp(min=1e-8).sqrt()  # the floor is that of the authors' code
     return torch.where(exceeds_rounding(variance.sqrt(), scale), result, 0).to(advantage)
 
 

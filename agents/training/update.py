@@ -183,10 +183,9 @@ class _Update:
         advantage = learner.advantage(engine.all_gather(self.reward))[rows].flatten().double().cpu()
         first = 0 if learner.token_advantage_uses_old_policy else 1
         old_log_prob = self._log_prob(self._policy, self.minibatches[first:])
-        if self._is_reference():
+        ref_log_prob = self.reference and self._log_prob(self.reference, self.minibatches)
+        if self._is_reference() and first == 0:
             ref_log_prob = old_log_prob.clone()
-        else:
-            ref_log_prob = self.reference and self._log_prob(self.reference, self.minibatches)
         batch = Batch(
             mask,
             advantage[:, None].expand(mask.shape),
@@ -277,8 +276,9 @@ class _Update:
 
     def _count(self, step: dict[str, float]) -> None:
         """Counts an optimizer step for the policies, unless it was skipped or had no signal."""
-        applied = not step["train/skipped"] and not step["train/no_signal"]
-        if applied or self.passes.step_without_signal:
+        always = self.passes.step_without_signal
+        applied = not step["train/skipped"] and (always or not step["train/no_signal"])
+        if applied or always:
             self.has_moved = self.has_moved_in_epoch = True
         if applied and isinstance(self.reference, ReferencePolicy):
             is_new = self.reference.stepped(self.engine, step["policy/kl_ref"])

@@ -67,10 +67,15 @@ def test_equal_credit_is_whitened_to_nothing(value, dtype):
     assert torch.equal(result, torch.zeros_like(result))
 
 
+def test_a_small_spread_is_divided_by_the_floor():
+    result = whitened(1 + 1e-5 * CREDIT, MASK, alone)
+    torch.testing.assert_close(result[MASK], tensor([-0.1, -0.1, 0.2]))
+
+
 @pytest.mark.parametrize("value", [0.0, 0.1, -1 / 3, 3e4])
 def test_rounding_errors_are_whitened_to_nothing(value):
     errors = tensor([[1e-8, -1e-8, 0.0], [2e-8, 0.0, 0.0]])
-    result = whitened(value * (1 + errors) + 1e-2 * errors, MASK, alone)
+    result = whitened(value * (1 + errors) + 1e-3 * errors, MASK, alone)
     assert torch.equal(result, torch.zeros_like(result))
 
 

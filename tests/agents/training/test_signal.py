@@ -41,11 +41,13 @@ EQUAL = torch.tensor([[0.1, 0.1], [1.1, 1.1], [0.0, 0.0], [1.1, 1.1]])
 NOISE = 3e-7 * torch.tensor([[-1.0, 1.0], [1.0, -1.0], [0.0, 0.0], [0.5, 0.0]])
 """Relative: a few units in the last place of float32."""
 HALVES = Passes(minibatch_size=4, microbatch_size=2)
+SIX_STEPS = Passes(minibatch_size=4, microbatch_size=4, epochs=3)
 
 
 def responses_of(engine):
-    prompts = engine.chat.encode(tiny_engines.observations((0, 1, 3, 2), group_size=2))
-    return tiny_engines.respond(prompts, tiny_engines.LENGTHS, engine.chat)
+    """Two responses to each of four prompts of words."""
+    prompts = engine.chat.encode(tiny_engines.observations((0, 0, 0, 0), group_size=2))
+    return tiny_engines.respond(prompts, (3, 1, 4, 2, 2, 3, 1, 5), engine.chat)
 
 
 def reference_of(engine, learner, folder) -> ReferencePolicy | None:
@@ -81,7 +83,7 @@ def rewards_of(learner) -> torch.Tensor:
     return reward * (1 + NOISE)
 
 
-@pytest.mark.parametrize("kind", ["torch", "deepspeed-0", "deepspeed-2", "deepspeed-3"])
+@pytest.mark.parametrize("kind", ["torch", "deepspeed-0", "deepspeed-2"])
 @pytest.mark.parametrize("has_stepped", [False, True])
 def test_six_steps_with_equal_rewards_leave_weights_moments_and_schedule(kind, has_stepped, folder):
     engine, other = (tiny_engines.build(kind, folder) for _ in range(2))
@@ -91,14 +93,13 @@ def test_six_steps_with_equal_rewards_leave_weights_moments_and_schedule(kind, h
         for each in (engine, other):
             update(CPGD(), each, responses, REWARD, HALVES)
     before = state_of(engine)
-    for learner in learners if kind == "torch" else learners[::3]:
+    for learner in learners[:10:3] if kind == "deepspeed-2" else learners:
         reference = reference_of(engine, learner, folder)
-        for _ in range(3):
-            reward = rewards_of(learner)
-            metrics = update(learner, engine, responses, reward, HALVES, reference)
-            assert metrics["train/no_signal"] == 1, learner
-            assert metrics["train/grad_norm"] == 0, learner
-            assert metrics["train/skipped"] == 0, learner
+        reward = rewards_of(learner)
+        metrics = update(learner, engine, responses, reward, SIX_STEPS, reference)
+        assert metrics["train/no_signal"] == 1, learner
+        assert metrics["train/grad_norm"] == 0, learner
+        assert metrics["train/skipped"] == 0, learner
         assert is_equal(state_of(engine), before), learner
     for each in (engine, other):  # nor is anything left in buffers of gradients
         metrics = update(CPGD(), each, responses, REWARD, HALVES)
