@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import agents
 from agents.cli.missing_packages import explain_missing_packages
+from reasonenv.cli import standard_streams
 
 ALGORITHMS = {
     "cpgd": "clipped policy gradient with policy drift",
@@ -27,6 +28,7 @@ ALGORITHMS = {
 """Modules of this package that train, each with a summary."""
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the module of an algorithm with the arguments after its name."""
     words = sys.argv[1:] if arguments is None else list(arguments)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -34,6 +35,7 @@ TRIALS = {
     "tiny_model": REINSTALL,
 }
 """Fix of each trial that fails."""
+_LONGEST_TRIAL = 86_400
 FOR_GPUS = ("deepspeed", "vllm")
 """Trials whose failure is only a note without a GPU."""
 
@@ -94,14 +96,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--output-dir", type=Path, default=Path("runs"), help="folder for runs (runs)")
     add("--timeout", type=float, default=120, help="seconds for each trial (120)")
     add("--json", action="store_true", help="print the results as JSON")
-    options = parser.parse_args(arguments)
-    results = list(run_checks(options.output_dir, options.timeout))
-    if options.json:
-        # `mend` is the key of version 0.1.0.
-        print(json.dumps([asdict(r) | {"mend": r.fix} for r in results], indent=2))
-    else:
-        print(*check_lines(results, colour=sys.stdout.isatty()), sep="\n")
+    with _streams():
+        options = parser.parse_args(arguments)
+        if not 0 < options.timeout <= _LONGEST_TRIAL:
+            parser.error(f"--timeout is {options.timeout}: give seconds in (0, {_LONGEST_TRIAL}]")
+        results = list(run_checks(options.output_dir, options.timeout))
+        if options.json:
+            # `mend` is the key of version 0.1.0.
+            print(json.dumps([asdict(r) | {"mend": r.fix} for r in results], indent=2))
+        else:
+            print(*check_lines(results, colour=sys.stdout.isatty()), sep="\n")
     return int(any(result.level == "problem" for result in results))
+
+
+def _streams() -> AbstractContextManager[None]:
+    try:
+        from reasonenv.cli import standard_streams
+    except ImportError:  # a package of the base install is missing, which the checks tell
+        return nullcontext()
+    return standard_streams()
 
 
 def _has_driver() -> bool:

@@ -23,8 +23,10 @@ from agents.evaluation.presentation import draw_results, evaluation_lines
 from agents.evaluation.published import published
 from agents.evaluation.session import Stopped, run_evaluation
 from agents.sft import cached_tiny_model, recipe
+from reasonenv.cli import standard_streams
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given.
 

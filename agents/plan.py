@@ -21,16 +21,17 @@ import torch
 
 from agents.cli.exit import errors_in_one_line
 from agents.cli.flags import parse_run
-from agents.cli.settings import Run, check_run
+from agents.cli.settings import Run, check_integer, check_run, short
 from agents.engines.build import needs_reference_model, uses_vllm
 from agents.errors import ModelError, UsageError
 from agents.learner import Learner
 from agents.planning.changes import suggest_changes
 from agents.planning.phases import Plan, make_plan
-from agents.planning.setting import Setting, make_sharding
+from agents.planning.setting import MOST_GPUS, Setting, make_sharding
 from agents.planning.shapes import read_shape
 from agents.planning.table import machine_text, plan_lines, plan_title, totals
 from agents.storage.json_files import json_value
+from reasonenv.cli import standard_streams
 
 COUNTS = {
     "num-gpus": (0, None, "over all nodes; 0 for the CPU (this machine's)"),
@@ -39,6 +40,8 @@ COUNTS = {
     "num-images": (0, 1, "of a problem, for vision models (1)"),
 }
 """Minimum, default and help of integer flags."""
+MOST_MEMORY = 2**20
+"""GiB of one GPU at most."""
 
 
 def short_plan(run: Run, learner: Learner, num_ranks: int = 1) -> str:
@@ -78,9 +81,12 @@ def find_learner(name: str) -> type[Learner]:
         is_own = inspect.isclass(value) and value.__module__ == path
         if is_own and issubclass(value, Learner) and not inspect.isabstract(value):
             return value
-    raise UsageError(f"--learner {name}: give a module of agents with one, such as cpgd, grpo")
+    raise UsageError(
+        f"--learner {short(name)}: give a module of agents with one, such as cpgd, grpo"
+    )
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; the exit status is 1 if the run does not fit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -118,8 +124,8 @@ def _parser() -> argparse.ArgumentParser:
 def _machine(options: argparse.Namespace) -> dict[str, Any]:
     for flag, (minimum, _, _) in COUNTS.items():
         value = vars(options)[flag.replace("-", "_")]
-        if value is not None and value < minimum:
-            raise UsageError(f"--{flag} is {value}: give at least {minimum}")
+        if value is not None:
+            check_integer(flag, value, minimum, MOST_GPUS)
     num_gpus = torch.cuda.device_count() if options.num_gpus is None else options.num_gpus
     memory = options.gpu_memory
     if memory is None:
@@ -128,6 +134,8 @@ def _machine(options: argparse.Namespace) -> dict[str, Any]:
         memory = local_memory(num_gpus)
     if not memory > 0:
         raise UsageError(f"--gpu-memory is {memory}: give more than 0 GiB")
+    if memory > MOST_MEMORY:
+        raise UsageError(f"--gpu-memory is {memory}: give at most {MOST_MEMORY} GiB")
     counts = {name: vars(options)[name] for name in ("gpus_per_node", "num_words", "num_images")}
     return counts | {"num_gpus": num_gpus, "memory": memory}
 

@@ -13,6 +13,7 @@ from agents.errors import UsageError
 from agents.reporting.page import make_page
 from agents.reporting.runs import read_run
 from agents.storage.atomic_files import write_atomically
+from reasonenv.cli import standard_streams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,7 @@ def report_at_end(folder: Path) -> str:
         return f"warning: no report: {reason}; try python -m agents.report {folder}"
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(Report, "agents.report", arguments)

@@ -25,6 +25,7 @@ from agents.training.rollouts import Rollout, count_tokens, reward_metrics, samp
 from agents.training.setup import prepare, run_settings
 from agents.training.state import RunState
 from agents.training.update import update
+from reasonenv.cli import standard_streams
 
 L = TypeVar("L", bound=Learner)
 ROLLOUT_LOG_INTERVAL = 10
@@ -164,6 +165,7 @@ def roll_back(
     return True
 
 
+@standard_streams()
 def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     """Command line of a learner: trains and writes a run directory.
 

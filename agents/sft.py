@@ -6,6 +6,7 @@ runs once per recipe and seed, and is cached.
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import sys
@@ -26,7 +27,13 @@ import reasonenv
 from agents import tiny_model
 from agents.cli.exit import errors_in_one_line
 from agents.cli.flags import parse
-from agents.cli.settings import environment_options
+from agents.cli.settings import (
+    MAXIMA,
+    MINIMA,
+    MOST_RESPONSES,
+    check_integer,
+    environment_options,
+)
 from agents.engines import TrainEngine
 from agents.engines.chat import Chat
 from agents.engines.load import check_size, load_model, local_device, save_model
@@ -38,6 +45,7 @@ from agents.engines.torch import TorchEngine
 from agents.errors import UsageError, typed_errors
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
+from reasonenv.cli import standard_streams
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
 
@@ -166,13 +174,14 @@ def _base(settings: WarmStart, envs: Any) -> tuple[Any, Chat]:
 
 def _check(settings: WarmStart) -> None:
     for name in ("num_steps", "batch_size", "num_problems"):
-        if getattr(settings, name) < 1:
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} is {getattr(settings, name)}: give at least 1")
+        check_integer(name.replace("_", "-"), getattr(settings, name), 1, 2**31 - 1)
+    if settings.batch_size > MOST_RESPONSES:
+        raise UsageError(f"--batch-size is {settings.batch_size}: give at most {MOST_RESPONSES}")
+    if not 0 <= settings.learning_rate < math.inf:
+        raise UsageError(f"--learning-rate is {settings.learning_rate}: give at least 0")
+    check_integer("seed", settings.seed, MINIMA["seed"], MAXIMA["seed"])
     if settings.output_dir.exists() and any(settings.output_dir.iterdir()):
         raise UsageError(f"{settings.output_dir} is not empty: give another --output-dir")
-    if settings.seed < 0:
-        raise UsageError(f"--seed is {settings.seed}: give at least 0")
 
 
 def _solution(problem: Problem) -> str:
@@ -242,6 +251,7 @@ def _exclusive(path: Path) -> Iterator[None]:
         lock.release()
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(WarmStart, "agents.sft", arguments)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import reasonenv
+from reasonenv.cli import standard_streams
 
 COMMANDS = {
     "check": "grades each reference of a data set against itself and against another's",
@@ -20,6 +21,7 @@ COMMANDS = {
 """Modules with a `main` that takes the remaining arguments and returns an exit status."""
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command with the arguments after its name and returns its exit status."""
     words = sys.argv[1:] if arguments is None else list(arguments)

@@ -31,7 +31,7 @@ import gymnasium
 
 import reasonenv
 from reasonenv import messages as chat
-from reasonenv.cli import check_output_path, exit_status, new_parser
+from reasonenv.cli import check_output_path, exit_status, new_parser, standard_streams
 from reasonenv.datasets.selection import without_images
 from reasonenv.endpoint import Deadline, post_json
 from reasonenv.entry_points import evaluation_split
@@ -156,6 +156,7 @@ def answers(
         threads.shutdown(wait=False, cancel_futures=True)
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; its statuses are described above."""
     options = _parser().parse_args(arguments)

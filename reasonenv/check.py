@@ -22,7 +22,7 @@ from typing import Any
 
 from reasonenv import entry_points
 from reasonenv.atomic_write import atomic_write
-from reasonenv.cli import check_output_path, exit_status, new_parser
+from reasonenv.cli import check_output_path, exit_status, new_parser, standard_streams
 from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.errors import DataError, UsageError
@@ -123,6 +123,7 @@ def _wrong_verdicts(
     return wrong
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 1 when a reference fails itself, 2 when nothing could be checked."""
     options = _parser().parse_args(arguments)

@@ -1,13 +1,72 @@
-"""Parsers, exit statuses and output paths of the commands `python -m reasonenv.NAME`."""
+"""Parsers, standard streams, exit statuses and output paths of commands."""
 
 import argparse
 import os
+import select
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from reasonenv.errors import ReasonEnvError, UsageError, is_explained
 from reasonenv.terminal import print_line
+
+NARROWEST, WIDEST = 40, 400
+"""Columns of help and errors: in other terminals their layout takes for ever, or all memory."""
+CLOSED_PIPE = 141
+"""Exit status after the reader of the output has gone, as a shell has it for SIGPIPE."""
+
+
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Context of a command, and a decorator of its `main`: output as Unix tools treat it.
+
+    The command ends quietly when the reader of its output has gone, as `head` does after ten lines,
+    and in one line when the output cannot be written, to a full disk for example. Streams that are
+    closed from the start are discarded.
+    """
+    columns = os.environ.get("COLUMNS")
+    width = shutil.get_terminal_size().columns
+    os.environ["COLUMNS"] = str(min(max(width, NARROWEST), WIDEST))
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - until the process ends
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if any(_has_lost_reader(stream) for stream in (sys.stdout, sys.stderr)):
+            _discard(sys.stdout, sys.stderr)
+            sys.exit(CLOSED_PIPE)
+        if os.environ.get("REASONENV_TRACEBACK") or not is_explained(error):
+            raise
+        _discard(sys.stdout)
+        sys.exit(f"error: {error}")
+    finally:
+        os.environ.pop("COLUMNS")
+        if columns is not None:
+            os.environ["COLUMNS"] = columns
+
+
+def _has_lost_reader(stream: TextIO) -> bool:
+    """True for a pipe whose reading end is closed."""
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), select.POLLOUT)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except (OSError, ValueError, AttributeError):  # no file, or a system without poll
+        return False
+
+
+def _discard(*streams: TextIO) -> None:
+    """Redirects streams to nowhere, so that their last flush cannot fail."""
+    for stream in streams:
+        with suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.atomic_write import atomic_write
-from reasonenv.cli import check_output_path, exit_status, new_parser
+from reasonenv.cli import check_output_path, exit_status, new_parser, standard_streams
 from reasonenv.scoring import judges
 from reasonenv.scoring.final_answers import GradedResponses
 from reasonenv.scoring.response_files import SkipLog, read_responses
@@ -31,6 +31,7 @@ from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize,
 from reasonenv.terminal import print_line
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; its statuses are described above."""
     options = _parser().parse_args(arguments)

@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
-from agents.cli.settings import RENAMED
+from agents.cli.settings import RENAMED, short
 from agents.errors import UsageError
+from agents.storage.json_files import NESTING, read_regular
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -24,8 +25,10 @@ def read_config(path: Path) -> dict[str, Any]:
         UsageError: In one line, when the file cannot be read or holds no mapping.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        text = read_regular(path).decode("utf-8")
+        _check_events(text)
+        content = yaml.safe_load(text)
+    except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: a date such as 2024-13-01
         raise UsageError(
             f"--config {path} cannot be read: {' '.join(str(error).split())}"
         ) from error
@@ -33,8 +36,33 @@ def read_config(path: Path) -> dict[str, Any]:
         raise UsageError(f"--config {path} holds no mapping of settings such as 'num-steps: 300'")
     recorded = content.get("settings")
     if isinstance(recorded, dict):
-        content = {**recorded["run"], **recorded["learner"], "resume": False}
+        parts = [recorded.get(name) for name in ("run", "learner")]
+        if not all(isinstance(part, dict) for part in parts):
+            raise UsageError(f"--config {path} is no record of a run: it lacks its settings")
+        content = {**parts[0], **parts[1], "resume": False}
+    for name, value in content.items():
+        if isinstance(value, dict | list):
+            kind = "mapping" if isinstance(value, dict) else "list"
+            raise UsageError(
+                f"--config {path}: {short(name)} is a {kind}: give it as text, in quotes"
+            )
     return {current_name(name.replace("-", "_")): value for name, value in content.items()}
+
+
+def _check_events(text: str) -> None:
+    """Refuses what YAML would expand or descend into without end.
+
+    Raises:
+        ValueError: For an alias, or for more than `NESTING` levels.
+    """
+    depth = 0
+    for event in yaml.parse(text, yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"it has the alias *{event.anchor}: write its value out")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > NESTING:
+            raise ValueError(f"nested more than {NESTING} deep")
 
 
 def current_name(name: str) -> str:
@@ -61,7 +89,7 @@ def as_arguments(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> li
         if name not in defaults:
             matches = difflib.get_close_matches(name, defaults, n=1, cutoff=0.6)
             hint = f"; did you mean {matches[0]}?" if matches else ", see --help"
-            raise UsageError(f"--config: there is no setting {name}{hint}")
+            raise UsageError(f"--config: there is no setting {short(name)}{hint}")
         arguments += _flag(name.replace("_", "-"), value, defaults[name])
     return arguments
 

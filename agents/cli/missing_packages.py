@@ -37,8 +37,8 @@ def _excepthook(
 
 def _explanation(error: BaseException) -> str | None:
     """The line for a missing package of an extra; None for every other error."""
-    name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
-    package = name.partition(".")[0]
+    # A missing module within a package, torch.foo, is of an installation that is there but damaged.
+    package = error.name if isinstance(error, ModuleNotFoundError) else None
     extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
     if extra is None:
         return None

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.errors import UsageError
+from agents.errors import RecordError, UsageError
+from agents.storage.json_files import parse_json
 from reasonenv.registration import find
 
 
@@ -158,6 +159,18 @@ MINIMA = dict.fromkeys(
     1,
 )
 """Minimum of each integer setting."""
+MAXIMA = dict.fromkeys(MINIMA, 2**31 - 1) | {
+    "seed": 2**63 - 1,
+    "max_response_length": 2**20,
+}
+"""Maximum of each integer setting; no model has a context of 2^20 tokens and more."""
+MOST_RESPONSES = 2**20
+"""Responses of a training step at most: a thousand times the papers' rollouts. Each takes memory in
+the environment and in the rollout, whatever the batches of sampler and trainer are."""
+MOST_RANKS = 2**14
+"""Rank of LoRA adapters at most; that of the widest layers of today's models."""
+TEMPERATURES = 1e-3, 1e3
+"""Temperatures between which logits of models, divided by them, are float32 numbers."""
 
 RENAMED = {"agreement": "parity_tolerance"}
 """Current name of each setting that had another name before; the old one is still accepted."""
@@ -198,9 +211,10 @@ def check_run(run: Run) -> None:
     """
     for name, minimum in MINIMA.items():
         value = getattr(run, name)
-        if value is not None and value < minimum:
-            raise UsageError(f"--{name.replace('_', '-')} is {value}: give at least {minimum}")
+        if value is not None:
+            check_integer(name.replace("_", "-"), value, minimum, MAXIMA[name])
     _check_numbers(run)
+    _check_json(run)
     if run.overlong_buffer > run.max_response_length:
         raise UsageError(
             f"--overlong-buffer {run.overlong_buffer} is longer than --max-response-length "
@@ -212,6 +226,12 @@ def check_run(run: Run) -> None:
             "options when it is started, not from --vllm: drop one"
         )
     responses = run.num_prompts * run.group_size
+    if responses * run.max_generations > MOST_RESPONSES:
+        raise UsageError(
+            f"--num-prompts {run.num_prompts} x --group-size {run.group_size} x --max-generations "
+            f"{run.max_generations} are {responses * run.max_generations:,} responses a step: give "
+            f"at most {MOST_RESPONSES:,}"
+        )
     if run.minibatch_size % run.group_size or responses % run.minibatch_size:
         raise UsageError(
             f"--minibatch-size {run.minibatch_size} must be a multiple of --group-size "
@@ -227,8 +247,55 @@ def _check_numbers(run: Run) -> None:
             raise UsageError(f"--{flag} is {getattr(run, name)}: give at least 0")
     if not run.temperature > 0:
         raise UsageError(f"--temperature is {run.temperature}: training needs one above 0")
+    check_temperature(run.temperature)
+    if run.parity_tolerance is not None and not run.parity_tolerance >= 0:
+        raise UsageError(f"--parity-tolerance is {run.parity_tolerance}: give at least 0")
     if not 0 < run.top_p <= 1:
         raise UsageError(f"--top-p is {run.top_p}: give one in (0, 1]")
+
+
+def _check_json(run: Run) -> None:
+    """Validates the settings that are JSON."""
+    json_object("env-options", run.env_options)
+    json_object("vllm", run.vllm)
+    lora_rank(run.lora)
+
+
+def check_integer(flag: str, value: int, minimum: int, maximum: int) -> None:
+    """Raises UsageError for an integer out of range."""
+    if not value >= minimum:
+        raise UsageError(f"--{flag} is {value}: give at least {minimum}")
+    if value > maximum:
+        raise UsageError(f"--{flag} is {short(str(value))}: give at most {maximum}")
+
+
+def check_temperature(temperature: float) -> None:
+    """Raises UsageError for a temperature, other than 0, at which logits overflow."""
+    lowest, highest = TEMPERATURES
+    if temperature and not lowest <= temperature <= highest:
+        raise UsageError(f"--temperature is {temperature}: give one in [{lowest:g}, {highest:g}]")
+
+
+def lora_rank(lora: str | None) -> int:
+    """The rank of the adapters of `--lora`; 0 without.
+
+    Raises:
+        UsageError: The rank is no integer of the size of a rank.
+    """
+    if lora is None:
+        return 0
+    rank = json_object("lora", lora).get("r", 8)
+    if not isinstance(rank, int) or isinstance(rank, bool) or not 1 <= rank <= MOST_RANKS:
+        raise UsageError(
+            f"--lora {short(lora)} is invalid: give a positive integer r up to {MOST_RANKS}"
+        )
+    return rank
+
+
+def short(text: str, length: int = 200) -> str:
+    """A text for a message, cut in the middle where it is long."""
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half]}...{text[-half:]}"
 
 
 def environment_options(text: str, data: str | None) -> dict[str, Any]:
@@ -261,9 +328,11 @@ def json_object(flag: str, text: str) -> dict[str, Any]:
         UsageError: The value is no JSON object.
     """
     try:
-        options = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"--{flag} {text!r} is not valid JSON: {error}") from error
+        options = parse_json(text)
+    except RecordError as error:
+        raise UsageError(f"--{flag} {short(text)!r} is not valid JSON: {error}") from error
     if not isinstance(options, dict):
-        raise UsageError(f"--{flag} {text!r} is not a JSON object, such as {EXAMPLES[flag]!r}")
+        raise UsageError(
+            f"--{flag} {short(text)!r} is not a JSON object, such as {EXAMPLES[flag]!r}"
+        )
     return options

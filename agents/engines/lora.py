@@ -1,7 +1,6 @@
 """LoRA through peft: adapters inside a model, which are merged for samplers and checkpoints."""
 
 import copy
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -12,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from agents.cli.settings import json_object, lora_rank, short
 from agents.errors import CheckpointError, MissingPackageError, UsageError
 
 ADAPTER = "adapter"
@@ -39,7 +39,8 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
         MissingPackageError: peft is not installed.
         UsageError: The options are invalid.
     """
-    fields = _parse(options)
+    lora_rank(options)
+    fields = json_object("lora", options)
     sees = hasattr(model.config, "vision_config")
     defaults: dict[str, Any] = {"exclude_modules": _VISION} if sees else {}
     names = list(model.state_dict())
@@ -57,17 +58,6 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
     _check(model, options, names)
 
 
-def _parse(options: str) -> dict[str, Any]:
-    try:
-        fields = json.loads(options)
-    except json.JSONDecodeError as error:
-        raise _invalid(options, f"it is not JSON: {error}") from error
-    if not isinstance(fields, dict):
-        example = '{"r": 16, "target_modules": "all-linear"}'
-        raise _invalid(options, f"it is not a JSON object, such as {example}")
-    return fields
-
-
 def _check(model: Any, options: str, names: Sequence[str]) -> None:
     """Rejects adapters that cannot be merged into weights of the base model's names."""
     if model.peft_config[_NAME].lora_dropout > 0:
@@ -81,7 +71,7 @@ def _check(model: Any, options: str, names: Sequence[str]) -> None:
 
 
 def _invalid(options: str, reason: str) -> UsageError:
-    return UsageError(f"--lora {options} is invalid: {reason}")
+    return UsageError(f"--lora {short(options)} is invalid: {reason}")
 
 
 def is_adapted(model: nn.Module) -> bool:
@@ -91,7 +81,7 @@ def is_adapted(model: nn.Module) -> bool:
 
 def keeps_base_model(options: str) -> bool:
     """True if the trained model, its adapters disabled, is the base model."""
-    fields = _parse(options)
+    fields = json_object("lora", options)
     initialization = fields.get("init_lora_weights", True)
     return fields.get("bias", "none") == "none" and initialization in (True, "gaussian")
 

@@ -12,7 +12,15 @@ from typing import Annotated, Any, Literal
 
 from tyro.conf import arg
 
-from agents.cli.settings import Run, defaults, json_object
+from agents.cli.settings import (
+    MAXIMA,
+    MINIMA,
+    Run,
+    check_integer,
+    check_temperature,
+    defaults,
+    json_object,
+)
 from agents.errors import UsageError
 from agents.evaluation.evaluator import BATCH, EvaluationTask
 from agents.storage.json_files import json_value
@@ -154,11 +162,12 @@ def check_arguments(arguments: EvaluationArguments) -> None:
     """
     if len({find(env).id for env in arguments.env}) != len(arguments.env) or not arguments.env:
         raise UsageError(f"--env is {' '.join(arguments.env)}: give each environment once")
-    minima = {"max_response_length": 1, "max_pixels": 1, "sampler_batch_size": 1}
-    for name, minimum in (minima | dict.fromkeys(("temperature", "top_k"), 0)).items():
+    if not arguments.temperature >= 0:
+        raise UsageError(f"--temperature is {arguments.temperature}: give at least 0")
+    check_temperature(arguments.temperature)
+    for name in ("max_response_length", "max_pixels", "sampler_batch_size", "top_k", "seed"):
         value = getattr(arguments, name)
-        if not value >= minimum:
-            raise UsageError(f"--{name.replace('_', '-')} is {value}: give at least {minimum}")
+        check_integer(name.replace("_", "-"), value, MINIMA[name], MAXIMA[name])
     json_object("vllm", arguments.vllm)
     if not 0 < arguments.top_p <= 1:
         raise UsageError(f"--top-p is {arguments.top_p}: give one in (0, 1]")

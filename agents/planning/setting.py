@@ -1,13 +1,17 @@
 """Inputs of a memory plan: the settings of a run, its model and its machine."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from agents.cli.settings import Run, json_object
+from agents.cli.settings import Run, json_object, lora_rank
+from agents.errors import RecordError, UsageError
 from agents.planning.formulas import Sharding, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
 from agents.storage.json_files import read_json
 
+MOST_GPUS = 2**20
+"""Of a run; more than any machine has."""
 VLLM_MEMORY = {"vllm": 0.45, "separate": 0.9}
 """Default share of a GPU for vLLM, in the trainer's processes and on a server."""
 
@@ -39,9 +43,7 @@ class Setting:
     @property
     def adapter_weights(self) -> int:
         """Weights of LoRA adapters; 0 without."""
-        if not self.run.lora:
-            return 0
-        return adapter_weights(self.shape, json_object("lora", self.run.lora).get("r", 8))
+        return adapter_weights(self.shape, lora_rank(self.run.lora))
 
     @property
     def num_trained(self) -> int:
@@ -96,11 +98,21 @@ class Setting:
     @property
     def vllm(self) -> dict[str, Any]:
         """Options of vLLM, with defaults of those that matter here."""
-        return {
+        options = {
             "gpu_memory_utilization": VLLM_MEMORY.get(self.sampler, 0.0),
             "enable_sleep_mode": True,
             "tensor_parallel_size": 1,
         } | json_object("vllm", self.run.vllm)
+        share, ranks = options["gpu_memory_utilization"], options["tensor_parallel_size"]
+        if not (_is_number(share) and 0 <= share <= 1):
+            raise UsageError(f"--vllm: gpu_memory_utilization is {share!r}: give a share in [0, 1]")
+        if not (_is_number(ranks) and ranks == int(ranks) and 1 <= ranks <= MOST_GPUS):
+            raise UsageError(f"--vllm: tensor_parallel_size is {ranks!r}: give a number of GPUs")
+        return options
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def make_sharding(run: Run, num_gpus: int) -> Sharding:
@@ -115,16 +127,30 @@ def make_sharding(run: Run, num_gpus: int) -> Sharding:
     if run.engine == "torch" or (run.engine == "auto" and not num_gpus and run.deepspeed is None):
         return Sharding(fused=True)
     config = read_json(run.deepspeed) if run.deepspeed else {}
-    zero: dict[str, Any] = config.get("zero_optimization", {})
-    zero = {name: value for name, value in zero.items() if value != "auto"}
+    zero = {k: v for k, v in _part(config, "zero_optimization").items() if v != "auto"}
     offloads = {
-        name: (zero.get(f"offload_{name}") or {}).get("device", "none") != "none"
+        name: _part(zero, f"offload_{name}").get("device", "none") != "none"
         for name in ("optimizer", "param")
     }
+    stage = zero.get("stage", 1 if num_gpus else 0)
+    if stage not in (0, 1, 2, 3):
+        raise RecordError(f"{run.deepspeed}: stage is {stage!r} in zero_optimization: give 0 to 3")
     return Sharding(
         num_ranks=max(1, num_gpus),
-        stage=int(zero.get("stage", 1 if num_gpus else 0)),
-        half=num_gpus > 0 and config.get("bf16", {}).get("enabled", True) is not False,
+        stage=int(stage),
+        half=num_gpus > 0 and _part(config, "bf16").get("enabled", True) is not False,
         offload_optimizer=offloads["optimizer"],
         offload_weights=offloads["param"],
     )
+
+
+def _part(config: dict[str, Any], name: str) -> dict[str, Any]:
+    """An object in a configuration of DeepSpeed; empty where it is absent or null.
+
+    Raises:
+        RecordError: It is no object.
+    """
+    part = config.get(name) or {}
+    if not isinstance(part, dict):
+        raise RecordError(f"--deepspeed: {name} is {part!r}: give an object")
+    return part

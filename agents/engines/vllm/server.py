@@ -20,6 +20,7 @@ from agents.engines.pretrained import load_parts
 from agents.engines.vllm.access import VARIABLE, api_key, key_file
 from agents.engines.vllm.compatibility import DEFAULTS, ON_CPU, check_installed
 from agents.errors import UsageError
+from reasonenv.cli import standard_streams
 
 PACKAGE = "agents.engines.vllm"
 OPTIONS = DEFAULTS | {
@@ -60,6 +61,7 @@ def _entry(model: str) -> list[str]:
     return ["vllm.entrypoints.cli.main", "serve", model]
 
 
+@standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
     """Replaces this process by the server."""
     parser = argparse.ArgumentParser(

@@ -218,7 +218,7 @@ def test_equal_seeds_give_equal_adapters(folder):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("{", "not JSON"),
+        ("{", "not valid JSON"),
         ("[]", "not a JSON object"),
         ('{"rank": 4}', "unexpected keyword argument 'rank'"),
         ('{"r": 0, "target_modules": "all-linear"}', "positive"),
