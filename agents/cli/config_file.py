@@ -36,10 +36,10 @@ def read_config(path: Path) -> dict[str, Any]:
         raise UsageError(f"--config {path} holds no mapping of settings such as 'num-steps: 300'")
     recorded = content.get("settings")
     if isinstance(recorded, dict):
-        parts = [recorded.get(name) for name in ("run", "learner")]
-        if not all(isinstance(part, dict) for part in parts):
+        run, learner = recorded.get("run"), recorded.get("learner")
+        if not (isinstance(run, dict) and isinstance(learner, dict)):
             raise UsageError(f"--config {path} is no record of a run: it lacks its settings")
-        content = {**parts[0], **parts[1], "resume": False}
+        content = {**run, **learner, "resume": False}
     for name, value in content.items():
         if isinstance(value, dict | list):
             kind = "mapping" if isinstance(value, dict) else "list"

@@ -86,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("options", nargs="*", help="after --: options of `vllm serve`")
     options = parser.parse_args(arguments)
     check_installed(sees=False)
+    if not 0 < options.port < 2**16:
+        raise UsageError(f"--port is {options.port}: give one in [1, {2**16 - 1}]")
     if any(word.startswith("--api-key") for word in options.options):
         raise UsageError(f"--api-key would show the key to other users: set {VARIABLE}")
     # vLLM would end with a traceback on a model that cannot be loaded, or needs its code.
