@@ -30,7 +30,7 @@ from reasonenv.cli import standard_streams
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given.
 
-    An evaluation that SIGINT or SIGTERM ends exits with 128 plus the signal's number.
+    An evaluation that SIGINT, SIGTERM or SIGHUP ends exits with 128 plus the signal's number.
     """
     with errors_in_one_line():
         default = default_arguments(*envs_and_model(arguments))

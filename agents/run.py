@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from agents import report
 from agents.cli.exit import errors_in_one_line
 from agents.cli.flags import parse_run
+from agents.engines.build import ranks
 from agents.errors import typed_errors
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
@@ -17,7 +18,8 @@ from agents.monitoring.timing import Clock
 from agents.monitoring.traces import Trace
 from agents.rollout import Group, Responses
 from agents.storage import checkpoints
-from agents.storage.json_files import read_json_lines
+from agents.storage.json_files import read_steps
+from agents.storage.lock import locked
 from agents.storage.provenance import write_run
 from agents.training.dynamic_sampling import balance_tokens, select_groups
 from agents.training.interrupt import Interrupt
@@ -43,7 +45,11 @@ def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
         Reason of a stop by the collapse monitor; "" otherwise.
     """
     run = state.run
-    rows = read_json_lines(state.folder / "metrics.jsonl")
+    rows = read_steps(state.folder / "metrics.jsonl")
+    if len(rows) != state.step:
+        log.say(
+            f"warning: metrics.jsonl has {len(rows)} of {state.step} steps: the report lacks others"
+        )
     monitor = CollapseMonitor(run.on_collapse, run.max_skipped, rows)
     observations, _ = state.envs.reset(seed=run.seed, options={"start": state.position})
     while state.step < run.num_steps and not state.any(bool(interrupt)):
@@ -150,14 +156,16 @@ def roll_back(
     if state.num_rollbacks == MAX_ROLLBACKS:
         log.say(f"no rollback: the run has rolled back {MAX_ROLLBACKS} times already")
         return False
-    step = state.broadcast(checkpoint_before(warnings, checkpoints.steps(state.folder)) or 0)
+    rank = state.engines.train.rank
+    before = checkpoint_before(warnings, checkpoints.steps(state.folder))
+    found = checkpoints.recover(state.folder, before) if rank == 0 and before else None
+    step = state.broadcast(checkpoints.step_of(found) if found else 0)
     if not step:
         log.say("no rollback: no checkpoint from before the collapse; lower --save-every")
         return False
     position, num_rollbacks = state.position, state.num_rollbacks + 1
-    rank = state.engines.train.rank
     checkpoints.remove_after(state.folder, step, rank=rank, barrier=state.barrier)
-    state.restore(state.folder / "checkpoints" / f"step-{step}")
+    state.restore(checkpoints.path_of(state.folder, step))
     state.position, state.num_rollbacks = position, num_rollbacks
     log.remove_after(step)
     monitor.rewind(step)
@@ -169,7 +177,8 @@ def roll_back(
 def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     """Command line of a learner: trains and writes a run directory.
 
-    Exits with 128 plus the signal's number after SIGINT or SIGTERM, with 3 after a collapse.
+    Exits with 128 plus the signal's number after SIGINT, SIGTERM or SIGHUP, and with 3 after a
+    collapse.
 
     Args:
         learner: The algorithm.
@@ -181,6 +190,8 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
         stack.enter_context(errors_in_one_line(lambda: checkpoints.resume_hint(folder)))
         stack.enter_context(typed_errors("training"))
         with errors_in_one_line():
+            if ranks()[0] == 0:
+                stack.enter_context(locked(folder))
             state = prepare(run, algorithm)
             stack.enter_context(contextlib.closing(state.envs))
             stack.enter_context(contextlib.closing(state.engines.sampler))

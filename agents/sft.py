@@ -42,9 +42,11 @@ from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.threads import set_threads
 from agents.engines.torch import TorchEngine
-from agents.errors import UsageError, typed_errors
+from agents.errors import ModelError, UsageError, typed_errors
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
+from agents.storage.digests import DIGESTS, damage, write_digests
+from agents.storage.lock import LOCK, locked
 from reasonenv.cli import standard_streams
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
@@ -157,6 +159,7 @@ def warm_start(settings: WarmStart) -> Path:
                 bar.set_postfix(loss=f"{loss:.3f}")
     envs.close()
     save_model(settings.output_dir, model, chat)
+    write_digests(settings.output_dir)
     return settings.output_dir
 
 
@@ -180,7 +183,8 @@ def _check(settings: WarmStart) -> None:
     if not 0 <= settings.learning_rate < math.inf:
         raise UsageError(f"--learning-rate is {settings.learning_rate}: give at least 0")
     check_integer("seed", settings.seed, MINIMA["seed"], MAXIMA["seed"])
-    if settings.output_dir.exists() and any(settings.output_dir.iterdir()):
+    folder = settings.output_dir
+    if folder.exists() and any(path.name != LOCK for path in folder.iterdir()):
         raise UsageError(f"{settings.output_dir} is not empty: give another --output-dir")
 
 
@@ -229,11 +233,27 @@ def cached_tiny_model(settings: WarmStart) -> Path:
     folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _exclusive(folder.with_suffix(".lock")):
+        temporary = folder.with_name(f".{folder.name}.tmp")
+        shutil.rmtree(temporary, ignore_errors=True)
+        if folder.exists() and (found := _cache_damage(folder)):
+            print(f"{folder} is damaged ({found}): making it anew", file=sys.stderr, flush=True)
+            folder.rename(temporary)
+            shutil.rmtree(temporary)
         if not folder.exists():
-            temporary = folder.with_name(f".{folder.name}.tmp")
-            shutil.rmtree(temporary, ignore_errors=True)
             warm_start(replace(settings, output_dir=temporary)).rename(folder)
     return folder
+
+
+def _cache_damage(folder: Path) -> str:
+    """Damage of a cached model in a few words; one without digests gets them if it loads."""
+    if (folder / DIGESTS).exists():
+        return damage(folder)
+    try:
+        load_model(str(folder), torch.device("cpu"), torch.float32)
+    except ModelError as error:
+        return str(error)
+    write_digests(folder)
+    return ""
 
 
 @contextmanager
@@ -257,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = parse(WarmStart, "agents.sft", arguments)
     if message := set_threads():
         print(message, file=sys.stderr)
-    with errors_in_one_line(), typed_errors("training"):
+    with errors_in_one_line(), typed_errors("training"), locked(settings.output_dir):
         print(f"wrote {warm_start(settings)}")
 
 

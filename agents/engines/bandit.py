@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from agents.engines.checkpoint_files import read_tensors
 from agents.rollout import PerToken, Prompt, Responses
 
 TABLE = "table.pt"
@@ -148,7 +149,7 @@ class BanditEngine:
 
     def load(self, folder: Path) -> None:
         """See `TrainEngine`."""
-        self.logits = torch.load(folder / TABLE, weights_only=True).requires_grad_()
+        self.logits = read_tensors(folder / TABLE).requires_grad_()
 
 
 def respond(

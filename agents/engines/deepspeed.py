@@ -17,7 +17,8 @@ from torch.nn.utils import clip_grad_norm_
 
 from agents.engines import lora
 from agents.engines.chat import Chat
-from agents.engines.load import checkpoint_path, save_model
+from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, weights_only
+from agents.engines.load import save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
@@ -162,11 +163,10 @@ class DeepSpeedEngine:
 
         path = checkpoint_path(folder, STATE)
         try:
-            self.engine.load_checkpoint(str(path), STATE, load_module_strict=not self._frozen())
-        except (AssertionError, OSError, RuntimeError, ValueError, ZeRORuntimeException) as error:
-            raise CheckpointError(
-                f"the checkpoint {folder} does not fit this run: {_line(error)}"
-            ) from error
+            with checkpoint_errors(path), weights_only(_saved_classes()):
+                self.engine.load_checkpoint(str(path), STATE, load_module_strict=not self._frozen())
+        except ZeRORuntimeException as error:
+            raise CheckpointError(f"{path} does not fit this run: {_line(error)}") from error
         if self._ratio is not None:
             # DeepSpeed restores the old run's rate; this run's schedule may be longer.
             schedule = self.engine.lr_scheduler
@@ -339,6 +339,15 @@ def _join_ranks(deepspeed: Any, cuda: bool) -> None:
         backend = "nccl" if cuda else "gloo"
         store = distributed.HashStore()  # pyright: ignore[reportPrivateImportUsage] - documented
         distributed.init_process_group(backend, store=store, rank=0, world_size=1)
+
+
+def _saved_classes() -> list[Any]:
+    """Classes of DeepSpeed in the states of its optimizers; making one has no side effect."""
+    from deepspeed.runtime.fp16.loss_scaler import DynamicLossScaler, LossScaler
+    from deepspeed.runtime.zero.config import ZeroStageEnum
+    from deepspeed.utils.tensor_fragment import fragment_address
+
+    return [LossScaler, DynamicLossScaler, ZeroStageEnum, fragment_address]
 
 
 def _leave_ranks() -> None:

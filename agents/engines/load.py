@@ -12,8 +12,10 @@ from transformers.utils import logging
 
 from agents.engines import lora
 from agents.engines.chat import Chat
+from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
 from agents.engines.pretrained import empty_model, load_config, load_parts, load_pretrained
-from agents.errors import CheckpointError, ModelError, UsageError
+from agents.errors import ModelError, UsageError
+from agents.storage.digests import check_model
 
 
 def local_device() -> torch.device:
@@ -55,6 +57,7 @@ def load_model(
         ModelError: The model cannot be loaded, or its parts do not fit each other.
     """
     logging.disable_progress_bar()
+    check_model(Path(name))
     config, tokenizer, images = load_parts(name, trust_remote_code=trust_remote_code)
     model = load_pretrained(name, config, dtype, trust_remote_code=trust_remote_code).to(device)
     _check_finite(name, model)
@@ -96,35 +99,13 @@ def load_weights(model: Any, folder: Path) -> None:
     Raises:
         CheckpointError: They are of another model.
     """
-    if lora.is_adapted(model):
-        lora.load_adapters(checkpoint_path(folder, lora.ADAPTER), model)
-        return
-    options: Any = {"dtype": model.dtype, "trust_remote_code": False, "weights_only": True}
-    saved = type(model).from_pretrained(folder, **options).state_dict()
-    try:
-        model.load_state_dict(saved)
-    except RuntimeError as error:
-        reason = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
-        raise CheckpointError(
-            f"the checkpoint {folder} does not fit this model: {reason}"
-        ) from error
-
-
-def checkpoint_path(folder: Path, name: str) -> Path:
-    """Path of an engine's own file or folder in a checkpoint.
-
-    Args:
-        folder: The checkpoint.
-        name: Of the file or folder.
-
-    Raises:
-        CheckpointError: It does not exist.
-    """
-    if not (folder / name).exists():
-        raise CheckpointError(
-            f"the checkpoint {folder} has no {name}: it is incomplete or of another engine"
-        )
-    return folder / name
+    with checkpoint_errors(folder):
+        if lora.is_adapted(model):
+            lora.load_adapters(checkpoint_path(folder, lora.ADAPTER), model)
+        else:
+            options: Any = {"dtype": model.dtype, "trust_remote_code": False, "weights_only": True}
+            saved = type(model).from_pretrained(folder, **options)
+            model.load_state_dict(saved.state_dict())
 
 
 def save_model(

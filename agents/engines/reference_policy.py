@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from agents.engines import TrainEngine
-from agents.errors import CheckpointError
+from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, read_tensors
 from agents.references import Refresh
 from agents.rollout import PerToken, Responses
 
@@ -84,13 +84,9 @@ class ReferencePolicy:
         Raises:
             CheckpointError: In one line, for a file that is missing or of another model.
         """
-        try:
-            state = torch.load(folder / STATE, map_location="cpu", weights_only=True)
+        path = checkpoint_path(folder, STATE)
+        state = read_tensors(path)
+        with checkpoint_errors(path):
             self.model.load_state_dict(state["model"])
-        except (OSError, RuntimeError) as error:
-            reason = " ".join(str(error).split())
-            raise CheckpointError(
-                f"{folder / STATE} is no reference for this run: {reason}"
-            ) from error
-        self.token_kl = state["token_kl"]
-        self.is_policy = state.get("is_policy", False)  # not in checkpoints of 0.2.0
+            self.token_kl = [float(value) for value in state["token_kl"]]
+            self.is_policy = bool(state.get("is_policy", False))  # not in checkpoints of 0.2.0

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from agents.engines import lora
 from agents.engines.chat import Chat
-from agents.engines.load import checkpoint_path, load_weights, save_model
+from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, read_tensors
+from agents.engines.load import load_weights, save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
@@ -80,8 +81,10 @@ class TorchEngine:
 
     def load(self, folder: Path) -> None:
         """See `TrainEngine`."""
-        state = torch.load(checkpoint_path(folder, STATE), weights_only=True)
+        path = checkpoint_path(folder, STATE)
+        state = read_tensors(path)
         load_weights(self.policy.model, folder)
-        self.optimizer.load_state_dict(state["optimizer"])
-        # Rebuilt, because this run's schedule may be longer than the saved one.
-        self.schedule = self.optimization.schedule(self.optimizer, state["steps"])
+        with checkpoint_errors(path):
+            self.optimizer.load_state_dict(state["optimizer"])
+            # Rebuilt, because this run's schedule may be longer than the saved one.
+            self.schedule = self.optimization.schedule(self.optimizer, state["steps"])

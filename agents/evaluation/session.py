@@ -1,20 +1,18 @@
 """An evaluation in a folder: responses written batch by batch, results, and resumption."""
 
 import json
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from agents.engines import RolloutEngine
-from agents.errors import RecordError, UsageError
+from agents.errors import RecordError
 from agents.evaluation.arguments import EvaluationArguments, check_arguments
 from agents.evaluation.evaluator import Evaluator
 from agents.evaluation.presentation import Result, rate
@@ -30,10 +28,11 @@ from agents.evaluation.statistics import (
 from agents.monitoring.progress_bar import ProgressBar
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_json, read_json_lines
-from agents.storage.provenance import write_run
+from agents.storage.lock import locked
+from agents.storage.provenance import read_run, write_run
 from agents.training.interrupt import Interrupt
 
-RECORD, RESULTS, LOCK = "run.json", "results.json", ".lock"
+RECORD, RESULTS = "run.json", "results.json"
 COLUMNS = ("id", "sample", "response", "correct", "length", "finished", "kind")
 
 
@@ -99,7 +98,7 @@ def run_evaluation(
     Raises:
         UsageError: A setting does not fit.
         RecordError: The folder holds responses to other settings.
-        Stopped: After SIGINT or SIGTERM, when the responses of the last batch are written.
+        Stopped: After a signal, when the responses of the last batch are written.
     """
     check_arguments(arguments)
     folder, settings = arguments.folder(), arguments.response_settings()
@@ -125,31 +124,6 @@ def run_evaluation(
         return _write(folder, results)
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Exclusive use of a folder, which is created if missing and removed if left empty.
-
-    Raises:
-        UsageError: Another process evaluates into it.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file: give another --output-dir")
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise UsageError(
-            f"{folder} is in use by another evaluation: wait, or give another --output-dir"
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-        if [path.name for path in folder.iterdir()] == [LOCK]:
-            shutil.rmtree(folder)
-
-
 def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     """Compares settings with those of the responses in a folder.
 
@@ -166,7 +140,7 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
             raise RecordError(f"{folder} is no folder of an evaluation: give another --output-dir")
         return
     # Records of earlier versions lack the setting, which could not be given.
-    before = {"trust_remote_code": False} | read_json(record).get("settings", {})
+    before = {"trust_remote_code": False} | read_run(folder)["settings"]
     changes = [
         f"{_flag(name)} was {before.get(name)!r} and is {value!r}"
         for name, value in settings.items()

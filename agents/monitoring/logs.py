@@ -2,7 +2,7 @@
 
 A run directory has `metrics.jsonl`, `evaluations.jsonl`, `rollouts/step-N.jsonl` with images in the
 same folder, and `run.json`. Each is valid JSON at any moment, except for the last line of a
-`.jsonl` after a kill; `read_json_lines` skips an incomplete line, and a resumed run removes it.
+`.jsonl` after a kill; `read_steps` skips an incomplete line, and a resumed run removes it.
 
 A line of `rollouts/step-N.jsonl` is one response of the rollout of step N; groups are whole:
 
@@ -29,7 +29,7 @@ from PIL import Image
 from agents.errors import MissingPackageError
 from agents.monitoring.progress_bar import ProgressBar
 from agents.storage.atomic_files import append, write_atomically
-from agents.storage.json_files import json_line, json_value, read_json_lines
+from agents.storage.json_files import json_line, json_value, read_steps
 
 INFO_NAMES = ("problem_id", "accuracy", "format", "answer", "reference", "status")
 """Infos of the environment in the row of a response."""
@@ -165,7 +165,7 @@ def _remove_after(folder: Path, step: int) -> None:
     for path in (folder / "metrics.jsonl", folder / "evaluations.jsonl"):
         if path.exists():
             # A run that starts again evaluates at step 0 again.
-            rows = read_json_lines(path)
+            rows = read_steps(path)
             lines = (json_line(row) for row in rows if step and row["step"] <= step)
             write_atomically(path, b"".join(lines))
     for path in (folder / "rollouts").glob("step-*"):

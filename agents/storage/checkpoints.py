@@ -1,29 +1,27 @@
 """Checkpoints, atomic even if a run is killed, and the start or resumption of a run."""
 
-import hashlib
-import json
-import math
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from torch import Tensor
 
 from agents.errors import (
     AgentsError,
     CheckpointError,
-    RecordError,
     SaveError,
     UsageError,
     typed_errors,
 )
-from agents.storage.atomic_files import sync, write_atomically
-from agents.storage.json_files import read_json
+from agents.storage.atomic_files import sync
+from agents.storage.integrity import NAME, damage, has_digests, seal, step_of
+from agents.storage.provenance import read_run
 
-STATE = "trainer_state.json"
+RUN_FILES = ("run.json", "metrics.jsonl", "checkpoints")
+"""Entries of a folder that has a run."""
 WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
 """Errors of a full disk in Python, torch and safetensors."""
 MAY_CHANGE = {
@@ -44,7 +42,7 @@ ADDED = {
 """Settings that the records of earlier versions lack, and the value that they had."""
 
 
-def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | None:
+def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int = 0) -> Path | None:
     """Checkpoint to resume from, or None for a new run.
 
     Removes the remains of an interrupted save. Call it on all ranks before any of them writes.
@@ -53,27 +51,21 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool) -> Path | Non
         folder: Run directory; need not exist.
         settings: Settings of the run as JSON values.
         resume: True to resume the run in the folder.
+        rank: Of this process; rank 0 looks for the checkpoint, the others get None.
 
     Raises:
-        UsageError: The folder has another run, or one with other settings, or is not writable.
-        CheckpointError: The last checkpoint is damaged.
+        UsageError: The folder has another run, or one with other settings or without a record.
+        RecordError: The record of the run is damaged.
+        CheckpointError: There are checkpoints, and each is damaged.
     """
-    record = folder / "run.json"
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file: give another --output-dir")
-    parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(f"cannot write {folder} in {parent}: give another --output-dir")
-    if not resume:
-        if any((folder / name).exists() for name in ("run.json", "metrics.jsonl", "checkpoints")):
-            raise UsageError(
-                f"{folder} has another run: continue it with --resume, or give another --output-dir"
-            )
-        return None
-    if record.exists():
-        _check_settings(folder, read_json(record).get("settings", {}), settings)
-    _remove_leftovers(folder / "checkpoints")
-    return latest(folder)
+    names = [name for name in RUN_FILES if (folder / name).exists()]
+    if names and not resume:
+        raise UsageError(
+            f"{folder} has another run: continue it with --resume, or give another --output-dir"
+        )
+    if names:
+        _check_settings(folder, read_run(folder)["settings"], settings)
+    return recover(folder) if names and rank == 0 else None
 
 
 def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
@@ -104,7 +96,7 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         SaveError: For example, the disk is full; earlier checkpoints are unchanged.
         LostRankError: Another rank has ended.
     """
-    final = folder / "checkpoints" / f"step-{step}"
+    final = path_of(folder, step)
     temporary = final.with_name(f".step-{step}.tmp")
     saved = final.exists()
     barrier()
@@ -116,7 +108,7 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
             write(temporary)
             barrier()
         if rank == 0:
-            _seal(temporary, {"step": step, **(state or {})})
+            seal(temporary, {"step": step, **(state or {})})
             temporary.rename(final)
             sync(final.parent)
             _remove(_all(final.parent)[: -keep if keep else 0])
@@ -131,26 +123,46 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
 
 
 def latest(folder: Path) -> Path | None:
-    """Last checkpoint of the run in `folder`, or None if there is none.
+    """Newest intact checkpoint of the run in `folder`, or None for a run without checkpoints.
 
     Raises:
-        CheckpointError: It is damaged: a file is missing or has another size than when written.
+        CheckpointError: There are checkpoints, and each is damaged.
     """
-    paths = _all(folder / "checkpoints")
-    if not paths:
-        return None
-    last = paths[-1]
-    if damage := _damage(last):
-        action = f"continue from {paths[-2].name}" if len(paths) > 1 else "start again"
+    checkpoint, damages = _newest_intact(folder)
+    if damages and checkpoint is None:
+        listed = "; ".join(f"{path.name}: {found}" for path, found in damages.items())
         raise CheckpointError(
-            f"{last} is damaged ({damage}): remove it, and --resume will {action}"
+            f"every checkpoint of {folder} is damaged ({listed}): bring one back from a copy, or "
+            f"remove {folder / 'checkpoints'}, and --resume starts from the beginning"
         )
-    return last
+    return checkpoint
+
+
+def recover(folder: Path, last: int | None = None) -> Path | None:
+    """Newest intact checkpoint; damaged newer ones are moved aside, with a line for each.
+
+    Args:
+        folder: Run directory, which no other process writes.
+        last: Ignores checkpoints after this step, and gives None if no earlier one is intact.
+
+    Raises:
+        CheckpointError: Without `last`: there are checkpoints, and each is damaged.
+    """
+    _remove_leftovers(folder / "checkpoints")
+    checkpoint, damages = _newest_intact(folder, last)
+    if checkpoint is None:
+        return latest(folder) if last is None else None
+    for path, found in damages.items():
+        aside = _move_aside(path)
+        _tell(f"{path} is damaged ({found}): renamed {aside.name}; {checkpoint.name} is used")
+    if not has_digests(checkpoint):
+        _tell(f"{checkpoint} is of an earlier version, without digests: only sizes are compared")
+    return checkpoint
 
 
 def steps(folder: Path) -> list[int]:
     """Steps of all checkpoints of the run in `folder`, in order."""
-    return [_step(path) for path in _all(folder / "checkpoints")]
+    return [step_of(path) for path in _all(folder / "checkpoints")]
 
 
 def remove_after(
@@ -159,7 +171,7 @@ def remove_after(
     """Removes all checkpoints after a step; every rank calls it."""
     barrier()
     if rank == 0:
-        _remove([path for path in _all(folder / "checkpoints") if _step(path) > step])
+        _remove([path for path in _all(folder / "checkpoints") if step_of(path) > step])
     barrier()
 
 
@@ -168,39 +180,6 @@ def resume_hint(folder: Path) -> str:
     paths = _all(folder / "checkpoints")
     where = f"from {paths[-1].name}" if paths else "from the beginning: nothing was saved yet"
     return f"--resume continues {where}"
-
-
-def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The state passed to `save`, and `step`.
-
-    Args:
-        checkpoint: Folder of a checkpoint.
-        expected: Entries that must have these values: the learner, the `fingerprint` of the
-            model, the number of ranks.
-
-    Raises:
-        CheckpointError: Entries differ; the message names all of them.
-    """
-    state = read_json(checkpoint / STATE)
-    differences = [
-        f"{name} is {state.get(name)} in the checkpoint and {value} in the run"
-        for name, value in (expected or {}).items()
-        if state.get(name) != value
-    ]
-    if differences:
-        raise CheckpointError(f"{checkpoint} does not fit this run: {'; '.join(differences)}")
-    return state
-
-
-def fingerprint(weights: Iterable[tuple[str, Tensor]]) -> str:
-    """Number of tensors and values of a model, and a digest of their names and shapes.
-
-    Independent of the order of the tensors and of their partition by ZeRO.
-    """
-    shapes = {name: list(getattr(weight, "ds_shape", weight.shape)) for name, weight in weights}
-    count = sum(math.prod(shape) for shape in shapes.values())
-    digest = hashlib.sha256(json.dumps(shapes, sort_keys=True).encode()).hexdigest()[:8]
-    return f"{len(shapes)} tensors of {count:,} values ({digest})"
 
 
 def _check_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
@@ -229,38 +208,37 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _all(checkpoints: Path) -> list[Path]:
     """Checkpoints in the order of steps."""
-    steps = [path.name.removeprefix("step-") for path in checkpoints.glob("step-*")]
-    return [checkpoints / f"step-{n}" for n in sorted(int(s) for s in steps if s.isdecimal())]
+    return sorted(
+        (path for path in checkpoints.glob("step-*") if NAME.fullmatch(path.name)), key=step_of
+    )
 
 
-def _seal(folder: Path, state: Mapping[str, Any]) -> None:
-    """Syncs a folder to disk; writes its state last, with the sizes of all other files."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATE)
-    for path in [*files, *(path for path in folder.rglob("*") if path.is_dir())]:
-        sync(path)
-    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
-    content = json.dumps({**state, "files": sizes}, indent=2, allow_nan=False)
-    write_atomically(folder / STATE, content.encode())
+def path_of(folder: Path, step: int) -> Path:
+    """Checkpoint of a step of the run in `folder`."""
+    return folder / "checkpoints" / f"step-{step}"
 
 
-def _damage(checkpoint: Path) -> str:
-    """Damage of a checkpoint in a few words; empty if there is none."""
-    try:
-        sizes = read_json(checkpoint / STATE)["files"]
-    except (RecordError, KeyError):
-        return f"{STATE} is missing or unreadable"
-    for name, size in sizes.items():
-        path = checkpoint / name
-        actual = path.stat().st_size if path.is_file() else None
-        if actual != size:
-            return (
-                f"{name} is missing" if actual is None else f"{name} has {actual} of {size} bytes"
-            )
-    return ""
+def _newest_intact(folder: Path, last: int | None = None) -> tuple[Path | None, dict[Path, str]]:
+    """Newest intact checkpoint up to a step, and the damage of each newer one."""
+    damages: dict[Path, str] = {}
+    for path in reversed(_all(folder / "checkpoints")):
+        if last is not None and step_of(path) > last:
+            continue
+        if not (found := damage(path)):
+            return path, damages
+        damages[path] = found
+    return None, damages
 
 
-def _step(checkpoint: Path) -> int:
-    return int(checkpoint.name.removeprefix("step-"))
+def _move_aside(checkpoint: Path) -> Path:
+    """Renames a damaged checkpoint, so that its step can be saved again."""
+    names = (f"damaged-{checkpoint.name}{suffix}" for suffix in ("", *map("-{}".format, range(99))))
+    aside = (checkpoint.with_name(name) for name in names)
+    return checkpoint.rename(next(path for path in aside if not os.path.lexists(path)))
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _remove(checkpoints: Iterable[Path]) -> None:

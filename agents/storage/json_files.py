@@ -103,6 +103,19 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+def read_steps(path: Path) -> list[dict[str, Any]]:
+    """The objects of a `.jsonl` file of a run, each with its `step`.
+
+    Raises:
+        RecordError: A line is damaged; the message has its number.
+    """
+    rows = read_json_lines(path)
+    for number, row in enumerate(rows, 1):
+        if type(row.get("step")) is not int:
+            raise RecordError(f"{path}, line {number} has no step: {row!r:.99}; remove it")
+    return rows
+
+
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
     """The objects of a `.jsonl` file without an incomplete last line; empty for an absent file.
 
@@ -115,7 +128,10 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(lines, 1):
         try:
-            rows.append(parse_json(line))
+            row = parse_json(line)
         except ValueError as error:
             raise RecordError(f"{path}, line {number} is no JSON: {error}; remove it") from error
+        if not isinstance(row, dict):
+            raise RecordError(f"{path}, line {number} is no JSON object: {row!r:.99}; remove it")
+        rows.append(row)
     return rows

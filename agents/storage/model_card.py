@@ -7,7 +7,8 @@ from typing import Any
 from huggingface_hub import ModelCardData
 
 from agents.storage.atomic_files import write_atomically
-from agents.storage.json_files import read_json, read_json_lines
+from agents.storage.json_files import read_steps
+from agents.storage.provenance import read_run
 
 METRICS = ("reward/mean", "reward/accuracy", "response/length_mean", "policy/entropy")
 
@@ -20,9 +21,9 @@ def write_model_card(checkpoint: Path, folder: Path, step: int) -> None:
         folder: Run directory.
         step: Training steps of the model.
     """
-    record = read_json(folder / "run.json")
-    rows = read_json_lines(folder / "metrics.jsonl")
-    evaluations = read_json_lines(folder / "evaluations.jsonl")
+    record = read_run(folder)
+    rows = read_steps(folder / "metrics.jsonl")
+    evaluations = read_steps(folder / "evaluations.jsonl")
     write_atomically(checkpoint / "README.md", model_card(record, rows, evaluations, step).encode())
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from agents.errors import RecordError
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import json_value, read_json
 
@@ -44,6 +45,38 @@ VARIABLES = (
 )
 
 
+_ENTRIES: dict[str, tuple[Any, Any]] = {
+    "settings": (dict, None),
+    "command": (str, ""),
+    "versions": (dict, {}),
+    "git": (dict | None, None),
+    "resumed": (list, []),
+}
+"""Type of each entry of `run.json` that is read again, and its value where it is missing."""
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Content of `run.json`.
+
+    Raises:
+        RecordError: It is missing or damaged.
+    """
+    path = folder / "run.json"
+    if not path.is_file():
+        raise RecordError(
+            f"{path} is missing, so the settings of this run are unknown: bring it back from a "
+            "copy, or give another --output-dir without --resume"
+        )
+    record = {name: default for name, (_, default) in _ENTRIES.items()} | read_json(path)
+    for name, (kind, _) in _ENTRIES.items():
+        if not isinstance(record[name], kind):
+            raise RecordError(
+                f"{path} is damaged, {name} is {record[name]!r:.99}: bring it back from a copy, "
+                "or give another --output-dir without --resume"
+            )
+    return record
+
+
 def write_run(folder: Path, settings: Mapping[str, Any], step: int = 0) -> None:
     """Writes `run.json`, or adds a resumption after `step` steps to it.
 
@@ -52,8 +85,8 @@ def write_run(folder: Path, settings: Mapping[str, Any], step: int = 0) -> None:
     path = folder / "run.json"
     record = {"settings": json_value(settings), **origin()}
     if path.exists():
-        first = read_json(path)
-        resumed = [*first.get("resumed", []), {"step": step, **origin()}]
+        first = read_run(folder)
+        resumed = [*first["resumed"], {"step": step, **origin()}]
         record = {**first, "settings": record["settings"], "resumed": resumed}
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(record, indent=2, allow_nan=False).encode() + b"\n")

@@ -1,5 +1,6 @@
-"""Graceful interruption by SIGINT and SIGTERM, at the end of a step."""
+"""Graceful interruption by SIGINT, SIGTERM and SIGHUP, at the end of a step."""
 
+import errno
 import os
 import signal
 import threading
@@ -7,8 +8,16 @@ from types import FrameType
 from typing import Any
 
 
+def _signals() -> list[signal.Signals]:
+    """Signals that end a run; under nohup, SIGHUP is ignored at the start and stays so."""
+    signals = [signal.SIGINT, signal.SIGTERM]
+    if os.name == "posix" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
+    return signals
+
+
 class Interrupt:
-    """A context that becomes true at the first SIGINT or SIGTERM; a second SIGINT stops at once.
+    """A context that becomes true at the first of these signals; a second SIGINT stops at once.
 
     The loop checks it between steps, saves and ends. Signals reach ranks at different times, so
     the loop combines the flags of all ranks, and all end after the same step. Outside the main
@@ -31,7 +40,7 @@ class Interrupt:
 
     def __enter__(self) -> "Interrupt":
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in _signals():
                 self._handlers[number] = signal.signal(number, self._receive)
         return self
 
@@ -44,8 +53,22 @@ class Interrupt:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self and number == signal.SIGINT:
             raise KeyboardInterrupt
-        if self._rank == 0 and not self:
+        first, self._signal = not self, number
+        if number not in (signal.SIGINT, signal.SIGTERM):
+            _leave_closed_terminal()
+        if self._rank == 0 and first:
             # Not print: the signal may have interrupted it with its buffer locked.
             message = f"\nsaving after this {self._what}; Ctrl-C once more stops at once\n"
             os.write(2, message.encode())
-        self._signal = number
+
+
+def _leave_closed_terminal() -> None:
+    """Redirects output to a terminal that is gone, since printing would end the run."""
+    for stream in (1, 2):
+        try:
+            os.get_terminal_size(stream)
+        except OSError as error:
+            if error.errno == errno.EIO:  # of a file or a pipe: ENOTTY
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, stream)
+                os.close(null)

@@ -46,7 +46,12 @@ def prepare(run: Run, learner: Learner) -> RunState:
     check_run(run)
     folder = run.folder(type(learner).__name__)
     settings = json_value(run_settings(run, learner))
-    checkpoint = checkpoints.start(folder, settings, run.resume)
+    checkpoint = checkpoints.start(folder, settings, run.resume, rank=ranks()[0])
+    if checkpoint and checkpoints.step_of(checkpoint) > run.num_steps:
+        raise UsageError(
+            f"{checkpoint} is beyond the last step, --num-steps {run.num_steps}: give at least "
+            f"{checkpoints.step_of(checkpoint)}, or remove it if it is not of this run"
+        )
     print_once(summary(run, learner, checkpoint))
     if message := set_threads(last_num_threads(folder) if checkpoint else None):
         print_once(message)
@@ -61,10 +66,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
             print_once(PADDED)
         penalty = length_penalty(run)
         state = RunState(run, learner, folder, envs, engines, splits, penalty)
-        if checkpoint:
-            state.restore(checkpoint)
-        else:
-            engines.sampler.load_weights(engines.train.weights())
+        state.resume(checkpoint)
         print_once(str(check_parity(state)))
         stack.pop_all()
     return state

@@ -12,7 +12,7 @@ from agents.engines.build import Engines
 from agents.evaluation.evaluator import EvaluationTask, evaluate
 from agents.learner import Learner
 from agents.monitoring.logs import RunLog
-from agents.storage import checkpoints
+from agents.storage import checkpoints, integrity
 from agents.storage.model_card import write_model_card
 from agents.training.update import Passes
 
@@ -41,7 +41,7 @@ class RunState:
         """Values that must be equal in a checkpoint and a run that resumes from it."""
         return {
             "learner": type(self.learner).__name__,
-            "model": checkpoints.fingerprint(
+            "model": integrity.fingerprint(
                 self.engines.policy.model.state_dict(keep_vars=True).items()
             ),
             "num_ranks": self.engines.train.num_ranks,
@@ -68,13 +68,25 @@ class RunState:
             barrier=self.barrier,
         )
 
+    def resume(self, checkpoint: Path | None) -> None:
+        """Loads the checkpoint that rank 0 gives; every rank calls it.
+
+        Args:
+            checkpoint: None to begin with the base model; ignored on other ranks.
+        """
+        step = self.broadcast(-1 if checkpoint is None else checkpoints.step_of(checkpoint))
+        if step < 0:
+            self.engines.sampler.load_weights(self.engines.train.weights())
+        else:
+            self.restore(checkpoints.path_of(self.folder, step))
+
     def restore(self, checkpoint: Path) -> None:
         """Loads a checkpoint of `save`; every rank calls it.
 
         Raises:
             CheckpointError: It has another model, learner or number of ranks.
         """
-        state = checkpoints.read_state(checkpoint, self.identity())
+        state = integrity.read_state(checkpoint, self.identity())
         # Checkpoints of 0.1.0, before dynamic sampling, have no position.
         self.step = state["step"]
         self.position = state.get("position", self.step * self.run.num_prompts)

@@ -1,6 +1,7 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from agents.storage.checkpoints import fingerprint, latest, read_state, save, start
+from agents.errors import RecordError
+from agents.storage.checkpoints import latest, save, start
+from agents.storage.integrity import fingerprint, read_state
 
 SETTINGS = {"run": {"seed": 0, "num_steps": 10, "output_dir": "a"}, "learner": {"clip_low": 0.2}}
 
@@ -80,6 +83,7 @@ def test_a_step_that_is_saved_already_is_not_written_again(tmp_path):
 KILLED_SAVES = """
 import json, os, shutil, signal, sys
 from pathlib import Path
+from agents.errors import RecordError
 from agents.storage.checkpoints import latest, save, start
 
 def write_of(step):
@@ -103,6 +107,7 @@ while status == -signal.SIGKILL:
     count += 1
     folder = Path(sys.argv[1]) / str(count)
     save(folder, 1, write_of(1))
+    (folder / "run.json").write_text('{"settings": {}}')
     child = os.fork()
     if child == 0:
         sys.addaudithook(killed_at(count))
@@ -170,20 +175,150 @@ def test_a_full_disk_met_by_torch_says_the_same(tmp_path):
     assert steps(tmp_path) == set()
 
 
-@pytest.mark.parametrize(
-    ("harm", "message"),
-    [
-        (lambda path: (path / "model").write_bytes(b"ab"), "model has 2 of 3 bytes"),
-        (lambda path: (path / "optimizer" / "state").unlink(), "optimizer/state is missing"),
-        (lambda path: (path / "trainer_state.json").unlink(), "trainer_state.json is missing"),
-        (lambda path: (path / "trainer_state.json").write_text("{"), "or unreadable"),
-    ],
-)
-def test_a_damaged_checkpoint_is_refused_with_what_to_do(tmp_path, harm, message):
-    save(tmp_path, 1, write(b"abc"))
-    harm(save(tmp_path, 2, write(b"abc")))
-    with pytest.raises(ValueError, match=rf"{message}.*remove it, and --resume .* from step-1"):
-        latest(tmp_path)
+def flip(path: Path, position: int = 0) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 4
+    path.write_bytes(content)
+
+
+def set_state(**entries):
+    def harm(checkpoint: Path) -> None:
+        path = checkpoint / "trainer_state.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | entries, indent=2))
+
+    return harm
+
+
+def replace(name: str, make):
+    def harm(checkpoint: Path) -> None:
+        (checkpoint / name).unlink()
+        make(checkpoint / name)
+
+    return harm
+
+
+DAMAGES = {
+    "truncated": (lambda c: (c / "model").write_bytes(b"ab"), "model has 2 of 3 bytes"),
+    "missing": (lambda c: (c / "optimizer" / "state").unlink(), "optimizer/state is missing"),
+    "flipped": (lambda c: flip(c / "optimizer" / "state"), "optimizer/state differs from"),
+    "of another step": (
+        lambda c: shutil.copy(c.with_name("step-1") / "model", c / "model"),
+        "model differs from its digest in SHA256SUMS",
+    ),
+    "additional": (lambda c: (c / "new").touch(), "new is no file of it"),
+    "folder": (replace("model", Path.mkdir), "model is missing"),
+    "fifo": (replace("model", os.mkfifo), "model is missing"),
+    "loop": (replace("model", lambda path: path.symlink_to(path)), "model is missing"),
+    "state missing": (lambda c: (c / "trainer_state.json").unlink(), "trainer_state.json is mis"),
+    "state cut": (lambda c: (c / "trainer_state.json").write_text("{"), "json is missing or unr"),
+    "state deep": (lambda c: (c / "trainer_state.json").write_text("[" * 10**5), "or unreadable"),
+    "state a fifo": (replace("trainer_state.json", os.mkfifo), "json is missing or unreadable"),
+    "step edited": (set_state(step=10**9), "trainer_state.json is of step 1000000000"),
+    "step a text": (set_state(step="2"), "trainer_state.json is missing or unreadable"),
+    "position edited": (set_state(position=7), "trainer_state.json differs from its digest"),
+    "digests disowned": (set_state(digests=None), "trainer_state.json differs from its digest"),
+    "digests missing": (lambda c: (c / "SHA256SUMS").unlink(), "SHA256SUMS is missing"),
+    "digests a fifo": (replace("SHA256SUMS", os.mkfifo), "SHA256SUMS is missing"),
+    "digests empty": (lambda c: (c / "SHA256SUMS").write_bytes(b""), "model is no file of it"),
+    "digests no text": (lambda c: flip(c / "SHA256SUMS", 70), "is missing"),
+}
+
+
+@pytest.mark.parametrize(("harm", "message"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_is_used(
+    tmp_path, capsys, harm, message
+):
+    begin(tmp_path)
+    first = save(tmp_path, 1, write(b"xyz"))
+    damaged = save(tmp_path, 2, write(b"abc"), {"position": 2})
+    assert latest(tmp_path) == damaged
+    harm(damaged)
+    assert latest(tmp_path) == first
+    assert start(tmp_path, SETTINGS, resume=True) == first
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert line.startswith(f"{damaged} is damaged (")
+    assert line.endswith("): renamed damaged-step-2; step-1 is used")
+    assert steps(tmp_path) == {"step-1", "damaged-step-2"}
+    assert save(tmp_path, 2, write(b"again")) == damaged == latest(tmp_path)
+
+
+def test_damaged_checkpoints_of_one_step_are_all_left(tmp_path, capsys):
+    begin(tmp_path)
+    save(tmp_path, 1, write(b"x"))
+    for _ in range(3):
+        flip(save(tmp_path, 2, write(b"x")) / "model")
+        start(tmp_path, SETTINGS, resume=True)
+    damaged = {"damaged-step-2", "damaged-step-2-0", "damaged-step-2-1"}
+    assert steps(tmp_path) == {"step-1", *damaged}
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_is_refused_with_what_to_do(tmp_path):
+    begin(tmp_path)
+    for step in (1, 2):
+        flip(save(tmp_path, step, write(b"abc")) / "model")
+    reason = r"step-2: model differs .*step-1: model differs .*remove .*checkpoints, and --resume"
+    with pytest.raises(ValueError, match=reason):
+        start(tmp_path, SETTINGS, resume=True)
+    assert steps(tmp_path) == {"step-1", "step-2"}
+
+
+def test_only_rank_0_looks_for_a_checkpoint(tmp_path, capsys):
+    begin(tmp_path)
+    flip(save(tmp_path, 1, write(b"abc")) / "model")
+    assert start(tmp_path, SETTINGS, resume=True, rank=1) is None
+    assert steps(tmp_path) == {"step-1"}
+
+
+def test_files_that_a_file_system_hides_in_a_checkpoint_are_no_damage(tmp_path):
+    path = save(tmp_path, 1, write(b"abc"))
+    (path / ".nfs0001").touch()
+    assert latest(tmp_path) == path
+
+
+def test_a_checkpoint_of_an_earlier_version_resumes_with_a_line(tmp_path, capsys):
+    begin(tmp_path)
+    path = save(tmp_path, 1, write(b"abc"))
+    (path / "SHA256SUMS").unlink()
+    (path / "trainer_state.json").write_text(
+        json.dumps({"step": 1, "files": {"model": 3, "optimizer/state": 6}})
+    )
+    assert start(tmp_path, SETTINGS, resume=True) == path
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"{path} is of an earlier version, without digests: only sizes are compared"
+
+
+def test_digests_are_in_the_format_of_sha256sum(tmp_path):
+    path = save(tmp_path, 1, write(b"abc"))
+    done = subprocess.run(
+        ["sha256sum", "--check", "SHA256SUMS"], cwd=path, capture_output=True, text=True, check=True
+    )
+    names = {line.removesuffix(": OK") for line in done.stdout.splitlines()}
+    assert names == {"model", "optimizer/state", "trainer_state.json"}
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "checkpoints"])
+def test_a_run_without_its_record_is_not_resumed(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(ValueError, match=r"run\.json is missing, so the settings .* are unknown"):
+        start(tmp_path, SETTINGS, resume=True)
+
+
+RECORDS = [
+    *("", "[]", "null", "5", "[" * 10**5, '{"a":' * 10**5, '{"settings": ' + "9" * 5000 + "}"),
+    *({}, {"settings": None}, {"settings": 5}, {"settings": [1]}, {"settings": "x"}),
+    *({"settings": SETTINGS, name: 5} for name in ("command", "versions", "git", "resumed")),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: str(record)[:40])
+def test_a_damaged_record_is_named(tmp_path, record):
+    text = record if isinstance(record, str) else json.dumps(record)
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(RecordError, match=r"run\.json") as refused:
+        start(tmp_path, SETTINGS, resume=True)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 500
 
 
 def test_a_checkpoint_of_another_learner_and_model_names_both(tmp_path):
@@ -216,25 +351,6 @@ def test_a_folder_with_another_run_is_refused(tmp_path, name):
     (tmp_path / name).write_text("{}")
     with pytest.raises(ValueError, match="has another run: continue it with --resume, or give"):
         start(tmp_path, SETTINGS, resume=False)
-
-
-def test_a_file_is_no_output_directory(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="file is a file: give another --output-dir"):
-        start(tmp_path / "file", SETTINGS, resume=False)
-
-
-def test_a_folder_in_a_file_is_no_output_directory(tmp_path):
-    (tmp_path / "file").touch(0o777)
-    with pytest.raises(ValueError, match=r"cannot write .* in .*file: give another"):
-        start(tmp_path / "file" / "run", SETTINGS, resume=False)
-
-
-def test_a_folder_that_may_not_be_written_is_no_output_directory(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)  # root may write all
-    with pytest.raises(ValueError, match=f"cannot write .* in {tmp_path}: give another"):
-        start(tmp_path / "new" / "run", SETTINGS, resume=False)
-    assert not (tmp_path / "new").exists()
 
 
 def test_a_run_without_a_checkpoint_resumes_from_the_beginning(tmp_path):

@@ -1,5 +1,7 @@
 import os
+import pty
 import signal
+import sys
 import threading
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from agents.training.interrupt import Interrupt
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_first_signal_only_makes_it_true(number, capfd):
     with Interrupt() as interrupt:
         assert not interrupt
@@ -30,6 +32,43 @@ def test_a_second_sigterm_changes_nothing():
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
         assert interrupt.name == "SIGTERM"
+
+
+def test_a_hangup_that_is_ignored_at_the_start_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with Interrupt() as interrupt:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not interrupt
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+CLOSED_TERMINAL = """
+import os, sys, time
+from agents.training.interrupt import Interrupt
+with Interrupt() as interrupt:
+    print("started", flush=True)
+    while not interrupt:
+        time.sleep(0.01)
+    print("saving", flush=True)
+    print("saved", file=sys.stderr, flush=True)
+    with open(sys.argv[1], "w") as file:
+        file.write(interrupt.name)
+sys.exit(129)
+"""
+
+
+def test_a_run_whose_terminal_closes_goes_on_to_its_end(tmp_path):
+    child, terminal = pty.fork()
+    if child == 0:
+        words = [sys.executable, "-c", CLOSED_TERMINAL, str(tmp_path / "end")]
+        os.execve(sys.executable, words, os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert b"started" in os.read(terminal, 99)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 129
+    assert (tmp_path / "end").read_text() == "SIGHUP"
 
 
 def test_the_old_handlers_come_back_even_after_an_error():

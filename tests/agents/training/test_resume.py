@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, trai
 from agents import tiny_model
 from agents.storage.checkpoints import latest
 from agents.storage.json_files import read_json_lines
+from agents.storage.lock import locked
 
 PER_STEP = 16
 LONG = {"num_steps": 6, "save_every": 2, "keep_checkpoints": 9}
@@ -53,7 +55,7 @@ def test_a_killed_run_goes_on_with_the_numbers_of_one_that_was_not(whole, tiny_f
     assert same(folder, whole)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_run_that_is_told_to_stop_saves_and_goes_on(
     number, whole, tiny_folder, tmp_path, monkeypatch, capsys
 ):
@@ -68,6 +70,51 @@ def test_a_run_that_is_told_to_stop_saves_and_goes_on(
     train(tiny_folder, tmp_path, **LONG, resume=True)
     assert numbers(tmp_path) == numbers(whole)
     assert same(tmp_path, whole)
+
+
+def test_a_damaged_checkpoint_is_named_and_the_run_goes_on_from_the_one_before(
+    whole, tiny_folder, tmp_path, capsys
+):
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    weights = folder / "checkpoints" / "step-6" / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[len(content) // 2] ^= 4
+    weights.write_bytes(content)
+    train(tiny_folder, folder, **LONG, resume=True)
+    assert "step-6 is damaged (model.safetensors differs from its" in capsys.readouterr().err
+    assert numbers(folder) == numbers(whole)
+    assert same(folder, whole)
+
+
+def test_a_checkpoint_beyond_the_last_step_is_refused(whole, tiny_folder, tmp_path):
+    shutil.copytree(whole, tmp_path / "run")
+    settings = LONG | {"num_steps": 4, "resume": True}
+    message = refusal(tiny_folder, tmp_path / "run", **settings)
+    assert "step-6 is beyond the last step, --num-steps 4: give at least 6" in message
+
+
+def test_steps_without_metrics_are_counted_in_a_warning(whole, tiny_folder, tmp_path, capsys):
+    shutil.copytree(whole, tmp_path / "run")
+    (tmp_path / "run" / "metrics.jsonl").unlink()
+    train(tiny_folder, tmp_path / "run", **LONG, resume=True)
+    assert "warning: metrics.jsonl has 0 of 6 steps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["5", "null", "[1]", "{}", '{"step": "1"}', "[" * 10**5])
+@pytest.mark.parametrize("name", ["metrics.jsonl", "evaluations.jsonl"])
+def test_a_damaged_line_of_a_record_is_named(whole, tiny_folder, tmp_path, name, line):
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    (folder / name).write_text(f"{line}\n")
+    message = refusal(tiny_folder, folder, **LONG, resume=True)
+    assert f"{name}, line 1 " in message
+
+
+def test_a_directory_in_use_is_left_alone(whole, tiny_folder, tmp_path):
+    with locked(tmp_path):
+        assert f"in use by process {os.getpid()} on" in refusal(tiny_folder, tmp_path, **LONG)
+    assert not tmp_path.exists()
 
 
 def test_a_run_that_stops_before_its_first_checkpoint_begins_again(

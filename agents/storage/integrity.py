@@ -1,0 +1,118 @@
+"""Contents of one checkpoint: its state, its digests, and damage found by them."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from agents.errors import CheckpointError, RecordError
+from agents.storage import digests
+from agents.storage.atomic_files import sync, write_atomically
+from agents.storage.json_files import read_json
+
+STATE = "trainer_state.json"
+NAME = re.compile(r"step-(0|[1-9][0-9]{0,17})")
+"""Name of a checkpoint."""
+
+
+def step_of(checkpoint: Path) -> int:
+    """Step in the name of a checkpoint."""
+    return int(checkpoint.name.removeprefix("step-"))
+
+
+def seal(folder: Path, state: Mapping[str, Any]) -> None:
+    """Writes the state with the sizes of all other files, then their digests; syncs to disk."""
+    for path in (folder, *folder.rglob("*")):
+        sync(path)
+    sizes = {name: (folder / name).stat().st_size for name in digests.file_names(folder)}
+    entries = {**state, "files": sizes, "digests": digests.DIGESTS}
+    write_atomically(folder / STATE, json.dumps(entries, indent=2, allow_nan=False).encode())
+    digests.write_digests(folder)
+
+
+def has_digests(checkpoint: Path) -> bool:
+    """False for a checkpoint of an earlier version, which has the sizes of its files only."""
+    return "digests" in read_state(checkpoint)
+
+
+def damage(checkpoint: Path) -> str:
+    """Damage of a checkpoint in a few words; empty if there is none."""
+    try:
+        state = read_state(checkpoint) if (checkpoint / STATE).is_file() else None
+    except CheckpointError:
+        state = None
+    if state is None:
+        return f"{STATE} is missing or unreadable"
+    if state["step"] != step_of(checkpoint):
+        return f"{STATE} is of step {state['step']}"
+    for name, size in state["files"].items():
+        path = checkpoint / name
+        actual = path.stat().st_size if path.is_file() else None
+        if actual != size:
+            return (
+                f"{name} is missing" if actual is None else f"{name} has {actual} of {size} bytes"
+            )
+    is_old = "digests" not in state and not (checkpoint / digests.DIGESTS).exists()
+    return "" if is_old else digests.damage(checkpoint)
+
+
+def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The state passed to `save`, and `step`.
+
+    Args:
+        checkpoint: Folder of a checkpoint.
+        expected: Entries that must have these values: the learner, the `fingerprint` of the
+            model, the number of ranks.
+
+    Raises:
+        CheckpointError: The file is damaged, or entries differ; the message names all of them.
+    """
+    try:
+        state = read_json(checkpoint / STATE)
+    except RecordError as error:
+        raise CheckpointError(f"{checkpoint} is damaged: {error}") from error
+    if wrong := [name for name, is_valid in _ENTRIES.items() if not is_valid(state.get(name))]:
+        raise CheckpointError(
+            f"{checkpoint / STATE} is damaged: {wrong[0]} is {state.get(wrong[0])!r:.99}"
+        )
+    differences = [
+        f"{name} is {state.get(name)} in the checkpoint and {value} in the run"
+        for name, value in (expected or {}).items()
+        if state.get(name) != value
+    ]
+    if differences:
+        raise CheckpointError(f"{checkpoint} does not fit this run: {'; '.join(differences)}")
+    return state
+
+
+def fingerprint(weights: Iterable[tuple[str, Tensor]]) -> str:
+    """Number of tensors and values of a model, and a digest of their names and shapes.
+
+    Independent of the order of the tensors and of their partition by ZeRO.
+    """
+    shapes = {name: list(getattr(weight, "ds_shape", weight.shape)) for name, weight in weights}
+    count = sum(math.prod(shape) for shape in shapes.values())
+    digest = hashlib.sha256(json.dumps(shapes, sort_keys=True).encode()).hexdigest()[:8]
+    return f"{len(shapes)} tensors of {count:,} values ({digest})"
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _is_sizes(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_count, value.values()))
+
+
+_ENTRIES: dict[str, Callable[[Any], bool]] = {
+    "step": _is_count,
+    "files": _is_sizes,
+    "position": lambda value: value is None or _is_count(value),
+    "num_rollbacks": lambda value: value is None or _is_count(value),
+}
+"""Valid values of the entries that do not depend on the run."""

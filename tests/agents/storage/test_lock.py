@@ -1,0 +1,96 @@
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from agents.storage.lock import LOCK, locked
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from agents.storage.lock import locked
+with locked(Path(sys.argv[1])):
+    print("locked", flush=True)
+    time.sleep(60)
+"""
+
+
+@contextmanager
+def another_process(folder):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout.readline() == "locked\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_second_process_is_told_which_one_writes_the_folder(tmp_path):
+    with another_process(tmp_path) as process:
+        for _ in range(2):
+            with (
+                pytest.raises(ValueError, match=rf"is in use by process {process.pid} on .*: wait"),
+                locked(tmp_path),
+            ):
+                pass
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with locked(tmp_path):
+            assert str(os.getpid()) in (tmp_path / LOCK).read_text()
+
+
+def test_a_folder_is_free_again_after_an_error(tmp_path):
+    with pytest.raises(KeyError), locked(tmp_path / "run"):
+        {(tmp_path / "run" / "file").touch(): 0}.pop("absent")
+    with locked(tmp_path / "run"):
+        assert (tmp_path / "run" / "file").exists()
+
+
+def test_a_folder_in_which_nothing_was_written_is_removed(tmp_path):
+    with locked(tmp_path / "run"):
+        assert (tmp_path / "run").is_dir()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1b[2J", b"process 1 on \xff", b"x" * 10**4])
+def test_a_holder_that_did_not_write_its_name_is_another_process(tmp_path, content):
+    with locked(tmp_path):
+        (tmp_path / LOCK).write_bytes(content)
+        with pytest.raises(ValueError, match="in use by another process: wait"), locked(tmp_path):
+            pass
+
+
+def test_a_file_is_no_output_directory(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(ValueError, match="file is a file: give another --output-dir"),
+        locked(tmp_path / "file"),
+    ):
+        pass
+
+
+def test_a_folder_in_a_file_is_no_output_directory(tmp_path):
+    (tmp_path / "file").touch(0o777)
+    with (
+        pytest.raises(ValueError, match=r"cannot write .* in .*file: give another"),
+        locked(tmp_path / "file" / "run"),
+    ):
+        pass
+
+
+def test_a_folder_that_may_not_be_written_is_no_output_directory(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)  # root may write all
+    with (
+        pytest.raises(ValueError, match=f"cannot write .* in {tmp_path}: give another"),
+        locked(tmp_path / "new" / "run"),
+    ):
+        pass
+    assert not (tmp_path / "new").exists()
