@@ -1,4 +1,4 @@
-"""A whole run on two ranks, and the same one stopped and resumed: run by test_ranks_run.py.
+"""A run on two ranks, then resumed after a stop and after damage: run by test_ranks_run.py.
 
 Usage: torchrun --nproc-per-node 2 ranks_run.py MODEL_FOLDER EMPTY_FOLDER
 """
@@ -36,6 +36,13 @@ def train(model: Path, folder: Path, **settings) -> list[dict]:
     return read_json_lines(folder / "metrics.jsonl")
 
 
+def flip(path: Path) -> None:
+    """Changes a bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
 if __name__ == "__main__":
     from helpers import vowels  # noqa: F401 - registers the environment
 
@@ -44,6 +51,9 @@ if __name__ == "__main__":
     if os.environ["RANK"] == "0":
         shutil.copytree(empty / "whole", empty / "again")
         shutil.rmtree(empty / "again" / "checkpoints" / "step-4")
+        shutil.copytree(empty / "whole", empty / "damaged")
+        flip(sorted((empty / "damaged" / "checkpoints" / "step-4" / "deepspeed").rglob("*.pt"))[-1])
     distributed.barrier()
     train(model, empty / "again", resume=True)
+    train(model, empty / "damaged", resume=True)
     distributed.destroy_process_group()

@@ -15,10 +15,10 @@ pytestmark = pytest.mark.slow(reason="a whole run on two ranks, and its second h
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, tiny_folder):
-    """The run, and its copy that went on from its second step."""
+    """The run, a copy that went on from its second step, and one whose last step was damaged."""
     folder = tmp_path_factory.mktemp("ranks_run")
     torchrun.run("ranks_run.py", tiny_folder, folder)
-    return folder / "whole", folder / "again"
+    return tuple(folder / name for name in ("whole", "again", "damaged"))
 
 
 def test_ranks_ask_for_more_until_all_together_have_enough(runs):
@@ -34,10 +34,21 @@ def test_ranks_ask_for_more_until_all_together_have_enough(runs):
 
 
 def test_a_resumed_run_of_two_ranks_is_that_which_was_not_stopped(runs):
-    whole, again = runs
+    whole, again, _ = runs
     assert numbers(again) == numbers(whole)
     assert same(again, whole)
-    states = [torch.load(run / "checkpoints" / "step-4" / STATE, weights_only=True) for run in runs]
+    states = [
+        torch.load(run / "checkpoints" / "step-4" / STATE, weights_only=True)
+        for run in (whole, again)
+    ]
     assert states[0]["token_kl"] == states[1]["token_kl"]
     for name, weight in states[0]["model"].items():
         assert torch.equal(weight, states[1]["model"][name])
+
+
+def test_two_ranks_leave_a_damaged_checkpoint_for_the_same_one_before_it(runs):
+    whole, _, damaged = runs
+    names = {path.name for path in (damaged / "checkpoints").iterdir()}
+    assert names == {"step-2", "damaged-step-4", "step-4"}
+    assert numbers(damaged) == numbers(whole)
+    assert same(damaged, whole)

@@ -1,4 +1,5 @@
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
+from agents.errors import ModelError
 from agents.sft import (
     SupervisedDataset,
     WarmStart,
@@ -29,6 +31,8 @@ from agents.sft import (
     tokenizer_corpus,
     warm_start,
 )
+from agents.storage.digests import write_digests
+from agents.storage.lock import locked
 
 FEW = WarmStart(num_steps=2, batch_size=4, num_problems=4)
 
@@ -123,6 +127,82 @@ def test_the_tiny_model_is_made_once_for_each_recipe_and_seed(cache):
     models = {path.name for path in cache.iterdir() if path.is_dir()}
     assert len(models) == 3
     load_model(str(first), torch.device("cpu"), torch.float32)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:99])
+
+
+DAMAGES = {
+    "flipped": (lambda folder: flip(folder / "model.safetensors"), "model.safetensors differs"),
+    "cut": (lambda folder: cut(folder / "config.json"), "config.json differs"),
+    "missing": (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer.json is missing"),
+    "additional": (lambda folder: (folder / "adapter_config.json").touch(), "is no file of it"),
+    "without digests": (
+        lambda folder: [(folder / "SHA256SUMS").unlink(), cut(folder / "config.json")],
+        "cannot load the model",
+    ),
+    "empty": (lambda folder: [path.unlink() for path in folder.iterdir()], "cannot load"),
+}
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 4
+    path.write_bytes(content)
+
+
+@pytest.fixture
+def made(tiny_folder, cache, monkeypatch):
+    """A cached model, whose warm start is the untrained model, and the number of warm starts."""
+    made = []
+
+    def copy(settings):
+        made.append(shutil.copytree(tiny_folder, settings.output_dir))
+        write_digests(settings.output_dir)
+        return settings.output_dir
+
+    monkeypatch.setattr(sft, "warm_start", copy)
+    return cached_tiny_model(FEW), made
+
+
+@pytest.mark.parametrize(("harm", "reason"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_model_in_the_cache_is_named_and_made_anew(made, capsys, harm, reason):
+    folder, count = made
+    harm(folder)
+    capsys.readouterr()
+    assert cached_tiny_model(FEW) == folder
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{folder} is damaged (")
+    assert reason in line
+    assert line.endswith("): making it anew")
+    assert len(count) == 2
+    load_model(str(folder), torch.device("cpu"), torch.float32)
+    assert {path.name[0] for path in folder.parent.iterdir()} == {"t"}
+
+
+def test_a_model_in_the_cache_of_an_earlier_version_gets_digests(made, capsys):
+    folder, count = made
+    (folder / "SHA256SUMS").unlink()
+    for _ in range(2):
+        assert cached_tiny_model(FEW) == folder
+    assert len(count) == 1
+    assert capsys.readouterr().err == ""
+    assert (folder / "SHA256SUMS").exists()
+
+
+def test_a_damaged_model_with_digests_is_not_loaded(made):
+    folder, _ = made
+    (folder / "README.md").write_text("A card, which nothing is loaded from.")
+    load_model(str(folder), torch.device("cpu"), torch.float32)
+    flip(folder / "model.safetensors")
+    with pytest.raises(ModelError, match=r"damaged \(model.safetensors differs .* SHA256SUMS if"):
+        load_model(str(folder), torch.device("cpu"), torch.float32)
+
+
+def test_two_warm_starts_do_not_write_one_folder(tiny_folder, tmp_path, capsys):
+    with locked(tmp_path / "warm"), pytest.raises(SystemExit, match="is in use by process"):
+        sft.main(flags(model=tiny_folder, num_steps=1, output_dir=tmp_path / "warm"))
 
 
 def test_who_waits_for_another_process_says_so(cache, capsys):
