@@ -61,7 +61,9 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
     except _ERRORS as error:
         if isinstance(error, AgentsError):
             raise
-        raise CheckpointError(f"{path} does not fit this run: {_reason(error)}") from error
+        raise CheckpointError(
+            f"the checkpoint {path} does not fit this run: {_reason(error)}"
+        ) from error
 
 
 @contextmanager

@@ -163,10 +163,12 @@ class DeepSpeedEngine:
 
         path = checkpoint_path(folder, STATE)
         try:
-            with checkpoint_errors(path), weights_only(_saved_classes()):
+            with checkpoint_errors(folder), weights_only(_saved_classes()):
                 self.engine.load_checkpoint(str(path), STATE, load_module_strict=not self._frozen())
         except ZeRORuntimeException as error:
-            raise CheckpointError(f"{path} does not fit this run: {_line(error)}") from error
+            raise CheckpointError(
+                f"the checkpoint {folder} does not fit this run: {_line(error)}"
+            ) from error
         if self._ratio is not None:
             # DeepSpeed restores the old run's rate; this run's schedule may be longer.
             schedule = self.engine.lr_scheduler

@@ -124,7 +124,10 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     """
     if not path.exists():
         return []
-    *lines, _incomplete = read_regular(path).split(b"\n")
+    try:
+        *lines, _incomplete = read_regular(path).split(b"\n")
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error}") from error
     rows = []
     for number, line in enumerate(lines, 1):
         try:

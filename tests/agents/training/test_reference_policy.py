@@ -212,10 +212,10 @@ def test_a_saved_reference_is_restored_with_its_count(engine, responses, tmp_pat
 
 def test_a_missing_or_damaged_reference_is_told_in_one_line(engine, tmp_path):
     reference = reference_of(engine, fixed)
-    with pytest.raises(ValueError, match=rf"^[^\n]*{STATE} is no reference for this run[^\n]*$"):
+    with pytest.raises(ValueError, match=rf"^the checkpoint [^\n]* has no {STATE}: [^\n]*$"):
         reference.load(tmp_path)
     torch.save({"model": {}, "token_kl": []}, tmp_path / STATE)
-    with pytest.raises(ValueError, match=r"^[^\n]*is no reference for this run[^\n]*$"):
+    with pytest.raises(ValueError, match=rf"^[^\n]*{STATE} does not fit this run: [^\n]*$"):
         reference.load(tmp_path)
 
 
