@@ -46,15 +46,15 @@ class Chat:
         self.banned = _banned_tokens(tokenizer, config)
         self._rendered: dict[str, str] = {}
 
-    def check(self) -> None:
-        """Encodes a first prompt, so that an unusable tokenizer or chat template is found at once.
+    def check(self) -> tuple[int, ...]:
+        """Token ids of a first prompt, so that an unusable chat template is found at once.
 
         Raises:
             ModelError: One of them cannot be used.
         """
         if not self.tokenize("1"):
             raise ModelError("this model's tokenizer reads no text: its tokenizer.json is missing")
-        self._tokens("", ["1"], [])
+        return self._tokens("", ["1"], [])
 
     def encode(self, observations: Mapping[str, Sequence]) -> tuple[Prompt, ...]:
         """One prompt per row of a vector observation; equal neighbours share one object.
@@ -104,14 +104,18 @@ class Chat:
             )
         texts, order = split_at_images(question, len(images))
         ordered = tuple(images[k] for k in order)
-        pixels, grid = self._pixels(list(ordered))
+        pixels, grid = self.patches(ordered)
         tokens = self._tokens(system, texts, self._image_sizes(grid))
         return Prompt(tokens, pixels, grid, ordered)
 
-    def _pixels(self, images: list[np.ndarray]) -> tuple[Any, Any]:
-        """Patches of images `[patches values]`, and the grid of each `[images 3]`."""
+    def patches(self, images: Sequence[np.ndarray]) -> tuple[Any, Any]:
+        """Patches of images `[patches values]`, and the grid of each `[images 3]`.
+
+        Raises:
+            ModelError: The image processor cannot be used.
+        """
         try:
-            output = self.image_processor(images=images, return_tensors="pt")
+            output = self.image_processor(images=list(images), return_tensors="pt")
             pixels, grid = output["pixel_values"], output["image_grid_thw"]
         except MemoryError:
             raise
@@ -230,9 +234,9 @@ def _banned_tokens(tokenizer: Any, config: Any) -> tuple[int, ...]:
         "vision_end_token_id",
         "vision_token_id",
     )
-    tokens = (getattr(config, name, None) for name in names)
-    banned = {token for token in tokens if token is not None}
     vocabulary = config.get_text_config().vocab_size
+    tokens = (getattr(config, name, None) for name in names)
+    banned = {token for token in tokens if token in range(vocabulary)}
     banned |= set(range(len(tokenizer), vocabulary))
     if tokenizer.pad_token_id is not None:
         banned.add(tokenizer.pad_token_id)

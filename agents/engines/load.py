@@ -7,13 +7,20 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from transformers.utils import logging
 
 from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
-from agents.engines.pretrained import empty_model, load_config, load_parts, load_pretrained
+from agents.engines.pretrained import (
+    empty_model,
+    load_config,
+    load_parts,
+    load_pretrained,
+    model_errors,
+)
 from agents.errors import ModelError, UsageError
 from agents.storage.digests import check_model
 
@@ -66,8 +73,24 @@ def load_model(
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
     chat = Chat(tokenizer, images, model.config, model.generation_config)
-    chat.check()
+    _check_forward(name, model, chat)
     return model, chat
+
+
+def _check_forward(name: str, model: Any, chat: Chat) -> None:
+    """Rejects a model that fails on a first prompt, or on an image if it reads any."""
+    tokens = torch.tensor([chat.check()], device=model.device)
+    if model.device.type == "meta":
+        return
+    image = np.zeros((56, 56, 3), np.uint8)
+    patches = chat.patches([image]) if chat.image_processor is not None else None
+    with torch.no_grad(), model_errors(name):
+        outputs = [model(tokens, use_cache=False).logits]
+        if patches is not None:
+            parts = [part.to(model.device) for part in patches]
+            outputs += model.get_image_features(*parts, return_dict=True).pooler_output
+    if not all(output.isfinite().all() for output in outputs):
+        raise ModelError(f"{name} gives values that are not finite: its config.json is odd")
 
 
 def _check_patches(name: str, images: Any, vision: Any) -> None:

@@ -60,6 +60,7 @@ def load_parts(name: str, *, trust_remote_code: bool = False) -> tuple[Any, Any,
     images = None
     with model_errors(name):
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
+        tokenizer.encode("1")  # which fails on settings that are no numbers, for example
         if hasattr(config, "vision_config"):
             images = AutoImageProcessor.from_pretrained(name, trust_remote_code=trust_remote_code)
     return config, tokenizer, images

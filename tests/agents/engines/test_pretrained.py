@@ -213,6 +213,11 @@ def set_to(name: str, value: float):
     return weights(lambda tensors: tensors[name].view(-1)[3:4].fill_(value))
 
 
+def write_tokenizer(**values):
+    return lambda folder: change(folder / "tokenizer_config.json", **values)
+
+
+ROTATION = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [4, 6, 6]}
 NORM = "model.norm.weight"
 FAULTS = {
     "config null": (write("config.json", "null"), "a file is damaged"),
@@ -233,6 +238,16 @@ FAULTS = {
     "few words": (part("text_config", vocab_size=50), r"is \[\d+, 128\] and should be \[50, 128\]"),
     "activation": (part("text_config", hidden_act="nothing"), "KeyError: 'nothing'"),
     "image token": (config(image_token_id=10**9), "image token is 1000000000: it takes 0 to"),
+    "odd rotation": (
+        part("text_config", rope_parameters=ROTATION | {"mrope_section": [1, 1, 1]}),
+        "split_with_sizes",
+    ),
+    "no rotation": (
+        part("text_config", rope_parameters=ROTATION | {"rope_theta": 0.0}),
+        "gives values that are not finite",
+    ),
+    "no window": (part("vision_config", window_size=0), "ZeroDivisionError"),
+    "length a word": (write_tokenizer(model_max_length="x"), "a file is damaged"),
     "end token": (write("generation_config.json", '{"eos_token_id": -1}'), "end token is -1: it"),
     "end word": (write("generation_config.json", '{"eos_token_id": ["a"]}'), "end token is 'a'"),
     "tokenizer empty": (write("tokenizer.json", "{}"), "KeyError: 'added_tokens'"),
@@ -288,6 +303,15 @@ def test_an_image_processor_that_does_not_fit_is_told_in_one_line(folder, values
     with pytest.raises(AgentsError, match=words) as error:
         load(folder)[1].encode(tiny_engines.observations(num_images=(1,)))
     assert "\n" not in str(error.value)
+
+
+def test_a_token_to_ban_outside_of_the_vocabulary_is_none(folder):
+    _, before = load(folder)
+    ids = {"video_token_id": 10**12, "vision_start_token_id": -7}
+    change(folder / "config.json", **ids)
+    _, chat = load(folder)
+    assert set(before.banned) > set(chat.banned)
+    assert all(token in range(chat.vocabulary) for token in chat.banned)
 
 
 def test_the_token_of_a_tokenizer_with_more_words_than_the_model_is_told(folder):

@@ -391,3 +391,12 @@ def test_a_run_json_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "run.json").write_text("[")
     with pytest.raises(ValueError, match=r"cannot read .*run\.json"):
         start(tmp_path, SETTINGS, resume=True)
+
+
+def test_a_record_from_before_a_setting_resumes_with_the_value_that_it_had(tmp_path):
+    begin(tmp_path)
+    settings = {**SETTINGS, "run": SETTINGS["run"] | {"trust_remote_code": False}}
+    start(tmp_path, settings, resume=True)
+    settings["run"]["trust_remote_code"] = True
+    with pytest.raises(ValueError, match="trust_remote_code was False and is True"):
+        start(tmp_path, settings, resume=True)
