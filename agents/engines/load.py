@@ -96,7 +96,8 @@ def _check_forward(name: str, model: Any, chat: Chat) -> None:
 def _check_patches(name: str, images: Any, vision: Any) -> None:
     """Rejects an image processor of another kind than Qwen2-VL's, or with patches of other size."""
     values = {key: getattr(images, key, None) for key in ("patch_size", "merge_size")}
-    expected = {"patch_size": vision.patch_size, "merge_size": vision.spatial_merge_size}
+    names = {"patch_size": "patch_size", "merge_size": "spatial_merge_size"}
+    expected = {key: getattr(vision, name, None) for key, name in names.items()}
     if values != expected or "shortest_edge" not in images.size:
         raise ModelError(
             f"the image processor of {name}, a {type(images).__name__} with {values}, does not fit "
