@@ -235,7 +235,7 @@ def _banned_tokens(tokenizer: Any, config: Any) -> tuple[int, ...]:
         "vision_token_id",
     )
     vocabulary = config.get_text_config().vocab_size
-    tokens = (getattr(config, name, None) for name in names)
+    tokens: tuple[Any, ...] = tuple(getattr(config, name, None) for name in names)
     banned = {token for token in tokens if token in range(vocabulary)}
     banned |= set(range(len(tokenizer), vocabulary))
     if tokenizer.pad_token_id is not None:
