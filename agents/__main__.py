@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 
 import agents
+from agents.cli.exit import standard_streams
 from agents.cli.missing_packages import explain_missing_packages
-from reasonenv.cli import standard_streams
 
 ALGORITHMS = {
     "cpgd": "clipped policy gradient with policy drift",

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from agents.cli.exit import errors_in_one_line
+from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.settings import Run, json_object
 from agents.engines import RolloutEngine
@@ -23,7 +23,6 @@ from agents.evaluation.presentation import draw_results, evaluation_lines
 from agents.evaluation.published import published
 from agents.evaluation.session import Stopped, run_evaluation
 from agents.sft import cached_tiny_model, recipe
-from reasonenv.cli import standard_streams
 
 
 @standard_streams()

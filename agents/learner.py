@@ -34,6 +34,8 @@ RANGES: dict[str, Range] = {
     "sampler_correction": (lambda x: 0 < x < math.inf, "> 0"),
 }
 """Ranges of hyper-parameters, by the names that learners share."""
+LARGEST = 1e30
+"""Largest finite hyper-parameter, which leaves room for products in float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,8 @@ class Learner(ABC):
             (valid, words), value = RANGES[name], getattr(self, name)
             if value is not None and not valid(value):
                 raise UsageError(f"{name} is {value}: give a number {words}, or None for without")
+            if value is not None and LARGEST < value < math.inf:
+                raise UsageError(f"{name} is {value}: give at most {LARGEST:g}")
 
     @classmethod
     def run_defaults(cls, max_response_length: int) -> dict[str, Any]:

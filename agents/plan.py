@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
-from agents.cli.exit import errors_in_one_line
+from agents.cli.exit import errors_in_one_line, short, standard_streams
 from agents.cli.flags import parse_run
-from agents.cli.settings import Run, check_integer, check_run, short
+from agents.cli.settings import Run, check_integer, check_run
 from agents.engines.build import needs_reference_model, uses_vllm
 from agents.errors import ModelError, UsageError
 from agents.learner import Learner
@@ -31,7 +31,6 @@ from agents.planning.setting import MOST_GPUS, Setting, make_sharding
 from agents.planning.shapes import read_shape
 from agents.planning.table import machine_text, plan_lines, plan_title, totals
 from agents.storage.json_files import json_value
-from reasonenv.cli import standard_streams
 
 COUNTS = {
     "num-gpus": (0, None, "over all nodes; 0 for the CPU (this machine's)"),

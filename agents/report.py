@@ -7,13 +7,12 @@ from pathlib import Path
 
 import tyro
 
-from agents.cli.exit import errors_in_one_line
+from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.errors import UsageError
 from agents.reporting.page import make_page
 from agents.reporting.runs import read_run
 from agents.storage.atomic_files import write_atomically
-from reasonenv.cli import standard_streams
 
 
 @dataclass(frozen=True, kw_only=True)

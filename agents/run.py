@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from agents import report
-from agents.cli.exit import errors_in_one_line
+from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse_run
 from agents.engines.build import ranks
 from agents.errors import typed_errors
@@ -27,7 +27,6 @@ from agents.training.rollouts import Rollout, count_tokens, reward_metrics, samp
 from agents.training.setup import prepare, run_settings
 from agents.training.state import RunState
 from agents.training.update import update
-from reasonenv.cli import standard_streams
 
 L = TypeVar("L", bound=Learner)
 ROLLOUT_LOG_INTERVAL = 10

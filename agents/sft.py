@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 import reasonenv
 from agents import tiny_model
-from agents.cli.exit import errors_in_one_line
+from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.settings import (
     MAXIMA,
@@ -47,7 +47,6 @@ from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
 from agents.storage.digests import DIGESTS, damage, write_digests
 from agents.storage.lock import LOCK, locked
-from reasonenv.cli import standard_streams
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
 

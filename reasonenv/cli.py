@@ -15,6 +15,8 @@ from reasonenv.terminal import print_line
 
 NARROWEST, WIDEST = 40, 400
 """Columns of help and errors: in other terminals their layout takes for ever, or all memory."""
+LONGEST = 2000
+"""Characters of an error, whatever value it names."""
 CLOSED_PIPE = 141
 """Exit status after the reader of the output has gone, as a shell has it for SIGPIPE."""
 
@@ -93,11 +95,17 @@ def exit_status(command: Callable[[], int], interrupted: str = "nothing was save
     except (ReasonEnvError, OSError) as error:
         if os.environ.get("REASONENV_TRACEBACK") or not is_explained(error):
             raise
-        print_line(f"error: {error}", sys.stderr)
+        print_line(short(f"error: {error}", LONGEST), sys.stderr)
         return 2
     except KeyboardInterrupt:
         print_line(f"interrupted: {interrupted}", sys.stderr)
         return 130
+
+
+def short(text: str, length: int = 200) -> str:
+    """A text for a message, cut in the middle where it is longer than `length`."""
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half]}...{text[-half:]}"
 
 
 def check_output_path(flag: str, path: str | None) -> None:

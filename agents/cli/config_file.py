@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from agents.cli.settings import RENAMED, short
+from agents.cli.exit import short
+from agents.cli.settings import RENAMED
 from agents.errors import UsageError
 from agents.storage.json_files import NESTING, read_regular
 

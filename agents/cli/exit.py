@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from agents.errors import AgentsError
+from reasonenv.cli import LONGEST, short, standard_streams
 from reasonenv.errors import ReasonEnvError, is_explained
 
+__all__ = ["INTERRUPTED", "errors_in_one_line", "short", "standard_streams"]
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as a shell has it."""
 
@@ -35,4 +37,4 @@ def errors_in_one_line(advice: Callable[[], str] = lambda: "") -> Iterator[None]
 
 
 def _line(*parts: str) -> str:
-    return " ".join("; ".join(filter(None, parts)).split())
+    return short(" ".join("; ".join(filter(None, parts)).split()), LONGEST)

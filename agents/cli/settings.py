@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from agents.cli.exit import short
 from agents.errors import RecordError, UsageError
 from agents.storage.json_files import parse_json
 from reasonenv.registration import find
@@ -162,11 +163,14 @@ MINIMA = dict.fromkeys(
 MAXIMA = dict.fromkeys(MINIMA, 2**31 - 1) | {
     "seed": 2**63 - 1,
     "max_response_length": 2**20,
+    "epochs": 1000,
 }
-"""Maximum of each integer setting; no model has a context of 2^20 tokens and more."""
+"""Maximum of each integer setting; no model has a context of more than 2^20 tokens."""
 MOST_RESPONSES = 2**20
 """Responses of a training step at most: a thousand times the papers' rollouts. Each takes memory in
 the environment and in the rollout, whatever the batches of sampler and trainer are."""
+LEAST_TOP_P = 1e-6
+"""Smallest top-p: below float32's resolution no token would be kept."""
 MOST_RANKS = 2**14
 """Rank of LoRA adapters at most; that of the widest layers of today's models."""
 TEMPERATURES = 1e-3, 1e3
@@ -250,8 +254,7 @@ def _check_numbers(run: Run) -> None:
     check_temperature(run.temperature)
     if run.parity_tolerance is not None and not run.parity_tolerance >= 0:
         raise UsageError(f"--parity-tolerance is {run.parity_tolerance}: give at least 0")
-    if not 0 < run.top_p <= 1:
-        raise UsageError(f"--top-p is {run.top_p}: give one in (0, 1]")
+    check_top_p(run.top_p)
 
 
 def _check_json(run: Run) -> None:
@@ -276,6 +279,14 @@ def check_temperature(temperature: float) -> None:
         raise UsageError(f"--temperature is {temperature}: give one in [{lowest:g}, {highest:g}]")
 
 
+def check_top_p(top_p: float) -> None:
+    """Raises UsageError for a share that is none, or that float32 rounds to 0."""
+    if not 0 < top_p <= 1:
+        raise UsageError(f"--top-p is {top_p}: give one in (0, 1]")
+    if top_p < LEAST_TOP_P:
+        raise UsageError(f"--top-p is {top_p}: give at least {LEAST_TOP_P:g}")
+
+
 def lora_rank(lora: str | None) -> int:
     """The rank of the adapters of `--lora`; 0 without.
 
@@ -290,12 +301,6 @@ def lora_rank(lora: str | None) -> int:
             f"--lora {short(lora)} is invalid: give a positive integer r up to {MOST_RANKS}"
         )
     return rank
-
-
-def short(text: str, length: int = 200) -> str:
-    """A text for a message, cut in the middle where it is long."""
-    half = length // 2
-    return text if len(text) <= length else f"{text[:half]}...{text[-half:]}"
 
 
 def environment_options(text: str, data: str | None) -> dict[str, Any]:

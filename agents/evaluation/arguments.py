@@ -18,6 +18,7 @@ from agents.cli.settings import (
     Run,
     check_integer,
     check_temperature,
+    check_top_p,
     defaults,
     json_object,
 )
@@ -169,5 +170,4 @@ def check_arguments(arguments: EvaluationArguments) -> None:
         value = getattr(arguments, name)
         check_integer(name.replace("_", "-"), value, MINIMA[name], MAXIMA[name])
     json_object("vllm", arguments.vllm)
-    if not 0 < arguments.top_p <= 1:
-        raise UsageError(f"--top-p is {arguments.top_p}: give one in (0, 1]")
+    check_top_p(arguments.top_p)

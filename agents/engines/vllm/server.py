@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 import torch
 
+from agents.cli.exit import standard_streams
 from agents.engines.pretrained import load_parts
 from agents.engines.vllm.access import VARIABLE, api_key, key_file
 from agents.engines.vllm.compatibility import DEFAULTS, ON_CPU, check_installed
 from agents.errors import UsageError
-from reasonenv.cli import standard_streams
 
 PACKAGE = "agents.engines.vllm"
 OPTIONS = DEFAULTS | {

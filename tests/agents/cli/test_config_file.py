@@ -64,10 +64,34 @@ def test_the_record_of_a_run_repeats_it(tmp_path):
         ("- 1\n- 2", "holds no mapping of settings"),
         ("a: [1", "cannot be read"),
         ("!!python/object/apply:os.getcwd []", "cannot be read"),
+        ("a: &a [1]\nb: [*a, *a]", "it has the alias *a"),
+        ("a: &a {x: 1}\nb: {<<: *a}", "it has the alias *a"),
+        ("[" * 10**5, "nested more than 100 deep"),
+        ('{"a":' * 10**5, "nested more than 100 deep"),
+        ("- " * 10**5, "nested more than 100 deep"),
+        ("num_steps: " + "9" * 5000, "cannot be read"),
+        ("num_steps: 2024-13-45", "cannot be read"),
+        ("num_steps: [1, 2]", "num_steps is a list: give it as text"),
+        ("env_options: {level: 2}", "env_options is a mapping: give it as text"),
+        ("settings: {run: 1}", "is no record of a run"),
+        ("settings: {run: {}, learner: null}", "is no record of a run"),
+        ("x" * 1000 + ": 1", "there is no setting xxx"),
     ],
 )
 def test_what_does_not_fit_is_one_line(tmp_path, text, expected):
     assert expected in refused(tmp_path / "run.yaml", text)
+
+
+def test_a_bomb_of_aliases_is_refused_before_it_is_expanded(tmp_path):
+    levels = [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 20)]
+    text = "\n".join(["a0: &a0 {x: 1}", *levels])
+    assert "it has the alias *a0" in refused(tmp_path / "run.yaml", text)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/", "."])
+def test_what_is_no_regular_file_is_one_line(path):
+    with pytest.raises(SystemExit, match=r"^error: --config [/.]\S* cannot be read: [^\n]*$"):
+        parse_run(CPGD, ["--config", path])
 
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path):

@@ -79,6 +79,30 @@ def test_a_module_of_no_extra_keeps_its_traceback(on_base_install):
     assert process.stderr.startswith("Traceback")
 
 
+BROKEN = {
+    "a library that does not load": "raise ImportError('libcudart.so.12: cannot open')",
+    "a file that is missing from it": "import torch.nosuch",
+    "a fault in it": "raise OSError('undefined symbol: ncclCommInit')",
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_an_installed_package_that_is_broken_shows_its_own_error(tmp_path, content):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(content)
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    process = subprocess.run(
+        [sys.executable, "-m", "agents.cpgd"],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 1
+    assert process.stderr.startswith("Traceback")
+    assert "is not installed" not in process.stderr
+
+
 def test_a_program_that_imports_the_package_keeps_its_own_hook(on_base_install):
     process = on_base_install("-c", "import agents.cpgd")
     assert "ModuleNotFoundError" in process.stderr
