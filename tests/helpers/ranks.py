@@ -10,6 +10,7 @@ import os
 import sys
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -224,6 +225,19 @@ def cut_by_tokens(folder, stage) -> dict:
     return results
 
 
+def rest(folder, stage) -> dict:
+    """Updates in which no rank has a signal, then one in which rank 1 alone has."""
+    engine = tiny_engines.build(stage, folder)
+    mine = share(whole_rollout(engine.chat, (0, 1, 3, 2)), engine.rank, engine.num_ranks)
+    passes = Passes(minibatch_size=4, microbatch_size=2)
+    weights, shares = [vector(engine)], []
+    for reward in (torch.ones(2, 2), REWARD[:1].expand(2, 2) * engine.rank):
+        shares.append(update(CPGD(), engine, mine, reward, passes)["train/no_signal"])
+        weights.append(vector(engine))
+    moved = [not torch.equal(*pair) for pair in pairwise(weights)]
+    return {"no_signal": shares, "moved": moved, "norm": weights[-1].norm().item()}
+
+
 def spoiled(folder, stage) -> dict:
     """An update with rewards that are NaN on rank 1, and the updates after it."""
     original, other = (tiny_engines.build(stage, folder) for _ in range(2))
@@ -282,6 +296,8 @@ def findings(folder: Path, empty: Path) -> dict:
     )
     for stage in ("deepspeed-1", "deepspeed-3"):
         results[f"{stage} held to a reference"] = hold(folder, stage)
+    for stage in ("deepspeed-0", "deepspeed-2", "deepspeed-3"):
+        results[f"{stage} at rest"] = rest(folder, stage)
     engine = tiny_engines.build("deepspeed-0", folder)
     results |= whole_and_hurt(folder, engine.num_ranks)
     results["lent"] = engine.all_gather(torch.tensor([lent(engine)])).tolist()

@@ -89,6 +89,14 @@ def test_a_gradient_that_is_no_number_on_one_rank_moves_nothing_on_any(found, ca
     assert found[0][f"{case} hurt"] == {"finite": False, "still": True, "unharmed": True}
 
 
+@pytest.mark.parametrize("stage", ["deepspeed-0", "deepspeed-2", "deepspeed-3"])
+def test_ranks_rest_together_and_step_together_where_one_has_a_signal(found, stage):
+    one, two = (result[f"{stage} at rest"] for result in found)
+    assert one == two
+    assert one["no_signal"] == [1, 0]
+    assert one["moved"] == [False, True]
+
+
 @unequal_ranks
 @pytest.mark.parametrize("stage", ["deepspeed-1", "deepspeed-3"])
 @pytest.mark.parametrize("budget", ["1", "150", "10000"])
