@@ -1,10 +1,17 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 from helpers import tiny_engines
 
+from agents.cli.settings import Run
+from agents.engines import build
 from agents.engines.deepspeed import complete
 from agents.engines.load import local_device
 from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
+from agents.engines.vllm import sampler
+from agents.errors import UsageError
 
 OPTIMIZATION = Optimization(1e-6, 10)
 
@@ -15,6 +22,17 @@ def test_more_local_ranks_than_devices_is_one_line(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "2")
     with pytest.raises(ValueError, match=r"local rank 2 has no device.*--nproc-per-node 2$"):
         local_device()
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_vllm_in_this_process_trusts_a_models_code_where_the_run_does(monkeypatch, trust):
+    def start(*_, options, **__):
+        raise UsageError(f"trust is {options['trust_remote_code']}")
+
+    monkeypatch.setattr(sampler, "VLLMSampler", start)
+    run = Run(sampler="vllm", trust_remote_code=trust)
+    with pytest.raises(UsageError, match=f"^trust is {trust}$"):
+        build._sampler(run, "DIR", Sampling(), SimpleNamespace(chat=None))
 
 
 @pytest.fixture
