@@ -121,7 +121,9 @@ def _union(items: Sequence[Node]) -> SolutionSet | None:
 
 
 def _absolute(op: str, left: Node, right: Node) -> SolutionSet | None:
-    """|x| < 5 as -5 < x < 5, and |x| > 5 as x < -5 or x > 5."""
+    """|x| < 5 as -5 < x < 5, and |x| > 5 as x < -5 or x > 5; ||x|| is |x|."""
+    while left.op == "fn" and left.args[0] == "abs":
+        left = left.args[1][0]
     above, below = (
         _comparison(op, left, right),
         _comparison(MIRRORED[op], left, negative(right)),
@@ -146,14 +148,15 @@ def _system(items: Sequence[Node]) -> SolutionSet | None:
     return (common, union[1]) if common else union
 
 
-def _difference(whole: Node, points: Node) -> SolutionSet | None:
-    r"""R \setminus { 2 }."""
+def _difference(whole: Node, *removed: Node) -> SolutionSet | None:
+    r"""R \setminus { 2 }, R \setminus { 2 } \setminus { 3 }."""
     solutions = solution_set(whole)
-    is_finite_set = points.op == "set" and all(map(_is_bound, points.args))
-    if solutions is None or not is_finite_set or len(points.args) > MAX_CONDITIONS:
+    points = [point for each in removed if each.op == "set" for point in each.args]
+    is_finite_set = all(each.op == "set" for each in removed) and all(map(_is_bound, points))
+    if solutions is None or not is_finite_set or len(points) > MAX_CONDITIONS:
         return None
     intervals, variable = solutions
-    for point in points.args:
+    for point in points:
         complement = [Interval(None, False, point, False), Interval(point, False, None, False)]
         intervals = _intersection(intervals, complement)
     return intervals, variable

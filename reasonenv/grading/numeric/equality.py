@@ -126,8 +126,8 @@ def _values(
     return values
 
 
-# Elements of lists and answers of one group are compared many times.
-@counted_cache(maxsize=4096)
+# Elements of lists are compared many times, at ten points; all trees in the cache take 20 MB.
+@counted_cache(maxsize=1024)
 def _value(node: Node, precision: Precision, point: int, natural: bool) -> Any:
     """The value of an expression; None if it has none, the class TooLarge if it is too large."""
     try:

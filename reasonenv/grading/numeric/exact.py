@@ -49,7 +49,8 @@ def exact_value(node: Node) -> Fraction | None:
     return value
 
 
-@counted_cache(maxsize=8192)
+# One tree of a hostile answer takes 50 kB.
+@counted_cache(maxsize=512)
 def _cached_value(node: Node) -> Any:
     """The value; None if it is not rational, the class of the error if there is none."""
     try:

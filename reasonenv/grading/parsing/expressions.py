@@ -119,7 +119,7 @@ def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
 def parse_power(cursor: Cursor) -> Node:
     """Power: atom ^ exponent, and the postfix signs !, ' and %."""
     base, depth = parse_atom(cursor), cursor.depth
-    while (raised := _with_sign(cursor, base)) is not None:
+    while cursor.peek("!", "'", "%", "^") and (raised := _with_sign(cursor, base)) is not None:
         # One more level of the tree, as of brackets.
         cursor.descend()
         base = raised

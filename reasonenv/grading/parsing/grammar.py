@@ -22,7 +22,7 @@ MAX_TOKENS = 400
 """Tokens of a formula at most."""
 
 # Trees of longer texts are seldom needed twice and would take much memory.
-_MAX_CACHED_LENGTH = 256
+_MAX_CACHED_LENGTH = 100
 _RELATIONS = {
     "=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "approx": "~", "simeq": "~",
     "in": "in", "equiv": "=", "to": "->", "rightarrow": "->",
@@ -58,7 +58,7 @@ def _parse(text: str, units: bool, grouped: bool) -> Node | None:
         return None
 
 
-_cached_parse = counted_cache(maxsize=8192)(_parse)
+_cached_parse = counted_cache(maxsize=2048)(_parse)
 
 
 def parse_groups(cursor: Cursor) -> Node:
