@@ -185,10 +185,10 @@ class GradingProcess:
         Raises:
             GraderError: No process can start, or the server was stopped.
         """
-        judgement = self._judge(*request)
-        return self._judge(*request) if judgement.is_lost else judgement
+        judgement = self._judge(request)
+        return self._judge(request) if judgement.is_lost else judgement
 
-    def _judge(self, *request: str | Sequence[str]) -> Judgement:
+    def _judge(self, request: Sequence[str | Sequence[str]]) -> Judgement:
         if self._pipe is not None and _is_readable(self._pipe):
             self.end()  # killed while it was idle
         if self._pipe is None:
