@@ -8,8 +8,6 @@ different answers made of the same constructs: resident memory before and after,
 and of a `Grader`. Results go to grading/growth.json. Linux only.
 """
 
-import functools
-import gc
 import json
 import math
 import os
@@ -19,7 +17,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from helpers.constructs import KINDS, response
+from helpers.constructs import KINDS, clear_caches, response
 
 from provenance import provenance
 from reasonenv import grading
@@ -34,22 +32,11 @@ REPEATS = 2
 MIN_SECONDS = 2e-4
 
 
-def caches() -> list[Any]:
-    """Caches of the grader."""
-    return [
-        cache
-        for cache in gc.get_objects()
-        if isinstance(cache, functools._lru_cache_wrapper)
-        and str(cache.__module__).startswith("reasonenv.grading")
-    ]
-
-
-def seconds(text: str, cleared: list[Any]) -> float:
+def seconds(text: str) -> float:
     """CPU seconds of one grading without caches, the least of several."""
     times = []
     for _ in range(REPEATS):
-        for cache in cleared:
-            cache.cache_clear()
+        clear_caches()
         start = time.process_time()
         grade(text, "7")
         times.append(time.process_time() - start)
@@ -58,9 +45,9 @@ def seconds(text: str, cleared: list[Any]) -> float:
 
 def growth(kind: str) -> dict[str, Any]:
     """The slowest construct of a kind, and the steepest."""
-    cleared, rows = caches(), []
+    rows = []
     for name, construct in KINDS[kind]():
-        times = [seconds(response(kind, construct(length)), cleared) for length in LENGTHS]
+        times = [seconds(response(kind, construct(length))) for length in LENGTHS]
         first = max(times[0], MIN_SECONDS)
         powers = [
             math.log(max(spent, MIN_SECONDS) / first) / math.log(length / LENGTHS[0])

@@ -3,6 +3,8 @@
 A new bracket, command, unit, separator or spelling is among them by being in its table.
 """
 
+import functools
+import gc
 import re
 from collections.abc import Callable, Iterator
 
@@ -11,6 +13,7 @@ from reasonenv.grading import extraction, multiple_choice, text
 from reasonenv.grading.parsing import functions, grammar, measurements, notation, spellings, tokens
 from reasonenv.grading.parsing.units import UNITS
 
+_LRU_CACHE = type(functools.lru_cache(len))
 Construct = Callable[[int], str]
 """A text of about this many characters."""
 
@@ -244,3 +247,17 @@ KINDS = {
 def response(kind: str, text: str) -> str:
     """A response with a construct as its answer."""
     return text if kind == "responses" else f"<answer>{text}</answer>"
+
+
+def clear_caches() -> None:
+    """Clears all caches of the grader."""
+    for cache in _CACHES:
+        cache.cache_clear()
+
+
+# Not `isinstance`, which asks each object of other libraries for its class.
+_CACHES = [
+    each
+    for each in gc.get_objects()
+    if type(each) is _LRU_CACHE and str(each.__module__).startswith("reasonenv.grading")
+]

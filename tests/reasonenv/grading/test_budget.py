@@ -1,12 +1,11 @@
 """Operations of a grading: counted, equal in every run, limited in the caller's process."""
 
-import functools
-import gc
 import math
 import sys
 import threading
 
 import pytest
+from helpers.constructs import clear_caches
 
 from reasonenv import grading
 from reasonenv.grading import OverBudget, grade, grade_by_rules
@@ -35,13 +34,6 @@ def cost(answer: str, reference: str) -> int:
     with budgeted(math.inf) as budget:
         grading._unbudgeted(answer, reference, ())
     return budget.spent
-
-
-def clear_caches() -> None:
-    for cache in gc.get_objects():
-        is_cache = isinstance(cache, functools._lru_cache_wrapper)
-        if is_cache and str(cache.__module__).startswith("reasonenv.grading"):
-            cache.cache_clear()
 
 
 def depth(node: Node) -> int:

@@ -5,14 +5,12 @@ Steps within a regular expression are counted in `test_patterns`; arithmetic of 
 the budget, in `test_budget`.
 """
 
-import functools
-import gc
 import math
 import sys
 from itertools import islice
 
 import pytest
-from helpers.constructs import KINDS, response
+from helpers.constructs import KINDS, clear_caches, response
 
 from reasonenv import grading
 from reasonenv.grading import grade
@@ -34,17 +32,6 @@ CHUNKS = [
 @pytest.fixture(autouse=True)
 def _without_math_verify(monkeypatch):
     monkeypatch.setattr(grading, "symbolic_verdict", lambda answer, reference: (False, "ok"))
-
-
-@pytest.fixture(scope="module")
-def caches():
-    """Caches of the grader, so that each grading starts without them."""
-    return [
-        cache
-        for cache in gc.get_objects()
-        if isinstance(cache, functools._lru_cache_wrapper)
-        and str(cache.__module__).startswith("reasonenv.grading")
-    ]
 
 
 def operations(text: str, reference: str) -> int:
@@ -71,13 +58,12 @@ def exponents(counts: list[int]) -> list[float]:
 
 
 @pytest.mark.parametrize(("kind", "start"), CHUNKS)
-def test_operations_grow_with_the_length_of_a_construct(kind, start, caches):
+def test_operations_grow_with_the_length_of_a_construct(kind, start):
     steep = {}
     for name, construct in islice(KINDS[kind](), start, start + CHUNK):
         counts = []
         for length in LENGTHS:
-            for cache in caches:
-                cache.cache_clear()
+            clear_caches()
             counts.append(operations(response(kind, construct(length)), "7"))
         if max(exponents(counts)) > MAX_EXPONENT or max(counts) > MAX_OPERATIONS:
             steep[name] = counts
