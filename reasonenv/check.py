@@ -140,7 +140,8 @@ def _run(options: argparse.Namespace) -> int:
         report = _report(options, references, failing, accepting) | {"unreadable": unreadable}
         with atomic_write(options.output) as file:
             text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
-            file.write_text(text, encoding="utf-8")
+            # Half of a surrogate pair has no UTF-8, but an escape in JSON.
+            file.write_text(text, encoding="utf-8", errors="backslashreplace")
     for line in unreadable:
         print_line(f"unreadable: {line}")
     print_line(f"{'':34}references  of {len(references)}")

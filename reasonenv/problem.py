@@ -81,4 +81,4 @@ def answer_text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     text = str(value).strip()
-    return str(int(text)) if re.fullmatch(r"[0-9]+", text) else text
+    return text.lstrip("0") or "0" if re.fullmatch(r"[0-9]+", text) else text

@@ -16,15 +16,37 @@ from warnings import warn
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode
 from reasonenv.datasets.row_tables import Table
-from reasonenv.datasets.schema import InvalidRow, Row, Schema, Split, schema_of
+from reasonenv.datasets.schema import (
+    ANSWER,
+    ANSWERS,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TEXTS,
+    InvalidRow,
+    Kind,
+    Row,
+    Schema,
+    Split,
+    check_present,
+    check_values,
+    schema_of,
+)
 from reasonenv.datasets.selection import held_out
 from reasonenv.errors import DataError
 from reasonenv.problem import LazySequence, Problem
 
 VARIABLE = "REASONENV_DATA"
 __all__ = [
+    "ANSWER",
+    "ANSWERS",
+    "NUMBER",
+    "OBJECT",
+    "TEXT",
+    "TEXTS",
     "VARIABLE",
     "ConcatRows",
+    "Kind",
     "Row",
     "Rows",
     "Schema",
@@ -97,6 +119,8 @@ class Rows(LazySequence[Problem]):
         row: Row = {}
         try:
             row = {"row": index, **self._table.words(index)}
+            check_present(self._schema, row)
+            check_values(self._schema, row)
             problem = self._convert(row)
             if not problem.answer.strip():
                 raise DataError("the answer is empty")

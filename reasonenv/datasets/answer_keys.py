@@ -3,7 +3,6 @@
 The answers and the texts of multiple choices are read, without questions and images.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets.regular_files import check_regular
+from reasonenv.datasets.row_files import parse_json, parse_lines
 from reasonenv.errors import DataError, MissingDataError
 from reasonenv.grading.extraction import final_answer
 
@@ -114,7 +114,9 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Name and content of each row."""
     try:
         content = _content(path)
-    except (ValueError, OSError, UnicodeDecodeError) as error:
+    except DataError:
+        raise
+    except (ValueError, OSError) as error:
         raise DataError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
     pairs = content.items() if isinstance(content, dict) else enumerate(content)
     for key, row in pairs:
@@ -135,10 +137,10 @@ def _content(path: Path) -> Any:
         return parquet.read_table(path, columns=texts).to_pylist()
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".jsonl":
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    content = json.loads(text)
+        return [value for _, value in parse_lines(text.splitlines(), path)]
+    content = parse_json(text, f"{path} cannot be read")
     if not isinstance(content, list | dict):
-        raise DataError(f"a list or an object of rows was expected, not {content!r:.40}")
+        raise DataError(f"{path}: a list or an object of rows was expected, not {content!r:.40}")
     return content
 
 
@@ -181,12 +183,12 @@ def _reference(
     return Reference(name, text, options)
 
 
-def _text(value: Any, where: str, column: str) -> str:
+def _text(value: Any, where: str, column: str, depth: int = 4) -> str:
     """An answer as text; several answers of one problem are one line, an absent one is empty."""
     if value is None:
         return ""
-    if isinstance(value, list):
-        return ", ".join(_text(item, where, column) for item in value)
+    if isinstance(value, list) and depth:
+        return ", ".join(_text(item, where, column, depth - 1) for item in value)
     if isinstance(value, str | int | float):
         return str(value).strip()
     raise DataError(f"{where}: column {column!r} holds a {type(value).__name__}, not an answer")

@@ -109,7 +109,10 @@ class ImageFiles:
     def _files(self, folder: Path) -> dict[str, Path]:
         """The files of a folder by name and by stem; listed once."""
         if folder not in self._listings:
-            files = sorted(folder.iterdir()) if folder.is_dir() else []
+            try:
+                files = sorted(folder.iterdir())
+            except (OSError, ValueError):  # no folder, or no name that a folder can have
+                files = []
             stems = {file.stem: file for file in files}
             self._listings[folder] = stems | {file.name: file for file in files}
         return self._listings[folder]

@@ -9,7 +9,7 @@ from reasonenv.datasets.images import ImageFiles
 from reasonenv.datasets.parquet import ParquetTable
 from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_files
 from reasonenv.datasets.row_tables import ConcatTable, MemoryTable, Table
-from reasonenv.datasets.schema import Row, Schema, check_columns
+from reasonenv.datasets.schema import Row, Schema, check_columns, check_values
 from reasonenv.errors import DataError
 from reasonenv.terminal import printable
 
@@ -49,12 +49,17 @@ def _memory_table(schema: Schema, split: str, folder: Path, files: Sequence[Path
         image_files = ImageFiles(file.parent, folder)
         for number, raw in enumerate(iter_rows(file)):
             row = _normalise(schema, raw, f"{file}, row {number}")
+            try:
+                check_values(schema, row)
+                names = schema.image_files(row)
+            except DataError as error:
+                raise DataError(f"{file}, row {number}: {error}") from None
             key = _key(schema, row, f"{file.name}/{number}")
             if key in rows:
                 _check_same(schema, rows[key], row, f"{file}, row {number} (id {key!r})")
                 continue
             rows[key] = row
-            cells = [image_files.find(name) for name in schema.image_files(row)]
+            cells = [image_files.find(name) for name in names]
             missing += None in cells
             images.append(tuple(cell for cell in cells if cell is not None))
     if missing:

@@ -1,7 +1,7 @@
 """Local files of a data set: their splits and rows."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +41,49 @@ def iter_rows(path: Path) -> Iterator[dict[str, Any]]:
             yield from _jsonl_rows(path)
         else:
             yield from _json_rows(path)
-    except (UnicodeDecodeError, RecursionError, json.JSONDecodeError, OSError) as error:
+    except (UnicodeDecodeError, OSError) as error:
         raise DataError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
+
+
+def parse_json(text: str, where: object) -> Any:
+    """The value of a text of JSON.
+
+    Args:
+        text: The text.
+        where: Beginning of the line of an error: file, line or column.
+
+    Raises:
+        DataError: For other text, a number of thousands of digits, or too deep a nesting.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise DataError(f"{where}: it is nested too deeply") from None
+    except ValueError as error:
+        reason = str(error).partition(";")[0]
+        raise DataError(f"{where}: {reason}") from None
 
 
 def _jsonl_rows(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield _check_row(json.loads(line), f"{path}, line {number}")
+        for where, value in parse_lines(lines, path):
+            yield _check_row(value, where)
+
+
+def parse_lines(lines: Iterable[str], path: Path) -> Iterator[tuple[str, Any]]:
+    """The place and the value of each line of JSON that is not empty.
+
+    Raises:
+        DataError: For a line that is none.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            yield where, parse_json(line, f"{path} cannot be read: line {number}")
 
 
 def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = parse_json(path.read_text(encoding="utf-8"), f"{path} cannot be read")
     if isinstance(content, dict):
         content = list(content.values())
     if not isinstance(content, list):

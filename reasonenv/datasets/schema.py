@@ -1,5 +1,6 @@
 """The schema of a data set: its place, splits and columns."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -9,6 +10,7 @@ from warnings import warn
 from reasonenv.errors import DataError
 
 Row = Mapping[str, Any]
+_FILE = "the name of a file"
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,44 @@ class InvalidRow:
 
 
 @dataclass(frozen=True)
+class Kind:
+    """The kind of values that a column holds.
+
+    Args:
+        words: A value, in words.
+        fits: True for a value of the kind.
+    """
+
+    words: str
+    fits: Callable[[Any], bool]
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)
+
+
+TEXT = Kind("a string", lambda value: isinstance(value, str))
+TEXTS = Kind(
+    "a list of strings",
+    lambda value: isinstance(value, list | tuple) and all(isinstance(v, str) for v in value),
+)
+ANSWERS = Kind(
+    "an answer or a list of answers",
+    lambda value: all(map(_is_plain, value if isinstance(value, list | tuple) else [value])),
+)
+ANSWER = Kind("a string or a number", _is_plain)
+NUMBER = Kind(
+    "a whole number",
+    lambda value: (
+        re.fullmatch(r"[+-]?[0-9]{1,18}(\.0*)?", str(value).strip()) is not None
+        if _is_plain(value)
+        else False
+    ),
+)
+OBJECT = Kind("an object", lambda value: isinstance(value, Mapping))
+
+
+@dataclass(frozen=True)
 class Schema:
     """The place of a data set and the columns of its rows.
 
@@ -51,6 +91,7 @@ class Schema:
         splits: By their names in the environment.
         texts: Columns that hold a string in every row; the first is the question.
         values: Columns that hold a value in every row: a number, a list, ...
+        kinds: Kinds of columns other than texts; a row may lack them.
         images: Columns of images, {bytes, path}, one in every row.
         more_images: Optional columns of images.
         paths: Columns of a row of JSON that may hold the file of its image, or a function of the
@@ -68,6 +109,7 @@ class Schema:
     splits: Mapping[str, Split]
     texts: tuple[str, ...]
     values: tuple[str, ...] = ()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
     images: tuple[str, ...] = ()
     more_images: tuple[str, ...] = ()
     paths: Callable[[Row], Sequence[str]] | tuple[str, ...] | None = None
@@ -92,12 +134,22 @@ class Schema:
         }
 
     def image_files(self, row: Row) -> Sequence[str]:
-        """The names of the image files of a row of JSON."""
+        """The names of the image files of a row of JSON.
+
+        Raises:
+            DataError: For a name that is no string.
+        """
         if callable(self.paths):
-            return self.paths(row)
-        if self.paths is not None:
-            return [next((row[name] for name in self.paths if row.get(name)), "")]
-        return [row[name] for name in (*self.images, *self.more_images) if row.get(name)]
+            names = self.paths(row)
+        elif self.paths is not None:
+            names = [next((row[name] for name in self.paths if row.get(name)), "")]
+        else:
+            names = [row[name] for name in (*self.images, *self.more_images) if row.get(name)]
+        for name in names:
+            if not isinstance(name, str):
+                column = next(key for key, value in row.items() if value is name)
+                raise DataError(f"column {column!r} holds {name!r:.40}, {_FILE} was expected")
+        return names
 
     def files(self) -> dict[str, tuple[str, ...]]:
         """Prefixes of the names of the local files of each split."""
@@ -139,9 +191,35 @@ def check_columns(schema: Schema, where: str, kinds: Mapping[str, str]) -> None:
             )
 
 
+def check_values(schema: Schema, row: Row) -> None:
+    """Checks the kinds of the values of a row, of which some may be absent.
+
+    Raises:
+        DataError: For a value of another kind.
+    """
+    for name, kind in {
+        **dict.fromkeys((*schema.texts, schema.key), ANSWER),
+        **schema.kinds,
+    }.items():
+        value = row.get(name)
+        if value is not None and not kind.fits(value):
+            raise DataError(f"column {name!r} holds {value!r:.40}, {kind.words} was expected")
+
+
+def check_present(schema: Schema, row: Row) -> None:
+    """Checks that a row has a value in each column that must hold one.
+
+    Raises:
+        DataError: For an empty column.
+    """
+    for name in (*schema.texts, *schema.values):
+        if row.get(name) is None:
+            raise DataError(f"column {name!r} is empty")
+
+
 def _expected(schema: Schema, name: str) -> str:
     if name in schema.images:
-        return "images, a struct of bytes and path, or in JSON the name of a file"
+        return f"images, a struct of bytes and path, or in JSON {_FILE}"
     return "strings" if name in schema.texts else "values of any type"
 
 

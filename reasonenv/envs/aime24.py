@@ -43,6 +43,7 @@ SCHEMA = datasets.Schema(
     splits={"test": datasets.Split("train", ("test", "train"))},
     texts=("problem",),
     values=("answer", "id"),
+    kinds={"answer": datasets.ANSWER, "solution": datasets.TEXT},
     aliases={"problem": ("question", "Problem"), "answer": ("Answer",), "id": ("ID",)},
 )
 

@@ -40,6 +40,7 @@ SCHEMA = datasets.Schema(
     splits={"test": datasets.Split("test")},
     texts=("problem",),
     values=("answer", "id"),
+    kinds={"answer": datasets.ANSWER, "solution": datasets.TEXT},
     aliases={"problem": ("question", "Problem"), "answer": ("Answer",), "id": ("ID",)},
 )
 

@@ -43,6 +43,7 @@ SCHEMA = datasets.Schema(
     splits={"test": datasets.Split("test")},
     texts=("question",),
     values=("answer",),
+    kinds={"answer": datasets.ANSWER},
     aliases={"question": ("problem",)},
 )
 

@@ -36,6 +36,8 @@ Version History:
 """
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from reasonenv import datasets
 from reasonenv.problem import Problem
@@ -46,6 +48,16 @@ SPLITS = ("train", "test")
 PROMPT = "dapo"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
+
+
+def _is_message(value: Any) -> bool:
+    message = value[0] if isinstance(value, list | tuple) and len(value) == 1 else None
+    return isinstance(message, Mapping) and isinstance(message.get("content"), str)
+
+
+def _has(name: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Mapping) and isinstance(value.get(name), str | int)
+
 
 SCHEMA = datasets.Schema(
     name="dapo_math_17k",
@@ -58,6 +70,11 @@ SCHEMA = datasets.Schema(
     },
     texts=(),
     values=("prompt", "reward_model", "extra_info"),
+    kinds={
+        "prompt": datasets.Kind("a list of one message", _is_message),
+        "reward_model": datasets.Kind("an object with 'ground_truth'", _has("ground_truth")),
+        "extra_info": datasets.Kind("an object with 'index'", _has("index")),
+    },
     answer="reward_model",
     unique=("prompt", "content"),
 )

@@ -39,6 +39,7 @@ SCHEMA = datasets.Schema(
     splits={"test": datasets.Split("test")},
     texts=("problem", "answer", "unique_id", "subject"),
     values=("level",),
+    kinds={"level": datasets.NUMBER, "solution": datasets.TEXT},
     key="unique_id",
 )
 

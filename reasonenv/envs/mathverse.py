@@ -66,6 +66,11 @@ SCHEMA = datasets.Schema(
     },
     texts=("question", "answer", "sample_index", "question_type"),
     values=("metadata",),
+    kinds={
+        "metadata": datasets.OBJECT,
+        "choices": datasets.TEXTS,
+        **dict.fromkeys(("image", "query_cot"), datasets.TEXT),
+    },
     images=("image",),
     paths=_image,
     aliases={"sample_index": ("pid",)},

@@ -54,6 +54,7 @@ SCHEMA = datasets.Schema(
     splits={split: datasets.Split(split) for split in SPLITS},
     texts=("question", "answer", "id", "subject"),
     values=("options", "level"),
+    kinds={"options": datasets.TEXTS, "level": datasets.NUMBER, "solution": datasets.TEXT},
     images=("decoded_image",),
     paths=("image",),
 )

@@ -36,6 +36,7 @@ Version History:
 
 from reasonenv import datasets
 from reasonenv.envs.option_text import letter_of, lettered_lines
+from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
@@ -50,6 +51,12 @@ SCHEMA = datasets.Schema(
     splits={"testmini": datasets.Split("testmini")},
     texts=("question", "answer", "pid", "question_type", "answer_type"),
     values=("metadata",),
+    kinds={
+        "metadata": datasets.OBJECT,
+        "choices": datasets.TEXTS,
+        "precision": datasets.NUMBER,
+        **dict.fromkeys(("unit", "query"), datasets.TEXT),
+    },
     images=("decoded_image",),
     paths=("image",),
     key="pid",
@@ -89,7 +96,9 @@ def _problem(row: datasets.Row) -> Problem:
 
 def _hint(row: datasets.Row) -> str:
     kind = row["answer_type"]
-    kind = f"float{int(row['precision'])}" if kind == "float" else kind
+    kind = f"float{row.get('precision')}".removesuffix(".0") if kind == "float" else kind
+    if kind not in _HINTS:
+        raise DataError(f"there is no 'answer_type' {kind!r}: {', '.join(_HINTS)}")
     return f"Hint: Please answer the question {_HINTS[kind]}."
 
 

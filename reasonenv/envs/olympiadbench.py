@@ -41,13 +41,13 @@ Version History:
     v0: Initial version.
 """
 
-import json
 import logging
 import re
 from collections.abc import Collection, Sequence
 from functools import partial
 
 from reasonenv import datasets
+from reasonenv.datasets.row_files import parse_json
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
@@ -80,6 +80,7 @@ SCHEMA = datasets.Schema(
     splits={part: datasets.Split("train", config=part) for part in PARTS},
     texts=("question", "answer_type"),
     values=("final_answer", "id", "is_multiple_answer"),
+    kinds={"final_answer": datasets.ANSWERS, "context": datasets.TEXT},
     more_images=tuple(f"image_{number}" for number in range(1, 10)),
     paths=_figures,
     answer="final_answer",
@@ -123,7 +124,7 @@ def _problem(row: datasets.Row, part: str, earlier_ids: Collection[str] = ()) ->
     return Problem(
         id=f"{part}/{name}" if name in earlier_ids else name,
         question=question,
-        answer=", ".join(str(answer).strip() for answer in row["final_answer"]),
+        answer=", ".join(str(answer).strip() for answer in _answers(row)),
         query=f"{_instruction(row, subject)}\n{question}",
         solution=_solution(row.get("solution")),
         metadata={
@@ -135,6 +136,11 @@ def _problem(row: datasets.Row, part: str, earlier_ids: Collection[str] = ()) ->
             "error": row.get("error"),
         },
     )
+
+
+def _answers(row: datasets.Row) -> Sequence[object]:
+    answer = row["final_answer"]
+    return answer if isinstance(answer, list | tuple) else [answer]
 
 
 def _with_image_marks(text: str) -> str:
@@ -152,7 +158,7 @@ def _with_image_marks(text: str) -> str:
 def _solution(solution: object) -> str | None:
     """The first of the solutions: a list, or a list as JSON in the benchmark's archive."""
     if isinstance(solution, str) and solution.startswith("["):
-        solution = json.loads(solution)
+        solution = parse_json(solution, "column 'solution'")
     if isinstance(solution, Sequence) and not isinstance(solution, str):
         return str(solution[0]) if solution else None
     return None if solution is None else str(solution)

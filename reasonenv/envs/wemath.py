@@ -45,12 +45,18 @@ PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
 
+
+def _is_key(value: object) -> bool:
+    return isinstance(value, str) and value[:1].isdecimal()
+
+
 SCHEMA = datasets.Schema(
     name="wemath",
     hub="We-Math/We-Math",
     splits={"testmini": datasets.Split("testmini")},
     texts=("question", "answer", "option", "ID", "key"),
     values=("question number",),
+    kinds={"key": datasets.Kind("'2steps_1', '3steps_multi' or the like", _is_key)},
     images=("image_path",),
     paths=("image_path",),
     key="question number",

@@ -102,8 +102,14 @@ def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
     return grade_against(
         cases,
         [reference_answer(case.label) for case in cases],
-        [tuple(map(str, case.label.get("options") or ())) for case in cases],
+        [_options(case.label) for case in cases],
     )
+
+
+def _options(label: Row) -> tuple[str, ...]:
+    """The texts of a multiple choice; none where the column holds something else."""
+    options = label.get("options")
+    return tuple(map(str, options)) if isinstance(options, list | tuple) else ()
 
 
 def grade_against(

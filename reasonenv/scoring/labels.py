@@ -14,7 +14,7 @@ from typing import Any
 
 from reasonenv.datasets import VARIABLE
 from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_of_file
-from reasonenv.datasets.schema import Schema, schema_of
+from reasonenv.datasets.schema import Schema, check_values, schema_of
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.registration import find
 from reasonenv.scoring.final_answers import Row
@@ -113,6 +113,10 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
             if spelling in ids and spelling not in labels.rows:
                 renaming = schema.renaming(row)
                 label = {renaming.get(column, column): value for column, value in row.items()}
+                try:
+                    check_values(schema, label)
+                except DataError as error:
+                    raise DataError(f"label {name!r} of {part}: {error}") from None
                 labels.rows[spelling] = {"part": part, **label}
     labels.total = len(names)
     return labels

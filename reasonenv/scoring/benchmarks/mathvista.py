@@ -11,6 +11,7 @@ Source: lupantech/MathVista, evaluation/extract_answer.py and calculate_score.py
 import re
 from collections.abc import Sequence
 
+from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import answer_section
 from reasonenv.scoring.final_answers import LabeledResponse, Row
@@ -38,12 +39,24 @@ def grades(cases: Sequence[LabeledResponse]) -> list[Grade]:
 
 
 def _graded(case: LabeledResponse) -> Grade:
+    _check_label(case)
     answer = case.extraction
     if answer is None:
         answer = extract_answer(answer_section(case.response)[0].strip(), case.label)
     prediction = normalise_answer(answer, case.label)
     correct = prediction == case.label["answer"]
     return Grade(correct, prediction, "no_answer" if prediction is None else "ok")
+
+
+def _check_label(case: LabeledResponse) -> None:
+    """Checks the columns that a kind of question needs; raises DataError."""
+    is_choice = case.label["question_type"] == "multi_choice"
+    for is_needed, column in (
+        (is_choice, "choices"),
+        (not is_choice and case.label["answer_type"] == "float", "precision"),
+    ):
+        if is_needed and case.label.get(column) in (None, []):
+            raise DataError(f"label {case.id!r}: column {column!r} is empty")
 
 
 def extract_answer(response: str, label: Row) -> str:

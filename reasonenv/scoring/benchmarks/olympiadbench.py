@@ -101,7 +101,8 @@ def reference_items(label: Row) -> tuple[str, list[float]]:
     else:
         precisions = [float(part) if part.strip() else PRECISION for part in str(error).split(",")]
     answer = label["final_answer"]
-    return str(answer if isinstance(answer, str) else answer[0]), precisions
+    items = answer if isinstance(answer, list | tuple) else [answer]
+    return str(items[0]) if items else "", precisions
 
 
 def verdict_of_texts(first: str, second: str) -> bool | None:

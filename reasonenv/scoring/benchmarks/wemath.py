@@ -14,7 +14,6 @@ RM + CM, the others are of n, the number of composite problems (525).
 Source: We-Math/We-Math, evaluation/four_dimensional_metrics.py and accuracy.py.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from reasonenv.datasets.row_files import iter_rows
+from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import answer_section
 from reasonenv.score_intervals import over_problems
@@ -170,8 +171,10 @@ def domain_accuracies(
         if not labels[name]["key"].endswith("multi"):
             concepts[str(labels[name].get("knowledge concept"))].append(float(np.mean(verdicts)))
     accuracies: dict[str, list[float]] = defaultdict(list)
-    for node in json.loads(file.read_text(encoding="utf-8")):
+    for node in iter_rows(file):
+        if not {"full node", "root2"} <= node.keys():
+            raise DataError(f"{file}: a node has no 'full node' or no 'root2'")
         concept = str(node["full node"]).rpartition("_")[2]
         if concept in concepts:
-            accuracies[node["root2"]].append(float(np.mean(concepts[concept])))
+            accuracies[str(node["root2"])].append(float(np.mean(concepts[concept])))
     return {domain: float(np.mean(values)) for domain, values in accuracies.items()}

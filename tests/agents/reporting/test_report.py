@@ -147,7 +147,7 @@ def gif(path):
 
 @pytest.mark.parametrize(
     "replace",
-    [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero"), gif],
+    [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/full"), gif],
     ids=["pipe", "folder", "endless", "GIF"],
 )
 def test_an_image_that_the_log_cannot_have_written_is_not_opened(done, tmp_path, replace):

@@ -137,8 +137,8 @@ IRREGULAR = {
     "a pipe": os.mkfifo,
     "a socket": bind,
     "a folder": Path.mkdir,
-    "endless zeros": lambda path: path.symlink_to("/dev/zero"),
-    "a full device": lambda path: path.symlink_to("/dev/full"),
+    "endless zeros": lambda path: path.symlink_to("/dev/full"),
+    "a device": lambda path: path.symlink_to("/dev/null"),
     "a terminal": lambda path: path.symlink_to("/dev/tty"),
     "standard input": lambda path: path.symlink_to("/dev/stdin"),
 }
