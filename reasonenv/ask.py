@@ -191,7 +191,7 @@ def _run(options: argparse.Namespace) -> int:
 def _env(options: argparse.Namespace) -> gymnasium.Env:
     try:
         env_options = json.loads(options.env_options)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"--env-options {options.env_options!r} is no JSON: {error}") from error
     if not isinstance(env_options, dict):
         raise UsageError(f"--env-options {options.env_options!r} is no JSON object")

@@ -112,9 +112,12 @@ def check_output_path(flag: str, path: str | None) -> None:
     """Checks that a file can be written to a path, before any work is done.
 
     Raises:
-        UsageError: The parent folder does not exist, or the path is a folder.
+        UsageError: The parent folder does not exist, or the path is a folder, a device or a pipe.
     """
     if path and not Path(path).absolute().parent.is_dir():
         raise UsageError(f"--{flag}={path}: no such parent folder")
     if path and Path(path).is_dir():
         raise UsageError(f"--{flag}={path}: this is a folder, give a file")
+    if path and Path(path).exists() and not Path(path).is_file():
+        # Writing replaces the path, which would do away with a device.
+        raise UsageError(f"--{flag}={path}: this is a device or a pipe, give a file")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reasonenv.cli import CLOSED_PIPE, NARROWEST, WIDEST, standard_streams
+from reasonenv.cli import CLOSED_PIPE, NARROWEST, WIDEST, check_output_path, standard_streams
+from reasonenv.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
@@ -83,3 +84,11 @@ def test_the_traceback_of_a_full_disk_can_be_had(monkeypatch):
     monkeypatch.setenv("REASONENV_TRACEBACK", "1")
     with pytest.raises(FileNotFoundError), standard_streams():
         Path("no/such/file").read_text()
+
+
+@posix
+def test_a_pipe_or_a_device_is_never_replaced_by_an_output(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), os.devnull):
+        with pytest.raises(UsageError, match=r"this is a device or a pipe, give a file$"):
+            check_output_path("output", path)
