@@ -23,6 +23,7 @@ from agents.evaluation.presentation import draw_results, evaluation_lines
 from agents.evaluation.published import published
 from agents.evaluation.session import Stopped, run_evaluation
 from agents.sft import cached_tiny_model, recipe
+from reasonenv.terminal import print_line
 
 
 @standard_streams()
@@ -39,16 +40,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with errors_in_one_line(), typed_errors("sampling"):
             results = run_evaluation(options, lambda: loaded_sampler(options))
     except Stopped as stopped:
-        print(f"{stopped}: the responses are in {folder}; repeat the command to resume")
+        print_line(f"{stopped}: the responses are in {folder}; repeat the command to resume")
         sys.exit(128 + signal.Signals[str(stopped)])
-    print(*evaluation_lines(results, options.compare), sep="\n")
-    print(f"\nresponses and results: {folder}")
+    for line in evaluation_lines(results, options.compare):
+        print_line(line)
+    print_line(f"responses and results: {folder}")
     try:
         tables = published()[options.compare].tables if options.compare else ()
         draw_results(folder / "results.png", results, tables)
-        print(f"picture: {folder / 'results.png'}")
+        print_line(f"picture: {folder / 'results.png'}")
     except MissingPackageError as error:
-        print(error)
+        print_line(str(error))
 
 
 @contextmanager

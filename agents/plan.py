@@ -31,6 +31,7 @@ from agents.planning.setting import MOST_GPUS, Setting, make_sharding
 from agents.planning.shapes import read_shape
 from agents.planning.table import machine_text, plan_lines, plan_title, totals
 from agents.storage.json_files import json_value
+from reasonenv.terminal import print_line
 
 COUNTS = {
     "num-gpus": (0, None, "over all nodes; 0 for the CPU (this machine's)"),
@@ -100,7 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with errors_in_one_line():
         check_run(run)
         plan = _plan(run, algorithm, **_machine(options))
-    print(_json(plan) if options.json else "\n".join(plan_lines(plan)))
+    for line in _json(plan).splitlines() if options.json else plan_lines(plan):
+        print_line(line)
     return 0 if plan.fits else 1
 
 

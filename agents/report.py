@@ -13,6 +13,7 @@ from agents.errors import UsageError
 from agents.reporting.page import make_page
 from agents.reporting.runs import read_run
 from agents.storage.atomic_files import write_atomically
+from reasonenv.terminal import print_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with errors_in_one_line():
         path, faults = write_report(settings.runs, settings.output)
     for fault in faults:
-        print(fault, file=sys.stderr)
-    print(f"report: {path} ({path.stat().st_size / 2**20:.1f} MiB)")
+        print_line(fault, sys.stderr)
+    print_line(f"report: {path} ({path.stat().st_size / 2**20:.1f} MiB)")
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ from agents.storage.digests import DIGESTS, damage, write_digests
 from agents.storage.lock import LOCK, locked
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
+from reasonenv.terminal import print_line
 
 IMAGE_CACHE = 3 * 2**29
 """Bytes of encoded images that a dataset caches."""
@@ -235,7 +236,7 @@ def cached_tiny_model(settings: WarmStart) -> Path:
         temporary = folder.with_name(f".{folder.name}.tmp")
         shutil.rmtree(temporary, ignore_errors=True)
         if folder.exists() and (found := _cache_damage(folder)):
-            print(f"{folder} is damaged ({found}): making it anew", file=sys.stderr, flush=True)
+            print_line(f"{folder} is damaged ({found}): making it anew", sys.stderr)
             folder.rename(temporary)
             shutil.rmtree(temporary)
         if not folder.exists():
@@ -277,7 +278,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if message := set_threads():
         print(message, file=sys.stderr)
     with errors_in_one_line(), typed_errors("training"), locked(settings.output_dir):
-        print(f"wrote {warm_start(settings)}")
+        print_line(f"wrote {warm_start(settings)}")
 
 
 if __name__ == "__main__":

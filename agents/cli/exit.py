@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from agents.errors import AgentsError
 from reasonenv.cli import LONGEST, short, standard_streams
 from reasonenv.errors import ReasonEnvError, is_explained
+from reasonenv.terminal import printable
 
 __all__ = ["INTERRUPTED", "errors_in_one_line", "short", "standard_streams"]
 INTERRUPTED = 130
@@ -37,4 +38,4 @@ def errors_in_one_line(advice: Callable[[], str] = lambda: "") -> Iterator[None]
 
 
 def _line(*parts: str) -> str:
-    return short(" ".join("; ".join(filter(None, parts)).split()), LONGEST)
+    return short(printable(" ".join("; ".join(filter(None, parts)).split())), LONGEST)

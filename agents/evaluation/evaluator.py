@@ -22,6 +22,7 @@ from reasonenv.datasets import held_out, schema_of
 from reasonenv.entry_points import HELD_OUT, all_problems, evaluation_split
 from reasonenv.errors import DataError
 from reasonenv.registration import find
+from reasonenv.terminal import print_line
 
 BATCH = 256
 """Default number of responses sampled and graded at a time."""
@@ -245,7 +246,7 @@ def _faults(task: EvaluationTask, split: str) -> dict[str, str]:
 @cache
 def _say_once(line: str) -> None:
     """Prints a line to standard error, once however often a run is evaluated."""
-    print(line, file=sys.stderr)
+    print_line(line, sys.stderr)
 
 
 def _left_out(index: int, fault: str) -> Row:

@@ -31,6 +31,7 @@ from agents.storage.json_files import json_line, json_value, read_json, read_jso
 from agents.storage.lock import locked
 from agents.storage.provenance import read_run, write_run
 from agents.training.interrupt import Interrupt
+from reasonenv.terminal import print_line
 
 RECORD, RESULTS = "run.json", "results.json"
 COLUMNS = ("id", "sample", "response", "correct", "length", "finished", "kind")
@@ -195,7 +196,7 @@ def _running_means(rows: Sequence[Row]) -> dict[str, float]:
 def _result(evaluator: Evaluator, rows: Sequence[Row], speed: float | None) -> Result:
     """Statistics, official score and speed of one environment's responses."""
     for fault in dict.fromkeys(row["fault"] for row in rows if row["status"] == LEFT_OUT):
-        print(f"left out: {fault}", file=sys.stderr)
+        print_line(f"left out: {fault}", sys.stderr)
     task, split, scored = evaluator.task, evaluator.split, scored_rows(rows)
     return {
         **summarise(task.env, split, rows, evaluator.num_left_out).summary(),

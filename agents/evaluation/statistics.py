@@ -15,6 +15,7 @@ from reasonenv.registration import find
 from reasonenv.score_intervals import over_problems, over_samples
 from reasonenv.score_statistics import pass_at_k, sample_sizes
 from reasonenv.scoring import score
+from reasonenv.terminal import print_line
 
 Row = dict[str, Any]
 """A response: id and sample, response, answer, reference, correct, status, length, ..."""
@@ -141,5 +142,5 @@ def official_score(
     try:
         return score(env, responses, data=data, split=split)
     except ReasonEnvError as error:
-        print(f"no official score of {env}: {error}", file=sys.stderr)
+        print_line(f"no official score of {env}: {error}", sys.stderr)
         return None

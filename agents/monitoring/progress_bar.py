@@ -8,6 +8,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from reasonenv.terminal import print_line, printable
+
 DISPLAYED = {
     "reward": ("reward/mean", ".3f"),
     "accuracy": ("reward/accuracy", ".3f"),
@@ -63,9 +65,9 @@ class ProgressBar:
     def say(self, text: str) -> None:
         """Prints a line without breaking the bar."""
         if self._bar is not None:
-            self._bar.write(text, file=self._file)
+            self._bar.write(printable(text), file=self._file)
         else:
-            print(text, file=self._file, flush=True)
+            print_line(text, self._file)
 
     def close(self) -> None:
         """Closes the bar, if there is one."""

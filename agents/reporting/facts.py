@@ -7,6 +7,7 @@ from typing import Any
 from agents.monitoring.collapse import all_warnings
 from agents.monitoring.collapse_rules import WINDOW
 from agents.reporting.runs import RunFolder
+from reasonenv.terminal import printable
 
 PARTS = ("rollout", "grade", "train", "sync")
 """Parts of a step that have their own `time/` metric."""
@@ -15,7 +16,7 @@ PARTS = ("rollout", "grade", "train", "sync")
 def run_section(run: RunFolder, label: str, faults: Sequence[str]) -> str:
     """Settings, evaluations, collapse warnings, times and command of a run."""
     pieces = [
-        f"<h3>{escape(_title(run, label))}</h3>",
+        f"<h3>{_text(_title(run, label))}</h3>",
         _list("faults", "Damaged or missing", faults),
         _rows(_facts(run)),
         _collapse_warnings(run),
@@ -85,8 +86,8 @@ def _collapse_warnings(run: RunFolder) -> str:
     if not warnings:
         return "<p class='calm'>Collapse detection raised no warning.</p>"
     items = "".join(
-        f'<li class="{"collapse" if w.collapse else "waste"}"><b>{escape(w.kind)}</b>, steps '
-        f"{w.onset} to {w.step}: {escape(w.evidence)}. {escape(w.advice)}.</li>"
+        f'<li class="{"collapse" if w.collapse else "waste"}"><b>{_text(w.kind)}</b>, steps '
+        f"{w.onset} to {w.step}: {_text(w.evidence)}. {_text(w.advice)}.</li>"
         for w in warnings
     )
     return f'<h4>Warnings of collapse detection</h4><ul class="findings">{items}</ul>'
@@ -131,20 +132,25 @@ def _command(run: RunFolder) -> str:
     line = " ".join([*(f"{name}={value}" for name, value in environment.items()), str(command)])
     return (
         "<h4>The command that repeats it</h4>"
-        f'<div class="command"><pre>{escape(line)}</pre><button class="copy">Copy</button></div>'
+        f'<div class="command"><pre>{_text(line)}</pre><button class="copy">Copy</button></div>'
     )
 
 
 def _rows(rows: Sequence[tuple[str, str]]) -> str:
     cells = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        f'<tr><th scope="row">{_text(name)}</th><td>{_text(value)}</td></tr>'
         for name, value in rows
     )
     return f"<table>{cells}</table>"
 
 
+def _text(text: str) -> str:
+    """HTML of a text without control characters, which could hide or reorder what is read."""
+    return escape(printable(text))
+
+
 def _list(kind: str, title: str, items: Sequence[str]) -> str:
     if not items:
         return ""
-    lines = "".join(f"<li>{escape(item)}</li>" for item in items)
-    return f'<h4>{escape(title)}</h4><ul class="{kind}">{lines}</ul>'
+    lines = "".join(f"<li>{_text(item)}</li>" for item in items)
+    return f'<h4>{_text(title)}</h4><ul class="{kind}">{lines}</ul>'

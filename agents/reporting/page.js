@@ -29,7 +29,7 @@ function later(wait, act) {
 }
 
 // Characters that cannot be seen, or that turn the order of others around, are written out.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]/u;
+const HIDDEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 function write(parent, text) {
   if (!HIDDEN.test(text)) {

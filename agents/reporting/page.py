@@ -18,6 +18,7 @@ from agents.reporting import facts
 from agents.reporting.records import few
 from agents.reporting.rollout_groups import LIMIT, Rollouts, collect
 from agents.reporting.runs import RunFolder, run_labels
+from reasonenv.terminal import printable
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "charts.js", "rollouts.js")
@@ -38,7 +39,7 @@ def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
     template = Template((HERE / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
         policy=escape(_policy(script, style)),
-        title=escape(names[0] if len(set(names)) == 1 else f"{len(runs)} runs"),
+        title=escape(printable(names[0]) if len(set(names)) == 1 else f"{len(runs)} runs"),
         style=style,
         script=script,
         facts="\n".join(map(facts.run_section, runs, names, faults)),
@@ -72,16 +73,16 @@ def _data(runs: Sequence[RunFolder], names: Sequence[str], rollouts: Rollouts) -
 def _run(run: RunFolder, name: str, kind: int) -> dict[str, Any]:
     metrics = dict.fromkeys(name for row in run.rows for name in row if name != "step")
     return {
-        "label": name,
+        "label": printable(name),
         "kind": kind,
         "seed": run.seed,
-        "folder": str(run.folder),
+        "folder": printable(str(run.folder)),
         "steps": [row["step"] for row in run.rows],
-        "metrics": {m: [_short(row.get(m)) for row in run.rows] for m in metrics},
+        "metrics": {printable(m): [_short(row.get(m)) for row in run.rows] for m in metrics},
         "evaluations": [
             {
                 "step": row["step"],
-                "split": row["split"] or "",
+                "split": printable(row["split"] or ""),
                 "accuracy": _short(row["accuracy"]),
             }
             for row in run.evaluations

@@ -16,6 +16,7 @@ from PIL import Image
 
 from agents.reporting.records import Row
 from agents.reporting.runs import RunFolder
+from reasonenv.terminal import printable
 
 LONGEST_SIDE = 448
 """Pixels of an image; larger ones are downscaled."""
@@ -92,7 +93,7 @@ def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]
                 "reward": [_rounded(row["reward"]) for row in rows],
                 "advantage": [_rounded(row["advantage"]) for row in rows],
                 "right": [_rounded(row["accuracy"]) for row in rows],
-                "status": [row["status"] or "" for row in rows],
+                "status": [printable(row["status"] or "") for row in rows],
                 "length": [len(row["tokens"]) if row["tokens"] else None for row in rows],
                 "finished": [row["finished"] for row in rows],
             }

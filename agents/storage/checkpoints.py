@@ -19,6 +19,7 @@ from agents.errors import (
 from agents.storage.atomic_files import sync
 from agents.storage.integrity import NAME, damage, has_digests, seal, step_of
 from agents.storage.provenance import read_run
+from reasonenv.terminal import print_line
 
 RUN_FILES = ("run.json", "metrics.jsonl", "checkpoints")
 """Entries of a folder that has a run."""
@@ -238,7 +239,7 @@ def _move_aside(checkpoint: Path) -> Path:
 
 
 def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print_line(line, sys.stderr)
 
 
 def _remove(checkpoints: Iterable[Path]) -> None:

@@ -29,6 +29,7 @@ from reasonenv import rewards
 from reasonenv.entry_points import HELD_OUT, resolve_split
 from reasonenv.errors import ReasonEnvError
 from reasonenv.registration import find
+from reasonenv.terminal import printable
 
 PADDED = (
     "the responses of this model are padded, not packed, because some layers are not attention: "
@@ -144,7 +145,7 @@ def check_parity(state: RunState) -> Parity:
 def print_once(line: str) -> None:
     """Prints a line on standard error, on rank 0 only."""
     if ranks()[0] == 0:
-        sys.stderr.write(f"{line}\n")  # in one call, as Ctrl-C may interrupt between two
+        sys.stderr.write(f"{printable(line)}\n")  # in one call, as Ctrl-C may interrupt between two
 
 
 def run_settings(run: Run, learner: Learner) -> dict[str, Any]:

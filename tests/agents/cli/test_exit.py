@@ -51,6 +51,14 @@ with errors_in_one_line(lambda: checkpoints.resume_hint(folder)), typed_errors(s
     else:
         sampler.generate(prompts * 200, seed=(1,))
 """
+
+
+def test_control_characters_of_an_error_are_escapes():
+    with pytest.raises(SystemExit) as end, errors_in_one_line():
+        raise AgentsError("no model \x1b[2J\u202e")
+    assert end.value.code == r"error: no model \x1b[2J\u202e"
+
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 
 

@@ -21,6 +21,11 @@ def test_without_a_terminal_a_line_tells_step_and_metrics(capsys):
     assert shown.count("\n") == 1
 
 
+def test_control_characters_of_a_line_are_escapes(capsys):
+    ProgressBar(10).say("warning: \x1b[2J\u202e of a folder")
+    assert capsys.readouterr().err == "warning: \\x1b[2J\\u202e of a folder\n"
+
+
 def test_lines_come_now_and_then_and_at_the_end(capsys):
     progress = ProgressBar(50)
     for step in range(1, 51):

@@ -89,6 +89,18 @@ def test_a_run_that_has_just_begun_has_a_report(tmp_path):
     assert path.exists()
 
 
+UNSEEN = "\0\x1b[2J\x9b\u200b\u202e\u2066\ufff9\U000e0041\u00ad"
+
+
+def test_control_characters_of_a_record_are_escapes_on_the_page(tmp_path):
+    folder = write_run(tmp_path / "run\u202e", model=f"{UNSEEN}m", env=f"Figures{UNSEEN}-v0")
+    page = report.write_report([folder], tmp_path / "report.html")[0].read_text(encoding="utf-8")
+    assert not {each for each in page if each in UNSEEN and not each.isprintable()}
+    facts = page.split("<article", 1)[1]
+    assert r"\x1b[2J" in facts
+    assert r"\u202e" in facts
+
+
 def test_collapse_detection_is_not_reported_before_its_window_is_full(tmp_path):
     pages = [
         report.write_report([write_run(tmp_path / str(steps), steps=steps)])[0].read_text()
