@@ -11,8 +11,10 @@ ROOT = Path(__file__).parents[1]
 os.environ["OMP_NUM_THREADS"] = "1"
 # Otherwise a vLLM server would write one into the home directory.
 os.environ["VLLM_API_KEY"] = "key-of-the-tests"
-# A shell that starts pytest in the background has it ignore Ctrl-C, and all that it starts.
+# A shell that starts pytest in the background has it ignore Ctrl-C, and all that it starts; nohup
+# has it ignore SIGHUP.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def has_shapes(module: Path) -> bool:
