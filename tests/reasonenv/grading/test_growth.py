@@ -5,6 +5,7 @@ Steps within a regular expression are counted in `test_patterns`; arithmetic of 
 the budget, in `test_budget`.
 """
 
+import gc
 import math
 import sys
 from itertools import islice
@@ -42,11 +43,13 @@ def operations(text: str, reference: str) -> int:
         nonlocal count
         count += 1
 
+    gc.disable()  # a collection calls what others, such as hypothesis, have it call
     sys.setprofile(notice)
     try:
         grade(text, reference)
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 
