@@ -142,10 +142,11 @@ def check_parity(state: RunState) -> Parity:
     return result
 
 
-def print_once(line: str) -> None:
-    """Prints a line on standard error, on rank 0 only."""
+def print_once(text: str) -> None:
+    """Prints lines on standard error, on rank 0 only."""
     if ranks()[0] == 0:
-        sys.stderr.write(f"{printable(line)}\n")  # in one call, as Ctrl-C may interrupt between two
+        lines = "".join(f"{printable(line)}\n" for line in text.splitlines())
+        sys.stderr.write(lines)  # in one call, as Ctrl-C may interrupt between two
 
 
 def run_settings(run: Run, learner: Learner) -> dict[str, Any]:

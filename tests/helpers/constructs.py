@@ -4,9 +4,10 @@ A new bracket, command, unit, separator or spelling is among them by being in it
 """
 
 import functools
-import gc
 import re
+import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from helpers.regex_steps import example, parser
 from reasonenv.grading import extraction, multiple_choice, text
@@ -255,9 +256,14 @@ def clear_caches() -> None:
         cache.cache_clear()
 
 
-# Not `isinstance`, which asks each object of other libraries for its class.
-_CACHES = [
-    each
-    for each in gc.get_objects()
-    if type(each) is _LRU_CACHE and str(each.__module__).startswith("reasonenv.grading")
-]
+def _find_caches() -> Iterator[Any]:
+    """The caches among the names of the grader's modules, and within its decorated functions."""
+    for name, module in sys.modules.items():
+        if name.startswith("reasonenv.grading"):
+            for value in vars(module).values():
+                cells = getattr(value, "__closure__", None) or ()
+                values = (value, *(cell.cell_contents for cell in cells))
+                yield from (each for each in values if type(each) is _LRU_CACHE)
+
+
+_CACHES = {id(cache): cache for cache in _find_caches()}.values()
