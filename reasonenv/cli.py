@@ -104,7 +104,7 @@ def exit_status(command: Callable[[], int], interrupted: str = "nothing was save
 
 def short(text: str, length: int = 200) -> str:
     """A text for a message, cut in the middle where it is longer than `length`."""
-    half = length // 2
+    half = (length - 3) // 2
     return text if len(text) <= length else f"{text[:half]}...{text[-half:]}"
 
 
