@@ -209,7 +209,10 @@ DAMAGES = {
     "folder": (replace("model", Path.mkdir), "model is missing"),
     "fifo": (replace("model", os.mkfifo), "model is missing"),
     "loop": (replace("model", lambda path: path.symlink_to(path)), "model is missing"),
-    "state missing": (lambda c: (c / "trainer_state.json").unlink(), "trainer_state.json is mis"),
+    "state missing": (
+        lambda c: (c / "trainer_state.json").unlink(),
+        "trainer_state.json is missing",
+    ),
     "state cut": (lambda c: (c / "trainer_state.json").write_text("{"), "json is missing or unr"),
     "state deep": (lambda c: (c / "trainer_state.json").write_text("[" * 10**5), "or unreadable"),
     "state a fifo": (replace("trainer_state.json", os.mkfifo), "json is missing or unreadable"),
