@@ -9,7 +9,7 @@ import sys
 
 # Threads that wait for each other shall soon sleep, not spin: where another process needs their
 # core, spinning makes a step many times as slow. Read once, when torch is loaded.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 if sys.argv[:1] == ["-m"]:  # `python -m agents.NAME` is about to import its module
     from agents.cli.missing_packages import explain_missing_packages
