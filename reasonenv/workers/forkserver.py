@@ -70,7 +70,7 @@ def _handle_requests(
             workers.add(worker := _fork(control, socket.socket(fileno=fds[0]), timeout, judge))
             control.sendall(b"%d" % worker)
         elif message:
-            control.sendall(b"%d" % _reap(int(message), workers))
+            control.sendall(json.dumps(_reap(int(message), workers)).encode())
         else:
             return
 
@@ -94,11 +94,10 @@ def _fork(control: socket.socket, pipe: socket.socket, timeout: float, judge: Ju
     return worker
 
 
-def _reap(worker: int, workers: set[int]) -> int:
-    """Kills a worker, if it is alive, and returns its exit code."""
+def _reap(worker: int, workers: set[int]) -> int | None:
+    """Kills a worker, if it is alive; its exit code, None for that of an earlier server."""
     if worker not in workers:
-        # A worker of an earlier server, which ended with it.
-        return -signal.SIGKILL
+        return None
     # Only this process waits for it, so its id has not been reused.
     workers.remove(worker)
     os.kill(worker, signal.SIGKILL)

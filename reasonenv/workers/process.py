@@ -98,7 +98,7 @@ class ForkServer:
         raise GraderError(f"the server of grading processes was killed {_SERVER_STARTS} times")
 
     def reap(self, worker: int) -> int | None:
-        """Ends a worker; its exit code, or None if the server has ended too."""
+        """Ends a worker; its exit code, or None if its server has ended, and it with the server."""
         with self._request_lock:
             return self._request(b"%d" % worker)
 
@@ -114,7 +114,7 @@ class ForkServer:
             if control is not None:
                 socket.send_fds(control, [message], fds)
                 if reply := control.recv(32):
-                    return int(reply)
+                    return json.loads(reply)
         self._end()
         return None
 
@@ -185,10 +185,18 @@ class GradingProcess:
         Raises:
             GraderError: No process can start, or the server was stopped.
         """
-        judgement = self._judge(request)
-        return self._judge(request) if judgement.is_lost else judgement
+        judgement = self._served(request)
+        return self._served(request) if judgement.is_lost else judgement
 
-    def _judge(self, request: Sequence[str | Sequence[str]]) -> Judgement:
+    def _served(self, request: Sequence[str | Sequence[str]]) -> Judgement:
+        """A judgement; a worker that ends with its server costs none, since no pair ends both."""
+        for _ in range(_SERVER_STARTS):
+            if (judgement := self._judge(request)) is not None:
+                return judgement
+        return Judgement(False, "error", is_lost=True)
+
+    def _judge(self, request: Sequence[str | Sequence[str]]) -> Judgement | None:
+        """The judgement by one worker; None if its server ended meanwhile."""
         if self._pipe is not None and _is_readable(self._pipe):
             self.end()  # killed while it was idle
         if self._pipe is None:
@@ -205,6 +213,8 @@ class GradingProcess:
             code = self.end()
             if self._server.stopped:
                 raise GraderError(_CLOSED) from None
+            if code is None:
+                return None
             if code == -signal.SIGPROF:
                 return Judgement(False, "timeout")
             return Judgement(False, "error", is_lost=True)

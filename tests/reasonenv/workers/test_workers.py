@@ -144,6 +144,18 @@ def test_ten_kills_change_no_grade(obedient, kind, caplog):
     assert not caplog.records
 
 
+def test_a_pair_outlives_any_number_of_servers(obedient, caplog):
+    before = descendants()
+    with Grader(num_workers=1) as grader:
+        grade = grader.submit(boxed("work"), "work")
+        for _ in range(3):
+            assert wait_until(lambda: len(descendants() - before) == 2)  # the server, a worker
+            os.kill(server := min(descendants() - before), signal.SIGKILL)
+            assert wait_until(lambda pid=server: not is_alive(pid))
+        assert grade.result(timeout=30).correct
+    assert not caplog.records
+
+
 @pytest.fixture
 def judged(obedient, monkeypatch) -> list[str]:
     """The answers that were judged, in order."""
@@ -211,7 +223,8 @@ def test_closed_graders_leave_no_files_processes_or_threads(obedient):
         with Grader(num_workers=2) as grader:
             assert ask(grader, "x", "y") == ["right", "ok"]
             os.kill(max(descendants()), signal.SIGKILL)
-    assert wait_until(lambda: held() == before)
+    # Fewer where something of an earlier test has ended meanwhile.
+    assert wait_until(lambda: all(now <= then for now, then in zip(held(), before, strict=True)))
 
 
 def test_long_answers_are_not_cached():
