@@ -210,18 +210,22 @@ class GradingProcess:
             self.end()
             return Judgement(False, "timeout", is_lost=True)
         except (OSError, ValueError):
-            code = self.end()
-            if self._server.stopped:
-                raise GraderError(_CLOSED) from None
-            if code is None:
-                return None
-            if code == -signal.SIGPROF:
-                return Judgement(False, "timeout")
-            return Judgement(False, "error", is_lost=True)
+            return self._after_end()
         if judgement.status == "memory":
             # Memory that it still holds would count against the next answers.
             self.end()
         return judgement
+
+    def _after_end(self) -> Judgement | None:
+        """The judgement by a worker that ended; None if it ended with its server."""
+        code = self.end()
+        if self._server.stopped:
+            raise GraderError(_CLOSED) from None
+        if code is None:
+            return None
+        if code == -signal.SIGPROF:
+            return Judgement(False, "timeout")
+        return Judgement(False, "error", is_lost=True)
 
     def end(self) -> int | None:
         """Ends the worker, if there is one; its exit code."""
