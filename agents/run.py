@@ -157,8 +157,8 @@ def roll_back(
         return False
     rank = state.engines.train.rank
     before = checkpoint_before(warnings, checkpoints.steps(state.folder))
-    found = checkpoints.recover(state.folder, before) if rank == 0 and before else None
-    step = state.broadcast(checkpoints.step_of(found) if found else 0)
+    checkpoint = checkpoints.recover(state.folder, before) if rank == 0 and before else None
+    step = state.broadcast(checkpoints.step_of(checkpoint) if checkpoint else 0)
     if not step:
         log.say("no rollback: no checkpoint from before the collapse; lower --save-every")
         return False

@@ -235,8 +235,8 @@ def cached_tiny_model(settings: WarmStart) -> Path:
     with _exclusive(folder.with_suffix(".lock")):
         temporary = folder.with_name(f".{folder.name}.tmp")
         shutil.rmtree(temporary, ignore_errors=True)
-        if folder.exists() and (found := _cache_damage(folder)):
-            print_line(f"{folder} is damaged ({found}): making it anew", sys.stderr)
+        if folder.exists() and (reason := _cache_damage(folder)):
+            print_line(f"{folder} is damaged ({reason}): making it anew", sys.stderr)
             folder.rename(temporary)
             shutil.rmtree(temporary)
         if not folder.exists():

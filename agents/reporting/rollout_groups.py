@@ -16,6 +16,7 @@ from PIL import Image
 
 from agents.reporting.records import Row
 from agents.reporting.runs import RunFolder
+from agents.storage.json_files import read_regular
 from reasonenv.terminal import printable
 
 LONGEST_SIDE = 448
@@ -130,7 +131,7 @@ def _rounded(value: float | None) -> float | None:
 def _image(path: Path, rollouts: Rollouts, number: int) -> int | None:
     """Index of an image among those of the page; equal ones are stored once."""
     try:
-        content = _content(path)
+        content = read_regular(path, MAX_BYTES)
         digest = hashlib.sha256(content).hexdigest()
         if digest not in rollouts.images:
             rollouts.images[digest] = (len(rollouts.images), _shrunk(content))
@@ -140,17 +141,6 @@ def _image(path: Path, rollouts: Rollouts, number: int) -> int | None:
         reason = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
         rollouts.faults[number].append(f"rollouts/{path.name} {reason}: its image is not shown")
         return None
-
-
-def _content(path: Path) -> bytes:
-    """The bytes of a regular file: a pipe or a device may never end."""
-    if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is no regular file")
-    with path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"{path} is too large")
-    return content
 
 
 def _shrunk(content: bytes) -> str:

@@ -131,7 +131,7 @@ def latest(folder: Path) -> Path | None:
     """
     checkpoint, damages = _newest_intact(folder)
     if damages and checkpoint is None:
-        listed = "; ".join(f"{path.name}: {found}" for path, found in damages.items())
+        listed = "; ".join(f"{path.name}: {reason}" for path, reason in damages.items())
         raise CheckpointError(
             f"every checkpoint of {folder} is damaged ({listed}): bring one back from a copy, or "
             f"remove {folder / 'checkpoints'}, and --resume starts from the beginning"
@@ -153,11 +153,13 @@ def recover(folder: Path, last: int | None = None) -> Path | None:
     checkpoint, damages = _newest_intact(folder, last)
     if checkpoint is None:
         return latest(folder) if last is None else None
-    for path, found in damages.items():
+    for path, reason in damages.items():
         aside = _move_aside(path)
-        _tell(f"{path} is damaged ({found}): renamed {aside.name}; {checkpoint.name} is used")
+        line = f"{path} is damaged ({reason}): renamed {aside.name}; {checkpoint.name} is used"
+        print_line(line, sys.stderr)
     if not has_digests(checkpoint):
-        _tell(f"{checkpoint} is of an earlier version, without digests: only sizes are compared")
+        line = f"{checkpoint} is of an earlier version, without digests: only sizes are compared"
+        print_line(line, sys.stderr)
     return checkpoint
 
 
@@ -225,9 +227,9 @@ def _newest_intact(folder: Path, last: int | None = None) -> tuple[Path | None, 
     for path in reversed(_all(folder / "checkpoints")):
         if last is not None and step_of(path) > last:
             continue
-        if not (found := damage(path)):
+        if not (reason := damage(path)):
             return path, damages
-        damages[path] = found
+        damages[path] = reason
     return None, damages
 
 
@@ -236,10 +238,6 @@ def _move_aside(checkpoint: Path) -> Path:
     names = (f"damaged-{checkpoint.name}{suffix}" for suffix in ("", *map("-{}".format, range(99))))
     aside = (checkpoint.with_name(name) for name in names)
     return checkpoint.rename(next(path for path in aside if not os.path.lexists(path)))
-
-
-def _tell(line: str) -> None:
-    print_line(line, sys.stderr)
 
 
 def _remove(checkpoints: Iterable[Path]) -> None:

@@ -46,10 +46,10 @@ def check_model(folder: Path) -> None:
         for name, digest in _read(folder).items()
         if "/" not in name and not name.endswith(_NO_WEIGHTS) and (folder / name).is_file()
     }
-    if found := _first_difference(folder, expected):
+    if difference := _first_difference(folder, expected):
         raise ModelError(
-            f"the model in {folder} is damaged ({found}): use another one, or remove {DIGESTS} if "
-            "you have changed the file yourself"
+            f"the model in {folder} is damaged ({difference}): use another one, or remove "
+            f"{DIGESTS} if you have changed the file yourself"
         )
 
 

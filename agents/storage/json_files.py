@@ -77,15 +77,23 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: Path, limit: int = -1) -> bytes:
     """The content of a file; neither a pipe nor a device, which need not end, is opened.
 
+    Args:
+        path: The file.
+        limit: Bytes at most; -1 for a file of any size.
+
     Raises:
-        OSError: The path cannot be read, or is no regular file.
+        OSError: The path cannot be read, is no regular file, or has more bytes.
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    return path.read_bytes()
+    with path.open("rb") as file:
+        content = file.read(limit + 1 if limit >= 0 else -1)
+    if 0 <= limit < len(content):
+        raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes", str(path))
+    return content
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from agents.storage.json_files import json_value, read_json
+from agents.storage.json_files import json_value, read_json, read_regular
 
 
 def test_settings_become_json_values():
@@ -25,3 +25,11 @@ def test_what_is_no_object_is_refused_by_name(tmp_path, content, message):
         path.write_text(content)
     with pytest.raises(ValueError, match=rf"cannot read .*run\.json: .*{message}"):
         read_json(path)
+
+
+def test_a_file_of_more_bytes_than_the_limit_is_refused(tmp_path):
+    path = tmp_path / "image"
+    path.write_bytes(b"12345")
+    assert read_regular(path) == read_regular(path, 5) == b"12345"
+    with pytest.raises(OSError, match="more than 4 bytes"):
+        read_regular(path, 4)
