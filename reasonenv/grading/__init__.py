@@ -35,6 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted, spend_on_text
+from reasonenv.grading.clock import schedule_verdict
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
@@ -42,14 +43,13 @@ from reasonenv.grading.multiple_choice import choice_verdict
 from reasonenv.grading.numeric.exact import TooLarge, Undefined
 from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
 from reasonenv.grading.parsing.nodes import Node
+from reasonenv.grading.ranges import range_verdict
 from reasonenv.grading.text import (
     has_date,
     is_prose,
     is_text,
-    same_time,
     same_words,
     split_at_verb,
-    time_of_day,
     without_spaces,
 )
 
@@ -195,7 +195,7 @@ def _are_digits(text: str) -> bool:
 
 
 def _text_verdict(answer: str, reference: str, left: str, right: str) -> bool | None:
-    """Verdict on words, dates and times of day; None for anything else.
+    """Verdict on words, dates, times of day and ranges; None for anything else.
 
     `left` and `right` are the answer and the reference without spaces.
     """
@@ -203,10 +203,8 @@ def _text_verdict(answer: str, reference: str, left: str, right: str) -> bool | 
         return _text_matches(answer, reference)
     if has_date(left) or has_date(right):
         return False
-    time, reference_time = time_of_day(answer), time_of_day(reference)
-    if time and reference_time and (time[1] or reference_time[1]):
-        return same_time(time, reference_time)
-    return None
+    verdict = schedule_verdict(answer, reference)
+    return range_verdict(answer, reference, rule_verdict) if verdict is None else verdict
 
 
 def _text_matches(answer: str, reference: str) -> bool:

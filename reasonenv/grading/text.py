@@ -1,4 +1,4 @@
-"""Comparison of answers as text: words, prose, times of day and dates."""
+"""Comparison of answers as text: words, prose and dates."""
 
 import re
 from functools import lru_cache
@@ -75,33 +75,6 @@ def split_at_verb(text: str) -> tuple[str, str]:
     text = text.strip()[-300:]
     match = _CLAUSE.match(text)
     return (text[: match.end()], text[match.end() :]) if match else ("", text)
-
-
-_COLON = re.compile(r"[:：∶]|\d\s?[apAP]\.?\s?[mM]\b")
-_CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?:([ap])\.?m\.?)?", re.IGNORECASE)
-
-
-def time_of_day(text: str) -> tuple[int, str] | None:
-    """Minutes after midnight and "am", "pm" or "" of a time of day; None for anything else."""
-    if not _COLON.search(text):
-        return None
-    match = _CLOCK.fullmatch(without_spaces(_TEXT.sub(r"\1", text)))
-    if match is None or not (match[2] or match[3]):
-        return None
-    minutes = int(match[2] or 0)
-    if int(match[1]) > 23 or minutes > 59:
-        return None
-    half = f"{match[3].lower()}m" if match[3] else ""
-    hour = int(match[1]) % 12 + 12 * (half == "pm") if half else int(match[1])
-    return hour * 60 + minutes, half
-
-
-def same_time(a: tuple[int, str], b: tuple[int, str]) -> bool:
-    """True if two times are equal; both 3:30 and 15:30 equal 3:30 pm, but not each other."""
-    if a[0] == b[0]:
-        return True
-    plain = [minutes for minutes, half in (a, b) if not half]
-    return len(plain) == 1 and plain[0] < 13 * 60 and a[0] % (12 * 60) == b[0] % (12 * 60)
 
 
 def has_date(text: str) -> bool:

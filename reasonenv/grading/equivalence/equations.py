@@ -7,6 +7,7 @@ from reasonenv.grading.equivalence.intervals import REAL_LINE, same_intervals, s
 from reasonenv.grading.equivalence.normal_form import contains, definition
 from reasonenv.grading.equivalence.verdicts import Match, Verdict, conjunction
 from reasonenv.grading.numeric.equality import constant_factor, same_expression
+from reasonenv.grading.numeric.exact import exact_value
 from reasonenv.grading.parsing.nodes import (
     EXPRESSIONS,
     FALSE,
@@ -14,6 +15,7 @@ from reasonenv.grading.parsing.nodes import (
     MIRRORED,
     Node,
     inverse,
+    is_constant,
     is_inequality,
     negative,
     product,
@@ -88,16 +90,21 @@ def _isolable(equation: Node, name: Node) -> bool:
 
 
 def same_ratio(a: Node, r: Node, matches: Match) -> Verdict:
-    """2 : 3 is 4 : 6 and 2/3."""
+    """2 : 3 is 4 : 6 and 2/3; 2 : 0 is no ratio, but 0 : 2 is one."""
     if a.op != r.op:
         left, right = _quotient(a), _quotient(r)
         return left is not None and right is not None and matches(left, right)
-    if len(a.args) != len(r.args):
+    if len(a.args) != len(r.args) or [_is_zero(x) for x in a.args] != [_is_zero(x) for x in r.args]:
         return False
-    return conjunction(
-        same_expression(product([a.args[0], y]), product([x, r.args[0]]))
-        for x, y in zip(a.args[1:], r.args[1:], strict=True)
-    )
+    terms = [(x, y) for x, y in zip(a.args, r.args, strict=True) if not _is_zero(x)]
+    if not terms or _is_zero(a.args[-1]):
+        return False
+    (first, other), *rest = terms
+    return conjunction(same_expression(product([first, y]), product([x, other])) for x, y in rest)
+
+
+def _is_zero(node: Node) -> bool:
+    return is_constant(node) and exact_value(node) == 0
 
 
 def _same_inequality(a: Node, r: Node, matches: Match) -> Verdict:

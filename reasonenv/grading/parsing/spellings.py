@@ -64,6 +64,7 @@ SPELLINGS = [
     # Numbered statements, ①③, are no product.
     rewrite("(", r"^\(\d\)(?:\s*\(\d\))+$", lambda match: match[0].replace(")", "),").rstrip(",")),
     rewrite("to", r"^(\d+)\s*(?:to|\\text\{\s*to\s*\})\s*(\d+)$", r"\1:\2"),
+    rewrite("比", r"^(\d+) ?比 ?(\d+)$", r"\1:\2"),
     # Old and short commands, and functions by their other names.
     rewrite("\\over", r"\{([^{}]*)\\over(?![a-zA-Z])([^{}]*)\}", r"\\frac{\1}{\2}"),
     rewrite("\\over", r"^([^{}\\=]*)\\over(?![a-zA-Z])([^{}\\=]*)$", r"\\frac{\1}{\2}"),

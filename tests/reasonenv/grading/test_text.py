@@ -10,10 +10,8 @@ from reasonenv.grading.text import (
     is_prose,
     is_text,
     normalized_words,
-    same_time,
     same_words,
     split_at_verb,
-    time_of_day,
     without_spaces,
 )
 
@@ -100,50 +98,6 @@ def test_the_last_clause_follows_the_verb(text, clause):
     head, tail = split_at_verb(text)
     assert tail == clause
     assert head + tail == text
-
-
-@pytest.mark.parametrize(
-    ("text", "minutes_and_half"),
-    [
-        ("8:05", (485, "")),
-        ("08:05", (485, "")),
-        ("8:05 am", (485, "am")),
-        ("8:05 P.M.", (1205, "pm")),
-        ("20:05", (1205, "")),
-        ("12:05 am", (5, "am")),
-        ("12:05 pm", (725, "pm")),
-        (r"8:05\text{ p.m.}", (1205, "pm")),
-        ("8：05", (485, "")),
-        ("25:05", None),
-        ("8:65", None),
-        ("8:5", None),
-        ("3:4:5", None),
-        ("8", None),
-    ],
-)
-def test_a_clock_shows_minutes_and_half_of_the_day(text, minutes_and_half):
-    assert time_of_day(text) == minutes_and_half
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "same"),
-    [
-        ("8:05", "08:05", True),
-        ("8:05", "8:05 am", True),
-        ("8:05", "8:05 pm", True),
-        ("20:05", "8:05 pm", True),
-        ("12:30", "12:30 pm", True),
-        ("20:05", "8:05 am", False),
-        ("8:05 am", "8:05 pm", False),
-        ("8:05", "20:05", False),
-        ("8:05", "8:06", False),
-    ],
-)
-def test_a_missing_half_of_the_day_is_no_difference(left, right, same):
-    times = time_of_day(left), time_of_day(right)
-    assert same_time(*times) is same
-    assert same_time(*times[::-1]) is same
-    assert correct(left, right) is same
 
 
 def test_a_date_is_no_difference_and_no_quotient():
@@ -239,7 +193,6 @@ def test_text_functions_raise_on_no_text(text):
     assert is_text(text) in (True, False)
     assert is_prose(text) in (True, False)
     split_at_verb(text)
-    time_of_day(text)
     has_date(text)
 
 
@@ -255,7 +208,6 @@ def test_text_functions_take_linear_time(piece):
         is_text,
         is_prose,
         split_at_verb,
-        time_of_day,
         has_date,
     ):
         function(text)
