@@ -18,8 +18,11 @@ Grading policy:
 - Order counts in points, intervals and matrices; not in sets, in lists, in several roots, nor in
   numbered statements, such as ①④.
 - A unit that the reference has may be missing; a different one is converted, and wrong when the
-  two measure different quantities. A reference without a unit accepts any; a percent sign is a
-  unit. A direction may be missing as well; a different one is wrong.
+  two measure different quantities. A reference without a unit accepts any. A direction may be
+  missing as well; a different one is wrong.
+- A percentage equals its value, and its number where the reference has no sign and is 1 or more.
+- After a number magnitudes multiply it (4千, 3 dozen), counters, plurals, units and remarks leave
+  it, and all other words change it (4的平方, 4以上, 4 or 5, unknown words).
 - A decimal equals an exact value (a fraction, a root, π) when it gives six significant digits or
   more and is within one unit of its last. A decimal reference of three digits or more counts as
   rounded, and accepts the exact value that rounds to it; one of four or more accepts a decimal that

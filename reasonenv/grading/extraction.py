@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from reasonenv.grading.parsing.suffixes import next_word_changes
 from reasonenv.grading.parsing.units import UNITS
 
 _PHRASE = re.compile(
@@ -141,10 +142,10 @@ _QUALIFIER = re.compile(
     r"|almost|under|over|above|below|half|third|quarter|twice|double|triple|(?<!\\)times|root"
     r"|square of|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal"
     r"|reference|say|said|maybe|perhaps|either|all|every|up to|hardly|scarcely|unlikely|doubt"
-    r"|question|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不|非",
+    r"|question|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?|halves|thirds|quarters)\b|n't\b|不(?!同|相[同等])|非(?![负零空])",
     re.IGNORECASE,
 )
-_AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
+_AFTER = re.compile(r"\bor\b|\band\b|otherwise|或", re.IGNORECASE)
 # What may stand right before an answer: a word that says what something is, or nothing.
 _COPULA = re.compile(
     r"(?:^|[:=：]|[是为有得即共]|\b(?:is|are|be|was|equals?|that|therefore|thus|hence|so|then|finally"
@@ -234,6 +235,8 @@ def _last_enumeration(prose: str, matches: Sequence[re.Match[str]]) -> str | Non
         prose[matches[first - 1].end() if first else 0 : matches[first].start()]
     )
     if has_qualifier(between[-1]) or has_qualifier(after) or _AFTER.search(after):
+        return None
+    if next_word_changes(after):
         return None
     if not _COPULA.search(before) and not matches[first][0].startswith("**"):
         return None

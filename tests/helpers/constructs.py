@@ -12,6 +12,7 @@ from typing import Any
 from helpers.regex_steps import example, parser
 from reasonenv.grading import extraction, multiple_choice, text
 from reasonenv.grading.parsing import functions, grammar, measurements, notation, spellings, tokens
+from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.units import UNITS
 
 _LRU_CACHE = type(functools.lru_cache(len))
@@ -154,7 +155,7 @@ def quantities() -> Iterator[tuple[str, Construct]]:
         yield f"unit compound {name}", repeated(f"5 {name} ")
         yield f"unit over {name}", repeated(f"/{name}^99", "5 m")
         yield f"unit in text {name}", repeated(rf"\text{{{name}}}^{{99}}", "5 ")
-    for name in measurements._SCALES:
+    for name in MAGNITUDES:
         yield f"scale {name}", repeated(f"{name} ", "5 ")
         yield f"scale unit {name}", repeated(f"{name} ", "5 ", "cm")
 

@@ -9,12 +9,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from reasonenv.grading.equivalence.verdicts import Match, Verdict
-from reasonenv.grading.numeric.equality import same_expression
+from reasonenv.grading.numeric.equality import float_value, same_expression
 from reasonenv.grading.numeric.rounding import to_radians
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, FALSE, Node, num, product
+from reasonenv.grading.parsing.suffixes import changes_value, leaves_value, same_counted
 from reasonenv.grading.parsing.units import UNITS, Unit
 
 _DEGREE = UNITS["degree"]
+_PERCENT = UNITS["%"]
 _DIRECTION = re.compile(
     r"\b(?:north|south|east|west|up|down|left|right|forward|backward|inward|outward"
     r"|(?:counter|anti)?clockwise)"
@@ -40,7 +42,7 @@ class Quantity(NamedTuple):
 def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
     """True if two values are equal, at least one of them with a unit."""
     a, r = as_quantity(answer), as_quantity(reference)
-    if a is None or r is None or _opposed(a.words, r.words):
+    if a is None or r is None or _opposed(a.words, r.words) or _is_changed(a, r):
         return False
     if r.unit is None:
         return _against_plain_number(a, r, matches)
@@ -80,10 +82,12 @@ def _against_plain_number(a: Quantity, r: Quantity, matches: Match) -> Verdict:
     """Against a number without a unit: any unit is accepted, but no other words."""
     if a.words and r.words and not _related(a.words, r.words):
         return False
-    is_percent = a.unit is not None and not a.unit.dimension
-    if is_percent and matches(a.base_value, r.value):
+    if a.unit is None or a.unit.dimension:
+        return matches(a.value, r.value)
+    if matches(a.base_value, r.value):
         return True
-    return matches(a.value, r.value)
+    is_percentage = a.unit.factor == _PERCENT.factor and _is_one_or_more(r.value)
+    return matches(a.value, r.value) if is_percentage else False
 
 
 def _without_unit(a: Quantity, r: Quantity, matches: Match) -> Verdict:
@@ -93,6 +97,22 @@ def _without_unit(a: Quantity, r: Quantity, matches: Match) -> Verdict:
     verdict = matches(a.value, r.value)
     is_percent = r.unit is not None and not r.unit.dimension
     return matches(a.value, r.base_value) if is_percent and not verdict else verdict
+
+
+def _is_changed(a: Quantity, r: Quantity) -> bool:
+    """True if the words of one side alone change its value, or may do so after the answer."""
+    if same_counted(a.words, r.words):
+        return False
+    size = float_value(a.value)
+    is_one = size is not None and 0 < abs(size) <= 1
+    is_known = leaves_value(a.words, a.unit is not None, is_one) or _related(a.words, r.words)
+    return not is_known or changes_value(a.words) or changes_value(r.words)
+
+
+def _is_one_or_more(value: Node) -> bool:
+    """True if a number is at least 1 in size: 50% is 50 as well, but 0.5% is not 0.5."""
+    size = float_value(value)
+    return size is not None and abs(size) >= 1
 
 
 def _related(words: str, others: str) -> bool:

@@ -1,16 +1,15 @@
 """Grammar of quantities: a value with a unit, and words such as "apples"."""
 
+from fractions import Fraction
+
 from reasonenv.grading.parsing.cursor import Cursor, Unreadable
 from reasonenv.grading.parsing.expressions import parse_sum
+from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.nodes import Node, num, product
 from reasonenv.grading.parsing.units import UNITS, Unit
 
 _MONEY = ("$", "€", "£", "¥", "￥", "₹")
-_FILLERS = frozenset(["unit", "units", "square units", "cubic units", "个"])
-_SCALES = {
-    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "dozen": 12, "万": 10**4, "亿": 10**8,
-}  # fmt: skip
+_FILLERS = frozenset(["unit", "units", "square units", "cubic units"])
 _POWERS = {"square": 2, "sq": 2, "cubic": 3}
 
 
@@ -18,7 +17,7 @@ def parse_quantity(cursor: Cursor) -> Node:
     """A sum with unit or words: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
     before = _currency(cursor)
     value, depth = parse_sum(cursor), cursor.depth
-    while cursor.kind() == "word" and (scale := _SCALES.get(cursor.tokens[cursor.at].text.lower())):
+    while cursor.kind() == "word" and (scale := _magnitude(cursor)):
         cursor.at += 1
         cursor.descend()
         value = product([value, num(scale)])
@@ -37,6 +36,11 @@ def parse_quantity(cursor: Cursor) -> Node:
     if rest.op != "quantity":
         raise Unreadable
     return Node("compound", (quantity, rest))
+
+
+def _magnitude(cursor: Cursor) -> Fraction | None:
+    """The factor that the next word stands for, None if it is no magnitude."""
+    return MAGNITUDES.get(cursor.tokens[cursor.at].text.lower())
 
 
 def _is_symbolic(value: Node) -> bool:
@@ -60,12 +64,13 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
     while (token := cursor.next) is not None:
         if unit is not None and not words and token.text == "per":
             unit = _unit_product(cursor, unit)
-        elif token.kind == "word" or cursor.peek("%"):
+        elif token.kind == "word" or cursor.peek("%", "‰"):
+            start = cursor.at
             cursor.at += 1
             if not words and (factor := _unit_power(cursor, token.text)) is not None:
                 unit = factor if unit is None else unit * factor
-            elif token.text not in _FILLERS:
-                words.append(token.text)
+            elif (text := _text(cursor, start)) not in _FILLERS:
+                words.append(text)
         elif unit is not None and not words and cursor.peek("/", "cdot", "times"):
             unit = _unit_product(cursor, unit)
         elif unit is None and token.kind == "sign" and token.text in "$€£¢₹":
@@ -75,6 +80,11 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
         else:
             break
     return unit, " ".join(words)
+
+
+def _text(cursor: Cursor, start: int) -> str:
+    """The words from a token to the next one."""
+    return " ".join(token.text for token in cursor.tokens[start : cursor.at])
 
 
 def _unit_product(cursor: Cursor, unit: Unit) -> Unit:

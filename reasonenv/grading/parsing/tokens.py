@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.units import AMBIGUOUS, UNITS
 
 FUNCTIONS = frozenset(
@@ -76,7 +77,7 @@ def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Itera
     if kind == "number":
         yield Token("number", value.replace("{,}", ""), spaced)
     elif kind == "text":
-        yield _word_token(value.strip(), True)
+        yield from _words(value.strip())
     elif kind == "environment":
         yield Token("begin" if "\\begin" in match[0] else "end", value.rstrip("*"), spaced)
     elif kind == "command":
@@ -89,6 +90,18 @@ def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Itera
         yield _word_token(value, spaced)
     else:
         yield Token("sign", value, spaced)
+
+
+def _words(payload: str) -> Iterator[Token]:
+    """The words of a text inside a formula as one, apart from a magnitude before them."""
+    first, _, rest = payload.partition(" ")
+    if rest and first.lower() in MAGNITUDES:
+        yield Token("word", first, True)
+        yield Token("word", rest.strip(), True)
+    elif payload[:1] in MAGNITUDES and payload not in UNITS and CONNECTORS.isdisjoint(payload):
+        yield from _characters(payload)
+    else:
+        yield _word_token(payload, True)
 
 
 def _word_token(text: str, spaced: bool) -> Token:
@@ -125,8 +138,10 @@ def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterat
 
 
 def _is_unit(run: str, apart: bool) -> bool:
-    """True if letters are a unit, or a word of one: km per hour, sq cm."""
-    return run in ("per", "sq") or (run in UNITS and (apart or run not in AMBIGUOUS))
+    """True if letters are a unit or a magnitude, or a word of one: km per hour, sq cm."""
+    if run in ("per", "sq") or (apart and run in MAGNITUDES):
+        return True
+    return run in UNITS and (apart or run not in AMBIGUOUS)
 
 
 def _is_word(run: str) -> bool:
