@@ -1,7 +1,8 @@
 """Equality of a response's final answer and the reference.
 
     extraction       the final answer in a response
-    multiple_choice  letters and option texts
+    multiple_choice  a letter, an option's text, or both
+    choice_letters   the letters that an answer chooses, in a word or in prose
     text             words, dates, times of day
     parsing          from a formula to a tree of nodes
     numeric          values of expressions, bounded in size
@@ -31,6 +32,8 @@ Grading policy:
   1 < x < 3, and 2 : 3 is 2/3. x + y = 5 is not 5.
 - Expressions are equal when they agree at every point where both are real.
 - Words are compared without case, articles and punctuation; number words are not numbers.
+- Of a multiple choice the letter or the text of the right option is right; a letter beside the text
+  of another option is wrong. Two letters that are claimed are several choices; "A or B" is none.
 """
 
 import re
@@ -146,8 +149,9 @@ def worker_verdict(
 def _unbudgeted(
     answer: str, reference: str, options: Sequence[str]
 ) -> tuple[tuple[bool, str] | None, str]:
-    correct, text = choice_verdict(answer, solution_answer(reference), options)
+    text = solution_answer(reference)
     try:
+        correct, text = choice_verdict(answer, text, options, rule_verdict)
         verdict = rule_verdict(answer, text) if correct is None else correct
     except TooLarge:
         return (False, "unparseable"), text

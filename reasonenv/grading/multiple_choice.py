@@ -1,103 +1,129 @@
-"""Multiple choice: the letters of a reference and of an answer, and the text of an option."""
+"""Multiple choice: a reference that is a letter or the text of an option, and its answers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from reasonenv.grading.choice_letters import MAX_LENGTH, answer_letters, plain_choice
 from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.text import normalized_words
 
 _LETTERS = re.compile(r"[A-J]{1,10}")
-_SINGLE = re.compile(r"\(?([A-Ja-j])[).:]*(?:\s?选?项)?")
-_LEADING = re.compile(r"\(?([A-J])(?:\)|\s?[.:,、]|\s-)\s?\S")
-_STATED = re.compile(
-    r"(?:[:=：是选项]|\b(?:but|rather|is|it's|be|therefore|so|thus|hence|choose|chose|select|pick|option"
-    r"|choice|answer|est|definitely|sure|clearly))\s?\(?([A-J])(?![\w'*/^_=<>+-])"
-    r"|^([A-J])\s(?:or|and)\b"
-    r"|(?<![\w\\'])\(?([A-J])\)?\s(?:is|seems)\s(?:the\s)?(?:right|correct|true|answer|best)",
-    re.IGNORECASE,
+_ENUMERATION = re.compile(
+    r"\(?[A-J]\)?(?:(?:\s?[,;]\s?|\s?[和与及&]\s?|\sand\s|\s)\(?[A-J]\)?){1,9}"
 )
-_LONE = re.compile(r"(?<![\w\\'+*/^=<>-])\(?([A-J])\)?(?![\w'*/^_=<>+-])")
-_MARKED = re.compile(
-    r"\(([A-J])\)|(?<![\w\\'])([A-J])[.:)]|(?:\b(?:or|and)\s(?:maybe\s|perhaps\s|even\s)?|,\s?)\(?([A-J])(?=[\s,.)]|$)"
-)
-_DENIED = re.compile(
-    r"(?:\b(?:not|non|never|neither|nor|except|(?:any|every|no)thing but|all but|cannot"
-    r"|exclude[sd]?|eliminate[sd]?|rule[sd]? out|rather than|instead of)\b|n't\b|不是|不选)"
-    r"(?:(?!\bbut\b)[^.,;:，。；]){0,40}"
-    r"|\(?\b[A-J]\b\)?[.:]?\s(?:is|was|are|would be|must be|seems)\s?"
-    r"(?:n't|not|wrong|false|incorrect|impossible|out)\b[^.,;，。；]{0,40}",
-    re.IGNORECASE,
-)
-_REJECTED = re.compile(
-    r"\b(?:no doubt|wrong|false|incorrect|fails?|ruled out|does not)\b|错|不", re.I
-)
-_JOINTS = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()和或]")
 _TITLE = re.compile(r"^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s")
-_LABELED_OPTION = re.compile(r"\(?(?:([A-J])[.):]+\s*\S|([B-HJ])\s+[A-Za-z]{3})")
-_MAX_LENGTH = 400
+# A letter before a text: "(A) linear", "A. 31"; and, where options are known, after it as well.
+_LABEL = re.compile(r"(?:\(([A-Ja-j])\)[.:]?|([A-J])(?:\)|\s?[.:]|、))\s?(\S.*)", re.DOTALL)
+_LOOSE_LABEL = re.compile(r"\(?([A-Ja-j])(?:\)[.:,]?|\s?[.:,=]|、|\s-)?\s?(\S.*)", re.DOTALL)
+_LABEL_AFTER = re.compile(
+    r"\A([^(]{1,200}?),?\s(?:\(([A-J])\)|(?:which is\s)?(?:[Oo]ption|[Cc]hoice)\s\(?([A-J])\)?)"
+)
+_SPACED_LABEL = re.compile(r"([B-HJ])\s+[A-Za-z]{3}")
+_LABEL_START = re.compile(
+    r"[\s*$]{0,9}(?:\\text\w*\s?\{|\\mathrm\{)?[\s*]{0,4}(?:Option|Choice|选项|[(（]?[A-Ja-j][).:：．、）])",
+    re.I,
+)
+_REMARK = re.compile(r",?\s(?:because|since|as)\b|,?(?:因为|由于)")
+
+Equal = Callable[[str, str], bool | None]
 
 
-def choice_verdict(answer: str, reference: str, options: Sequence[str]) -> tuple[bool | None, str]:
-    """Verdict on a multiple choice, or None and the text that the answer must equal."""
-    letters = reference_letters(reference)
-    if letters is None:
-        label = _LABELED_OPTION.match(reference)
-        return (True if label and answer in label.groups() else None), reference
-    text = option_text(letters, options)
+class Choice(NamedTuple):
+    """The right options: their letters, and the text that stands for them.
+
+    Args:
+        letters: None for a reference that is no choice.
+        text: None for a letter whose option is unknown.
+    """
+
+    letters: frozenset[str] | None
+    text: str | None
+
+
+class Label(NamedTuple):
+    """A letter and the text beside it, in an answer.
+
+    Args:
+        is_sure: False for a letter that may also be a word or a variable, such as "A triangle".
+    """
+
+    letter: str
+    text: str
+    is_sure: bool
+
+
+def choice_verdict(
+    answer: str, reference: str, options: Sequence[str], equal: Equal
+) -> tuple[bool | None, str]:
+    """Verdict on a multiple choice, or None and the text that the answer must equal.
+
+    Args:
+        answer: The final answer in a response.
+        reference: A letter, an option's text or both; with options also an index from 0.
+        options: Texts of the options, in order; none where they are unknown.
+        equal: Verdict by rules on two texts, of an answer and of an option.
+    """
+    right = reference_choice(reference, options)
+    label = _label(answer, options)
+    if right.letters is None:
+        is_equal = label is not None and label.is_sure and equal(label.text, reference)
+        spaced = _SPACED_LABEL.match(reference)
+        return True if is_equal or (spaced and answer == spaced[1]) else None, reference
+    if answer.strip() == reference.strip():
+        return True, reference
+    if label is not None:
+        verdict = _labeled_verdict(label, right, options, equal)
+        if verdict is not None:
+            return verdict, reference
     choice = answer_letters(answer)
     is_letter = len(reference_letters(answer) or ()) == 1
-    is_option_text = text is not None and normalized_words(answer) == normalized_words(text)
-    if choice is not None and (is_letter or not is_option_text):
-        return choice == letters, reference
-    return (False, reference) if text is None else (None, text)
+    is_right_text = right.text is not None and normalized_words(answer) == normalized_words(
+        right.text
+    )
+    if choice is not None and (is_letter or not is_right_text):
+        return choice == right.letters, reference
+    return (False, reference) if right.text is None else (None, right.text)
+
+
+def reference_choice(reference: str, options: Sequence[str]) -> Choice:
+    """The choice that a reference names: by letter, by letter and text, by text or by index."""
+    letters = reference_letters(reference)
+    if letters is None and options:
+        letters = reference_letters("".join(sorted(reference.strip())))
+    if letters and (not options or max(letters) <= _letter(len(options) - 1)):
+        return Choice(letters, option_text(letters, options))
+    if label := _LABEL.fullmatch(reference):
+        return Choice(frozenset((label[1] or label[2]).upper()), label[3])
+    index = _option_index(reference, options)
+    return (
+        Choice(None, None) if index is None else Choice(frozenset(_letter(index)), options[index])
+    )
 
 
 def reference_letters(reference: str) -> frozenset[str] | None:
-    """The letters of a reference such as "C", "(C)" or "BC"; None if it is no choice."""
-    if len(reference) > _MAX_LENGTH:
+    """The letters of a reference such as "C", "(C)", "BC" or "B, C"; None if it is no choice."""
+    if len(reference) > MAX_LENGTH:
         return None
-    text = _TITLE.sub("", canonical(reference)).strip("(). ")
+    text = _TITLE.sub("", canonical(reference))
+    if _ENUMERATION.fullmatch(text):
+        text = re.sub("[^A-J]", "", text)
+    text = text.strip("(). ")
     if not _LETTERS.fullmatch(text) or len(set(text)) < len(text) or list(text) != sorted(text):
         return None
     return frozenset(text)
 
 
-def answer_letters(answer: str) -> frozenset[str] | None:
-    r"""The letters that an answer chooses, as in "C", "(c)", "C. 12 cm", "option C" or "A, C".
-
-    In prose these are the letter that it states, and all others that it does not deny: "D, it
-    can't be A or B" is D; "A. 10 cm B. 11 cm" and "A or maybe B" are A and B. None without any.
-    """
-    text = re.sub(r"\\(?:text|boxed)\s*\{([^{}]*)\}", r"\1", canonical(_ends(answer)))
-    text = re.sub(r"\s+", " ", text.replace("**", "")).strip(" $.\"'`[]{}<>\\")
-    text = _TITLE.sub("", text)
-    if single := _SINGLE.fullmatch(text):
-        return frozenset(single[1].upper())
-    if _LETTERS.fullmatch(bare := _JOINTS.sub("", text)) and (text == bare or _LONE.search(text)):
-        return frozenset(bare)
-    affirmed = _DENIED.sub(" ", text)
-    marked = {letter for groups in _MARKED.findall(affirmed) for letter in groups if letter}
-    if _REJECTED.search(affirmed):
-        return None
-    if leading := _LEADING.match(affirmed):
-        return frozenset([leading[1], *marked])
-    names = {name for groups in _STATED.findall(affirmed) for name in groups if name.isupper()}
-    letters = {letter for letter in names if _is_letter(letter, affirmed)}
-    return frozenset(letters | marked) if letters else None
+def _option_index(reference: str, options: Sequence[str]) -> int | None:
+    """Index of the option with the text of a reference, or that it names by number from 0."""
+    words = normalized_words(reference) if options else ""
+    same = [index for index, option in enumerate(options) if normalized_words(option) == words]
+    if same or not _INDEX.fullmatch(reference):
+        return same[0] if len(same) == 1 else None
+    return int(reference) if int(reference) < len(options) else None
 
 
-def _ends(text: str) -> str:
-    """A long text without its middle."""
-    return (
-        text
-        if len(text) <= _MAX_LENGTH
-        else f"{text[: _MAX_LENGTH // 2]} {text[-_MAX_LENGTH // 2 :]}"
-    )
-
-
-def _is_letter(letter: str, text: str) -> bool:
-    """False for A and I that are words: those come before another word."""
-    return letter not in "AI" or re.search(rf"\b{letter}\b(?!\s+[a-z]{{2,}})", text) is not None
+_INDEX = re.compile(r"[0-9]")
 
 
 def option_text(letters: frozenset[str], options: Sequence[str]) -> str | None:
@@ -106,3 +132,49 @@ def option_text(letters: frozenset[str], options: Sequence[str]) -> str | None:
         return None
     index = ord(next(iter(letters))) - ord("A")
     return options[index] if index < len(options) else None
+
+
+def _letter(index: int) -> str:
+    return chr(ord("A") + index)
+
+
+def _label(answer: str, options: Sequence[str]) -> Label | None:
+    """The letter and the text of an answer such as "(A) linear"; None without a letter."""
+    if not options and not _LABEL_START.match(answer):
+        return None
+    text = plain_choice(answer)
+    label = _LABEL.fullmatch(text)
+    if label is None and options:
+        return _loose_label(text)
+    if label is None:
+        return None
+    words = _REMARK.split(label[3], maxsplit=1)[0].strip()
+    return Label((label[1] or label[2]).upper(), words, True) if words else None
+
+
+def _loose_label(text: str) -> Label | None:
+    """As `_label`, for a letter that may also be a word, a variable or stand after the text."""
+    if after := _LABEL_AFTER.fullmatch(text):
+        return Label(after[2] or after[3], after[1], False)
+    label = _LOOSE_LABEL.fullmatch(text)
+    return Label(label[1].upper(), label[2], False) if label else None
+
+
+def _labeled_verdict(
+    label: Label, right: Choice, options: Sequence[str], equal: Equal
+) -> bool | None:
+    """Verdict on a letter with its text: False where the text is another option's; None if open."""
+    is_right = {label.letter} == right.letters
+    own = option_text(frozenset(label.letter), options)
+    if own is None:
+        if options or right.text is None or not label.is_sure:
+            return None
+        return is_right and equal(label.text, right.text) is True
+    if _same(label.text, own, equal):
+        return is_right
+    others = [option for option in options if option != own] if label.is_sure else []
+    return False if any(_same(label.text, option, equal) for option in others) else None
+
+
+def _same(text: str, option: str, equal: Equal) -> bool:
+    return normalized_words(text) == normalized_words(option) or equal(text, option) is True

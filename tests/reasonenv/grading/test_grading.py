@@ -131,10 +131,11 @@ def test_a_reference_may_be_boxed_delimited_or_a_solution(reference):
 
 
 def test_a_choice_is_decided_by_letter_or_by_the_text_of_its_option():
-    assert choice_verdict("B", "B", ()) == (True, "B")
-    assert choice_verdict("A", "B", ())[0] is False
-    assert choice_verdict("12", "B", ("11", "12")) == (None, "12")
-    assert choice_verdict("12", "12", ("11", "12")) == (None, "12")
+    assert choice_verdict("B", "B", (), rule_verdict) == (True, "B")
+    assert choice_verdict("A", "B", (), rule_verdict)[0] is False
+    assert choice_verdict("12", "B", ("11", "12"), rule_verdict) == (None, "12")
+    assert choice_verdict("B", "12", ("11", "12"), rule_verdict) == (True, "12")
+    assert choice_verdict("11", "12", ("11", "12"), rule_verdict) == (None, "12")
     assert grade_by_rules("12.0", "B", ("11", "12")) == ((True, "ok"), "12")
 
 

@@ -72,8 +72,6 @@ def test_any_other_reference_is_no_choice(reference):
         ("A and C", "AC"),
         ("AC", "AC"),
         ("A、C", "AC"),
-        ("A or C", "AC"),
-        ("B or maybe C", "BC"),
         ("A, B, C, D", "ABCD"),
     ],
 )
@@ -86,6 +84,12 @@ def test_letters_are_recognized_in_every_form(answer, letters):
 )
 def test_an_answer_without_a_letter_is_no_choice(answer):
     assert answer_letters(answer) is None
+
+
+@pytest.mark.parametrize("answer", ["A or C", "B or maybe C", "A或C", "C还是A", "B? C?", "A / C?"])
+def test_alternatives_choose_nothing(answer):
+    assert not answer_letters(answer)
+    assert not grade(f"<answer>{answer}</answer>", "AC").correct
 
 
 @pytest.mark.parametrize(
