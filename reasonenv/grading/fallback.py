@@ -17,9 +17,9 @@ _HARMLESS = frozenset(
     r"""frac sqrt pi cdot times div pm mp le ge ne lt gt leq geq neq in notin cup cap setminus infty
     sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp alpha beta gamma delta
     epsilon theta lambda mu nu rho sigma phi omega Delta Omega text mathbb mathrm mathbf left right
-    begin end circ degree emptyset varnothing mid vert lvert rvert vec overline bar hat angle land
-    lor wedge vee forall exists to dfrac tfrac boxed quad qquad displaystyle ldots cdots dots prime
-    ell dot complement subset subseteq""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
+    begin end circ degree emptyset varnothing mid vert lvert rvert vec overline bar hat angle to
+    dfrac tfrac boxed quad qquad displaystyle ldots cdots dots prime ell dot complement subset
+    subseteq""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
 )
 _COMMAND = re.compile(r"\\([a-zA-Z]+)")
 _BRACKET = re.compile(r"[({\[)}\]]")

@@ -12,6 +12,7 @@ from reasonenv.grading.equivalence.collections import (
     same_matrix,
     same_ordered,
     same_tuple,
+    same_unordered,
 )
 from reasonenv.grading.equivalence.equations import (
     is_inequality_system,
@@ -23,6 +24,7 @@ from reasonenv.grading.equivalence.equations import (
 from reasonenv.grading.equivalence.normal_form import (
     normal_form,
     same_roundings,
+    splits_alternatives,
     with_shared_parameter,
 )
 from reasonenv.grading.equivalence.quantities import same_quantity
@@ -43,12 +45,18 @@ def matches(answer: Node, reference: Node) -> Verdict:
     spend(10)
     if answer == reference:
         return True
-    if not same_roundings(answer, reference):
+    if not same_roundings(answer, reference) or splits_alternatives(answer, reference):
         return False
+    answer, reference = map(_listed, (answer, reference))
     a, r = map(normal_form, with_shared_parameter(answer, reference))
     if a is None or r is None or "false" in a.kinds:
         return False
     return _rule(a, r)(a, r, matches)
+
+
+def _listed(node: Node) -> Node:
+    """Alternatives as a list; any other node unchanged."""
+    return Node("list", node.args) if node.op == "either" else node
 
 
 def _rule(a: Node, r: Node) -> _Rule:
@@ -59,6 +67,12 @@ def _rule(a: Node, r: Node) -> _Rule:
         if op in (a.op, r.op):
             return rule
     return _same_values
+
+
+def _same_logic(a: Node, r: Node, matches: Match) -> Verdict:
+    """Conjunctions, disjunctions and negations; a comma stands for "and"."""
+    ops = {"and" if node.op == "list" else node.op for node in (a, r)}
+    return len(ops) == 1 and same_unordered(a.args, r.args, matches)
 
 
 def _same_values(a: Node, r: Node, _: Match) -> Verdict:
@@ -74,9 +88,11 @@ def _same_values(a: Node, r: Node, _: Match) -> Verdict:
 
 _RULES: dict[str, _Rule] = {
     "false": lambda a, r, _: False,
+    **dict.fromkeys(["and", "or", "not"], _same_logic),
     "list": same_collection,
     "set": same_collection,
     "case": lambda a, r, matches: a.op == r.op and same_ordered(a.args, r.args, matches),
+    "intersection": lambda a, r, matches: a.op == r.op and same_unordered(a.args, r.args, matches),
     "relation": same_equation,
     "matrix": same_matrix,
     "tuple": same_tuple,

@@ -13,11 +13,13 @@ from reasonenv.grading.parsing.nodes import (
     FALSE,
     MINUS_ONE,
     MIRRORED,
+    SYMMETRIC,
     Node,
     inverse,
     is_constant,
     is_inequality,
     negative,
+    num,
     product,
     substituted,
     walk,
@@ -54,7 +56,7 @@ def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
     left, right = definition(a), definition(r)
     if a.op == r.op:
         if set(a.args[0]) != {"="} or set(r.args[0]) != {"="}:
-            return False
+            return _same_statement(a, r, matches)
         if left and right and _is_same_name(left[0], right[0]):
             return matches(_in_variable_of(r, a, left[1]), right[1])
         is_same = len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
@@ -66,16 +68,33 @@ def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
     return False
 
 
+def _same_statement(a: Node, r: Node, matches: Match) -> Verdict:
+    """Statements such as A ⊂ B, p ⇒ q and AB ∥ CD: the order counts unless they are symmetric."""
+    (ops, sides), (ref_ops, ref_sides) = a.args, r.args
+    if ops != ref_ops:
+        return False
+    verdict = conjunction(matches(x, y) for x, y in zip(sides, ref_sides, strict=True))
+    if verdict or not SYMMETRIC.issuperset(ops):
+        return verdict
+    return conjunction(matches(x, y) for x, y in zip(sides[::-1], ref_sides, strict=True))
+
+
 def _solves(solution: tuple[str, Node] | None, equation: Node) -> bool:
-    """True if a solution such as y = 1/x satisfies x y = 1, where y occurs once and isolable."""
+    """True if y = 1/x satisfies x y = 1, but y = 1/x + 1 does not; y occurs once and isolable."""
     if solution is None or len(equation.args[1]) != 2:
         return False
     name, value = Node("sym", (solution[0],)), solution[1]
     if value.op not in EXPRESSIONS or not _isolable(equation, name):
         return False
+    other = Node("add", (value, num(1)))
+    return _holds(equation, name, value) is True and _holds(equation, name, other) is False
+
+
+def _holds(equation: Node, name: Node, value: Node) -> Verdict:
+    """True if both sides of an equation are equal at a value of a name."""
     left, right = (substituted(side, name, value) for side in equation.args[1])
     is_expression = left.op in EXPRESSIONS and right.op in EXPRESSIONS
-    return is_expression and same_expression(left, right) is True
+    return same_expression(left, right) if is_expression else None
 
 
 def _isolable(equation: Node, name: Node) -> bool:

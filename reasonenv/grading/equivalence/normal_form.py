@@ -24,7 +24,7 @@ def normal_form(node: Node) -> Node | None:
     """The node without approximations, chains of equal numbers and ±; None if it is false."""
     if "pm" in node.kinds:
         node = _sign_cases(node)
-    if node.op == "list":
+    if node.op in ("list", "either"):
         return Node("list", tuple(_flat(node.args)))
     if node.op == "tuple" and len(node.args[1]) == 1:
         return normal_form(node.args[1][0])
@@ -46,6 +46,15 @@ def with_shared_parameter(a: Node, b: Node) -> tuple[Node, Node]:
     if name is None or other is None or contains(left, other):
         return (left, right) if name == other else (a, b)
     return substituted(left, name, other), right
+
+
+def splits_alternatives(a: Node, b: Node) -> bool:
+    """True if one of a = 2 or b = 3 and a = 2, b = 3: one is alternatives, the other is both."""
+    if (a.op == "either") == (b.op == "either"):
+        return False
+    items = [item for node in (a, b) for item in node.args if isinstance(item, Node)]
+    names = {equation[0].partition("_")[0] for equation in map(definition, items) if equation}
+    return len(names) > 1
 
 
 def _family(node: Node) -> tuple[Node, Node | None]:
@@ -155,18 +164,26 @@ def _is_plain_number(node: Node) -> bool:
 
 
 def _equation(sides: Sequence[Node]) -> Node | None:
-    """1 + 1 = 2 as 2, x = 1 + 1 = 2 as x = 2; None for the false 1 + 1 = 3."""
+    """1 + 1 = 2 as 2, x = 1 + 1 = 2 as x = 2; None for the false 1 + 1 = 3, and for 2 = 2."""
     constants = [side for side in sides if _is_value(side)]
     if not all(_agree(constants[0], other) for other in constants[1:]):
         return None
     if len(constants) == len(sides):
-        return constants[-1]
+        return constants[-1] if len(set(sides)) > 1 else None
     if len(sides) > 2 and constants:
-        name = next(side for side in sides if not _is_value(side))
+        name, *others = (side for side in sides if not _is_value(side))
+        if any(_contradicts(side, name, constants[-1]) for side in others):
+            return None
         sides = (name, constants[-1])
     elif len(sides) > 2 and all(map(_is_name, sides[:-1])) and not _is_name(sides[-1]):
         sides = (sides[0], sides[-1])  # y = f(x) = 2x
     return Node("relation", (("=",) * (len(sides) - 1), tuple(sides)))
+
+
+def _contradicts(side: Node, name: Node, value: Node) -> bool:
+    """True for the x + 1 of x = 4 = x + 1."""
+    instance = substituted(side, name, value) if name.op == "sym" else side
+    return is_constant(instance) and not _agree(instance, value)
 
 
 def _is_value(node: Node) -> bool:

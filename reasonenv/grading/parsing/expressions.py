@@ -37,9 +37,12 @@ def parse_product(cursor: Cursor) -> Node:
     """Product: power power * power / power ..."""
     factors, depth = [parse_power(cursor)], cursor.depth
     while True:
-        if cursor.skip(*_MULTIPLIED):
+        if cursor.peek(*_MULTIPLIED):
+            is_cross = cursor.take().text == "times" and _is_vector(factors[-1])
             sign = cursor.skip("-")
             factor = parse_power(cursor)
+            if is_cross and _is_vector(factor):
+                factor = _cross_product(factors.pop(), factor)
         elif cursor.skip(*_DIVIDED):
             sign = cursor.skip("-")
             factor = inverse(parse_power(cursor))
@@ -54,6 +57,19 @@ def parse_product(cursor: Cursor) -> Node:
             cursor.depth = depth
             return product(factors)
         factors.append(negative(factor) if sign else factor)
+
+
+def _is_vector(node: Node) -> bool:
+    if node.op == "sym":
+        return node.args[0].startswith("vec ")
+    return "cross" in node.kinds
+
+
+def _cross_product(a: Node, b: Node) -> Node:
+    """The product a x b, as -(b x a) if the names are in that order."""
+    if repr(a) <= repr(b):
+        return Node("fn", ("cross", (a, b)))
+    return negative(Node("fn", ("cross", (b, a))))
 
 
 def _atom_follows(cursor: Cursor) -> bool:

@@ -17,6 +17,7 @@ _ACCENTS = (
     "vec", "overrightarrow", "overline", "hat", "bar", "widehat", "tilde", "dot", "ddot", "mathbb",
     "mathcal",
 )  # fmt: skip
+_ACCENT_NAMES = {"overrightarrow": "vec", "widehat": "hat", "overline": "bar"}
 _GEOMETRY = ("angle", "triangle", "odot", "bigtriangleup", "measuredangle", "parallelogram")
 _CONSTANTS = frozenset(["pi", "e", "i", "infty"])
 _INVERTED = frozenset(["sin", "cos", "tan"])
@@ -102,7 +103,19 @@ def _absolute(cursor: Cursor, _: str) -> Node:
 
 
 def _accented(cursor: Cursor, name: str) -> Node:
-    return Node("sym", (f"{name} {parse_subscript(cursor)}",))
+    return Node("sym", (f"{_ACCENT_NAMES.get(name, name)} {parse_subscript(cursor)}",))
+
+
+def _negation(cursor: Cursor, _: str) -> Node:
+    return Node("not", (parse_power(cursor),))
+
+
+def _quantifier(cursor: Cursor, name: str) -> Node:
+    """Quantifiers with their variables, in order: for all x there is a y."""
+    words = [name]
+    while cursor.kind() == "name" or cursor.peek("forall", "exists"):
+        words.append(cursor.take().text)
+    return Node("quantifier", (" ".join(words),))
 
 
 def _figure(cursor: Cursor, name: str) -> Node:
@@ -121,6 +134,8 @@ ATOMS: dict[str, Rule] = {
     "|": _absolute,
     r"\frac": _fraction,
     r"\emptyset": lambda cursor, _: Node("set", ()),
+    **dict.fromkeys([r"\neg", r"\lnot"], _negation),
+    **dict.fromkeys([r"\forall", r"\exists"], _quantifier),
     r"\boxed": lambda cursor, _: parse_braced(cursor),
     **dict.fromkeys([r"\binom", r"\dbinom", r"\tbinom"], _binomial),
     **dict.fromkeys([r"\lfloor", r"\lceil"], _rounded),

@@ -11,9 +11,10 @@ from reasonenv.grading.budget import counted_cache, spend
 from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
 from reasonenv.grading.parsing.expressions import labeled_point, parse_argument, parse_product
 from reasonenv.grading.parsing.functions import ATOMS, CLOSING, parse_letter
+from reasonenv.grading.parsing.junctions import joined
 from reasonenv.grading.parsing.lookahead import is_call_ahead, skip_inverse, skip_transpose
 from reasonenv.grading.parsing.measurements import parse_quantity
-from reasonenv.grading.parsing.nodes import Node, is_inequality
+from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.parsing.notation import MAX_LENGTH, canonical
 from reasonenv.grading.parsing.tokens import Token, join_digit_groups, tokenize
 from reasonenv.grading.parsing.units import ExtremeUnit
@@ -25,9 +26,17 @@ MAX_TOKENS = 400
 _MAX_CACHED_LENGTH = 100
 _RELATIONS = {
     "=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "approx": "~", "simeq": "~",
-    "in": "in", "equiv": "=", "to": "->", "rightarrow": "->",
+    "in": "in", "equiv": "=", "to": "->", "rightarrow": "->", "notin": "notin",
+    "subset": "subset", "subseteq": "subseteq", "subsetneq": "subsetneq", "subsetneqq": "subsetneq",
+    "supset": "supset", "supseteq": "supseteq", "supsetneq": "supsetneq", "supsetneqq": "supsetneq",
+    "Rightarrow": "implies", "Longrightarrow": "implies", "implies": "implies",
+    "Leftarrow": "implied", "Longleftarrow": "implied", "impliedby": "implied",
+    "Leftrightarrow": "iff", "Longleftrightarrow": "iff", "iff": "iff", "perp": "perp",
+    "parallel": "parallel", "cong": "cong", "sim": "sim",
 }  # fmt: skip
-_ALTERNATIVES = frozenset(["or", "OR", "或"])
+_TURNED = {
+    "supset": "subset", "supseteq": "subseteq", "supsetneq": "subsetneq", "implied": "implies",
+}  # fmt: skip
 _JOINED = {"cup": "union", "cap": "intersection", "setminus": "minus", ":": "ratio"}
 _MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"])
 _SYSTEMS = frozenset(["cases", "aligned", "align", "alignedat", "gathered", "split"])
@@ -84,18 +93,17 @@ def parse_items(cursor: Cursor) -> Node:
         separators += separator
     if len(relations) == 1:
         return relations[0]
-    is_union = not _ALTERNATIVES.isdisjoint(separators) and all(map(is_inequality, relations))
-    return Node("union" if is_union else "list", tuple(relations))
+    return joined(relations, separators, is_outermost=cursor.depth == 0)
 
 
 def _separator(cursor: Cursor) -> list[str]:
-    """Consumes a comma, an "and", or both; their texts."""
+    """Consumes a comma, an "and", or both; the text of the last."""
     start = cursor.at
     while cursor.peek(",") or cursor.kind() == "connector":
         cursor.at += 1
         if cursor.at - start > 3:
             raise Unreadable
-    return [token.text for token in cursor.tokens[start : cursor.at]]
+    return [token.text for token in cursor.tokens[start : cursor.at]][-1:]
 
 
 def parse_relation(cursor: Cursor) -> Node:
@@ -104,6 +112,8 @@ def parse_relation(cursor: Cursor) -> Node:
     while cursor.peek(*_RELATIONS):
         ops.append(_RELATIONS[cursor.take().text])
         sides.append(_parse_side(cursor))
+    if len(ops) == 1 and ops[0] in _TURNED:
+        return Node("relation", ((_TURNED[ops[0]],), tuple(sides[::-1])))
     return Node("relation", (tuple(ops), tuple(sides))) if ops else sides[0]
 
 

@@ -1,8 +1,9 @@
 """Nodes of the tree of an answer.
 
 Operations of expressions are num, sym, const, add, mul, pow, fn, deg, pm, call and opaque; of whole
-answers list, tuple, set, union, relation, builder, matrix, ratio, quantity and compound; `false` is
-a false statement, such as 1 + 1 = 3.
+answers list, either, tuple, set, union, intersection, minus, relation, builder, matrix, ratio,
+quantity and compound; of logic and, or, not and quantifier; `false` is a false statement, such as
+1 + 1 = 3.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ UNKNOWN = frozenset(["sym", "call", "opaque"])
 """Operations whose value is unknown."""
 MIRRORED: Mapping[str, str] = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
 """Comparisons, read from right to left."""
+SYMMETRIC = frozenset(["perp", "parallel", "cong", "sim", "iff"])
+"""Relations whose sides may change places."""
 
 
 class Node:

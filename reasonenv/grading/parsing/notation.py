@@ -30,6 +30,10 @@ _SYMBOLS = {
     "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "∣": "|", "⟨": "(", "⟩": ")",
     "⊥": r"\perp ", "⟂": r"\perp ", "∥": r"\parallel ", "≌": r"\cong ", "≅": r"\cong ",
     "∽": r"\sim ", "ℝ": r"\mathbb{R}", "⁄": "/", "Ø": r"\emptyset ",
+    "¬": r"\neg ", "∧": r"\wedge ", "∨": r"\vee ", "⇒": r"\Rightarrow ", "⇐": r"\Leftarrow ",
+    "⇔": r"\iff ", "∀": r"\forall ", "∃": r"\exists ", "⊂": r"\subset ", "⊃": r"\supset ",
+    "⊆": r"\subseteq ", "⊇": r"\supseteq ", "⊊": r"\subsetneq ", "⫋": r"\subsetneq ",
+    "⊋": r"\supsetneq ", "⫌": r"\supsetneq ", "∉": r"\notin ",
     "\u00a0": " ", "\u200b": "", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\ufeff": "",
 }  # fmt: skip
 _FULL_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
@@ -49,6 +53,7 @@ _END = "(?![a-zA-Z])"  # of a command
 # Not words: mathematical signs, or no letter at all.
 _FORMULA = re.compile(r"[_^\\]|\A[^a-zA-Z\u0080-\uffff]*\Z")
 _FONTS = "mathrm|textrm|mathbf|mathit|textit|mbox|textbf|textnormal|mathsf"
+_BOLD = "mathbf|boldsymbol|bm"
 _REWRITES = [
     # Backslashes that were escaped once too often.
     rewrite(
@@ -85,6 +90,12 @@ _REWRITES = [
         "\\",
         rf"\^\s*+(?:\{{\s*+)?\\(?:circ|degree){_END}\s*\}}?|\*?\\degree{_END}",
         r"^{\\circ}",
+    ),
+    # Vectors in bold, where a product of numbers would be another.
+    rewrite(
+        "\\times",
+        rf"\\(?:{_BOLD})\{{([a-zA-Z])\}}\s?\\times\s?\\(?:{_BOLD})\{{([a-zA-Z])\}}",
+        r"\\vec{\1}\\times\\vec{\2}",
     ),
     # Fonts: one letter is a symbol, several are a word, and anything else is a formula.
     rewrite("\\textcircled", r"\\textcircled\s*\{(\d+)\}", r"(\1)"),

@@ -73,8 +73,6 @@ SPELLINGS = [
     rewrite("frac", r"\\(?:nice|s|x)frac(?![a-zA-Z])|(?<![\\a-zA-Z])frac(?=\{)", r"\\frac"),
     rewrite("brace", r"\\([lr])brace(?![a-zA-Z])", lambda match: "\\" + "{}"[match[1] == "r"]),
     rewrite("\\colon", r"\\colon(?![a-zA-Z])", ":"),
-    rewrite("\\", r"\\(?:lor|vee)(?![a-zA-Z])", " or "),
-    rewrite("\\", r"\\(?:land|wedge)(?![a-zA-Z])", " and "),
     rewrite("\\backslash", r"\\backslash(?![a-zA-Z])", r"\\setminus "),
     rewrite("tg", r"\\text\{(arc|)(co?|)tg\}", lambda match: _tangent(*match.groups())),
     rewrite("tg", r"\\(arc|)(co?|)tg(?![a-zA-Z])", lambda match: _tangent(*match.groups())),

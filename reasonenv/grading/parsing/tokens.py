@@ -11,7 +11,11 @@ FUNCTIONS = frozenset(
     """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp sqrt
     abs""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
 )
-CONNECTORS = frozenset(["and", "or", "AND", "OR", "且", "或", "和", "与", "及"])
+ALTERNATIVES = frozenset(["or", "OR", "或", "或者", "lor", "vee"])
+"""Words and signs between statements of which one is true."""
+CONJUNCTIONS = frozenset(["and", "AND", "且", "并且", "和", "与", "及", "land", "wedge"])
+"""Words and signs between statements that are all true."""
+CONNECTORS = ALTERNATIVES | CONJUNCTIONS
 GREEK = frozenset(
     """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi
     pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi
@@ -31,6 +35,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_LONG = UNITS.keys() | CONNECTORS
 _VOWEL = re.compile("[aeiouy]")
 _DEPTH = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
@@ -109,6 +114,8 @@ def _word_token(text: str, spaced: bool) -> Token:
 
 
 def _command(name: str, spaced: bool) -> Token:
+    if name in CONNECTORS:
+        return Token("connector", name, spaced)
     kind = "function" if name in FUNCTIONS else "name" if name in GREEK else "command"
     return Token(kind, name, spaced)
 
@@ -117,7 +124,7 @@ def _characters(run: str) -> Iterator[Token]:
     """Chinese text: the longest units, then single characters."""
     start = 0
     while start < len(run):
-        size = next((n for n in (4, 3, 2) if run[start : start + n] in UNITS), 1)
+        size = next((n for n in (4, 3, 2) if run[start : start + n] in _LONG), 1)
         yield _word_token(run[start : start + size], False)
         start += size
 

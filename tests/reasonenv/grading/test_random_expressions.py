@@ -8,6 +8,8 @@ from helpers.verdicts import PROPERTY, correct
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from reasonenv.grading.ranges import ranges
+
 SYMBOLS = {"x": sympy.Symbol("x"), "y": sympy.Symbol("y")}
 SUM, PRODUCT, POWER, ATOM = range(4)
 
@@ -94,7 +96,8 @@ TREES = st.recursive(LEAVES, grown, max_leaves=7)
 
 
 def meaning(tree: Tree) -> sympy.Expr:
-    """Value of a tree; an example without one is discarded."""
+    """Value of a tree; an example without one, and a range such as 2-1, is discarded."""
+    assume(ranges(tree.plain()) is None)
     try:
         return tree.meaning()
     except ZeroDivisionError:
