@@ -1,7 +1,7 @@
 """What grading costs: CPU time of one answer, answers a second, beside what others grade with.
 
     pip install --no-deps --target PEERS trl verl
-    python benchmarks/grading.py --mix mix.json --hostile tests/hostile.jsonl --peers PEERS
+    python benchmarks/grading.py --mix mix.json --peers PEERS
     python benchmarks/grading.py --picture
 
 All times are CPU time of all processes concerned, worker processes and killed ones included,
@@ -222,7 +222,7 @@ def main() -> None:
     )
     add = parser.add_argument
     add("--mix", help="JSON: a list of [reference, response, whether it is right]")
-    add("--hostile", default=str(HERE.parents[1] / "tests" / "hostile.jsonl"))
+    add("--hostile", default=str(HERE.parents[1] / "reasonenv" / "attacks" / "hostile.jsonl"))
     add("--peers", help="folder with TRL and verl; without it they are left out")
     add("--num-answers", type=int, default=3000)
     add("--num-baseline-hostile", type=int, default=200, help="each hostile one may take 20 s")

@@ -14,7 +14,7 @@ COSTLY = (
     "literal", "tower", "factorial", "binomial", "calculus", "matrix", "power-of-sum", "nesting",
     "regex", "length", "members",
 )  # fmt: skip
-"""The classes of hostile responses that are meant to cost time or memory, not to be paid."""
+"""The kinds of hostile responses that are meant to cost time or memory, not to be paid."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def hostile(path: str) -> list[Item]:
     items = [
         Item(_expanded(row["response"]), row["reference"], None)
         for row in rows
-        if row["class"] in COSTLY
+        if row["kind"] in COSTLY
     ]
     random.Random(2).shuffle(items)
     return items

@@ -1,14 +1,22 @@
 """Grades each reference of a data set against itself (right) and against another one (wrong).
 
+With --attacks it grades a corpus of wrong answers instead, with anyone's grader.
+
     python -m reasonenv.check MMK12-v0 --data DIR        an environment
     python -m reasonenv.check test.jsonl                 rows: .jsonl, .json, .parquet, or a folder
     python -m reasonenv.check rows.json --answer-column target --output exceptions.json
+    python -m reasonenv.check --attacks --grader module:function      anyone's grader
 
 No response to a problem whose reference fails itself can earn the reward. A reference that accepts
 another's answer need not be an error: the two may be equal in value, as 1/2 and 0.5 are, so read
 those pairs. Rows that cannot be read, for a broken image or an empty answer, are listed, and the
 rest is checked. Status: 0 when every reference is right against itself, 1 when one is not or a
 row cannot be read, 2 when nothing could be checked.
+
+The grader of --attacks is a function of a response and a reference that returns a bool, by default
+that of this package. It runs in processes with a deadline for each pair. Wrong answers that it pays
+and right ones that it refuses are counted by kind, with 95 % intervals, and so are pairs on which
+it raises or hangs. Status: 0 without any of these, 1 with some, 2 when there is no such function.
 """
 
 import argparse
@@ -22,6 +30,7 @@ from typing import Any
 
 from reasonenv import entry_points
 from reasonenv.atomic_write import atomic_write
+from reasonenv.attacks import report as attack_report
 from reasonenv.cli import check_output_path, exit_status, new_parser, standard_streams
 from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
@@ -131,6 +140,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.attacks:
+        if options.dataset or options.env:
+            raise UsageError("--attacks has rows of its own: leave out the data set")
+        return attack_report.run(options)
+    if options.grader or options.kind:
+        raise UsageError("--grader and --kind are options of --attacks: add it")
     references, unreadable = _read(options)
     if not references:
         raise DataError(f"no row can be read; the first: {unreadable[0]}")
@@ -171,6 +186,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--num-workers", type=int, help="grading processes; default the number of cores, at most 8")
     add("--seed", type=int, default=0, help="seed of the draw of other answers (0)")
     add("--output", metavar="FILE.json", help="file to write all wrong verdicts to")
+    add("--attacks", action="store_true", help="grade the corpus of attacks, not a data set")
+    add("--grader", metavar="MODULE:FUNCTION", help="grader of --attacks; default this package's")
+    add("--deadline", type=float, default=10.0, help="seconds for a pair of --grader (10)")
+    add("--kind", nargs="+", default=(), help="kinds of attacks, such as time; default all")
     return parser
 
 

@@ -15,7 +15,7 @@ from throughput.regimes import lengths
 from throughput.side import PROJECT, Side
 from throughput.sizes import SIZES, Size
 
-HOSTILE = PROJECT / "tests" / "hostile.jsonl"
+HOSTILE = PROJECT / "reasonenv" / "attacks" / "hostile.jsonl"
 WARM = 2
 """Steps before the first that counts, of each regime and process."""
 DEADLINE = 300.0

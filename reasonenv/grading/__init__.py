@@ -59,7 +59,12 @@ from reasonenv.grading.text import (
     without_spaces,
 )
 
+VERSION = 2
+"""Version of the verdicts, another one after any change of a rule: scores and rewards are
+comparable at equal versions."""
+
 __all__ = [
+    "VERSION",
     "Grade",
     "OverBudget",
     "final_answer",

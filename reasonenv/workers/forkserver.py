@@ -44,7 +44,7 @@ def serve(control_fd: int, parent: int, timeout: float, judge: str) -> None:
         timeout: CPU seconds of one pair, after which the kernel ends its worker.
         judge: "module:function" that maps two texts to a verdict and its status.
     """
-    _die_with(parent)
+    die_with(parent)
     _import_once()
     verdict: Judge = resolve_name(judge)
     _limit(resource.RLIMIT_AS, _MEMORY)
@@ -82,7 +82,7 @@ def _fork(control: socket.socket, pipe: socket.socket, timeout: float, judge: Ju
     if worker == 0:
         # The child must never continue as a second server.
         try:
-            _die_with(server)
+            die_with(server)
             control.close()
             _answer(pipe, timeout, judge)
         except ConnectionError:
@@ -132,7 +132,7 @@ def _import_once() -> None:
     gc.enable()
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Asks the kernel to kill this process with its parent; other systems rely on the pipe."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1

@@ -1,57 +1,17 @@
-"""Hostile responses of hostile.jsonl, none of them correct; as a script, grades them all."""
+"""Hostile responses, none of them correct; as a script, grades them all."""
 
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from reasonenv.attacks import Attack, corpus
 from reasonenv.workers import Grader
 
-PATH = Path(__file__).parents[1] / "hostile.jsonl"
 
-
-@dataclass(frozen=True)
-class Attack:
-    """One response that no grader may accept.
-
-    Args:
-        id: Unique, and stable: the class and a number.
-        kind: The class of the attack.
-        response: Text, or pieces of it; [text, n] stands for n copies, # for the copy's number.
-        reference: Right answer, which the response does not give.
-        options: Texts of a multiple choice.
-    """
-
-    id: str
-    kind: str
-    response: str | list[str | list]
-    reference: str
-    options: tuple[str, ...]
-
-    def job(self, canary: Path) -> tuple[str, str, tuple[str, ...]]:
-        """Arguments of a grader; code in the response that runs would create `canary`."""
-        pieces = [self.response] if isinstance(self.response, str) else self.response
-        texts = ["".join(map(_copies, pieces)), self.reference, *self.options]
-        response, reference, *options = (text.replace("{canary}", str(canary)) for text in texts)
-        return response, reference, tuple(options)
-
-
-def attacks() -> Iterator[Attack]:
-    """Every attack of the file, in its order."""
-    for line in PATH.read_text().splitlines():
-        row = json.loads(line)
-        options = tuple(row.get("options", ()))
-        yield Attack(row["id"], row["class"], row["response"], row["reference"], options)
-
-
-def _copies(piece: str | list) -> str:
-    if isinstance(piece, str):
-        return piece
-    text, count = piece
-    if "#" in text:
-        return "".join(text.replace("#", str(number)) for number in range(count))
-    return text * count
+def hostile() -> Iterator[Attack]:
+    """The rows of hostile.jsonl."""
+    return corpus(files=["hostile.jsonl"])
 
 
 def _peak_mib() -> float:
@@ -68,7 +28,7 @@ def main(canary: Path) -> None:
     with Grader(num_workers=2, timeout=1) as grader:
         grader.grade([r"\boxed{x+1}"], ["1+x"])
         before = _peak_mib()
-        for attack in attacks():
+        for attack in hostile():
             response, reference, options = attack.job(canary)
             try:
                 if grader.grade([response], [reference], [options])[0].correct:

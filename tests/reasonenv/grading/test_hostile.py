@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from helpers import hostile
-from helpers.hostile import Attack, attacks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reasonenv.attacks import Attack
 from reasonenv.workers import Grader
 
-ATTACKS = list(attacks())
+ATTACKS = list(hostile.hostile())
 NOWHERE = Path("/nowhere/canary")
 PATIENCE = 40
 
