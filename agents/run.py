@@ -27,6 +27,7 @@ from agents.training.rollouts import Rollout, count_tokens, reward_metrics, samp
 from agents.training.setup import prepare, run_settings
 from agents.training.state import RunState
 from agents.training.update import update
+from reasonenv.grading import VERSION
 
 L = TypeVar("L", bound=Learner)
 ROLLOUT_LOG_INTERVAL = 10
@@ -196,7 +197,8 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
             stack.enter_context(contextlib.closing(state.engines.sampler))
             log = stack.enter_context(open_log(state))
             if log.writes:
-                write_run(state.folder, run_settings(state.run, state.learner), state.step)
+                settings = run_settings(state.run, state.learner)
+                write_run(state.folder, settings, state.step, VERSION)
         interrupt = stack.enter_context(Interrupt(state.engines.train.rank))
         if state.step == 0:
             state.evaluate(log)

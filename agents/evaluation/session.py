@@ -29,8 +29,9 @@ from agents.monitoring.progress_bar import ProgressBar
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_json, read_json_lines
 from agents.storage.lock import locked
-from agents.storage.provenance import read_run, write_run
+from agents.storage.provenance import grader_change, read_run, write_run
 from agents.training.interrupt import Interrupt
+from reasonenv.grading import VERSION
 from reasonenv.terminal import print_line
 
 RECORD, RESULTS = "run.json", "results.json"
@@ -107,12 +108,14 @@ def run_evaluation(
         evaluators = [stack.enter_context(closing(Evaluator(t))) for t in arguments.tasks()]
         stack.enter_context(locked(folder))
         check_settings(folder, settings)
+        if message := grader_change(folder, VERSION):
+            print_line(message, sys.stderr)
         files = [ResponseFile(folder / f"{e.task.env}.jsonl", e.batch_sizes()) for e in evaluators]
         with ExitStack() as samplers:  # closed before official scores are computed
             load_sampler = cache(lambda: samplers.enter_context(make_sampler()))
             if not all(file.is_complete for file in files):
                 load_sampler()  # a model that cannot be loaded fails before anything is written
-                write_run(folder, settings, sum(len(file.rows) for file in files))
+                write_run(folder, settings, sum(len(file.rows) for file in files), VERSION)
             with Interrupt(what="batch") as interrupt:
                 speeds = [
                     _sample(*both, load_sampler, interrupt)

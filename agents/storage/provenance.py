@@ -37,6 +37,9 @@ PACKAGES = (
 )
 """Packages whose version may change the numbers of a run."""
 
+GRADER = "reasonenv.grading"
+"""Name among the versions of the grader's, which decides verdicts and so rewards."""
+
 VARIABLES = (
     "REASONENV_DATA",
     "OMP_NUM_THREADS",
@@ -77,16 +80,27 @@ def read_run(folder: Path) -> dict[str, Any]:
     return record
 
 
-def write_run(folder: Path, settings: Mapping[str, Any], step: int = 0) -> None:
+def write_run(
+    folder: Path, settings: Mapping[str, Any], step: int = 0, grader: int | None = None
+) -> None:
     """Writes `run.json`, or adds a resumption after `step` steps to it.
 
     Settings are those of the last start; each start after the first is an entry of `resumed`.
+
+    Args:
+        folder: Run directory.
+        settings: All that the run was given.
+        step: Number of steps, or of responses, that there are already.
+        grader: Version of the grader.
     """
     path = folder / "run.json"
-    record = {"settings": json_value(settings), **origin()}
+    start = origin()
+    if grader is not None:
+        start["versions"][GRADER] = str(grader)
+    record = {"settings": json_value(settings), **start}
     if path.exists():
         first = read_run(folder)
-        resumed = [*first["resumed"], {"step": step, **origin()}]
+        resumed = [*first["resumed"], {"step": step, **start}]
         record = {**first, "settings": record["settings"], "resumed": resumed}
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(record, indent=2, allow_nan=False).encode() + b"\n")
@@ -101,6 +115,20 @@ def last_num_threads(folder: Path) -> int | None:
         }:
             return count
     return None
+
+
+def grader_change(folder: Path, version: int) -> str:
+    """A line for a user who resumes under another version of the grader; else ""."""
+    path = folder / "run.json"
+    match read_json(path) if path.exists() else {}:
+        case {"resumed": [*_, {"versions": {**versions}}]} | {"versions": {**versions}}:
+            before = versions.get(GRADER, "an earlier one")
+            if before != str(version):
+                return (
+                    f"grader: version {version}, not {before} as before: verdicts on equal "
+                    "responses may differ, so rewards and scores before and after do not compare"
+                )
+    return ""
 
 
 def origin() -> dict[str, Any]:

@@ -21,13 +21,14 @@ from agents.planning.shapes import UnplannableError
 from agents.sft import cached_tiny_model, recipe
 from agents.storage import checkpoints
 from agents.storage.json_files import json_value
-from agents.storage.provenance import last_num_threads
+from agents.storage.provenance import grader_change, last_num_threads
 from agents.training import parity
 from agents.training.parity import Parity
 from agents.training.state import RunState
 from reasonenv import rewards
 from reasonenv.entry_points import HELD_OUT, resolve_split
 from reasonenv.errors import ReasonEnvError
+from reasonenv.grading import VERSION
 from reasonenv.registration import find
 from reasonenv.terminal import printable
 
@@ -55,6 +56,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
         )
     print_once(summary(run, learner, checkpoint))
     if message := set_threads(last_num_threads(folder) if checkpoint else None):
+        print_once(message)
+    if checkpoint and (message := grader_change(folder, VERSION)):
         print_once(message)
     with ExitStack() as stack:  # closes everything after an error
         envs, splits = make_envs(run)

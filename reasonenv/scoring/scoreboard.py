@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from reasonenv.errors import DataError
-from reasonenv.grading import Grade
+from reasonenv.grading import VERSION, Grade
 from reasonenv.registration import find
 from reasonenv.score_intervals import over_problems, over_samples
 from reasonenv.score_statistics import (
@@ -122,6 +122,7 @@ def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:
     means = [graded.means[name] for name in names]
     scores = {
         "env": graded.env,
+        "grader_version": VERSION,
         "num_problems": len(names),
         "num_samples": graded.num_samples,
         "accuracy": float(np.mean(means)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.advantages import clip_filter, standardized
-from agents.storage.provenance import origin, write_run
+from agents.storage.provenance import GRADER, grader_change, origin, write_run
 
 
 @dataclass(frozen=True)
@@ -56,3 +56,26 @@ def test_the_revision_is_that_of_the_source():
     command = ["git", "-C", str(source), "rev-parse", "HEAD"]
     head = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert origin()["git"]["revision"] == head
+
+
+def test_run_json_holds_the_version_of_the_grader_at_each_start(tmp_path):
+    write_run(tmp_path, {}, grader=2)
+    write_run(tmp_path, {}, step=5, grader=3)
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert record["versions"][GRADER] == "2"
+    assert record["resumed"][0]["versions"][GRADER] == "3"
+
+
+def test_a_resumption_under_another_version_of_the_grader_has_a_line(tmp_path):
+    assert grader_change(tmp_path, 2) == ""
+    write_run(tmp_path, {}, grader=2)
+    assert grader_change(tmp_path, 2) == ""
+    assert "grader: version 3, not 2 as before" in grader_change(tmp_path, 3)
+    write_run(tmp_path, {}, step=5, grader=3)
+    assert grader_change(tmp_path, 3) == ""
+    assert "not 3 as before" in grader_change(tmp_path, 2)
+
+
+def test_a_run_that_has_no_version_of_the_grader_is_of_an_earlier_one(tmp_path):
+    write_run(tmp_path, {})
+    assert "not an earlier one as before" in grader_change(tmp_path, 2)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reasonenv.grading import VERSION
 from reasonenv.score import main
 from reasonenv.scoring import score
 from reasonenv.scoring.response_files import SkipLog
@@ -74,6 +75,7 @@ def test_the_command_prints_tables_and_saves_scores(data):
     scores = json.loads(output.read_text())
     assert (scores["env"], scores["num_problems"], scores["num_samples"]) == ("MathVision-v0", 8, 1)
     assert scores["accuracy"] == pytest.approx(3 / 8)
+    assert scores["grader_version"] == VERSION
     low, high = scores["interval"]
     assert 0 <= low < 3 / 8 < high <= 1
     assert scores["by"]["subject"]["algebra"]["accuracy"] == pytest.approx(1 / 4)
