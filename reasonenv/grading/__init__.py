@@ -31,7 +31,9 @@ Grading policy:
 - x = 5 and 5 are the same, and y = 2x and f(x) = 2x; equations are equal up to a factor, (1, 3) is
   1 < x < 3, and 2 : 3 is 2/3. x + y = 5 is not 5.
 - Expressions are equal when they agree at every point where both are real.
-- Words are compared without case, articles and punctuation; number words are not numbers.
+- Words are compared without case, articles and punctuation; phrases for the lack of a value are
+  equal by their meaning, DNE and 不存在. Number words at the start of a text are numbers, ordinals
+  are not. A comma before other than three digits may be a decimal one.
 - Of a multiple choice the letter or the text of the right option is right; a letter beside the text
   of another option is wrong. Two letters that are claimed are several choices; "A or B" is none.
 """
@@ -42,13 +44,16 @@ from dataclasses import dataclass
 
 from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted, spend_on_text
 from reasonenv.grading.clock import schedule_verdict
+from reasonenv.grading.digits import plain_digits, single_number
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.multiple_choice import choice_verdict
+from reasonenv.grading.number_words import in_digits
 from reasonenv.grading.numeric.exact import TooLarge, Undefined
 from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
 from reasonenv.grading.parsing.nodes import Node
+from reasonenv.grading.phrases import meaning
 from reasonenv.grading.ranges import range_verdict
 from reasonenv.grading.text import (
     has_date,
@@ -198,8 +203,16 @@ def rule_verdict(answer: str, reference: str) -> bool | None:
         return True
     if _are_digits(left) and _are_digits(right):
         return left.lstrip("0") == right.lstrip("0")
+    spelled = _spelled(answer, reference)
+    if spelled != (answer, reference):
+        return rule_verdict(*spelled)
     verdict = _text_verdict(answer, reference, left, right)
     return _formula_verdict(answer, reference) if verdict is None else verdict
+
+
+def _spelled(answer: str, reference: str) -> tuple[str, str]:
+    """Both with number words as digits, no signs between digits, and standard phrases."""
+    return in_digits(plain_digits(meaning(answer)), plain_digits(meaning(reference)))
 
 
 def _are_digits(text: str) -> bool:
@@ -224,11 +237,16 @@ def _text_matches(answer: str, reference: str) -> bool:
     head, clause = split_at_verb(answer)
     if same_words(answer, reference):
         return True
-    return same_words(clause, reference) and not has_qualifier(head)
+    if has_qualifier(head):
+        return False
+    return same_words(clause, reference) or same_words(*in_digits(clause, reference))
 
 
 def _formula_verdict(answer: str, reference: str) -> bool | None:
     """Verdict on the parsed formulas; if those are undecided, on the answer stated in prose."""
+    number = single_number(answer, reference)
+    if number is not None and _parsed_verdict(number, reference):
+        return True
     verdict = _parsed_verdict(answer, reference)
     if is_prose(answer):
         if verdict:

@@ -123,13 +123,19 @@ def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
             cursor.at += 3
             fraction = product([number_node(token.text), inverse(number_node(below))])
             return Node("add", (factors.pop(), fraction))
-    if token.spaced and before.text.isdecimal() and len(token.text.partition(".")[0]) == 3:
+    if _is_group(before, token):
         factors.pop()
         digits = before.text + token.text
         cursor.tokens[cursor.at] = Token("number", digits, False)
         cursor.at += 1
         return number_node(digits)
     raise Unreadable
+
+
+def _is_group(before: Token, token: Token) -> bool:
+    """True if two numbers are groups of the digits of one: 12 500."""
+    is_first = before.text.isdecimal() and not before.text.startswith("0")
+    return token.spaced and is_first and len(token.text.partition(".")[0]) == 3
 
 
 def parse_power(cursor: Cursor) -> Node:

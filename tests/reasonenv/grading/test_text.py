@@ -158,7 +158,8 @@ DIFFERENT = {
         ("Is it a rhombus? No, it is a kite", "rhombus"),
         ("rhombus", "12"),
         ("12", "rhombus"),
-        ("five", "5"),
+        ("five", "6"),
+        ("fifth", "5"),
         ("Wednesday", "W"),
     ],
     "prose around a value": [
