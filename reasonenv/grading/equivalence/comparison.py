@@ -25,8 +25,8 @@ from reasonenv.grading.equivalence.normal_form import (
     normal_form,
     same_roundings,
     splits_alternatives,
-    with_shared_parameter,
 )
+from reasonenv.grading.equivalence.parameters import with_shared_names
 from reasonenv.grading.equivalence.quantities import same_quantity
 from reasonenv.grading.equivalence.verdicts import Match, Verdict
 from reasonenv.grading.numeric.rounding import omits_base, same_value
@@ -48,7 +48,7 @@ def matches(answer: Node, reference: Node) -> Verdict:
     if not same_roundings(answer, reference) or splits_alternatives(answer, reference):
         return False
     answer, reference = map(_listed, (answer, reference))
-    a, r = map(normal_form, with_shared_parameter(answer, reference))
+    a, r = map(normal_form, with_shared_names(answer, reference))
     if a is None or r is None or "false" in a.kinds:
         return False
     return _rule(a, r)(a, r, matches)

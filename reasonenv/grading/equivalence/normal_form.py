@@ -16,7 +16,6 @@ from reasonenv.grading.parsing.nodes import (
     walk,
 )
 
-_INTEGERS = Node("sym", ("mathbb Z",))
 _NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
 
 
@@ -37,17 +36,6 @@ def normal_form(node: Node) -> Node | None:
     return _scaled_matrix(node) if "matrix" in node.kinds else node
 
 
-def with_shared_parameter(a: Node, b: Node) -> tuple[Node, Node]:
-    """Two nodes with one name for an integer parameter: kπ, k ∈ Z is nπ, n ∈ Z, and kπ."""
-    (left, name), (right, other) = _family(a), _family(b)
-    if name is None and other is None:
-        return a, b
-    name, other = name or _lone_parameter(left), other or _lone_parameter(right)
-    if name is None or other is None or contains(left, other):
-        return (left, right) if name == other else (a, b)
-    return substituted(left, name, other), right
-
-
 def splits_alternatives(a: Node, b: Node) -> bool:
     """True if one of a = 2 or b = 3 and a = 2, b = 3: one is alternatives, the other is both."""
     if (a.op == "either") == (b.op == "either"):
@@ -55,21 +43,6 @@ def splits_alternatives(a: Node, b: Node) -> bool:
     items = [item for node in (a, b) for item in node.args if isinstance(item, Node)]
     names = {equation[0].partition("_")[0] for equation in map(definition, items) if equation}
     return len(names) > 1
-
-
-def _family(node: Node) -> tuple[Node, Node | None]:
-    """A family of solutions and its integer parameter; None if no parameter is declared."""
-    match node:
-        case Node(op="list", args=(*items, Node(op="relation", args=(("in",), (name, numbers))))):
-            if numbers == _INTEGERS and name.op == "sym" and items:
-                rest = items[0] if len(items) == 1 else Node("list", tuple(items))
-                return rest, name
-    return node, None
-
-
-def _lone_parameter(node: Node) -> Node | None:
-    names = {part for part in walk(node) if part.op == "sym" and part.args[0] in tuple("klmnt")}
-    return names.pop() if len(names) == 1 else None
 
 
 def same_roundings(a: Node, b: Node) -> bool:

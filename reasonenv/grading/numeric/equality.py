@@ -19,6 +19,12 @@ NUM_FINE_POINTS = 2
 """Points of the comparison in 150 digits."""
 # Relative difference above which floating-point values are different; below it nothing is decided.
 _ROUGH_TOLERANCE = 1e-6
+# Functions that are real in a part of the line.
+_PARTIAL = frozenset(
+    ["root", "ln", "log", "lg", "arcsin", "arccos", "arcosh", "artanh", "arcsec", "arccsc"]
+)
+_UNDOMAINED = frozenset(["i", "opaque", "call"])
+_NUM_SIZES = 5
 
 
 def same_expression(a: Node, b: Node) -> bool | None:
@@ -40,12 +46,35 @@ def same_expression(a: Node, b: Node) -> bool | None:
     verdict = _agree_at_points(a, b, natural=True)
     if verdict is False and "log" in kinds:
         verdict = _agree_at_points(a, b, natural=False)
+    is_partial = "sym" in kinds and not _PARTIAL.isdisjoint(kinds)
+    if not verdict and is_partial and kinds.isdisjoint(_UNDOMAINED):
+        verdict = _agree_in_domain(a, b) or verdict
     return None if verdict is False and "opaque" in kinds else verdict
+
+
+def _agree_in_domain(a: Node, b: Node) -> bool | None:
+    """True if two expressions agree at the points where all their parts are real; else undecided.
+
+    There are points of many sizes, so that some lie in a narrow domain.
+    """
+    agreeing: list[int] = []
+    for point in range(NUM_POINTS * _NUM_SIZES):
+        left, right = (_value(node, ROUGH, point, True, True) for node in (a, b))
+        if None in (left, right) or TooLarge in (left, right):
+            continue
+        if not _near(left, right, _ROUGH_TOLERANCE):
+            return None
+        agreeing.append(point)
+        if len(agreeing) == NUM_POINTS:
+            break
+    if len(agreeing) < NUM_FINE_POINTS:
+        return None
+    return _agree_precisely(a, b, agreeing[-NUM_FINE_POINTS:], True) or None
 
 
 def float_value(node: Node) -> float | None:
     """The floating-point value of a real constant, None if there is none."""
-    value = _value(node, ROUGH, 0, True) if is_known(node) else None
+    value = _value(node, ROUGH, 0, True, False) if is_known(node) else None
     return value.real if value is not None and value is not TooLarge and is_real(value) else None
 
 
@@ -58,7 +87,7 @@ def constant_factor(a: Node, b: Node) -> float | None:
     """
     ratios: list[complex] = []
     for point in range(6):
-        above, below = (_value(node, ROUGH, point, True) for node in (a, b))
+        above, below = (_value(node, ROUGH, point, True, False) for node in (a, b))
         if None in (above, below) or TooLarge in (above, below):
             continue
         if abs(below) >= 1e-9 and abs(above) >= 1e-9:
@@ -117,7 +146,7 @@ def _values(
     a: Node, b: Node, precision: Precision, point: int, natural: bool
 ) -> tuple[Any, Any] | None:
     """The values of both, None if either has none; raises TooLarge if either is too large."""
-    values = tuple(_value(node, precision, point, natural) for node in (a, b))
+    values = tuple(_value(node, precision, point, natural, False) for node in (a, b))
     for value in values:
         if value is None:
             return None
@@ -128,10 +157,10 @@ def _values(
 
 # Elements of lists are compared many times, at ten points; all trees in the cache take 20 MB.
 @counted_cache(maxsize=1024)
-def _value(node: Node, precision: Precision, point: int, natural: bool) -> Any:
+def _value(node: Node, precision: Precision, point: int, natural: bool, real: bool) -> Any:
     """The value of an expression; None if it has none, the class TooLarge if it is too large."""
     try:
-        return ExpressionEvaluator(precision, point, natural).value(node)
+        return ExpressionEvaluator(precision, point, natural, real).value(node)
     except TooLarge:
         return TooLarge
     except (ArithmeticError, ValueError):

@@ -8,15 +8,21 @@ from typing import Any
 
 from reasonenv.grading.budget import spend
 from reasonenv.grading.numeric.exact import Undefined, exact_value
-from reasonenv.grading.numeric.precision import Precision
+from reasonenv.grading.numeric.precision import Precision, is_real
 from reasonenv.grading.parsing.nodes import Node
 
 _ELEMENTARY = frozenset(
-    "sin cos tan arcsin arccos arctan sinh cosh tanh exp".split()  # noqa: SIM905 - to be read
+    """sin cos tan arcsin arccos arctan sinh cosh tanh arsinh arcosh artanh
+    exp""".split()  # noqa: SIM905 - to be read
 )
-_RECIPROCALS = {"cot": "tan", "sec": "cos", "csc": "sin"}
+_RECIPROCALS = {
+    "cot": "tan", "sec": "cos", "csc": "sin", "coth": "tanh", "sech": "cosh", "csch": "sinh",
+}  # fmt: skip
+_OF_RECIPROCAL = {"arcsec": "arccos", "arccsc": "arcsin"}
 _LOGARITHMS = frozenset(["ln", "log", "lg"])
-_RADIAN_FUNCTIONS = _ELEMENTARY | _LOGARITHMS | _RECIPROCALS.keys()
+_RADIAN_FUNCTIONS = (
+    _ELEMENTARY | _LOGARITHMS | _RECIPROCALS.keys() | _OF_RECIPROCAL.keys() | {"arccot"}
+)
 _INTEGER_FUNCTIONS = frozenset(["floor", "ceil", "factorial", "binomial", "mod"])
 _MAX_DETERMINANT = 3
 
@@ -31,12 +37,15 @@ class ExpressionEvaluator:
         precision: Precision of all numbers.
         point: Index of the values of the symbols: see `symbol_value`.
         natural: Base of \log without one: e if True, else 10.
+        real: True if an expression has no value where a part of it is not real.
     """
 
-    __slots__ = ("natural", "point", "precision")
+    __slots__ = ("natural", "point", "precision", "real")
 
-    def __init__(self, precision: Precision, point: int, natural: bool = True) -> None:
-        self.precision, self.point, self.natural = precision, point, natural
+    def __init__(
+        self, precision: Precision, point: int, natural: bool = True, real: bool = False
+    ) -> None:
+        self.precision, self.point, self.natural, self.real = precision, point, natural, real
 
     def value(self, node: Node, in_radians: bool = False) -> Any:
         """The value of an expression.
@@ -53,7 +62,10 @@ class ExpressionEvaluator:
         if rule is None:
             raise Undefined
         spend(self.precision.cost)
-        return rule(self, node, in_radians)
+        value = rule(self, node, in_radians)
+        if self.real and not is_real(value):
+            raise Undefined
+        return value
 
     def _number(self, node: Node, _: bool) -> Any:
         return self.precision.check_finite(self.precision.number(node.args[0]))
@@ -112,6 +124,12 @@ class ExpressionEvaluator:
             return self._logarithm(name, *values)
         if name in _RECIPROCALS:
             return 1 / self.precision.functions[_RECIPROCALS[name]](values[0])
+        if name in _OF_RECIPROCAL:
+            name, values = _OF_RECIPROCAL[name], [1 / values[0]]
+        if name == "arccot":  # between 0 and pi, as in ISO 80000-2
+            return self.precision.constants["pi"] / 2 - self.precision.functions["arctan"](
+                values[0]
+            )
         self.precision.check_argument(name, values[0])
         return self.precision.elementary(name, values[0])
 
@@ -185,13 +203,30 @@ def _determinant(rows: list[list[Any]]) -> Any:
     return total
 
 
+_NUM_USUAL = 8
+_SIZES = (
+    (Fraction(-1), Fraction(1)),
+    (Fraction(1), Fraction(4)),
+    (Fraction(-1, 10), Fraction(1, 10)),
+    (Fraction(3), Fraction(12)),
+    (Fraction(-5), Fraction(-1)),
+    (Fraction(10), Fraction(130)),
+    (Fraction(-60), Fraction(-5)),
+    (Fraction(100), Fraction(1000)),
+)
+
+
 @lru_cache(maxsize=4096)
 def symbol_value(name: str, point: int) -> Fraction:
     """Value of a symbol at a point: pseudo-random, fixed by its name.
 
-    All values are positive at point 0 and negative at point 1; at others the sign is random.
+    All values are positive at point 0 and negative at point 1; at others the sign is random, and
+    from point 8 on the values are of one size at each, from less than 0.1 to almost 1000.
     """
     digest = blake2b(f"{name}@{point}".encode(errors="replace"), digest_size=4).digest()
     value = Fraction(3, 10) + Fraction(int.from_bytes(digest[:3], "big"), 9_000_000)
+    if point >= _NUM_USUAL:
+        low, high = _SIZES[point % len(_SIZES)]
+        return low + (high - low) * (value - Fraction(3, 10)) / 2
     negative = point == 1 or (point > 1 and digest[3] % 2 == 1)
     return -value if negative else value

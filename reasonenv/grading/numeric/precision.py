@@ -165,6 +165,7 @@ def _functions(library: Any, gamma: Callable[[Any], Any]) -> dict[str, Callable[
     names = ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "isfinite"]
     table = {name: getattr(library, name) for name in names}
     table |= {f"arc{name}": getattr(library, f"a{name}") for name in ("sin", "cos", "tan")}
+    table |= {f"ar{name}": getattr(library, f"a{name}") for name in ("sinh", "cosh", "tanh")}
     return table | {"gamma": gamma}
 
 

@@ -20,7 +20,10 @@ _ACCENTS = (
 _ACCENT_NAMES = {"overrightarrow": "vec", "widehat": "hat", "overline": "bar"}
 _GEOMETRY = ("angle", "triangle", "odot", "bigtriangleup", "measuredangle", "parallelogram")
 _CONSTANTS = frozenset(["pi", "e", "i", "infty"])
-_INVERTED = frozenset(["sin", "cos", "tan"])
+_INVERTED = {
+    **{name: f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")},
+    **{name: f"ar{name}" for name in ("sinh", "cosh", "tanh")},
+}
 
 
 def parse_letter(cursor: Cursor, name: str) -> Node:
@@ -43,7 +46,7 @@ def parse_function_call(cursor: Cursor, name: str) -> Node:
             exponent = parse_argument(cursor)
     inner = (_operand(cursor), *base)
     if exponent == MINUS_ONE and name in _INVERTED:
-        return Node("fn", (f"arc{name}", inner))
+        return Node("fn", (_INVERTED[name], inner))
     value = Node("fn", (name, inner))
     return value if exponent is None else Node("pow", (value, exponent))
 

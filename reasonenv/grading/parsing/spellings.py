@@ -109,6 +109,7 @@ SPELLINGS = [
         r",?\s*(?:\\text\{)?\s*,?\s*for\s*(?:any |all |some )?integers?\s*\}?\s*([a-z])$",
         rf", \1 {_INTEGERS}",
     ),
+    rewrite("整数", r"[,;]?\s*\(?\s*(?:其中)?([a-z])\s*[为是]整数\)?$", rf", \1 {_INTEGERS}"),
     # Lines and columns.
     rewrite("&", r"&\s*(?=[=<>]|\\[lgn]e(?![a-zA-Z]))|(?<==)\s*&", ""),
     rewrite("&", r",\s*&|&\s*,", "&"),

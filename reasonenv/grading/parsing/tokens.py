@@ -8,9 +8,21 @@ from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.units import AMBIGUOUS, UNITS
 
 FUNCTIONS = frozenset(
-    """sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp sqrt
-    abs""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
+    """sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth sech
+    csch arsinh arcosh artanh ln log lg exp sqrt abs""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
 )
+FUNCTION_NAMES = {
+    "cosec": "csc", "arccosec": "arccsc", "cosech": "csch", "cotg": "cot", "asin": "arcsin",
+    "acos": "arccos", "atan": "arctan", "acot": "arccot", "asinh": "arsinh", "acosh": "arcosh",
+    "atanh": "artanh", "arcsinh": "arsinh", "arccosh": "arcosh", "arctanh": "artanh",
+    "arctg": "arctan", "arcctg": "arccot", "ctg": "cot",
+}  # fmt: skip
+"""Other names of functions; the standard ones are those of ISO 80000-2."""
+# Without a backslash these are products.
+_COMMANDS = FUNCTION_NAMES | {
+    "tg": "tan", "sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth", "arsh": "arsinh",
+    "arch": "arcosh", "arth": "artanh",
+}  # fmt: skip
 ALTERNATIVES = frozenset(["or", "OR", "或", "或者", "lor", "vee"])
 """Words and signs between statements of which one is true."""
 CONJUNCTIONS = frozenset(["and", "AND", "且", "并且", "和", "与", "及", "land", "wedge"])
@@ -99,6 +111,10 @@ def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Itera
 
 def _words(payload: str) -> Iterator[Token]:
     """The words of a text inside a formula as one, apart from a magnitude before them."""
+    name = _COMMANDS.get(payload, payload)
+    if name in FUNCTIONS and payload not in UNITS:
+        yield Token("function", name, True)
+        return
     first, _, rest = payload.partition(" ")
     if rest and first.lower() in MAGNITUDES:
         yield Token("word", first, True)
@@ -116,6 +132,7 @@ def _word_token(text: str, spaced: bool) -> Token:
 def _command(name: str, spaced: bool) -> Token:
     if name in CONNECTORS:
         return Token("connector", name, spaced)
+    name = _COMMANDS.get(name, name)
     kind = "function" if name in FUNCTIONS else "name" if name in GREEK else "command"
     return Token(kind, name, spaced)
 
@@ -131,8 +148,8 @@ def _characters(run: str) -> Iterator[Token]:
 
 def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterator[Token]:
     """A run of letters: a function, a connector, a word, or the product of its letters."""
-    if run in FUNCTIONS:
-        yield Token("function", run, spaced)
+    if (name := FUNCTION_NAMES.get(run, run)) in FUNCTIONS:
+        yield Token("function", name, spaced)
     elif run in CONNECTORS:
         yield Token("connector", run, spaced)
     elif run in ("pi", "infinity", "inf", "oo"):
