@@ -23,16 +23,21 @@ _RUN = re.compile(r"[A-J]{1,10}")
 _SINGLE = re.compile(r"\(?([A-Ja-j])[).:]*(?:\s?选?项)?")
 _SPACING = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()和或与及]")
 _LONE = re.compile(r"(?<![A-Za-z0-9_\\'+*/^=<>-])\(?[A-J]\)?(?![A-Za-z0-9_'*/^=<>+-])")
-_TITLE = re.compile(r"^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s|^选项\s?")
+_TITLE = re.compile(
+    r"^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s|^(?:[故应]|所以)?选[项择]?\s?:?\s?"
+)
 _BOX = re.compile(r"\\(?:text|boxed)\s*\{([^{}]*)\}")
+_LABEL = re.compile(r"(?<![A-Za-z])([A-J])\s?、(?!\s?\(?[A-J](?![A-Za-z]))")
+_SPACED = re.compile(r"\(\s?([A-J])\s?\)")
+_SMALL = re.compile(r"(?<![A-Za-z}])\(([a-j])\)")
 _ENUMERATED = re.compile(r"(?<=[A-J)])\s?、(?=\s?\(?[A-J](?![A-Za-z]))")
 
 _CUT = re.compile(
     # Corrections,
-    r"(?i:\bno,?\swait\b|\bwait\b|(?<=[.,;…-])\s?no(?=,|\s\(?[A-J]\b)|\bactually\b|\bcorrection\b"
+    r"(?i:\b(?:no,?\s)?wait\b|\boh,?\sno\b|(?<=[.,;…?!-])\s?no(?=,|\s\(?[A-J]\b)|\bactually\b|\bcorrection\b"
     r"|\bsorry\b|\bI mean\b|\bscratch that\b|\bon second thoughts?\b|\brather\b(?! than)"
     r"|\bmake that\b|\bchanged?\s(?:it\s|my answer\s|my mind\s)?to\b)"
-    r"|更正|纠正|改为|改选|改成|应该是|应该选|应为|(?:不|不对|错了|不是),(?=应?[该当]?[是为选])"
+    r"|[哦啊噢]不|更正|纠正|改为|改选|改成|应该是|应该选|应为|(?:不|不对|错了|不是),(?=应?[该当]?[是为选])"
     # and conclusions.
     r"|(?i:\b(?:so|therefore|thus|hence|consequently)\b)|所以|因此|因而|综上|故"
 )
@@ -57,15 +62,15 @@ _NAMES = re.compile(
     r"|(?<![A-Za-z0-9\\])[A-J]\s?(?:[=<>+*/^_|]|-\s?[\w(]|\\(?!text|quad|\s)[a-z]+)(?!\s?[A-J]?$)"
     r"|(?<=[<>+*/^|])\s?[A-J](?![A-Za-z])"
     rf"|(?<![A-Za-z(])A\s(?!{_FOLLOWERS}\b)[a-z]{{2,}}"
-    r"|(?<![A-Za-z(])I\s(?!(?:is|are|and|or|because|since|as)\b)[a-z']+"
+    r"|(?<![A-Za-z(])I\s(?!(?:is|are|and|or|because|since|as)\b)(?=[a-z])"
 )
 # Of the words after a denial, up to 40 characters are denied, with the commas of a list.
 _DENIED = re.compile(
     r"(?:(?i:\b(?:not|non|never|neither|nor|except|(?:any|every|no)thing but|all but|cannot"
     r"|other than|exclud(?:e[sd]?|ing)|eliminat(?:e[sd]?|ing)|reject(?:s|ed|ing)?"
     r"|rul(?:es?|ed|ing) out|rather than|instead of)\b|n't\b)"
-    r"|不是|不选|不能选|排除|并非|而非|非|除了?)"
-    r"(?:(?!\bbut\b)(?:[^.,;:]|,(?=\s?\(?[A-J]\)?,|\s?(?:or|nor)\s"
+    r"|不是|不选|不能选|没有?选|排除|并非|而非|非|除了?)"
+    r"(?:(?!\bbut\b|而[是选应])(?:[^.,;:]|,(?=\s?\(?[A-J]\)?,|\s?(?:or|nor)\s"
     r"|\s?and\s\(?[A-J]\)?(?!\s(?:is|must|has)\b)))){0,40}+"
 )
 _WRONG = "wrong|false|incorrect|impossible|out|eliminated|excluded|invalid|ruled out"
@@ -74,21 +79,25 @@ _ARE_WRONG = re.compile(
     r"\s?(?:(?:all|both)\s)?(?:are|were|do|have)\b"
     rf"(?:n't|\snot|\s(?:all\s|both\s|clearly\s)?(?:{_WRONG}))[^.,;]{{0,40}}"
     r"|(?:选?项|[两三四]项|[两三四]个选项)?(?:的?说法)?[均都也全皆]?[是为]?(?:错|有误|不|\\times|✗|✘|×)[^.,;]{0,40}"
+    r"|选?项?(?:可以?|被|应)?排除(?=[.,;]|$)"
 )
 _IS_WRONG = re.compile(
     r"[.:]?\s(?:is|was|does|has|would be|must be|seems)\s?"
     rf"(?:n't|not|clearly wrong|{_WRONG})\b[^.,;]{{0,40}}"
 )
 _REJECTED = re.compile(
-    r"\b(?:no doubt|wrong|false|incorrect|fails?|ruled out|does not|distractor)\b|错|不|误|除", re.I
+    r"\b(?:no doubt|wrong|false|incorrect|fails?|ruled out|does not|distractor)\b|错|不|误|除|没",
+    re.I,
 )
+_NONE = re.compile(r"\bnone\b|都不", re.I)
 _OPEN = re.compile(
     rf"{_LETTER}\s?(?:\?|\bor\b|或|还是)|(?:\b(?:or|maybe|perhaps|possibly|might|could)\b|或者?|还是"
-    rf"|可能|也许)[^.,;]{{0,20}}{_LETTER}|\b(?:maybe|perhaps|possibly)\b|都有可能"
+    rf"|可能|也许)[^.,;]{{0,20}}{_LETTER}"
+    r"|\b(?:maybe|perhaps|possibly|one of|any of)\b|都有可能|中的|之一"
 )
 _LEADING = re.compile(
     rf"({_LETTER}(?:\s?(?:,|and\b|[和与及&])\s?{_LETTER}(?=\s?(?:[,;.和与及&]|and|$))){{0,9}})"
-    rf"(?:(?<=\))|\s?[.:,;、!(]|\s-\s|\s?选?项?$|选?项,|\s(?=because|since|as\b|with\b))"
+    rf"(?:(?<=\))|\s?[.:,;、!(]|\s-\s|\s?选?项?$|选?项,|\s(?=because|since|as\b|with\b|it is\b))"
 )
 # Right before and right after letters that are claimed.
 _STATING = re.compile(
@@ -97,17 +106,19 @@ _STATING = re.compile(
 )
 _IS_RIGHT = re.compile(
     r"\s?(?:选?项|[两三四]项|[两三四]个选项)?(?:\s?(?:(?:is|are|seems)\s)?(?:both\s)?(?:the\s)?"
-    r"(?i:right|correct|true|answer|best)\b|[均都]?是?(?:正确|对|符合|成立|满足))"
+    r"(?i:right|correct|true|answer|best)\b|[均都也]?是?(?:正确|对|符合|成立|满足))"
 )
 _MARKED = re.compile(
-    r"\(([A-J])\)|(?<![A-Za-z0-9\\'])([A-J])[.:)]|(?:\b(?:or|and)\s|[和或与]|,\s?)\(?([A-J])(?=[\s,.;)]|$)"
+    r"\(([A-J])\)|(?<![A-Za-z0-9\\'])([A-J])[.:)]"
+    r"|(?:\b(?:or|and|also|as well as)\s|[和或与]|,\s?)\(?([A-J])(?=[\s,.;)]|$)"
 )
 
 
 def plain_choice(answer: str) -> str:
     """An answer to a multiple choice without fonts, boxes and decoration, and not too long."""
-    text = _ENUMERATED.sub("和", _ends(answer))
+    text = _LABEL.sub(r"\1. ", _ENUMERATED.sub("和", _ends(answer)))
     text = re.sub(r"\s+", " ", _BOX.sub(r"\1", canonical(text)).replace("**", ""))
+    text = _SMALL.sub(lambda match: match[0].upper(), _SPACED.sub(r"(\1)", text))
     return _TITLE.sub("", text.strip(" $.\"'`"))
 
 
@@ -130,7 +141,7 @@ def answer_letters(answer: str) -> frozenset[str] | None:
             return letters - denied
         if is_rejected and not refused:
             return frozenset()
-    return None
+    return frozenset() if denied else None
 
 
 def _claims(part: str) -> tuple[frozenset[str] | None, set[str], bool]:
@@ -140,7 +151,7 @@ def _claims(part: str) -> tuple[frozenset[str] | None, set[str], bool]:
         return None, denied, True
     letters = {letter for claim in _stated(affirmed) for letter in _capitals(claim)}
     if not letters:
-        return None, denied, False
+        return None, denied, _NONE.search(affirmed) is not None
     if _OPEN.search(affirmed):
         return frozenset(), denied, False
     marked = {letter for groups in _MARKED.findall(affirmed) for letter in groups if letter}

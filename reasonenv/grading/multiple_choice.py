@@ -16,8 +16,12 @@ _TITLE = re.compile(r"^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s")
 # A letter before a text: "(A) linear", "A. 31"; and, where options are known, after it as well.
 _LABEL = re.compile(r"(?:\(([A-Ja-j])\)[.:]?|([A-J])(?:\)|\s?[.:]|、))\s?(\S.*)", re.DOTALL)
 _LOOSE_LABEL = re.compile(r"\(?([A-Ja-j])(?:\)[.:,]?|\s?[.:,=]|、|\s-)?\s?(\S.*)", re.DOTALL)
+_LABEL_BEFORE = re.compile(r"([A-J])()\s?\(([^()]{1,200})\)")
 _LABEL_AFTER = re.compile(
     r"\A([^(]{1,200}?),?\s(?:\(([A-J])\)|(?:which is\s)?(?:[Oo]ption|[Cc]hoice)\s\(?([A-J])\)?)"
+)
+_LABEL_WITHIN = re.compile(
+    r"(?:\(([A-J])\)|(?<![A-Za-z])([A-J])[.:)])\s?((?:[^.,;(]|[.,](?=\d)){1,200})"
 )
 _SPACED_LABEL = re.compile(r"([B-HJ])\s+[A-Za-z]{3}")
 _LABEL_START = re.compile(
@@ -76,14 +80,22 @@ def choice_verdict(
         verdict = _labeled_verdict(label, right, options, equal)
         if verdict is not None:
             return verdict, reference
+    elif options and _is_contradictory(plain_choice(answer), options, equal):
+        return False, reference
     choice = answer_letters(answer)
     is_letter = len(reference_letters(answer) or ()) == 1
-    is_right_text = right.text is not None and normalized_words(answer) == normalized_words(
-        right.text
-    )
-    if choice is not None and (is_letter or not is_right_text):
-        return choice == right.letters, reference
-    return (False, reference) if right.text is None else (None, right.text)
+    if choice is None or (not is_letter and _is_text(answer, right.text, choice, equal)):
+        return (False, reference) if right.text is None else (None, right.text)
+    return choice == right.letters, reference
+
+
+def _is_text(answer: str, text: str | None, letters: frozenset[str], equal: Equal) -> bool:
+    """True if an answer of these letters is the text of the right option, such as a segment."""
+    if text is None:
+        return False
+    if normalized_words(answer) == normalized_words(text):
+        return True
+    return len(letters) > 1 and equal(answer, text) is True
 
 
 def reference_choice(reference: str, options: Sequence[str]) -> Choice:
@@ -91,11 +103,12 @@ def reference_choice(reference: str, options: Sequence[str]) -> Choice:
     letters = reference_letters(reference)
     if letters is None and options:
         letters = reference_letters("".join(sorted(reference.strip())))
-    if letters and (not options or max(letters) <= _letter(len(options) - 1)):
+    index = _option_index(reference, options)
+    is_text = index is not None and len(letters or ()) != 1
+    if letters and not is_text and (not options or max(letters) <= _letter(len(options) - 1)):
         return Choice(letters, option_text(letters, options))
     if label := _LABEL.fullmatch(reference):
         return Choice(frozenset((label[1] or label[2]).upper()), label[3])
-    index = _option_index(reference, options)
     return (
         Choice(None, None) if index is None else Choice(frozenset(_letter(index)), options[index])
     )
@@ -143,11 +156,9 @@ def _label(answer: str, options: Sequence[str]) -> Label | None:
     if not options and not _LABEL_START.match(answer):
         return None
     text = plain_choice(answer)
-    label = _LABEL.fullmatch(text)
-    if label is None and options:
-        return _loose_label(text)
+    label = _LABEL.fullmatch(text) or (_LABEL_BEFORE.fullmatch(text) if options else None)
     if label is None:
-        return None
+        return _loose_label(text) if options else None
     words = _REMARK.split(label[3], maxsplit=1)[0].strip()
     return Label((label[1] or label[2]).upper(), words, True) if words else None
 
@@ -172,8 +183,33 @@ def _labeled_verdict(
         return is_right and equal(label.text, right.text) is True
     if _same(label.text, own, equal):
         return is_right
-    others = [option for option in options if option != own] if label.is_sure else []
-    return False if any(_same(label.text, option, equal) for option in others) else None
+    if not label.is_sure:
+        return None
+    if _same(_DENIAL.sub("", label.text), own, equal):
+        return False
+    parts = _ALTERNATIVE.split(label.text, maxsplit=3)
+    return False if any(_is_another(part, own, options, equal) for part in parts) else None
+
+
+_DENIAL = re.compile(r"^(?:(?i:is not|isn't|not)\s|不是|不)")
+_ALTERNATIVE = re.compile(r"(?:[,;?.]\s?)?(?:\b(?i:or|no)\b,?|或者?|还是|不,)\s?|[;?]\s?")
+
+
+def _is_contradictory(answer: str, options: Sequence[str], equal: Equal) -> bool:
+    """True if the last letter with a text, as in "it must be (B) linear", has another's text."""
+    labels = list(_LABEL_WITHIN.finditer(answer))
+    if not labels:
+        return False
+    text = labels[-1][3]
+    own = option_text(frozenset(labels[-1][1] or labels[-1][2]), options)
+    return (
+        own is not None and not _same(text, own, equal) and _is_another(text, own, options, equal)
+    )
+
+
+def _is_another(text: str, own: str, options: Sequence[str], equal: Equal) -> bool:
+    """True if a text is that of an option, but not of its own."""
+    return any(_same(text, option, equal) for option in options if option != own)
 
 
 def _same(text: str, option: str, equal: Equal) -> bool:
