@@ -192,7 +192,7 @@ def _labeled_verdict(
 
 
 _DENIAL = re.compile(r"^(?:(?i:is not|isn't|not)\s|不是|不)")
-_ALTERNATIVE = re.compile(r"(?:[,;?.]\s?)?(?:\b(?i:or|no)\b,?|或者?|还是|不,)\s?|[;?]\s?")
+_ALTERNATIVE = re.compile(r",?\s(?i:or)\s|或者?|还是|[,;?.]\s?(?:(?i:no)\b|不),?\s?|[;?]\s?")
 
 
 def _is_contradictory(answer: str, options: Sequence[str], equal: Equal) -> bool:
