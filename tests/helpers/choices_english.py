@@ -4,6 +4,8 @@ Each line: reference, name of the options in `test_choice_answers` or "-", answe
 """
 
 RIGHT = r"""
+7 | TWINS | 7
+C | - | C, B is incorrect | C, A is not right
 (B) a rhombus | - | B
 12 cm | - | C. 12 cm
 31 | - | A. 31 | I. 31 | (a) 31
@@ -120,6 +122,8 @@ quadratic | SHAPES | (B) quadratic. | Final answer: **(B) quadratic**
 """
 
 WRONG = r"""
+7 | TWINS | A | B | C | 8
+5 | NUMBERS | B 5 | E
 31 | - | A. 32 | (A) 31 or 32 | A. not 31 | A. 31 is wrong | A. 31 B. 32 | (A) 31, (B) 32
 31 | - | A: 31, B: 32
 A | - | A or C | A, B, C are wrong, so D | A and B are incorrect, hence C.
