@@ -47,6 +47,8 @@ from reasonenv.grading.clock import schedule_verdict
 from reasonenv.grading.digits import plain_digits, single_number
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
+from reasonenv.grading.extraction.sentences import has_statement
+from reasonenv.grading.extraction.qualifiers import words_around
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.multiple_choice import choice_verdict
 from reasonenv.grading.number_words import in_digits
@@ -237,7 +239,7 @@ def _text_matches(answer: str, reference: str) -> bool:
     head, clause = split_at_verb(answer)
     if same_words(answer, reference):
         return True
-    if has_qualifier(head):
+    if has_qualifier(head) or has_statement(head):
         return False
     return same_words(clause, reference) or same_words(*in_digits(clause, reference))
 
@@ -247,10 +249,11 @@ def _formula_verdict(answer: str, reference: str) -> bool | None:
     number = single_number(answer, reference)
     if number is not None and _parsed_verdict(number, reference):
         return True
-    verdict = _parsed_verdict(answer, reference)
-    if is_prose(answer):
+    is_sentence = _SENTENCE.search(answer) is not None
+    verdict = None if is_sentence else _parsed_verdict(answer, reference)
+    if is_sentence or is_prose(answer) or (verdict is None and _CHINESE.search(answer)):
         if verdict:
-            return not has_qualifier(_FORMULAS.sub(" ", answer)) or has_qualifier(reference)
+            return not has_qualifier(words_around(answer)) or has_qualifier(reference)
         statement = prose_answer(answer)
         if verdict is None and statement is not None and statement != answer:
             verdict = rule_verdict(statement, reference)
@@ -259,7 +262,11 @@ def _formula_verdict(answer: str, reference: str) -> bool | None:
     return verdict
 
 
-_FORMULAS = re.compile(r"\$[^$]*\$")
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+# Words too short to tell them from products, and an end of one sentence before another.
+_SENTENCE = re.compile(
+    r"(?<![\\a-zA-Z])(?:it is|we get|we have|he has)\s|[a-zA-Z\d)$][.!]\s+[A-Z][a-z]+\b|。.", re.I
+)
 
 
 def _parsed_verdict(answer: str, reference: str) -> bool | None:

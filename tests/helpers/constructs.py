@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from helpers.regex_steps import example, parser
-from reasonenv.grading import extraction, multiple_choice, text
+from reasonenv.grading import multiple_choice, text
+from reasonenv.grading.extraction import (
+    boxes,
+    claims,
+    qualifiers,
+    remarks,
+    sections,
+    sentences,
+)
+from reasonenv.grading.extraction import markers as answer_markers
 from reasonenv.grading.parsing import functions, grammar, measurements, notation, spellings, tokens
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.units import UNITS
@@ -196,7 +205,8 @@ def markers() -> Iterator[tuple[str, Construct]]:
     """Spellings, symbols, delimiters and spaces, each by an example of its pattern."""
     rewrites = [*notation._REWRITES, *spellings.SPELLINGS]
     patterns = [rule.pattern for rule in rewrites]
-    for module in (notation, extraction, multiple_choice, text):
+    extraction = (boxes, claims, answer_markers, qualifiers, remarks, sections, sentences)
+    for module in (notation, *extraction, multiple_choice, text):
         patterns += [value for value in vars(module).values() if isinstance(value, re.Pattern)]
     for pattern in {pattern.pattern: pattern for pattern in patterns}.values():
         unit = example(parser.parse(pattern.pattern, pattern.flags), pattern.flags)

@@ -8,10 +8,10 @@ from reasonenv.grading.extraction import (
     answer_section,
     final_answer,
     has_qualifier,
-    joins_answers,
     last_boxes,
     prose_answer,
 )
+from reasonenv.grading.extraction.boxes import joins_answers
 
 NEAR_LIMIT = 20_000
 

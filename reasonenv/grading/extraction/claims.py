@@ -1,0 +1,300 @@
+"""The value that prose states: its only number or formula, or the one that a verb states."""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from reasonenv.grading.extraction.boxes import joined, joins_answers
+from reasonenv.grading.extraction.qualifiers import has_qualifier, names_number
+from reasonenv.grading.extraction.sentences import CONCLUSION, sentence_spans, without_reason
+from reasonenv.grading.parsing.magnitudes import MAGNITUDES
+from reasonenv.grading.parsing.suffixes import next_word_changes
+from reasonenv.grading.parsing.units import UNITS
+
+_FORMULA = re.compile(
+    r"\$\$([^$]+)\$\$|\$([^$\n]+)\$(?!\d)"
+    r"|\\\(((?:(?!\\\().){1,300}?)\\\)|\\\[((?:(?!\\\[).){1,300}?)\\\]",
+    re.DOTALL,
+)
+_BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*")
+_NUMBER = re.compile(
+    r"(?<![a-zA-Z0-9_.&^*/\\{])[-−]?[$€£¥￥]?\d[\d,]{0,30}(?:\.\d{1,30})?(?:\s?/\s?\d{1,20})?"
+    r"(?:[a-zA-Z]{1,8}(?![a-zA-Z])|\s?(?:%|°|percent|pct|degrees?))?"
+)
+# What may stand right before an answer: a word that says what something is, or nothing.
+_COPULA = re.compile(
+    r"(?:^|[:=：]|[是为有得即共剩]|\b(?:is|are|be|was|were|equals?|that|therefore|thus|hence|so|then|finally"
+    r"|answer|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?"
+    r"|takes?|took|paid|pays?|spent|needs?|costs?|earns?|makes?|measures?|weighs?|contains?|totals?|requires?|est|ist"
+    r"|es|は|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly|about|approximately|roughly"
+    r"|around))?[\s*$(\[},≈]*$",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n\s*\n")
+_PROSE = 2000
+# What a sentence adds to an answer: "12, attained at x = 3", without another statement in it.
+_TAIL = re.compile(
+    r",?\s(?:when|where|attained|achieved|with equality|given|with(?=\s+[a-z]\s?=)|for(?=\s+[a-z]\s?=))\b"
+    r"(?:(?!\b(?:is|are|was|be|but|or|and|not|otherwise)\b)[^.;]){0,80}+\.?\s*+$"
+)
+_CLAUSE = re.compile(
+    r"\A(?:.*[\s)])?(?:is|are|equals)(?:\s(?:about|approximately|exactly|given by|equal to))?:?"
+    r"\s+(\S.*)",
+    re.DOTALL,
+)
+_WORD = re.compile(r"(?!and|sin|cos|tan|log)[a-zA-Z]{3,}|[?$\\]|不")
+_RAISED = re.compile(r"(?<=[a-z])\s?\$\s?\^\s?\{?([23])\}?\s?\$")
+_UNIT = re.compile(
+    r"\s?((?:square |cubic |sq )?([a-zA-Zμ°]{1,12})(?:\^\{?[23]\}?|[²³])?"
+    r"(?:(?:/| per )[a-z]{1,7}(?:\^\{?2\}?|²)?)?)(?![a-zA-Z])"
+)
+_WORD_AFTER = re.compile(r"\s?(?:([a-zA-Z]{1,20})|([\u4e00-\u9fff℃]{1,8}))")
+_MORE = re.compile(r"\A\s(?:more|fewer|less)\s(?!than|or|and)(?=[a-z])")
+
+
+def prose_answer(prose: str) -> str | None:
+    """The formula or number that prose states, with all that is enumerated with it; None if unclear.
+
+    Of several it is the last, whose words before it state it as a value: "is 7", "we get 7", unlike
+    "multiples of 7"; and no other may be stated. No word around it may change it: "not 7".
+
+    Args:
+        prose: An answer that is no formula; only the end of a long one is searched.
+    """
+    prose = _statements(_RAISED.sub(r"^\1", prose[-_PROSE:]))
+    for shorten in (_without_tail, without_reason):
+        if any(map(str.isdigit, shortened := shorten(prose))):
+            prose = shortened
+    claims = _claims(prose)
+    if (formula := _last_clause(prose)) is not None:
+        return formula if len({claim.key for claim in claims if claim.stated}) < 2 else None
+    return _only_claim(prose, claims)
+
+
+_CHECK = re.compile(
+    r"[\s*(（]{0,4}(?:(?:to|let us|let's|we can|we) )?(?:check|verify|verification|note|proof)\b|[\s*(（]{0,4}(?:验算|检验|验证|检查|注意?[:：])",
+    re.IGNORECASE,
+)
+_NOT_ANOTHER = re.compile(
+    r"(?<=[\d}$)])(?:,?\s(?:and |but )?(?:not|rather than|instead of)\s|[，,]?\s?(?:而不是|而非|并非|不是))\$?[-−]?\d[\d,.]{0,30}\$?"
+)
+_NOT_BUT = re.compile(
+    r"(?:\bnot\s|不是)\$?[-−]?\d[\d,.]{0,30}\$?\s?[,:;，；]?\s?(?:but\b|rather\b|it is\b|it's\b|而是|是)",
+    re.I,
+)
+
+
+def _statements(prose: str) -> str:
+    """Prose without the sentences that check its claim, and without denials of other values."""
+    if _CHECK.search(prose):
+        spans = sentence_spans(prose)
+        kept = [span for span in spans if not _CHECK.match(prose[slice(*span)])]
+        prose = "".join(prose[slice(*span)] for span in kept)
+    return _NOT_ANOTHER.sub("", _NOT_BUT.sub(" it is ", prose))
+
+
+def _without_tail(prose: str) -> str:
+    return _TAIL.sub("", prose)
+
+
+class _Claim(NamedTuple):
+    """A number, formula or enumeration in prose."""
+
+    start: int
+    end: int
+    text: str
+    key: object
+    stated: bool
+
+
+_GAP = re.compile(r"[\s\d.,*+\-−–×x·/÷=:()（）≈$^]*+")
+_OPERATOR = re.compile(r"[*+\-−–×x·/÷=:]")
+_SAME = re.compile(r"[,，]?\s?(?:which is|that is|i\.e\.|meaning|也就是|即)[:,]?\s?")
+_WORD_GAP = re.compile(r"\s?[a-zA-Z]{1,15}\s?[*+\-−×x/÷=]\s?\$?")
+
+
+def _claims(prose: str) -> list[_Claim]:
+    """Numbers and formulas of prose in order; computations and enumerations as one each."""
+    bold = [match for match in _BOLD.finditer(prose) if any(map(str.isdigit, match[1]))]
+    formulas = [match for match in _FORMULA.finditer(prose) if not _is_name(match)]
+    formulas = [
+        match
+        for match in formulas
+        if not any(b.start() <= match.start() < b.end() for b in bold[-40:])
+    ]
+    blanked = (
+        _BOLD.sub(_blank_digits, _FORMULA.sub(_blank, prose))
+        if bold
+        else _FORMULA.sub(_blank, prose)
+    )
+    found = sorted([*bold, *formulas, *_NUMBER.finditer(blanked)], key=lambda match: match.start())
+    groups: list[list[re.Match[str]]] = []
+    for match in found:
+        if (
+            groups
+            and _is_bold(match) == _is_bold(groups[-1][-1])
+            and _is_joined(prose[groups[-1][-1].end() : match.start()])
+        ):
+            groups[-1].append(match)
+        else:
+            groups.append([match])
+    return [_claim(prose, group) for group in groups]
+
+
+def _is_bold(match: re.Match[str]) -> bool:
+    return match[0].startswith("**")
+
+
+def _is_name(formula: re.Match[str]) -> bool:
+    """True if a formula is a symbol alone, such as $x$."""
+    return len(_inner(formula)) < 3 and not any(map(str.isdigit, formula[0]))
+
+
+def _blank_digits(match: re.Match[str]) -> str:
+    return _blank(match) if any(map(str.isdigit, match[0])) else match[0]
+
+
+def _is_joined(gap: str) -> bool:
+    return joins_answers(gap) or (
+        len(gap) < 60
+        and (
+            (_GAP.fullmatch(gap) is not None and _OPERATOR.search(gap) is not None)
+            or _WORD_GAP.fullmatch(gap) is not None
+        )
+    )
+
+
+def _claim(prose: str, group: Sequence[re.Match[str]]) -> _Claim:
+    start, end = group[0].start(), group[-1].end()
+    gaps = [prose[a.end() : b.start()] for a, b in zip(group, group[1:], strict=False)]
+    last = max((index + 1 for index, gap in enumerate(gaps) if "=" in gap), default=0)
+    members = group[last:]
+    if all(joins_answers(gap) for gap in gaps[last:]):
+        text = joined([_inner(match) for match in members]) or ""
+    else:
+        text = prose[members[0].start() : end]
+    before = prose[max(0, start - 80) : start]
+    stated = last > 0 or group[0][0].startswith("**") or _COPULA.search(_SENTENCE.split(before)[-1])
+    is_restated = _SAME.match(prose, end) is not None
+    return _Claim(start, end, text, _key(text), bool(stated) and not is_restated)
+
+
+def _key(text: str) -> object:
+    """A value, where a text is a number; else the text without spaces."""
+    plain = text.strip(" $€£¥￥*").replace(",", "").replace("−", "-")
+    try:
+        return Fraction(plain)
+    except (ValueError, ZeroDivisionError):
+        return "".join(text.split())
+
+
+def _last_clause(prose: str) -> str | None:
+    """Formula without dollars that the last sentence states; None if it states none."""
+    sentence = _SENTENCE.split(prose.strip().rstrip("."))[-1]
+    match = _CLAUSE.fullmatch(sentence)
+    if match is None or has_qualifier(sentence[: match.start(1)]) or _WORD.search(match[1]):
+        return None
+    is_formula = any(sign in match[1] for sign in "([{=:^") and any(map(str.isdigit, match[1]))
+    return match[1] if is_formula else None
+
+
+def _suffix(after: str) -> str:
+    """The unit or the magnitude after a number in prose, "" if there is none."""
+    if word := _WORD_AFTER.match(after):
+        if word[1] and word[1].lower() in MAGNITUDES:
+            return word[0]
+        if run := word[2]:
+            names = (run[:size] for size in range(min(4, len(run)), 0, -1))
+            return next((name for name in names if name in UNITS or name in MAGNITUDES), "")
+    match = _UNIT.match(after)
+    return f" {match[1]}" if match and match[2] in UNITS and match[2] not in ("in", "a") else ""
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+_OR = re.compile(r"\bor\b|otherwise|\band (?:a|an|one|half|some)\b", re.IGNORECASE)
+_AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
+_PLAIN_BEFORE = re.compile(r"(?:^|[\s\u4e00-\u9fff*(（:：=，,≈“\"\[}])$")
+_PLAIN_AFTER = re.compile(r"$|[\s\u4e00-\u9fff.,;:!?。，；：！？)）*’'”\"\]${^²³℃(（-]")
+_NUMBER_WORD = re.compile(
+    r"\b(?:is|equals|gets?)\s(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b(?! of)",
+    re.IGNORECASE,
+)
+
+
+def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
+    """The claim of prose that no word changes; None if there is none, or several."""
+    begin, claims = _conclusion(prose, claims)
+    if not claims:
+        return None
+    last = claims[-1]
+    is_only = len({claim.key for claim in claims}) == 1
+    if not is_only and (not last.stated or len({c.key for c in claims if c.stated}) > 1):
+        return None
+    before, after = prose[begin : last.start], prose[last.end :]
+    if is_only and (
+        names_number(before)
+        or _ALTERNATIVE.search(before)
+        or not (_PLAIN_BEFORE.search(before) and _PLAIN_AFTER.match(after))
+    ):
+        return None
+    if not is_only:
+        before = _SENTENCE.split(prose[claims[-2].end : last.start])[-1]
+    if "?" in after or "？" in after or _NUMBER_WORD.search(prose):
+        return None
+    if not is_only or begin:
+        after = _SENTENCE.split(after, maxsplit=1)[0]
+    if has_qualifier(before) or has_qualifier(after) or (_OR if is_only else _AFTER).search(after):
+        return None
+    suffix = _suffix(prose[last.end :])
+    rest = _MORE.sub("", prose[last.end + len(suffix) :])
+    return None if next_word_changes(rest) else last.text + suffix
+
+
+def _conclusion(prose: str, claims: Sequence[_Claim]) -> tuple[int, Sequence[_Claim]]:
+    """The claims that count: the only bold one, or those of a last sentence that concludes.
+
+    Returns:
+        Where the sentence of these claims begins, 0 if all claims count, and the claims.
+    """
+    bold = [claim for claim in claims if prose.startswith("**", claim.start)]
+    start, end = sentence_spans(prose)[-1]
+    if bold and len({claim.key for claim in bold}) == 1:
+        spans = [span for span in sentence_spans(prose) if span[0] <= bold[-1].start]
+        return spans[-1][0], bold[-1:]
+    last = [claim for claim in claims if start <= claim.start < end]
+    begin = 0
+    if start and last and CONCLUSION.match(prose[start:end]):
+        begin, claims = start, last
+    rest = _without_premises(prose, claims)
+    return (claims[-2].end, rest) if len(rest) < len(claims) else (begin, rest)
+
+
+def _without_premises(prose: str, claims: Sequence[_Claim]) -> Sequence[_Claim]:
+    """The claims without those from which a conclusion computes the last one."""
+    if len(claims) < 2:
+        return claims
+    last = claims[-1]
+    chain = prose[last.start : last.end]
+    if "=" not in chain or not _CONCLUDES.search(prose[max(0, last.start - 40) : last.start]):
+        return claims
+    members = _values(chain)
+    return [*(claim for claim in claims[:-1] if not members.issuperset(_values(claim.text))), last]
+
+
+def _values(text: str) -> set[object]:
+    return {_key(number[0]) for number in _NUMBER.finditer(text.replace("*", " * "))}
+
+
+_CONCLUDES = re.compile(
+    r"(?:\b(?:so|therefore|thus|hence|total|altogether)\b|所以|因此|故|共)[^\d]{0,30}\Z", re.I
+)
+_ALTERNATIVE = re.compile(r"\bor\b", re.IGNORECASE)
+
+
+def _inner(match: re.Match[str]) -> str:
+    inner = next((group for group in match.groups() if group), match[0])
+    return inner.strip(" .:,")
