@@ -47,8 +47,8 @@ from reasonenv.grading.clock import schedule_verdict
 from reasonenv.grading.digits import plain_digits, single_number
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
-from reasonenv.grading.extraction.sentences import has_statement
 from reasonenv.grading.extraction.qualifiers import words_around
+from reasonenv.grading.extraction.sentences import has_statement
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.multiple_choice import choice_verdict
 from reasonenv.grading.number_words import in_digits

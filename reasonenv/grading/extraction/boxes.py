@@ -52,7 +52,8 @@ def _closing_brace(text: str, start: int, limit: int) -> int | None:
 
 _CONNECTOR = re.compile(r"[,;、，；]|\b(?:and|or)\b|和|或|及")
 _BREAK = re.compile(
-    r"[.。!?？:\n\d=是为得]|因此|所以|\b(?:no|not|wait|actually|then|but|instead|so|thus|hence|therefore|which|is)\b",
+    r"[.。!?？:\n\d=是为得]|因此|所以|\b(?:no|not|wait|actually|then|but|instead|so|thus|hence"
+    r"|therefore|which|is)\b",
     re.IGNORECASE,
 )
 _NAMES = re.compile(r"\\\(|\\\)|\\q?quad|\\text|[${}\\]|[a-zA-Z](?:_\{?\w\}?)?\s*=|\(\w\)")

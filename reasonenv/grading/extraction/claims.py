@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 from reasonenv.grading.extraction.boxes import joined, joins_answers
@@ -24,10 +25,13 @@ _NUMBER = re.compile(
 )
 # What may stand right before an answer: a word that says what something is, or nothing.
 _COPULA = re.compile(
-    r"(?:^|[:=：]|[是为有得即共剩]|\b(?:is|are|be|was|were|equals?|that|therefore|thus|hence|so|then|finally"
+    r"(?:^|[:=：]|[是为有得即共剩]|\b(?:is|are|be|was|were|equals?|that|therefore|thus|hence|so"
+    r"|then|finally"
     r"|answer|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?"
-    r"|takes?|took|paid|pays?|spent|needs?|costs?|earns?|makes?|measures?|weighs?|contains?|totals?|requires?|est|ist"
-    r"|es|は|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly|about|approximately|roughly"
+    r"|takes?|took|paid|pays?|spent|needs?|costs?|earns?|makes?|measures?|weighs?|contains?"
+    r"|totals?|requires?|est|ist"
+    r"|es|は|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly|about"
+    r"|approximately|roughly"
     r"|around))?[\s*$(\[},≈]*$",
     re.IGNORECASE,
 )
@@ -35,7 +39,8 @@ _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n\s*\n")
 _PROSE = 2000
 # What a sentence adds to an answer: "12, attained at x = 3", without another statement in it.
 _TAIL = re.compile(
-    r",?\s(?:when|where|attained|achieved|with equality|given|with(?=\s+[a-z]\s?=)|for(?=\s+[a-z]\s?=))\b"
+    r",?\s(?:when|where|attained|achieved|with equality|given|with(?=\s+[a-z]\s?=)"
+    r"|for(?=\s+[a-z]\s?=))\b"
     r"(?:(?!\b(?:is|are|was|be|but|or|and|not|otherwise)\b)[^.;]){0,80}+\.?\s*+$"
 )
 _CLAUSE = re.compile(
@@ -54,7 +59,7 @@ _MORE = re.compile(r"\A\s(?:more|fewer|less)\s(?!than|or|and)(?=[a-z])")
 
 
 def prose_answer(prose: str) -> str | None:
-    """The formula or number that prose states, with all that is enumerated with it; None if unclear.
+    """The formula or number that prose states, with what is enumerated with it; None if unclear.
 
     Of several it is the last, whose words before it state it as a value: "is 7", "we get 7", unlike
     "multiples of 7"; and no other may be stated. No word around it may change it: "not 7".
@@ -73,14 +78,17 @@ def prose_answer(prose: str) -> str | None:
 
 
 _CHECK = re.compile(
-    r"[\s*(（]{0,4}(?:(?:to|let us|let's|we can|we) )?(?:check|verify|verification|note|proof)\b|[\s*(（]{0,4}(?:验算|检验|验证|检查|注意?[:：])",
+    r"[\s*(（]{0,4}(?:(?:to|let us|let's|we can|we) )?(?:check|verify|verification|note|proof)\b"
+    r"|[\s*(（]{0,4}(?:验算|检验|验证|检查|注意?[:：])",
     re.IGNORECASE,
 )
 _NOT_ANOTHER = re.compile(
-    r"(?<=[\d}$)])(?:,?\s(?:and |but )?(?:not|rather than|instead of)\s|[，,]?\s?(?:而不是|而非|并非|不是))\$?[-−]?\d[\d,.]{0,30}\$?"
+    r"(?<=[\d}$)])(?:,?\s(?:and |but )?(?:not|rather than|instead of)\s|[，,]?\s?(?:而不是|而非"
+    r"|并非|不是))\$?[-−]?\d[\d,.]{0,30}\$?"
 )
 _NOT_BUT = re.compile(
-    r"(?:\bnot\s|不是)\$?[-−]?\d[\d,.]{0,30}\$?\s?[,:;，；]?\s?(?:but\b|rather\b|it is\b|it's\b|而是|是)",
+    r"(?:\bnot\s|不是)\$?[-−]?\d[\d,.]{0,30}\$?\s?[,:;，；]?\s?(?:but\b|rather\b|it is\b|it's\b"
+    r"|而是|是)",
     re.I,
 )
 
@@ -167,7 +175,7 @@ def _is_joined(gap: str) -> bool:
 
 def _claim(prose: str, group: Sequence[re.Match[str]]) -> _Claim:
     start, end = group[0].start(), group[-1].end()
-    gaps = [prose[a.end() : b.start()] for a, b in zip(group, group[1:], strict=False)]
+    gaps = [prose[a.end() : b.start()] for a, b in pairwise(group)]
     last = max((index + 1 for index, gap in enumerate(gaps) if "=" in gap), default=0)
     members = group[last:]
     if all(joins_answers(gap) for gap in gaps[last:]):
@@ -220,7 +228,8 @@ _AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
 _PLAIN_BEFORE = re.compile(r"(?:^|[\s\u4e00-\u9fff*(（:：=，,≈“\"\[}])$")
 _PLAIN_AFTER = re.compile(r"$|[\s\u4e00-\u9fff.,;:!?。，；：！？)）*’'”\"\]${^²³℃(（-]")
 _NUMBER_WORD = re.compile(
-    r"\b(?:is|equals|gets?)\s(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b(?! of)",
+    r"\b(?:is|equals|gets?)\s(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
+    r"|twelve)\b(?! of)",
     re.IGNORECASE,
 )
 

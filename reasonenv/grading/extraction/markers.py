@@ -14,44 +14,52 @@ from reasonenv.grading.text import is_prose
 
 # "his answer is 4" marks what another says.
 _OTHERS = "".join(
-    rf"(?<!{word} )" for word in ("your", "his", "her", "their", "'s", "wrong", "other", "another", "previous",
-                                  "old", "incorrect", "manual")
-)  # fmt: skip
+    rf"(?<!{word} )"
+    for word in "your his her their 's wrong other another previous old incorrect manual".split()  # noqa: SIM905 - a list of words
+)
 _OTHERS_ZH = "".join(
     rf"(?<!{word})" for word in ("书上的", "他的", "她的", "同学的", "书中的", "错误")
 )
 _SENTENCES = (
     rf"{_OTHERS}\banswers?\s++(?:is|are)\b",  # GSM8K few-shot, MMLU-Pro, Minerva
     r"\b(?:correct|right|best)\s+(?:option|choice)\s+is\b",
-    r"\bl[ae] (?:respuesta|resposta|risposta|réponse)(?: final| correcta| finale)? (?:es|é|è|est)\b",
+    r"\bl[ae] (?:respuesta|resposta|risposta|réponse)(?: final| correcta| finale)? (?:es|é|è"
+    r"|est)\b",
     r"\bantwort (?:ist|lautet)\b",
     rf"{_OTHERS_ZH}答案(?:应该?)?[是为]",
-    r"(?:故|所以|因此|应)选(?:项|择)?[是为]?(?=[ \t]{0,3}[:：]?[ \t]{0,3}[$(（*]{0,2}[A-J])",  # multiple choice of the gaokao
+    # multiple choice of the gaokao
+    r"(?:故|所以|因此|应)选(?:项|择)?[是为]?(?=[ \t]{0,3}[:：]?[ \t]{0,3}[$(（*]{0,2}[A-J])",
     r"答えは",
 )
 _HEADINGS = (
     # OpenAI's simple-evals, LaTeX and Markdown.
-    rf"{_OTHERS}(?<!the )\banswers\s*+(?:\*\*|__|\}})?+\s*+[:=：]|{_OTHERS}\banswer\s*+(?:\*\*|__|\}})?+\s*+[:=：]",
+    rf"{_OTHERS}(?<!the )\banswers\s*+(?:\*\*|__"
+    rf"|\}})?+\s*+[:=：]|{_OTHERS}\banswer\s*+(?:\*\*|__|\}})?+\s*+[:=：]",
     r"(?:^|(?<=\n))[ \t#*_]{0,8}(?:the )?(?:final |correct |short )?answers?[ \t*_#]{0,6}(?=\n|$)",
     rf"{_OTHERS_ZH}答案\s*+(?:\*\*|__|\}})?+\s*+[:=：]",
     r"[【\[]答案[】\]]",  # GAOKAO-Bench
     r"(?:^|(?<=\n))[ \t#*_]{0,8}(?:最终|最后的?|正确)?答案[ \t*_#]{0,6}(?=\n|$)",
     r"(?<![解回问作应])答\s*+[:：]",
-    r"\b(?:respuesta|resposta|risposta|réponse|antwort|ответ|jawaban|cevap)(?: final\w?)?\s*+(?:\*\*)?\s*+[:：]",
+    r"\b(?:respuesta|resposta|risposta|réponse|antwort|ответ|jawaban"
+    r"|cevap)(?: final\w?)?\s*+(?:\*\*)?\s*+[:：]",
     r"(?:정답|답|答え)\s*+[:：]",
 )
 _GSM8K = re.compile(
-    r"(?:^|(?<=\n))[ \t*]{0,4}####[ \t]*+(?:\*\*)?(?=\\?[$€£]?\s?-?(?:[\d,]{1,30}(?:[./]\d{1,30})?|\.\d{1,30})%?"
-    r"(?: [a-z]{1,20}){0,3}\.?[ \t*]{0,9}(?=\n|$)|\$[^$\n]{1,60}\$[ \t]{0,9}(?=\n|$)|-?[\d.,/]{1,30} or |[A-J][ \t]{0,9}(?=\n|$)|\\[a-z])"
+    r"(?:^|(?<=\n))[ \t*]{0,4}####[ \t]*+(?:\*\*)?(?=\\?[$€£]?\s?-?(?:[\d,]{1,30}(?:[./]\d{1,30})?"
+    r"|\.\d{1,30})%?"
+    r"(?: [a-z]{1,20}){0,3}\.?[ \t*]{0,9}(?=\n|$)|\$[^$\n]{1,60}\$[ \t]{0,9}(?=\n|$)"
+    r"|-?[\d.,/]{1,30} or |[A-J][ \t]{0,9}(?=\n|$)|\\[a-z])"
 )
 _MARKER = re.compile(
     rf"(?:(?P<sentence>{'|'.join(_SENTENCES)})|(?P<heading>{'|'.join(_HEADINGS)}))"
-    r"(?:\s*+,?+\s*+(?:therefore|thus|hence|then|simply|just|indeed)\b,?)?(?:\*\*|__)?+[ \t:：}]*+(?:\*\*(?=\s))?+",
+    r"(?:\s*+,?+\s*+(?:therefore|thus|hence|then|simply|just|indeed)\b,?)?(?:\*\*"
+    r"|__)?+[ \t:：}]*+(?:\*\*(?=\s))?+",
     re.IGNORECASE,
 )
 # What explains an answer after it, in Chinese answer keys.
 _EXPLANATION = re.compile(
-    r"[【\[](?:解析|分析|详解|解答|点评|考点|点睛)[】\]]|(?:^|(?<=\n))\W{0,4}(?:Explanation|解析|分析|解释)\W{0,4}[:：]"
+    r"[【\[](?:解析|分析|详解|解答|点评|考点|点睛)[】\]]|(?:^|(?<=\n))\W{0,4}(?:Explanation|解析"
+    r"|分析|解释)\W{0,4}[:：]"
 )
 _CONCLUDES = re.compile(
     rf"(?:{CONCLUSION.pattern})|\b(?:so|therefore|thus|hence|final)\b|所以|因此|故|综上|最终",
@@ -130,7 +138,8 @@ _CORRECTS = re.compile(
     r"\W{0,4}(?:no,? wait|wait|correction|actually|sorry|oops|更正|纠正|等等|不对)\b", re.IGNORECASE
 )
 _BRACKET = re.compile(
-    r"(?<=[\w}$*%])\s+[(（](?=[^()（）]*[a-zA-Z]{3})(?=[^()（）]*\d)(?![^()（）]*\b(?:mod|or|about|approximately|sure))[^()（）]{3,120}[)）]"
+    r"(?<=[\w}$*%])\s+[(（](?=[^()（）]*[a-zA-Z]{3})(?=[^()（）]*\d)(?![^()（）]*\b(?:mod|or|about"
+    r"|approximately|sure))[^()（）]{3,120}[)）]"
 )
 
 

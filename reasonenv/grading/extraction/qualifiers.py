@@ -3,42 +3,54 @@
 import re
 
 _DENIALS = (
-    r"not|cannot|never|neither|nor|none|no|nobody|nothing|but|except|although|unless|whether|if|wrong|incorrect|false"
+    r"not|cannot|never|neither|nor|none|no|nobody|nothing|but|except|although|unless|whether|if"
+    r"|wrong|incorrect|false"
     r"|hope|wish|someone|guess(?:es|ed)?|hardly|scarcely|unlikely|doubt|question"
 )
 _GUESSES = r"maybe|perhaps|possibly|probably|might|may|could|either|otherwise|say|said|or so"
 _COMPARISONS = (
-    r"than|between|nearly|almost|at (?:least|most)|least|most|up to|(?:or|and|is|any|even) (?:more|less|fewer|higher|lower|greater|above"
+    r"than|between|nearly|almost|at (?:least|most)|least|most|up to|(?:or|and|is|any|even) (?:more"
+    r"|less|fewer|higher|lower|greater|above"
     r"|below|over|under|any|up|smaller|larger)|or any"
     r"|(?:less|more|greater|fewer|smaller|larger|half|third|quarter)(?!\s+(?:\w+\s)?\w*[a-z])"
     r"|(?:near|under|over|above|below|around|within|every|last|first|all but)(?=\s*[-$\d\\(]|\s*$)"
 )
 _OPERATIONS = (
-    r"half|third|quarter|twice|double|triple|times (?:as|more|less|the|that|larger|smaller|greater|a number)"
+    r"half|third|quarter|twice|double|triple|times (?:as|more|less|the|that|larger|smaller|greater"
+    r"|a number)"
     r"|(?<!\\)times(?=\s*[-$\d\\(]|\s*$)"
-    r"|root|square of|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal|halves|thirds|quarters"
-    r"|percent of|(?:below|above|under|over) zero|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?|reference|and a half|and some"
+    r"|root|square of|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal"
+    r"|halves|thirds|quarters"
+    r"|percent of|(?:below|above|under|over) zero|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?"
+    r"|reference|and a half|and some"
 )
 _ENGLISH = re.compile(
     rf"\b(?:{_DENIALS}|{_GUESSES}|{_COMPARISONS}|{_OPERATIONS})\b|n't\b", re.IGNORECASE
 )
 # A denial, unless it is part of a word such as 不同, 不等式, 非负, 无盖.
 _CHINESE = re.compile(
-    r"(?:\A|(?<=[\d$}]))\s*的|除了|希望|不(?!同|等式|变|重|放回|定|规则|相[等邻]|含|计|考虑)|非(?!负|零|空)|没|无法|无从|未必|并未|错|假|否|别人|难道|吗"
+    r"(?:\A|(?<=[\d$}]))\s*的|除了|希望|不(?!同|等式|变|重|放回|定|规则|相[等邻]|含|计|考虑)"
+    r"|非(?!负|零|空)|没|无法|无从|未必|并未|错|假|否|别人|难道|吗"
     r"|可能|也许|或|大概|差不多"
-    r"|(?:至[少多]|最[少多])(?!可|能|需|要|有|得|会|还|只)|超过|大于|小于|高于|低于|多于|少于|以[上下内外]|开外|之间|接近|将近|左右|上下"
-    r"|两倍|一半|平方根|根号|负|第(?=\s*$|\s*[\d$])|(?:减去|除以|乘以|加上)(?=\s*$|\s*[\d$])"
+    r"|(?:至[少多]|最[少多])(?!可|能|需|要|有|得|会|还|只)|超过|大于|小于|高于|低于|多于|少于"
+    r"|以[上下内外]|开外|之间|接近|将近|左右|上下"
+    r"|两倍|一半|平方根|根号|负|(?:[第比]|(?<!非)负)(?=\s*$|\s*[\d$])|(?:减去|除以|乘以|加上)(?=\s*$|\s*[\d$])"
 )
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)\b", re.IGNORECASE)
 
 
 # Before a number, these make it a name, "step 4", or part of a description, "a factor of 4".
 _LABEL = re.compile(
-    r"(?:\b(?:step|fig(?:ure)?|problem|page|chapter|question|option|choice|case|grade|level|part|section|example|equation"
-    r"|theorem|lemma|item|note|table|row|column|exercise|room|route|line|number|no|day|version|unit|lesson|return|print|let"
-    r"|def|than|from|into|until|since|before|after|except|without|versus|vs|per|above|across|against|along|amid|among|behind|below"
-    r"|beneath|besides?|beyond|concerning|despite|down|during|excluding|following|inside|like|minus|near|next|off|onto|opposite"
-    r"|out|outside|over|past|plus|regarding|save|through(?:out)?|till|times|towards?|under|underneath|unlike|upon|claim(?:s|ed)?|via|within)\.?|[a-zA-Z]\()[\s*$#\"'(]*$",
+    r"(?:\b(?:step|fig(?:ure)?|problem|page|chapter|question|option|choice|case|grade|level|part"
+    r"|section|example|equation"
+    r"|theorem|lemma|item|note|table|row|column|exercise|room|route|line|number|no|day|version"
+    r"|unit|lesson|return|print|let"
+    r"|def|than|from|into|until|since|before|after|except|without|versus|vs|per|above|across"
+    r"|against|along|amid|among|behind|below"
+    r"|beneath|besides?|beyond|concerning|despite|down|during|excluding|following|inside|like"
+    r"|minus|near|next|off|onto|opposite"
+    r"|out|outside|over|past|plus|regarding|save|through(?:out)?|till|times|towards?|under"
+    r"|underneath|unlike|upon|claim(?:s|ed)?|via|within)\.?|[a-zA-Z]\()[\s*$#\"'(]*$",
     re.IGNORECASE,
 )
 _OF = re.compile(
@@ -46,13 +58,15 @@ _OF = re.compile(
 )
 # Nouns and verbs with a value of their own: "a total of 18", "grew by 18".
 _MEASURES = frozenset(
-    """total sum length area distance height width depth speed rate price cost average mean median maximum minimum value
-    score count number profit age weight mass amount perimeter volume temperature probability ratio discount loss balance
-    revenue income salary circumference radius diameter duration time period angle answer result savings difference
-    increase decrease charge fee rent bill remainder quotient product wage pay consists gain
-    increased decreased grew grow grows rose rise rises fell fall falls dropped drop drops reduced beat won lost exceeds
-    exceeded increases decreases shrank shrinks declined comes come came amounts adds up equal reduces simplifies evaluates rounds change changed changes differ differs older younger
-    taller shorter heavier lighter longer""".split()
+    """total sum length area distance height width depth speed rate price cost average mean median
+    maximum minimum value score count number profit age weight mass amount perimeter volume
+    temperature probability ratio discount loss balance revenue income salary circumference
+    radius diameter duration time period angle answer result savings difference increase
+    decrease charge fee rent bill remainder quotient product wage pay consists gain
+    increased decreased grew grow grows rose rise rises fell fall falls dropped drop drops
+    reduced beat won lost exceeds exceeded increases decreases shrank shrinks declined comes
+    come came amounts adds up equal reduces simplifies evaluates rounds change changed
+    changes differ differs older younger taller shorter heavier lighter longer""".split()  # noqa: SIM905 - a list of words
 )
 
 

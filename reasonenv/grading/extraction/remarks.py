@@ -3,15 +3,22 @@
 import re
 
 _ENGLISH = (
-    r"(?:i|we) (?:really )?hope (?:it|this|that|my|the)\b(?![^.!\n]{0,60}\d)|hope (?:this|that|it) helps?"
-    r"|(?:please )?(?:let me know|feel free|do not hesitate|don't hesitate)\b|if you (?:have|need|want|would like)\b"
-    r"|(?:is|was) there anything else|i'?m (?:happy|glad) to|happy to help|glad to help|good luck|best of luck"
-    r"|have a (?:great|nice|good)|thanks?\b|thank you|you'?re welcome|(?:best|kind|warm) regards|regards,?$"
-    r"|cheers\b|sincerely|yours\b|your (?:tutor|assistant|teacher)$|happy (?:learning|studying|solving)"
+    r"(?:i|we) (?:really )?hope (?:it|this|that|my|the)\b(?![^.!\n]{0,60}\d)|hope (?:this|that"
+    r"|it) helps?"
+    r"|(?:please )?(?:let me know|feel free|do not hesitate|don't hesitate)\b|if you (?:have|need"
+    r"|want|would like)\b"
+    r"|(?:is|was) there anything else|i'?m (?:happy|glad) to|happy to help|glad to help|good luck"
+    r"|best of luck"
+    r"|have a (?:great|nice|good)|thanks?\b|thank you|you'?re welcome|(?:best|kind|warm) regards"
+    r"|regards,?$"
+    r"|cheers\b|sincerely|yours\b|your (?:tutor|assistant|teacher)$|happy (?:learning|studying"
+    r"|solving)"
 )
 _CHINESE = (
-    r"希望(?:对|这|能|以上|我的|可以)|如果?(?:您|你|还)?(?:还)?有(?:任何|其他|其它|什么|疑|不|问题)|如有|若有"
-    r"|请(?:随时|告诉我|继续)|欢迎|祝(?:你|您|学|好)|谢谢|感谢|加油|以上(?:就)?是(?:我的|本题的|全部)|还有(?:什么|其他)问题"
+    r"希望(?:对|这|能|以上|我的|可以)|如果?(?:您|你|还)?(?:还)?有(?:任何|其他|其它|什么|疑|不"
+    r"|问题)|如有|若有"
+    r"|请(?:随时|告诉我|继续)|欢迎|祝(?:你|您|学|好)|谢谢|感谢|加油|以上(?:就)?是(?:我的|本题的"
+    r"|全部)|还有(?:什么|其他)问题"
 )
 _REMARK = re.compile(rf"[\s*_>\W]{{0,8}}(?:{_ENGLISH}|{_CHINESE})", re.IGNORECASE)
 # Emoji, dingbats and the joiners between them; but crosses and question marks are no praise.

@@ -6,10 +6,15 @@ _SENTENCE_END = re.compile(
     r"[.!?](?=\s|\*\*|$)|[。！？；]|\n+|(?<=\S)\s(?=因此|所以|综上|Therefore\b|Thus\b|Hence\b)"
 )
 # Full stops of abbreviations and of the letter of a choice: "approx. 5", "A. 31".
-_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:[A-Ja-z]|approx|no|eq|fig|e\.g|i\.e|cf|vs|dr|mr|mrs|st)$", re.IGNORECASE)  # fmt: skip
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:[A-Ja-z]|approx|no|eq|fig|e\.g|i\.e|cf|vs|dr|mr|mrs|st)$", re.IGNORECASE
+)
 CONCLUSION = re.compile(
-    r"[\s*_#>-]{0,6}(?:so|therefore|thus|hence|finally|in total|altogether|overall|in conclusion|consequently"
-    r"|in the end|we conclude|it follows)\b|[\s*_#>-]{0,6}(?:所以|因此|故|综上|总之|于是|从而|最终|最后|答)|[\s*_#>-]{0,6}(?:donc|ainsi|en conclusion|also ergibt|por lo tanto|por tanto|así que)\b",
+    r"[\s*_#>-]{0,6}(?:so|therefore|thus|hence|finally|in total|altogether|overall|in conclusion"
+    r"|consequently"
+    r"|in the end|we conclude|it follows)\b|[\s*_#>-]{0,6}(?:所以|因此|故|综上|总之|于是|从而|最终"
+    r"|最后|答)|[\s*_#>-]{0,6}(?:donc|ainsi|en conclusion|also ergibt|por lo tanto|por tanto"
+    r"|así que)\b",
     re.IGNORECASE,
 )
 """Openings of a sentence that concludes from those before it."""
@@ -31,14 +36,17 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 # Words that take back what was said before.
 _STRONG = re.compile(
-    r"(?<=[.,;:!?…—-]\s)no[,:](?=\s)|\bno[,:]? wait\b[,.:!]?(?: no\b)?|\bwait\b[,.:!-]*(?:\s*no\b)?|\bcorrection\b|\bscratch that\b|\boops\b|\bsorry\b"
-    r"|\bmy mistake\b|\bi made (?:a|an) (?:mistake|error)\b|\bon second thoughts?\b|\blet me correct\b"
+    r"(?<=[.,;:!?…—-]\s)no[,:](?=\s)|\bno[,:]? wait\b[,.:!]?(?: no\b)?"
+    r"|\bwait\b[,.:!-]*(?:\s*no\b)?|\bcorrection\b|\bscratch that\b|\boops\b|\bsorry\b"
+    r"|\bmy mistake\b|\bi made (?:a|an) (?:mistake|error)\b|\bon second thoughts?\b"
+    r"|\blet me correct\b"
     r"|\bi was wrong\b|\bchanged? my mind\b"
     r"|更正|纠正|修正|等等|哦不|算错了|写错了|我错了|搞错了|不对(?!称|应)",
     re.IGNORECASE,
 )
 _WEAK = re.compile(
-    r"\bactually\b|\bi mean\b|\bor rather\b|\bshould (?:be|have been)\b|\bchanged? (?:it )?to\b|\brevised to\b"
+    r"\bactually\b|\bi mean\b|\bor rather\b|\bshould (?:be|have been)\b|\bchanged? (?:it )?to\b"
+    r"|\brevised to\b"
     r"|改为|改成|改选|应该?[是为]|应该?选|我是说|确切地说",
     re.IGNORECASE,
 )
@@ -55,16 +63,14 @@ def corrected(text: str) -> str:
     """What follows the last correction of a claim; the whole text without any."""
     text = text.strip()
     for pattern, has_claim in ((_STRONG, _is_statement), (_WEAK, _is_claim)):
-        last = None
-        for last in pattern.finditer(text):
-            pass
-        if last is None:
+        if not (matches := list(pattern.finditer(text))):
             continue
+        last = matches[-1]
         before, after = (
             text[: last.start()],
             text[last.end() :].strip(" \t\n,.:;!?-—，。：；！？、…*"),
         )
-        if _is_claim(before) and _is_claim(after) or (has_claim(before) and has_claim(after)):
+        if has_claim(before) and has_claim(after):
             text = after
     return text
 
@@ -88,7 +94,8 @@ def has_statement(head: str) -> bool:
 
 
 _REASON = re.compile(
-    r"[,;，；]?\s?(?:\bbecause\b|\bsince\b|\bdue to\b|\bas (?=\d|[a-z] ?=)|因为|由于|理由是|\bthanks to\b)",
+    r"[,;，；]?\s?(?:\bbecause\b|\bsince\b|\bdue to\b|\bas (?=\d|[a-z] ?=)|因为|由于|理由是"
+    r"|\bthanks to\b)",
     re.IGNORECASE,
 )
 
@@ -102,7 +109,8 @@ def without_reason(text: str) -> str:
 
 
 _ALTERNATIVE = re.compile(
-    r"\b(?:or|also|alternatively|could|maybe|might|possibly|either|perhaps|wrong|incorrect)\b|或|也可|也许|也是|错",
+    r"\b(?:or|also|alternatively|could|maybe|might|possibly|either|perhaps|wrong|incorrect)\b|或"
+    r"|也可|也许|也是|错",
     re.IGNORECASE,
 )
 
@@ -111,6 +119,6 @@ def first_claim(text: str) -> str:
     """The first sentence of a text, unless a later one takes it back or adds to it."""
     spans = sentence_spans(text)
     rest = text[spans[0][1] :]
-    if len(spans) > 1 and (_ALTERNATIVE.search(rest) or has_correction(rest)):
+    if len(spans) > 1 and (_ALTERNATIVE.search(rest) or has_correction(text[spans[0][1] - 2 :])):
         return text.strip()
     return text[spans[0][0] : spans[0][1]].strip()

@@ -253,8 +253,16 @@ def test_a_hedge_in_the_text_of_a_formula_is_a_hedge(text, form):
     assert not grade(form % text, "4").correct
 
 
-PLAIN = [r"4 \text{ cm}", r"4\text{ apples}", r"\text{The answer is }4", r"4\text{米}", r"4 \text{ units}",
-         r"\text{Area} = 4", r"4\text{ square units}", r"x = 4 \text{ only}"]  # fmt: skip
+PLAIN = [
+    r"4 \text{ cm}",
+    r"4\text{ apples}",
+    r"\text{The answer is }4",
+    r"4\text{米}",
+    r"4 \text{ units}",
+    r"\text{Area} = 4",
+    r"4\text{ square units}",
+    r"x = 4 \text{ only}",
+]
 
 
 @pytest.mark.parametrize("text", PLAIN)
