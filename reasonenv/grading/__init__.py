@@ -16,8 +16,8 @@ process. `fallback` has no bound on time: on untrusted text it runs in a process
 
 Grading policy:
 
-- Two different claims are no answer; after an explicit correction the last counts; a hedge, a denial
-  or a comparison leaves none. `extraction` has the rules.
+- Two different claims are no answer; after an explicit correction the last counts; a hedge, a
+  denial or a comparison leaves none. `extraction` has the rules.
 - Order counts in points, intervals and matrices; not in sets, in lists, in several roots, nor in
   numbered statements, such as ①④.
 - A unit that the reference has may be missing; a different one is converted, and wrong when the

@@ -47,12 +47,12 @@ _CHARACTERS = "零〇一二两三四五六七八九十百千万亿"
 _VALUE = (
     rf"(?:\d{{1,9}}(?:\.\d{{1,9}})?|[{_CHARACTERS}]{{1,20}}(?:点[零〇一二三四五六七八九]{{1,20}})?)"
 )
+# Words with a numeral that are no number: 一共有42个.
+_ADVERB = "一(?:共|起|定|般|样|直|些|旦|并|致|边)|万一"
 _CHINESE = re.compile(
-    rf"(?P<sign>负)?(?:(?P<half>一?半)|(?:(?P<whole>{_VALUE})(?:又|个(?=半)))?"
+    rf"(?!{_ADVERB})(?P<sign>负)?(?:(?P<half>一?半)|(?:(?P<whole>{_VALUE})(?:又|个(?=半)))?"
     rf"(?:(?P<mixed>半)|(?P<below>{_VALUE})分之(?P<above>{_VALUE}))|(?P<plain>{_VALUE}))"
 )
-# Words with a numeral that are no number: 一共有42个.
-_ADVERB = re.compile(r"一(?:共|起|定|般|样|直|些|旦|并|致|边)|万一")
 _TEXT = re.compile(r"\A\s*\\(?:text|mathrm|mbox|textbf)\s*\{([^{}]*)\}\s*\Z")
 
 
@@ -168,8 +168,6 @@ def _after_and(names: list[str], at: int) -> int:
 def _chinese(text: str) -> tuple[str, int] | None:
     """The digits of the Chinese number at the start of a text, and its end."""
     match = _CHINESE.match(text)
-    if _ADVERB.match(text):
-        return None
     if match is None or (match["plain"] or "").isascii() is (match["plain"] is not None):
         return None
     sign = "-" if match["sign"] else ""
