@@ -53,6 +53,7 @@ from reasonenv.grading.extraction.qualifiers import words_around
 from reasonenv.grading.extraction.sentences import has_statement
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.multiple_choice import choice_verdict
+from reasonenv.grading.names import name_verdict
 from reasonenv.grading.number_words import in_digits
 from reasonenv.grading.numeric.exact import TooLarge, Undefined
 from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
@@ -165,7 +166,9 @@ def _unbudgeted(
 ) -> tuple[tuple[bool, str] | None, str]:
     text = solution_answer(reference)
     try:
-        correct, text = choice_verdict(answer, text, options, rule_verdict)
+        correct = None if options else name_verdict(answer, text)
+        if correct is None:
+            correct, text = choice_verdict(answer, text, options, rule_verdict)
         verdict = rule_verdict(answer, text) if correct is None else correct
     except TooLarge:
         return (False, "unparseable"), text
@@ -224,10 +227,12 @@ def _are_digits(text: str) -> bool:
 
 
 def _text_verdict(answer: str, reference: str, left: str, right: str) -> bool | None:
-    """Verdict on words, dates, times of day and ranges; None for anything else.
+    """Verdict on names, words, dates, times of day and ranges; None for anything else.
 
     `left` and `right` are the answer and the reference without spaces.
     """
+    if (verdict := name_verdict(answer, reference)) is not None:
+        return verdict
     if is_text(reference) and is_text(answer):
         return _text_matches(answer, reference)
     if has_date(left) or has_date(right):

@@ -128,6 +128,8 @@ def _figure(cursor: Cursor, name: str) -> Node:
         letters += cursor.take().text
     if not letters:
         raise Unreadable
+    if name in ("angle", "measuredangle") and len(letters) == 3:
+        letters = min(letters, letters[::-1])
     return Node("sym", (f"{name} {letters}",))
 
 
