@@ -146,12 +146,21 @@ def _without_names(
     values = [[defined_value(item) for item in side] for side in sides]
     if _are_numbered(*names) or _are_numbered(*reversed(names)):
         return values[0], values[1]
+    if names[0] != names[1] and all(not each or _are_roots(each) for each in names):
+        return values[0], values[1]
     most = max(map(len, names))
     if most == 0 or (all(names) and (len(names[0] | names[1]) > 1)):
         return answers, references
     if most > 1:
         return [Node("tuple", ("()", tuple(values[0])))], [Node("tuple", ("()", tuple(values[1])))]
     return values[0], values[1]
+
+
+def _are_roots(names: set[str]) -> bool:
+    """True for x_1, x_2: the values of one unknown, in any order, and no sequence."""
+    return len({name.partition("_")[0] for name in names}) == 1 and all(
+        name[:2] in ("x_", "z_", "t_") and name[2:].isdecimal() for name in names
+    )
 
 
 def _are_numbered(names: set[str], plain: set[str]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reasonenv.grading.equivalence.collections import same_unordered
 from reasonenv.grading.equivalence.intervals import REAL_LINE, same_intervals, solution_set
-from reasonenv.grading.equivalence.normal_form import contains, definition
+from reasonenv.grading.equivalence.normal_form import contains, definition, labeled_value
 from reasonenv.grading.equivalence.verdicts import Match, Verdict, conjunction
 from reasonenv.grading.numeric.equality import constant_factor, same_expression
 from reasonenv.grading.numeric.exact import exact_value
@@ -52,7 +52,7 @@ def same_solution_set(a: Node, r: Node, matches: Match) -> Verdict:
 
 
 def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
-    """Equations are equal up to a factor; x = 5 may be written 5."""
+    """Equations are equal up to a factor; x = 5 may be written 5, and 5 as a + b = 5."""
     left, right = definition(a), definition(r)
     if a.op == r.op:
         if set(a.args[0]) != {"="} or set(r.args[0]) != {"="}:
@@ -61,8 +61,9 @@ def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
             return matches(_in_variable_of(r, a, left[1]), right[1])
         is_same = len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
         return is_same or _solves(left, r) or _solves(right, a)
-    if left is not None and r.op != "relation":
-        return matches(left[1], r)
+    value = left[1] if left is not None else labeled_value(a)
+    if value is not None and r.op != "relation":
+        return matches(value, r)
     if right is not None and a.op != "relation":
         return matches(a, right[1])
     return False

@@ -1,21 +1,29 @@
 """Normal form of an answer: no intermediate steps, approximations or ±; and definitions x = 5."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from reasonenv.grading.numeric.exact import exact_value
 from reasonenv.grading.numeric.rounding import same_value
 from reasonenv.grading.parsing.nodes import (
     EXPRESSIONS,
     FALSE,
     MINUS_ONE,
+    UNKNOWN,
     Node,
+    children,
     is_constant,
     map_children,
     negative,
+    num,
     product,
     substituted,
     walk,
 )
 
+# Squares with names of their own, of statistics.
+_STATISTICS = frozenset(
+    Node("pow", (Node("sym", (letter,)), num(2))) for letter in ("R", "K", "S", "s", "chi", "sigma")
+)
 _NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
 
 
@@ -184,9 +192,48 @@ def _is_name(node: Node) -> bool:
         return all(_is_name(part) for part in node.args)
     if node.op == "tuple":
         return all(_is_name(part) for part in node.args[1])
-    if node.op == "fn":
-        return node.args[0] in _NAMING_FUNCTIONS and _is_name(node.args[1][0])
-    return False
+    return _is_named_function(node) if node.op == "fn" else node in _STATISTICS
+
+
+def _is_named_function(node: Node) -> bool:
+    """True for sin A, A' and the length |AB|."""
+    name, (inner, *_) = node.args
+    if name == "abs":
+        return _is_vector(inner)
+    return name in _NAMING_FUNCTIONS and _is_name(inner)
+
+
+def _is_vector(node: Node) -> bool:
+    """True for the inside of |AB|, |a| with an arrow and |z|: of a length, not of an equation."""
+    if node.op == "sym":
+        return node.args[0] in ("z", "w") or " " in node.args[0]
+    return node.op == "mul" and all(map(_is_capital, node.args))
+
+
+def labeled_value(node: Node) -> Node | None:
+    """The 7 of 2a + b = 7, where the left side names a value by several unknowns; else None.
+
+    x + 1 = 5 is none: it states another value of x. Nor is x + y = 0, the equation of a line.
+    """
+    if node.op != "relation" or node.args[0] != ("=",):
+        return None
+    left, value = node.args[1]
+    is_value = value.op == "quantity" or (is_constant(value) and exact_value(value) != 0)
+    is_label = left.op in EXPRESSIONS and len(set(_unknowns(left))) > 1
+    return value if is_value and is_label else None
+
+
+def _unknowns(node: Node) -> Iterator[object]:
+    """The unknowns in an expression; the letters of a segment AB are one."""
+    if node.op in UNKNOWN:
+        yield node
+        return
+    capitals = tuple(part for part in children(node) if node.op == "mul" and _is_capital(part))
+    if capitals:
+        yield capitals
+    for part in children(node):
+        if part not in capitals:
+            yield from _unknowns(part)
 
 
 def _is_capital(node: Node) -> bool:

@@ -121,7 +121,7 @@ def _quantifier(cursor: Cursor, name: str) -> Node:
     return Node("quantifier", (" ".join(words),))
 
 
-def _figure(cursor: Cursor, name: str) -> Node:
+def parse_figure(cursor: Cursor, name: str) -> Node:
     """An angle or a triangle by the letters of its points."""
     letters = ""
     while cursor.kind() in ("name", "number"):
@@ -145,7 +145,7 @@ ATOMS: dict[str, Rule] = {
     **dict.fromkeys([r"\binom", r"\dbinom", r"\tbinom"], _binomial),
     **dict.fromkeys([r"\lfloor", r"\lceil"], _rounded),
     **dict.fromkeys([f"\\{name}" for name in _ACCENTS], _accented),
-    **dict.fromkeys([f"\\{name}" for name in _GEOMETRY], _figure),
+    **dict.fromkeys([f"\\{name}" for name in _GEOMETRY], parse_figure),
     **dict.fromkeys([r"\ldots", r"\cdots", r"\dots"], lambda cursor, _: Node("sym", ("...",))),
 }
 """Rules for atoms that contain only expressions."""

@@ -10,9 +10,14 @@ from collections.abc import Sequence
 from reasonenv.grading.budget import counted_cache, spend
 from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
 from reasonenv.grading.parsing.expressions import labeled_point, parse_argument, parse_product
-from reasonenv.grading.parsing.functions import ATOMS, CLOSING, parse_letter
+from reasonenv.grading.parsing.functions import ATOMS, CLOSING, parse_figure, parse_letter
 from reasonenv.grading.parsing.junctions import joined
-from reasonenv.grading.parsing.lookahead import is_call_ahead, skip_inverse, skip_transpose
+from reasonenv.grading.parsing.lookahead import (
+    is_call_ahead,
+    skip_inverse,
+    skip_label,
+    skip_transpose,
+)
 from reasonenv.grading.parsing.measurements import parse_quantity
 from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.parsing.notation import MAX_LENGTH, canonical
@@ -189,7 +194,11 @@ def _elements(inner: Node) -> tuple[Node, ...]:
 
 def _name(cursor: Cursor, name: str) -> Node:
     """A letter with its subscript; a call if it is a common name of a function."""
+    if name == "Delta" and cursor.kind() == "name":
+        return _difference(cursor)
     value = parse_letter(cursor, name)
+    if value.op == "sym" and (label := skip_label(cursor, name)):
+        return Node("sym", (f"{value.args[0]}{label}",))
     if value.op != "sym" or not (name in tuple("fghFGP") or is_call_ahead(cursor)):
         return value
     start, primes = cursor.at, "^-1" if skip_inverse(cursor) else ""
@@ -203,6 +212,15 @@ def _name(cursor: Cursor, name: str) -> Node:
     if name.isupper() and len(members) > 1:
         return labeled_point(cursor, value, Node("tuple", ("()", members)))
     return Node("call", (value.args[0] + primes, members))
+
+
+def _difference(cursor: Cursor) -> Node:
+    r"""Name of a difference, \Delta p; \Delta ABC is a triangle."""
+    if all(
+        token.kind == "name" and token.text.isupper() for token in cursor.tokens[cursor.at :][:3]
+    ):
+        return parse_figure(cursor, "triangle")
+    return Node("sym", (f"Delta {parse_letter(cursor, cursor.take().text).args[0]}",))
 
 
 def _opaque(cursor: Cursor, name: str) -> Node:

@@ -81,6 +81,7 @@ SPELLINGS = [
     rewrite("又", r"(?<=\d)\s*又\s*(?=\\frac|\d)", " "),
     rewrite("每", r"^每(小时|分钟|秒)\s*(\d.*\D)$", r"\2/\1"),
     rewrite("cbrt", r"\bcbrt\s*\(", r"\\sqrt[3]("),
+    rewrite("\\triangle", r"(?<![a-zA-Z\\])S ?\\triangle ?([A-Z]{3})", r"S_{\\triangle \1}"),
     rewrite("\\frown", r"\\over(?:set|arc)\s*\{\s*\\frown\s*\}\s*(?=\{)", r"\\widehat"),
     rewrite("\\under", r"\\underline\s*\{([^{}]*)\}", r"\1"),
     rewrite("color", r"\\(?:text)?color\s*\{[a-z]+\}\s*", ""),
