@@ -3,7 +3,10 @@
     extraction       the final answer in a response
     multiple_choice  a letter, an option's text, or both
     choice_letters   the letters that an answer chooses, in a word or in prose
-    text             words, dates, times of day
+    names            names in capital letters: figures, criteria, numerals, formulas of chemistry
+    clock            times of day
+    ranges           ranges, scores and codes with hyphens
+    text             words, dates
     parsing          from a formula to a tree of nodes
     numeric          values of expressions, bounded in size
     equivalence      equality of two trees
@@ -31,7 +34,17 @@ Grading policy:
   rounded, and accepts the exact value that rounds to it; one of four or more accepts a decimal that
   has more digits.
 - x = 5 and 5 are the same, and y = 2x and f(x) = 2x; equations are equal up to a factor, (1, 3) is
-  1 < x < 3, and 2 : 3 is 2/3. x + y = 5 is not 5.
+  1 < x < 3, and 2 : 3 is 2/3. The factor is not zero, and an equation that always holds equals no
+  other.
+- The left side of an answer is a label where the reference has none, |AB| = 1 or a + b = 5 for 5,
+  unless it is an equation in one unknown, x + 1 = 5. A reference a + b = 5 is not 5, and another
+  label than that of the reference is wrong.
+- "And", "or" and commas are the same between values and between equations for one name; a = 2 or
+  b = 3 is not a = 2, b = 3. Signs of logic and of sets have their meaning and their order.
+- What looks like a time of day on both sides is one, and no ratio. Numbers joined by a hyphen are a
+  range, a score or a code, compared one by one; only an answer may be a difference of two numbers.
+- Names in capital letters are compared as spelled, except for the ends of a segment, a line, an arc
+  and an angle, and for where the name of a quadrilateral begins.
 - Expressions are equal when they agree at every point where both are real.
 - Words are compared without case, articles and punctuation; phrases for the lack of a value are
   equal by their meaning, DNE and 不存在. Number words at the start of a text are numbers, ordinals

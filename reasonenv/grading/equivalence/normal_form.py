@@ -252,5 +252,6 @@ def _name(node: Node) -> str:
     if node.op == "sym":
         return node.args[0]
     if node.op == "call" and len(node.args[1]) == 1 and node.args[1][0].op == "sym":
-        return f"{node.args[0]}()"
+        # P(A) and P(B) are two values, where f(x) and f(t) are one function.
+        return repr(node) if _is_capital(node.args[1][0]) else f"{node.args[0]}()"
     return repr(node)
