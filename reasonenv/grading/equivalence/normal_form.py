@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from reasonenv.grading.numeric.exact import exact_value
 from reasonenv.grading.numeric.rounding import same_value
 from reasonenv.grading.parsing.nodes import (
     EXPRESSIONS,
@@ -20,6 +19,7 @@ from reasonenv.grading.parsing.nodes import (
     walk,
 )
 
+_COORDINATES = frozenset(Node("sym", (letter,)) for letter in "xyz")
 # Squares with names of their own, of statistics.
 _STATISTICS = frozenset(
     Node("pow", (Node("sym", (letter,)), num(2))) for letter in ("R", "K", "S", "s", "chi", "sigma")
@@ -213,14 +213,15 @@ def _is_vector(node: Node) -> bool:
 def labeled_value(node: Node) -> Node | None:
     """The 7 of 2a + b = 7, where the left side names a value by several unknowns; else None.
 
-    x + 1 = 5 is none: it states another value of x. Nor is x + y = 0, the equation of a line.
+    x + 1 = 5 is none: it states another value of x. Nor is x + y = 5, the equation of a line.
     """
     if node.op != "relation" or node.args[0] != ("=",):
         return None
     left, value = node.args[1]
-    is_value = value.op == "quantity" or (is_constant(value) and exact_value(value) != 0)
-    is_label = left.op in EXPRESSIONS and len(set(_unknowns(left))) > 1
-    return value if is_value and is_label else None
+    if left.op not in EXPRESSIONS or not (value.op == "quantity" or is_constant(value)):
+        return None
+    unknowns = set(_unknowns(left))
+    return value if len(unknowns) > 1 and not unknowns <= _COORDINATES else None
 
 
 def _unknowns(node: Node) -> Iterator[object]:

@@ -50,9 +50,10 @@ SAME = {
     ],
     "sums and products of unknowns": [
         ("G+J=6", "6"),
-        ("x+y=5", "5"),
+        ("x_1+x_2=5", "5"),
+        ("a+b=0", "0"),
         ("2a+b=7", "7"),
-        ("xy=6", "6"),
+        ("pq=6", "6"),
         ("a^2+b^2=10", "10"),
         ("m+n=7", "7"),
         ("a-b=3", "3"),
@@ -148,6 +149,12 @@ DIFFERENT = {
         ("x+y=5", "x-y=5"),
         ("x+y=0", "2x+y=0"),
     ],
+    "an equation of a line or a curve": [
+        ("x+y=5", "5"),
+        ("xy=6", "6"),
+        ("x+2y-z=0", "0"),
+        (r"\frac{x^2}{4}+y^2=1", "1"),
+    ],
     "no value": [
         ("x+y=2z", "2"),
         ("AB=CD", "CD=5"),
@@ -171,7 +178,7 @@ def test_other_values_and_other_statements_are_wrong(answer, reference):
 
 LABELS = [
     "|AB|", "AB", r"\overline{AB}", r"S_{\triangle ABC}", "P(A|B)", "f(2)", "T(10)", "n(A∪B)",
-    r"m\angle ABC", "x+y", "2a+b", "E(X)", r"\Delta p", "a_{10}", "面积", r"\frac{AB}{CD}",
+    r"m\angle ABC", "a+b", "2a+b", "E(X)", r"\Delta p", "a_{10}", "面积", r"\frac{AB}{CD}",
 ]  # fmt: skip
 
 
