@@ -59,7 +59,9 @@ from dataclasses import dataclass
 
 from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted, spend_on_text
 from reasonenv.grading.clock import schedule_verdict
+from reasonenv.grading.dates import same_date
 from reasonenv.grading.digits import plain_digits, single_number
+from reasonenv.grading.durations import in_one_unit
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
 from reasonenv.grading.extraction.qualifiers import words_around
@@ -248,6 +250,9 @@ def _text_verdict(answer: str, reference: str, left: str, right: str) -> bool | 
         return verdict
     if is_text(reference) and is_text(answer):
         return _text_matches(answer, reference)
+    is_same = same_date(answer, reference)
+    if is_same is not None:
+        return is_same
     if has_date(left) or has_date(right):
         return False
     verdict = schedule_verdict(answer, reference)
@@ -266,7 +271,8 @@ def _text_matches(answer: str, reference: str) -> bool:
 
 def _formula_verdict(answer: str, reference: str) -> bool | None:
     """Verdict on the parsed formulas; if those are undecided, on the answer stated in prose."""
-    number = single_number(answer, reference)
+    answer, reference = in_one_unit(answer), in_one_unit(reference)
+    number = single_number(answer)
     if number is not None and _parsed_verdict(number, reference):
         return True
     is_sentence = _SENTENCE.search(answer) is not None

@@ -12,8 +12,6 @@ _COMMA = re.compile(
     r"(?<![\w.,])(\d+|\d{1,3}(?:\.\d{3})+),(\d{1,2}|\d{4,}|(?<=\.\d{3},)\d+)(?![\d.,])"
 )
 _LAKHS = re.compile(r"(?<![\w.,])\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])")
-_GROUPED = re.compile(r"(?<=\d),\d{3}(?!\d)")
-_LISTED = re.compile(r"[,;，；、和或与及]|\band\b|\bor\b|\\pm|±")
 _BRACKET = re.compile(r"[(\[{]")
 
 
@@ -28,14 +26,12 @@ def plain_digits(text: str) -> str:
     return _LATEX_COMMA.sub(_pointed, text) if "{,}" in text else text
 
 
-def single_number(answer: str, reference: str) -> str | None:
+def single_number(answer: str) -> str | None:
     """The answer with a decimal comma as a point, or with commas after lakhs removed.
 
-    None if it has no such number, or several, or if the reference may be a list.
+    None if it has no such number, or several.
     """
     if "," not in answer or _BRACKET.search(answer):
-        return None
-    if _LISTED.search(_GROUPED.sub("", reference)):
         return None
     for pattern, replacement in ((_LAKHS, _joined), (_COMMA, _pointed)):
         matches = pattern.findall(answer)

@@ -173,22 +173,22 @@ def _chinese(text: str) -> tuple[str, int] | None:
     sign = "-" if match["sign"] else ""
     if match["half"]:
         return f"{sign}\\frac{{1}}{{2}}", match.end()
-    whole = _chinese_value(match["whole"]) if match["whole"] else Fraction(0)
+    whole = chinese_value(match["whole"]) if match["whole"] else Fraction(0)
     if match["plain"]:
-        plain = _chinese_value(match["plain"])
+        plain = chinese_value(match["plain"])
         return None if plain is None else (sign + _written(plain), match.end())
-    above = _chinese_value(match["above"] or "一")
+    above = chinese_value(match["above"] or "一")
     if match["below"] == "百" and match["whole"] is None and above is not None:
         return f"{sign}{_written(above)}%", match.end()
     below = {"百": Fraction(100), "千": Fraction(1000), "万": Fraction(10**4)}.get(
         match["below"] or ""
-    ) or _chinese_value(match["below"] or "二")
+    ) or chinese_value(match["below"] or "二")
     if whole is None or above is None or not below or (match["mixed"] and match["whole"] is None):
         return (f"{sign}0.5", match.end()) if match["mixed"] and not match["whole"] else None
     return sign + _written(whole + above / below), match.end()
 
 
-def _chinese_value(text: str) -> Fraction | None:
+def chinese_value(text: str) -> Fraction | None:
     """The value of 一百零五, 三点一四 or 12; None if it is no number."""
     if text[0].isascii():
         return Fraction(text)

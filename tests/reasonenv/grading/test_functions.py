@@ -148,6 +148,8 @@ DIFFERENT = {
         (r"\cos(2\arcsin x)", "1+2x^2"),
         (r"\sqrt{x-20}", r"\sqrt{x-21}"),
         (r"\ln(x-100)", r"\ln(x-101)"),
+        (r"\sqrt{(x-5)^2}\sqrt{x-3}", r"(x-5)\sqrt{x-3}"),
+        (r"|x-5|\sqrt{x-3}", r"(x-5)\sqrt{x-3}"),
     ],
     "family": [
         (r"k\pi", r"2n\pi"),

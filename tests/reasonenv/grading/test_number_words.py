@@ -153,6 +153,8 @@ DIFFERENT = {
         ("three-quarters", "3"),
         ("three-quarters", "34"),
         ("third", "3"),
+        ("twenty-fifth", "4"),
+        ("twenty-fifth", "25"),
         ("third", "1/3"),
         ("first", "1"),
         ("the third", "3"),

@@ -138,6 +138,8 @@ DIFFERENT = {
     + [
         (r"7 \text{ percent of 50}", "7"),
         (r"7\text{e3}", "7"),
+        (r"7\text{ apples 8}", "7"),
+        (r"7 \text{ cm 30}", "7"),
         (r"7\text{ squared}", "7"),
         (r"7\quad\text{ factorial}", "7"),
     ],
@@ -263,6 +265,7 @@ PERCENT_DIFFERENT = [
     ("150%", "15"),
     (r"1\%", "0.1"),
     ("0.5‰", "0.5"),
+    ("7‰", "7"),
     (r"7 \% \text{ of } 50", "7"),
     (r"50\%", r"\frac{1}{20}"),
 ]
