@@ -8,7 +8,6 @@ MM-EUREKA, examples/scripts/reward_func_qwen_instruct.py, https://github.com/Mod
 
 import functools
 import logging
-import re
 from typing import Any
 
 from reasonenv.grading import Grade
@@ -17,7 +16,6 @@ from reasonenv.workers import WorkerPool
 
 _CHOICES = frozenset("abcd")
 # Without DOTALL, as in the release: an answer of several lines is no match.
-_ANSWER = re.compile(r"<answer>(.*?)</answer>")
 
 
 def mm_eureka(response: str, problem: Problem, grade: Grade) -> float:
@@ -60,8 +58,11 @@ def is_rewarded(text: str, reference: str) -> bool:
 
 def _content(text: str) -> str:
     """The first answer with its tags; without one, the text after the last opening tag."""
-    match = _ANSWER.search(text)
-    return match.group() if match else text.rpartition("<answer>")[2]
+    for line in text.split("\n"):
+        content, end, _ = line.partition("<answer>")[2].partition("</answer>")
+        if end:
+            return f"<answer>{content}</answer>"
+    return text.rpartition("<answer>")[2]
 
 
 def _verify(content: str, gold: list[Any]) -> bool:

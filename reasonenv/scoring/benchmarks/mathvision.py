@@ -130,8 +130,8 @@ def _announced(text: str) -> str:
 
 def _boxed(text: str) -> str:
     """The content of a box; of other text the part before a brace that closes nothing."""
-    boxes = re.findall(r"oxed{(.*)}", text, re.DOTALL)
-    text = boxes[-1] if boxes else text
+    content, end, _ = text.partition("oxed{")[2].rpartition("}")
+    text = content if end else text
     closing, opening = text.find("}"), text.find("{")
     return text[:closing] if closing >= 0 and not 0 <= opening < closing else text
 

@@ -27,7 +27,6 @@ TABLES = {
 }
 NEEDED = ("answer", "question_type", "answer_type", "metadata")
 
-_QUOTED = re.compile(r'The answer is "(.*)"\.')
 _MARKED = re.compile(r"\(([a-zA-Z])\)")
 _LONGEST = 200
 _MOST_COMPARED = 2_000
@@ -68,9 +67,10 @@ def extract_answer(response: str, label: Row) -> str:
     direct = _direct(response, label)
     if direct is not None:
         return direct
-    quoted = _QUOTED.search(response)
-    if quoted:
-        return quoted[1]
+    for line in response.split("\n"):
+        quoted, end, _ = line.partition('The answer is "')[2].rpartition('".')
+        if end:
+            return quoted
     if label["question_type"] == "multi_choice":
         answer = chosen_option(response, label["choices"])
     elif label["answer_type"] == "list":
