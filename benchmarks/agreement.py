@@ -1,14 +1,17 @@
 """How far the grader and bare math-verify agree with labelled cases, kind by kind.
 
     python benchmarks/agreement.py --cases cases.jsonl --name open
-    python benchmarks/agreement.py --outputs outputs.jsonl --name outputs
+    python benchmarks/agreement.py --outputs outputs.jsonl --name outputs --unread mmmu-pro
+    python benchmarks/agreement_page.py
 
 A line of --cases is an object with the keys id, source, gold, response, tagged (the response with
 its tags, or null), expected (0 or 1), kind and disputed (false, or the policy on which the label
-hangs). A line of --outputs is a real output of a model with the keys model_output, ground_truth
-and is_correct, the verdict that it was published with. The tables are printed as Markdown and
-saved, with the id of every case in which the grader differs, as agreement/NAME.json; --failures
-lists those cases with their texts.
+hangs). A line of --outputs is a real output of a model: with the keys id, gold, response, options,
+source, kind and expected_adjudicated (0, 1, or null for a row that is left out, whose label cannot
+be decided), or with model_output, ground_truth and is_correct, the verdict that it was published
+with. --unread names the sources that nobody read while the rules were written. The tables are
+printed as Markdown and saved, with the id of every case in which the grader differs, as
+agreement/NAME.json; --failures lists those cases with their texts.
 """
 
 import argparse
@@ -19,6 +22,8 @@ from typing import Any
 
 from baselines import Baseline
 from provenance import provenance
+from reasonenv.grading import VERSION
+from reasonenv.score_intervals import wilson
 from reasonenv.workers import Grader
 
 HERE = Path(__file__).with_suffix("")
@@ -39,7 +44,8 @@ def graded(cases: Sequence[Case]) -> list[Case]:
     """The cases with the verdicts `ours` and `bare`, and the answer and status that we found."""
     responses = [response(case) for case in cases]
     with Grader() as grader:
-        grades = grader.grade(responses, [case["gold"] for case in cases])
+        options = [case.get("options") or () for case in cases]
+        grades = grader.grade(responses, [case["gold"] for case in cases], options)
     with Baseline("math_verify") as baseline:
         verdicts = [
             baseline.judge(text, case["gold"]) for text, case in zip(responses, cases, strict=True)
@@ -58,13 +64,23 @@ def graded(cases: Sequence[Case]) -> list[Case]:
 
 
 def row(name: str, cases: Sequence[Case]) -> dict[str, Any]:
-    """Counts of one kind: agreement, false positives and false negatives of both graders."""
-    counts: dict[str, Any] = {"kind": name, "n": len(cases)}
+    """Counts of one kind: agreement, false positives and false negatives of both graders.
+
+    The interval of false positives is that of their rate among wrong answers, that of false
+    negatives of their rate among right ones.
+    """
+    num_right = sum(bool(case["expected"]) for case in cases)
+    counts: dict[str, Any] = {"kind": name, "n": len(cases), "right": num_right}
     for who in ("ours", "bare"):
         paid = sum(bool(case[who]) and not case["expected"] for case in cases)
         missed = sum(not case[who] and bool(case["expected"]) for case in cases)
         right = (len(cases) - paid - missed) / len(cases)
         counts |= {f"{who}_agreement": round(right, 4), f"{who}_fp": paid, f"{who}_fn": missed}
+        counts |= {
+            f"{who}_agreement_interval": wilson(len(cases) - paid - missed, len(cases)),
+            f"{who}_fp_interval": wilson(paid, len(cases) - num_right),
+            f"{who}_fn_interval": wilson(missed, num_right),
+        }
     return counts
 
 
@@ -114,7 +130,14 @@ def printed(title: str, rows: Iterable[dict[str, Any]]) -> str:
 
 
 def of_outputs(path: str) -> list[Case]:
-    """Published outputs of a model as cases, whose label is the published verdict."""
+    """Published outputs of models as cases; without those whose label is null."""
+    outputs = read(path)
+    if outputs and "expected_adjudicated" in outputs[0]:
+        return [
+            output | {"expected": output["expected_adjudicated"], "tagged": None, "disputed": False}
+            for output in outputs
+            if output["expected_adjudicated"] is not None
+        ]
     return [
         {
             "id": str(index),
@@ -126,8 +149,19 @@ def of_outputs(path: str) -> list[Case]:
             "kind": "paid" if output["is_correct"] else "not paid",
             "disputed": False,
         }
-        for index, output in enumerate(read(path))
+        for index, output in enumerate(outputs)
     ]
+
+
+def tables_of_outputs(cases: Sequence[Case]) -> dict[str, list[dict[str, Any]]]:
+    if {case["source"] for case in cases} == {"published verdict"}:
+        return {"published verdicts": table(cases, _kind)}
+    return {
+        "outputs, by source": table(cases, lambda case: case["source"]),
+        "outputs, by source and kind": table(
+            cases, lambda case: f"{case['source']}: {case['kind']}"
+        ),
+    }
 
 
 TOLD = ("id", "source", "kind", "disputed", "expected", "ours", "bare", "status")
@@ -151,10 +185,11 @@ def main() -> None:
     given.add_argument("--cases", metavar="FILE", help="labelled cases")
     given.add_argument("--outputs", metavar="FILE", help="a model's outputs with verdicts")
     parser.add_argument("--name", required=True, help="of the result, agreement/NAME.json")
+    parser.add_argument("--unread", nargs="+", default=[], help="sources not developed on")
     parser.add_argument("--failures", metavar="FILE", help="where to list the differences as text")
     options = parser.parse_args()
     cases = graded(read(options.cases) if options.cases else of_outputs(options.outputs))
-    found = tables(cases) if options.cases else {"published verdicts": table(cases, _kind)}
+    found = tables(cases) if options.cases else tables_of_outputs(cases)
     for title, rows in found.items():
         if rows:
             print(printed(title, rows))
@@ -163,6 +198,8 @@ def main() -> None:
         lines = [json.dumps(case, ensure_ascii=False) for case in differing]
         Path(options.failures).write_text("\n".join(lines) + "\n", encoding="utf-8")
     result = provenance("agreement.py") | {
+        "grader_version": VERSION,
+        "unread": options.unread,
         "tables": found,
         # Without their texts, which are not ours to pass on.
         "differences": [{key: case[key] for key in TOLD} for case in differing],
