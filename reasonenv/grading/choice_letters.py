@@ -21,13 +21,14 @@ _GROUP = re.compile(rf"{_LETTERS}(?:{_JOINT}{_LETTERS}){{0,9}}+")
 
 _RUN = re.compile(r"[A-J]{1,10}")
 _SINGLE = re.compile(r"\(?([A-Ja-j])[).:]*(?:\s?选?项)?")
-_SPACING = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()和或与及]")
+_SPACING = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()\"和或与及]")
 _LONE = re.compile(r"(?<![A-Za-z0-9_\\'+*/^=<>-])\(?[A-J]\)?(?![A-Za-z0-9_'*/^=<>+-])")
 _TITLE = re.compile(
-    r"^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s|^(?:[故应]|所以)?选[项择]?\s?:?\s?"
+    r"^[-•]\s|^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s|^(?:[故应]|所以)?选[项择]?\s?:?\s?"
 )
 _BOX = re.compile(r"\\(?:text|boxed)\s*\{([^{}]*)\}")
 _LABEL = re.compile(r"(?<![A-Za-z])([A-J])\s?、(?!\s?\(?[A-J](?![A-Za-z]))")
+_QUOTED = re.compile(r"\A'([^']*)'\Z")
 _SPACED = re.compile(r"\(\s?([A-J])\s?\)")
 _SMALL = re.compile(r"(?<![A-Za-z}])\(([a-j])\)")
 _ENUMERATED = re.compile(r"(?<=[A-J)])\s?、(?=\s?\(?[A-J](?![A-Za-z]))")
@@ -36,7 +37,7 @@ _CUT = re.compile(
     # Corrections,
     r"(?i:\b(?:no,?\s)?wait\b|\boh,?\sno\b|(?<=[.,;…?!-])\s?no(?=,|\s\(?[A-J]\b)|\bactually\b|\bcorrection\b"
     r"|\bsorry\b|\bI mean\b|\bscratch that\b|\bon second thoughts?\b|\brather\b(?! than)"
-    r"|\bmake that\b|\bchanged?\s(?:it\s|my answer\s|my mind\s)?to\b)"
+    r"|\bmake that\b|\breconsider(?:ing)?\b|\bchanged?\s(?:it\s|my answer\s|my mind\s)?to\b)"
     r"|[哦啊噢]不|更正|纠正|改为|改选|改成|应该是|应该选|应为|(?:不|不对|错了|不是),(?=应?[该当]?[是为选])"
     # and conclusions.
     r"|(?i:\b(?:so|therefore|thus|hence|consequently)\b)|所以|因此|因而|综上|故"
@@ -78,15 +79,16 @@ _WRONG = "wrong|false|incorrect|impossible|out|eliminated|excluded|invalid|ruled
 _ARE_WRONG = re.compile(
     r"\s?(?:(?:all|both)\s)?(?:are|were|do|have)\b"
     rf"(?:n't|\snot|\s(?:all\s|both\s|clearly\s)?(?:{_WRONG}))[^.,;]{{0,40}}"
-    r"|(?:选?项|[两三四]项|[两三四]个选项)?(?:的?说法)?[均都也全皆]?[是为]?(?:错|有误|不|\\times|✗|✘|×)[^.,;]{0,40}"
+    r"|:?(?:选?项|[两三四]项|[两三四]个选项)?(?:的?说法)?[均都也全皆]?[是为]?(?:错|有误|不|\\times|✗|✘|×)[^.,;]{0,40}"
     r"|选?项?(?:可以?|被|应)?排除(?=[.,;]|$)"
 )
 _IS_WRONG = re.compile(
-    r"[.:]?\s(?:is|was|does|has|would be|must be|seems)\s?"
-    rf"(?:n't|not|clearly wrong|{_WRONG})\b[^.,;]{{0,40}}"
+    r"[.:]?\s(?:ca(?:n't|nnot)\b|(?:is|was|does|has|could|should|would|must|would be|must be|seems)"
+    rf"\s?(?:n't|not|clearly wrong|unlikely|{_WRONG})\b)[^.,;:]{{0,40}}"
 )
 _REJECTED = re.compile(
-    r"\b(?:no doubt|wrong|false|incorrect|fails?|ruled out|does not|distractor)\b|错|不|误|除|没",
+    r"\b(?:no doubt|wrong|false|incorrect|fails?|ruled out|does not|distractor|unlikely"
+    r"|least likely)\b|错|不|误|除|没",
     re.I,
 )
 _NONE = re.compile(r"\bnone\b|都不", re.I)
@@ -101,11 +103,12 @@ _LEADING = re.compile(
 )
 # Right before and right after letters that are claimed.
 _STATING = re.compile(
-    r"(?:[:=选择是为有项]|(?i:\b(?:answers?|is|are|be|it's|options?|choices?|choose|chose|select|pick"
-    r"|but|only|graph|est|definitely|sure|clearly)\b))\s?(?:(?i:options?|choices?|both)\s|选项)?\Z"
+    r"(?:[:=选择是为有项✓✔✅]|\belimination,|(?i:\b(?:answers?|is|are|be|it's|options?|choices?|choose|chose|select|pick"
+    r"|but|only|graph|est|definitely|sure|clearly)\b))\s?\"?(?:(?i:options?|choices?|both)\s|选项)?\Z"
 )
 _IS_RIGHT = re.compile(
-    r"\s?(?:选?项|[两三四]项|[两三四]个选项)?(?:\s?(?:(?:is|are|seems)\s)?(?:both\s)?(?:the\s)?"
+    r"\s?:?(?:选?项|[两三四]项|[两三四]个选项)?(?:\s?[✓✔✅]|\s?(?:(?:is|are|seems)\s)?(?:both\s)?(?:the\s)?"
+    r"(?:most\s(?:plausible|likely|appropriate|reasonable|suitable|accurate)\s)?"
     r"(?i:right|correct|true|answer|best)\b|[均都也]?是?(?:正确|对|符合|成立|满足))"
 )
 _MARKED = re.compile(
@@ -119,7 +122,8 @@ def plain_choice(answer: str) -> str:
     text = _LABEL.sub(r"\1. ", _ENUMERATED.sub("和", _ends(answer)))
     text = re.sub(r"\s+", " ", _BOX.sub(r"\1", canonical(text)).replace("**", ""))
     text = _SMALL.sub(lambda match: match[0].upper(), _SPACED.sub(r"(\1)", text))
-    return _TITLE.sub("", text.strip(" $.\"'`"))
+    text = _QUOTED.sub(r"\1", text)
+    return _TITLE.sub("", text.strip(' $."`'))
 
 
 def answer_letters(answer: str) -> frozenset[str] | None:
@@ -127,7 +131,7 @@ def answer_letters(answer: str) -> frozenset[str] | None:
 
     Empty if it leaves them open, "A or B", or takes them back; None if it names none.
     """
-    text = plain_choice(answer).strip(" $.\"'`[]{}<>\\")
+    text = plain_choice(answer).strip(' $."`[]{}<>\\「」')
     if single := _SINGLE.fullmatch(text):
         return frozenset(single[1].upper())
     bare = _SPACING.sub("", text)

@@ -18,7 +18,8 @@ _LABEL = re.compile(r"(?:\(([A-Ja-j])\)[.:]?|([A-J])(?:\)|\s?[.:]|、))\s?(\S.*)
 _LOOSE_LABEL = re.compile(r"\(?([A-Ja-j])(?:\)[.:,]?|\s?[.:,=]|、|\s-)?\s?(\S.*)", re.DOTALL)
 _LABEL_BEFORE = re.compile(r"([A-J])()\s?\(([^()]{1,200})\)")
 _LABEL_AFTER = re.compile(
-    r"\A([^(]{1,200}?),?\s(?:\(([A-J])\)|(?:which is\s)?(?:[Oo]ption|[Cc]hoice)\s\(?([A-J])\)?)"
+    r"\A([^(]{1,200}?),?\s(?:\(([A-J])\)"
+    r"|(?:which is\s(?:[Oo]ption\s)?|(?:[Oo]ption|[Cc]hoice)\s)\(?([A-J])\)?)"
 )
 _LABEL_WITHIN = re.compile(
     r"(?:\(([A-J])\)|(?<![A-Za-z])([A-J])[.:)])\s?((?:[^.,;(]|[.,](?=\d)){1,200})"
@@ -166,7 +167,7 @@ def _label(answer: str, options: Sequence[str]) -> Label | None:
 def _loose_label(text: str) -> Label | None:
     """As `_label`, for a letter that may also be a word, a variable or stand after the text."""
     if after := _LABEL_AFTER.fullmatch(text):
-        return Label(after[2] or after[3], after[1], False)
+        return Label(after[2] or after[3], after[1], True)
     label = _LOOSE_LABEL.fullmatch(text)
     return Label(label[1].upper(), label[2], False) if label else None
 

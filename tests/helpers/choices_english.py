@@ -4,8 +4,6 @@ Each line: reference, name of the options in `test_choice_answers` or "-", answe
 """
 
 RIGHT = r"""
-7 | TWINS | 7
-C | - | C, B is incorrect | C, A is not right
 (B) a rhombus | - | B
 12 cm | - | C. 12 cm
 31 | - | A. 31 | I. 31 | (a) 31
@@ -18,7 +16,8 @@ A,C | - | A and C
 ABD | - | A, B, D | A B D | A,B,D | ABD. | (A, B, D)
 AC | - | A and C | C, A | CA | (A), (C) | (A)(C) | A C | $A, C$ | \text{A, C} | \text{A}, \text{C}
 AC | - | Options A and C | Options A and C are correct | The correct options are A, C. | A、C
-AC | - | C、A | A，C
+AC | - | C、A | A，C | [A, C] | {A, C} | \{A, C\} | ["A", "C"] | \boxed{A, C} | \boxed{AC}
+AC | - | \boxed{\text{A and C}} | \boxed{A}, \boxed{C} | \boxed{A} and \boxed{C}
 ACD | - | A, C and D
 AD | - | A & D
 A、C | - | A, C
@@ -41,6 +40,14 @@ C | - | B... no, C | B, sorry, I mean C
 C | - | Points A and B lie on the circle; the correct choice is C. | The correct statement is C
 C | - | statement C is correct | Only statement C is true | A, oh no, C | A - correction: C
 C | - | My first answer was A; I changed it to C | A? No, C. | A. Hmm, wait. It's C.
+C | - | A: small. B: small. C: fits. D: big. So the answer is C.
+C | - | Options A, B and D can be eliminated. Answer: C | A is out, B is out, D is out: C
+C | - | The only remaining option is C. | By elimination, C. | C seems the most plausible answer.
+C | - | C is the best choice. | Correct: C | The right one is C | My answer: C | Choose C
+C | - | pick (C) | It's C. | C! | C ✓ | C ✅ | ✅ C | > C | - C | \(C\) | \[C\] | $\boxed{C}$.
+C | - | \boxed{\mathbf{C}} | \textbf{C} | `C` | *C* | __C__ | "C" | {"answer": "C"} | answer: c
+C | - | The answer is c. | option c | C] | 【C】 | 「C」 | “C” | C。 | C． | C, B is incorrect
+C | - | C, A is not right
 D | - | The best answer is D, since the others violate the triangle inequality.
 D | - | A, B, C are wrong, so D | Among the choices, only D satisfies the equation.
 D | - | A. Wait, that is the radius. The answer is D.
@@ -50,6 +57,8 @@ D | - | None of A, B, C works, so D.
 exponential | - | Option C: exponential
 linear | - | (A) linear
 quadratic | - | B) quadratic | (b) quadratic
+2\pi | ANGLES | (C) 2π
+C | ANGLES | C. $2\pi$ | $2\pi$ | 2π | C: 2\pi | 6.283185307
 A | SETS | A. $\{1, 2\}$ | A={1,2}
 C | SETS | C. $(1,2)$
 D | SETS | D. ∅
@@ -73,6 +82,7 @@ J | TEN | J | (J) 20 | The answer is (J).
 B | DEGREES | The answer is $\boxed{\text{B. }45^\circ}$. | \boxed{B. 45^\circ}
 B | DEGREES | \boxed{(\mathrm{B})\ 45^{\circ}} | ∠1 = 45°, so the correct option is B.
 B | DEGREES | 45 degrees | 45 | B: 45° | The correct answer is B:45° | B．45°
+C | DEGREES | \boxed{\textbf{(C)}\ 60^\circ}
 31 | NUMBERS | A. 31 | 31 (A)
 33 | NUMBERS | \text{(C)}\ 33 | \boxed{C}
 A | NUMBERS | A: 31 | Thus the answer should be (A). | A (31) | 31, i.e. option A
@@ -82,6 +92,16 @@ C | NUMBERS | x = 33 | $33$ | Therefore, option C is correct.
 C | NUMBERS | The value is 33, so the answer is (C). | 33 (C) | 33, option C | C = 33 | [C]
 C | NUMBERS | \boxed{\text{(C) }33}
 D | NUMBERS | I would choose D.
+10 m/s | SPEEDS | The correct answer is **B. 10 m/s**.
+B | SPEEDS | We compute v = at = 10 m/s. The answer is (B).
+B | SPEEDS | We compute v = at. **Answer: (B) 10 m/s** | So v = 10 m/s, which is B. | v = 10
+B | SPEEDS | 10 meters per second | B. 10 m/s | I believe the answer is B.
+B | SPEEDS | I think the answer is B | I'm confident that it's (B) | The answer must be B.
+7 | TWINS | 7
+A | MATRICES | A. A is invertible | A is invertible
+B | MATRICES | A is singular | B. A is singular
+C | MATRICES | (C) A = I
+D | MATRICES | D. B = A | The correct option is D.
 BC | SEGMENTS | C
 C | SEGMENTS | C. BC | BC | CB
 A | LETTERS | A
@@ -100,9 +120,18 @@ A | SENTENCES | (A) The line is parallel to AB.
 B | SENTENCES | B. The line through A and C is a diameter | The line through A and C is a diameter.
 C | SENTENCES | C. Neither is true
 D | SENTENCES | D. Not enough information
+A | TRUTHS | True
+B | TRUTHS | B. False | The statement is false, so B. | False (B)
+False | TRUTHS | (B) False
+True | TRUTHS | A. True
 A | YESNO | Yes
 No | YESNO | B | (B) No | No
 Yes | YESNO | A. Yes
+1 | FOOD | Hawk
+B | FOOD | Thus, option (C) hawk... no, (B) hawk. | hawk | The answer is hawk. | a hawk
+E | FOOD | E. A and B both | A and B both
+F | FOOD | (F) none of these | none of these
+none of these | FOOD | F
 0 | SHAPES | (A)
 2 | SHAPES | C | exponential
 A | SHAPES | (A) linear
@@ -117,19 +146,20 @@ linear | SHAPES | (A) linear
 logarithmic | SHAPES | **D.** logarithmic
 quadratic | SHAPES | (B) quadratic. | Final answer: **(B) quadratic**
 ①③ | STATEMENTS | B
+①④ | PROPOSITIONS | D
 小于 | CHI | B
 线粒体 | CELLS | B
 """
 
 WRONG = r"""
-7 | TWINS | A | B | C | 8
-5 | NUMBERS | B 5 | E
 31 | - | A. 32 | (A) 31 or 32 | A. not 31 | A. 31 is wrong | A. 31 B. 32 | (A) 31, (B) 32
 31 | - | A: 31, B: 32
 A | - | A or C | A, B, C are wrong, so D | A and B are incorrect, hence C.
 A | - | B is correct, A and C are not. | A. Wait, that is the radius. The answer is D.
 A | - | First I thought A, but it is actually B. | A triangle | A = 3 | A + B | A and C
 A | - | Options A and C are correct | between A and B | B could be right | segment AB | Plan B
+A | - | A: too small. B: too small. C: fits. D: too big. | A: yes. B: yes. | Answer: any
+A | - | ["A", "C"]
 A,C | - | A, D
 AB | - | A, B and D | AB or AD | A, maybe B | A and B are wrong | not A and B | AB but not B
 AB | - | ABCD except CD
@@ -152,14 +182,27 @@ B | - | B. Scratch that: C | B. Wait, B is wrong. | B. Actually, not B. | B. No 
 B | - | B... actually none of them | The opposite of B | the option before B | the option after B
 B | - | B's neighbour | next to B | B minus one | Both B and C are correct | B as well as C
 B | - | B, and also C | B together with D | B; also D | B (C is right too) | A(1, 2) | a | B✗ | B？
+B | - | It might be C | C would give a negative length
 B. 12 | - | B. 13
 B. a rhombus | - | C. a rhombus
 C | - | Either A or C | B is correct. C is correct. | First B. Second C. | maybe B
 C | - | Neither B nor C | A, B, C are wrong, so D | A, B, C are wrong
 C | - | B is correct, A and C are not. | It must be B, because A is too large and C is negative.
-C | - | C → B | A、C | any of A, B, C | B and C | B plus C
-D | - | Option B is right. Option D is right. | A to D
+C | - | C → B | A、C | any of A, B, C | B and C | B plus C | C or D? | C ✗ | ❌ C | C ❌
+C | - | wrong: C | everything is right apart from C | apart from C | without C | C is unlikely
+C | - | C is not a bad answer but B is better | C doesn't work | I ruled out C | C was ruled out
+C | - | C can be eliminated | C cannot be right | C is hardly right | least likely: C
+C | - | The incorrect option is C | opposite of C | Guess: A, B, C, D | C is false, D is true
+C | - | C, D | C then D | C=>D | D, formerly C | C, or rather D | C. Let me reconsider. D.
+C | - | C. Hmm, D. | C... D | At first C, later D | I said C, I meant D | I'd say C if not for D
+C | - | If x>0 then C, else D | C when x>0, D otherwise | depends: C or D | \boxed{A}, \boxed{C}
+C | - | \boxed{A} or \boxed{C} | C^2 | 2C | C_1 | C' | -C | C% | 37°C | 37 C | °C | C→D
+D | - | Option B is right. Option D is right. | A to D | C/D | C instead of D
+D | - | If x>0 then C, otherwise D
+J | - | A B C D E F G H I J
 linear | - | (A) quadratic | A
+B | ANGLES | 6.28
+C | ANGLES | C. $4\pi$ | C. π
 A | SETS | A. $[1,2]$
 AB | SETS | A∪B | A∩B=∅
 C | SETS | C. $[1,2]$ | B. $(1,2)$
@@ -180,10 +223,17 @@ J | TEN | (J) 18 | I | The answer is (A). | (J) 2 | (A) 20 | A-J
 B | DEGREES | \boxed{B. 60^\circ} | B (60°) | 60° (B)
 C | DEGREES | 60° (B)
 31 | NUMBERS | A. 32 | B. 31
+5 | NUMBERS | B 5 | E
 A | NUMBERS | A. 32 | A. 31 or B. 32
 B | NUMBERS | A. 32 | not (B) 32 | It is not (B) 32 | not B. 32 | B. 32 is wrong | B. 32 or 33
 B | NUMBERS | B. 32, C. 33 | B 33
 C | NUMBERS | 33, not option C | not 33 (C) | 33 or 34 (C) | 33 is not option C | B 33
+B | SPEEDS | The answer is (B) 15 m/s. | 15 m/s, which is B | 10 km/s | B. 10 m/s is wrong
+B | SPEEDS | B. 10 m/s or C. 15 m/s | 10 m/s or 15 m/s
+C | SPEEDS | **Answer: (B) 15 m/s**
+7 | TWINS | A | B | C | 8
+A | MATRICES | A is not invertible | A = B | A is singular
+B | MATRICES | A is invertible | B. A is invertible
 B | SEGMENTS | C. AC
 C | SEGMENTS | AC | C. AC
 A | LETTERS | B | (C) B
@@ -191,28 +241,37 @@ C | LETTERS | D | (C) B
 A | BOTH | I
 B | BOTH | C. II only
 C | BOTH | (C) I only
+A | NAMES | A. Einstein
 A | POINTS | A. Point B
 B | POINTS | A. Point B | Point C
 B | ENERGY | solar and wind energy
 D | ENERGY | all of the above
 A | SENTENCES | Neither
+A | TRUTHS | A. False | not True | True or False | Untrue
+B | TRUTHS | True and False
+False | TRUTHS | A. False
 A | YESNO | A. No | No, B
 B | YESNO | Yes | A
 No | YESNO | A. No
 Yes | YESNO | B. Yes
+A | FOOD | (A) hawk | A and B both
+B | FOOD | (A) hawk | hawk or mouse | not a hawk | A and B both | B. A and B both
+E | FOOD | both
+F | FOOD | F. hawk
 2 | SHAPES | B | quadratic
 A | SHAPES | (A) quadratic | The correct option is B) because A has the wrong sign.
 A | SHAPES | A triangle with equal sides | point A | A = 3 | grade A | P(A) = 0.5 | matrix A
-A | SHAPES | A good question
+A | SHAPES | A good question | Dr. A. B. Smith | U.S.A.
 AB | SHAPES | AB = 5
-ABC | SHAPES | triangle ABC
+ABC | SHAPES | triangle ABC | △ABC
+AC | SHAPES | AC=5
 B | SHAPES | (A) quadratic | set B | angle B | ∠B = 30° | f(B) is the answer
 B | SHAPES | The answer is (B) linear. | **B. exponential** | type B blood | B flat
 B | SHAPES | Hepatitis B virus | (B) quadratic is wrong | (B) not quadratic | B. not quadratic
 B | SHAPES | quadratic is wrong (B) | B. quadratic or linear | B. quadratic? No, linear
 B | SHAPES | The correct option is (B) linear. | it is either (B) quadratic or (C) exponential
 B | SHAPES | (B) quadratic (A) linear
-C | SHAPES | Option C: linear | vitamin C
+C | SHAPES | Option C: linear | vitamin C | $C$-algebra | C major | C++ | B.C.
 exponential | SHAPES | A
 linear | SHAPES | (A) quadratic
 quadratic | SHAPES | (A) quadratic

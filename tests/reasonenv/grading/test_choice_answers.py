@@ -1,12 +1,13 @@
 """Answers to multiple-choice questions as models write them, in English and in Chinese."""
 
+import re
+
 import pytest
 from helpers import choices_chinese, choices_english
 
 from reasonenv.grading import grade
 
 OPTIONS = {
-    "TWINS": ("7", "7", "8", "9"),
     "-": (),
     "SHAPES": ("linear", "quadratic", "exponential", "logarithmic"),
     "LENGTHS": ("10 cm", "11 cm", "12 cm", "13 cm"),
@@ -31,6 +32,15 @@ OPTIONS = {
     "CHI": ("大于", "小于", "等于", "无法确定"),
     "SETS": ("$\\{1,2\\}$", "$[1,2]$", "$(1,2)$", "$\\varnothing$"),
     "POINTS": ("Point A", "Point B", "Point C", "Point D"),
+    "TWINS": ("7", "7", "8", "9"),
+    "PAIRS": ("1和2", "1和3", "2和4", "1和4"),
+    "NAMES": ("Newton", "Einstein", "Bohr", "Curie"),
+    "SPEEDS": ("5 m/s", "10 m/s", "15 m/s", "20 m/s"),
+    "FOOD": ("caterpillar", "hawk", "grass", "mouse", "A and B both", "none of these"),
+    "ANGLES": ("$\\frac{\\pi}{2}$", "$\\pi$", "$2\\pi$", "$4\\pi$"),
+    "PROPOSITIONS": ("①②③", "①③④", "②④", "①④"),
+    "TRUTHS": ("True", "False", "Uncertain"),
+    "MATRICES": ("A is invertible", "A is singular", "A = I", "B = A"),
 }
 # Of options that no answer mentions.
 UNRELATED = [OPTIONS["SHAPES"], OPTIONS["CHI"], ("x > 1", "x < 1", "x = 1", r"x \ge 1")]
@@ -71,20 +81,22 @@ def test_options_that_are_not_mentioned_change_no_verdict(options):
     assert changed == []
 
 
-SHIFTED = str.maketrans("ABCDEFGHI", "BCDEFGHIJ")
+def shifted(text: str) -> str:
+    """The text with each letter of an option one further on in the alphabet."""
+    letters = str.maketrans("ABCDEFGHI", "BCDEFGHIJ")
+    return re.sub("(?<![A-Za-z])[A-I]+(?![A-Za-z])", lambda run: run[0].translate(letters), text)
 
 
 def test_letters_one_further_on_have_the_same_verdict():
-    """Of answers whose only capitals are letters of options."""
+    """Of answers without A, which is an article as well."""
     changed = [
         (answer, reference)
         for right, rows in ((True, RIGHT), (False, WRONG))
         for answer, reference, own in rows
         if not own
-        and set() < set(filter(str.isupper, answer)) <= set("BCD") >= set(reference)
-        and grade(
-            f"<answer>{answer.translate(SHIFTED)}</answer>", reference.translate(SHIFTED)
-        ).correct
-        != right
+        and set(reference) <= set("BCD")
+        and not set("AHI") & set(answer)
+        and grade(f"<answer>{shifted(answer)}</answer>", shifted(reference)).correct
+        != (right and shifted(answer) != answer)
     ]
     assert changed == []
