@@ -35,7 +35,11 @@ class Quantity(NamedTuple):
         """The value in base units."""
         factor = Fraction(1) if self.unit is None else self.unit.factor
         if self.value.op == "num":
-            return num(self.value.args[0] * factor, self.value.args[1])
+            value, places = self.value.args
+            is_finer = (
+                places and factor.numerator == 1 and set(str(factor.denominator)) == {"1", "0"}
+            )
+            return num(value * factor, places + is_finer * (len(str(factor.denominator)) - 1))
         return product([self.value, num(factor)])
 
 
