@@ -20,7 +20,7 @@ _FORMULA = re.compile(
 )
 _BOLD = re.compile(r"\*\*([^*\n]{1,80})\*\*")
 _NUMBER = re.compile(
-    r"(?<![a-zA-Z0-9_.&^*/\\{])[-−]?[$€£¥￥]?\d[\d,]{0,30}(?:\.\d{1,30})?(?:\s?/\s?\d{1,20})?"
+    r"(?<![a-zA-Z0-9_.&^*/\\{])[-−]?[$€£¥￥]?\d(?:,?\d){0,30}(?:\.\d{1,30})?(?:\s?/\s?\d{1,20})?"
     r"(?:[a-zA-Z]{1,8}(?![a-zA-Z])|\s?(?:%|°|percent|pct|degrees?))?"
 )
 # What may stand right before an answer: a word that says what something is, or nothing.
@@ -30,9 +30,9 @@ _COPULA = re.compile(
     r"|answer|gets?|gives?|gave|have|has|had|find|found|obtain|exactly|simply|just|only|yields?"
     r"|takes?|took|paid|pays?|spent|needs?|costs?|earns?|makes?|measures?|weighs?|contains?"
     r"|totals?|requires?|est|ist"
-    r"|es|は|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|the|just|only|exactly|about"
+    r"|es|は|(?:increase|decrease|grow|rise|fall)s?\sby))(?:\s(?:a|an|at|the|just|only|exactly|about"
     r"|approximately|roughly"
-    r"|around))?[\s*$(\[},≈]*$",
+    r"|around|us|you|him|her|them))?[\s*$(\[},≈]*$",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n\s*\n")
@@ -55,7 +55,7 @@ _UNIT = re.compile(
     r"(?:(?:/| per )[a-z]{1,7}(?:\^\{?2\}?|²)?)?)(?![a-zA-Z])"
 )
 _WORD_AFTER = re.compile(r"\s?(?:([a-zA-Z]{1,20})|([\u4e00-\u9fff℃]{1,8}))")
-_MORE = re.compile(r"\A\s(?:more|fewer|less)\s(?!than|or|and)(?=[a-z])")
+_MORE = re.compile(r"\A\s(?:more|fewer|less)(?=\s(?!than|or|and)[a-z]|[.!])")
 
 
 def prose_answer(prose: str) -> str | None:
@@ -116,6 +116,9 @@ class _Claim(NamedTuple):
     stated: bool
 
 
+_CLAUSES = re.compile(
+    r"\A[,，]\s?(?!and\b|or\b)[a-zA-Z]{3}|\b(?:be|will|they|he|she|we|it)\b", re.IGNORECASE
+)
 _GAP = re.compile(r"[\s\d.,*+\-−–×x·/÷=:()（）≈$^]*+")
 _OPERATOR = re.compile(r"[*+\-−–×x·/÷=:]")
 _SAME = re.compile(r"[,，]?\s?(?:which is|that is|i\.e\.|meaning|也就是|即)[:,]?\s?")
@@ -164,12 +167,11 @@ def _blank_digits(match: re.Match[str]) -> str:
 
 
 def _is_joined(gap: str) -> bool:
-    return joins_answers(gap) or (
-        len(gap) < 60
-        and (
-            (_GAP.fullmatch(gap) is not None and _OPERATOR.search(gap) is not None)
-            or _WORD_GAP.fullmatch(gap) is not None
-        )
+    if joins_answers(gap):
+        return _CLAUSES.search(gap) is None
+    return len(gap) < 60 and (
+        (_GAP.fullmatch(gap) is not None and _OPERATOR.search(gap) is not None)
+        or _WORD_GAP.fullmatch(gap) is not None
     )
 
 
@@ -180,6 +182,8 @@ def _claim(prose: str, group: Sequence[re.Match[str]]) -> _Claim:
     members = group[last:]
     if all(joins_answers(gap) for gap in gaps[last:]):
         text = joined([_inner(match) for match in members]) or ""
+        if len(members) > 1 and prose[start - 1 : start] == "(" and prose[end : end + 1] == ")":
+            text = f"({text})"
     else:
         text = prose[members[0].start() : end]
     before = prose[max(0, start - 80) : start]
@@ -237,30 +241,38 @@ _NUMBER_WORD = re.compile(
 def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
     """The claim of prose that no word changes; None if there is none, or several."""
     begin, claims = _conclusion(prose, claims)
-    if not claims:
+    stated = {claim.key for claim in claims if claim.stated}
+    is_only = len({claim.key for claim in claims}) == 1
+    if not is_only and not (len(stated) == 1 and claims[-1].stated):
         return None
     last = claims[-1]
-    is_only = len({claim.key for claim in claims}) == 1
-    if not is_only and (not last.stated or len({c.key for c in claims if c.stated}) > 1):
-        return None
     before, after = prose[begin : last.start], prose[last.end :]
-    if is_only and (
-        names_number(before)
-        or _ALTERNATIVE.search(before)
-        or not (_PLAIN_BEFORE.search(before) and _PLAIN_AFTER.match(after))
-    ):
-        return None
+    if before.strip():
+        after = _MORE.sub("", after)
     if not is_only:
         before = _SENTENCE.split(prose[claims[-2].end : last.start])[-1]
-    if "?" in after or "？" in after or _NUMBER_WORD.search(prose):
+    suffix = _suffix(prose[last.end :])
+    if next_word_changes(after.removeprefix(suffix)) or (is_only and _is_described(before, after)):
+        return None
+    if _QUESTION.search(after) or _NUMBER_WORD.search(prose):
         return None
     if not is_only or begin:
         after = _SENTENCE.split(after, maxsplit=1)[0]
-    if has_qualifier(before) or has_qualifier(after) or (_OR if is_only else _AFTER).search(after):
-        return None
-    suffix = _suffix(prose[last.end :])
-    rest = _MORE.sub("", prose[last.end + len(suffix) :])
-    return None if next_word_changes(rest) else last.text + suffix
+    or_another = _OR if is_only else _AFTER
+    is_changed = has_qualifier(before) or has_qualifier(after) or or_another.search(after)
+    return None if is_changed else last.text + suffix
+
+
+_QUESTION = re.compile("[?？]")
+
+
+def _is_described(before: str, after: str) -> bool:
+    """True if the only number of a sentence is no value: a name, an alternative, part of a sign."""
+    return (
+        names_number(before)
+        or _ALTERNATIVE.search(before) is not None
+        or not (_PLAIN_BEFORE.search(before) and _PLAIN_AFTER.match(after))
+    )
 
 
 def _conclusion(prose: str, claims: Sequence[_Claim]) -> tuple[int, Sequence[_Claim]]:

@@ -3,11 +3,15 @@
 import re
 
 _DENIALS = (
-    r"not|cannot|never|neither|nor|none|no|nobody|nothing|but|except|although|unless|whether|if"
+    r"not|cannot|never|neither|nor|none(?! left| remain)|no|nobody|nothing|but|except|although"
+    r"|unless|whether|if"
     r"|wrong|incorrect|false"
     r"|hope|wish|someone|guess(?:es|ed)?|hardly|scarcely|unlikely|doubt|question"
 )
-_GUESSES = r"maybe|perhaps|possibly|probably|might|may|could|either|otherwise|say|said|or so"
+_GUESSES = (
+    r"maybe|perhaps|possibly|probably|might|may|could|either|otherwise|say|said|suppos(?:e[ds]?|ing)"
+    r"|assum(?:e[ds]?|ing)|imagin(?:e|ing)|pretend|(?:some|other) (?:students?|people)|others|or so"
+)
 _COMPARISONS = (
     r"than|between|nearly|almost|at (?:least|most)|least|most|up to|(?:or|and|is|any|even) (?:more"
     r"|less|fewer|higher|lower|greater|above"
@@ -31,10 +35,11 @@ _ENGLISH = re.compile(
 _CHINESE = re.compile(
     r"(?:\A|(?<=[\d$}]))\s*的|除了|希望|不(?!同|等式|变|重|放回|定|规则|相[等邻]|含|计|考虑)"
     r"|非(?!负|零|空)|没|无法|无从|未必|并未|错|假|否|别人|难道|吗"
-    r"|可能|也许|或|大概|差不多"
+    r"|如果|假[设如]|要是|倘若|可能|也许|或|大概|差不多"
     r"|(?:至[少多]|最[少多])(?!可|能|需|要|有|得|会|还|只)|超过|大于|小于|高于|低于|多于|少于"
     r"|以[上下内外]|开外|之间|接近|将近|左右|上下"
-    r"|两倍|一半|平方根|根号|(?:[第比]|(?<!非)负)(?=\s*$|\s*[\d$])|(?:减去|除以|乘以|加上)(?=\s*$|\s*[\d$])"
+    r"|两倍|一半|平方根|根号|(?:[第比]|(?<!非)负)(?=\s*$|\s*[\d$])|(?:减去|除以|乘以|加上)(?=\s*$"
+    r"|\s*[\d$])"
 )
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)\b", re.IGNORECASE)
 

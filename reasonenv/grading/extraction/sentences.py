@@ -38,6 +38,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 _STRONG = re.compile(
     r"(?<=[.,;:!?…—-]\s)no[,:](?=\s)|\bno[,:]? wait\b[,.:!]?(?: no\b)?"
     r"|\bwait\b[,.:!-]*(?:\s*no\b)?|\bcorrection\b|\bscratch that\b|\boops\b|\bsorry\b"
+    r"|\bjust kidding\b|\bi take (?:that|it) back\b"
     r"|\bmy mistake\b|\bi made (?:a|an) (?:mistake|error)\b|\bon second thoughts?\b"
     r"|\blet me correct\b"
     r"|\bi was wrong\b|\bchanged? my mind\b"
