@@ -154,6 +154,7 @@ DIFFERENT = {
         ("AB, CE", "AB, CD"),
         ("AB", "AB, CD"),
         ("△DEF", "△ABC"),
+        ("△BCA", "△ABC"),
         ("平行四边形ACBD", "平行四边形ABCD"),
         ("AB=CD", "AC=BD"),
     ],
