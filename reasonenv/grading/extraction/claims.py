@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
@@ -195,10 +196,14 @@ def _claim(prose: str, group: Sequence[re.Match[str]]) -> _Claim:
 def _key(text: str) -> object:
     """A value, where a text is a number; else the text without spaces."""
     plain = text.strip(" $€£¥￥*").replace(",", "").replace("−", "-")
-    try:
-        return Fraction(plain)
-    except (ValueError, ZeroDivisionError):
-        return "".join(text.split())
+    # Without an exponent, whose power may have more digits than memory holds.
+    if _PLAIN_NUMBER.fullmatch(plain):
+        with suppress(ZeroDivisionError):
+            return Fraction(plain)
+    return "".join(text.split())
+
+
+_PLAIN_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60}|/[0-9]{1,60})?|\.[0-9]{1,60})")
 
 
 def _last_clause(prose: str) -> str | None:

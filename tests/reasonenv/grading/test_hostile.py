@@ -236,3 +236,24 @@ def test_random_text_gets_a_verdict_and_is_never_correct(grader, text):
         (grade,) = grader.grade([response], [REFERENCE])
         assert grade.status in ("ok", "no_answer", "unparseable", "timeout", "memory")
         assert not grade.correct or "314159" in text
+
+
+@pytest.mark.parametrize(
+    "number", ["1E10000000", "1e-9999999", "9.9E+99999999", "1/1E9999999", "亿" * 3000, "9" * 4000]
+)
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Adding up, we get ${}$.",
+        "We get {}. Check: 2+2={}.",
+        "The area is **{}**.",
+        "共有{}人。",
+        "First it is {}, no wait, {}.",
+        "<answer>{} dozen</answer>",
+    ],
+)
+def test_a_number_of_endless_digits_in_a_sentence_costs_no_time(grader, sentence, number):
+    start = time.process_time()
+    (grade,) = grader.grade([sentence.format(number, number)], ["2"])
+    assert not grade.correct
+    assert time.process_time() - start < 0.1
