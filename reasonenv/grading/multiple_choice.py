@@ -104,10 +104,12 @@ def reference_choice(reference: str, options: Sequence[str]) -> Choice:
     letters = reference_letters(reference)
     if letters is None and options:
         letters = reference_letters("".join(sorted(reference.strip())))
-    index = _option_index(reference, options)
-    is_text = index is not None and len(letters or ()) != 1
-    if letters and not is_text and (not options or max(letters) <= _letter(len(options) - 1)):
+    is_known = letters is not None and (not options or max(letters) <= _letter(len(options) - 1))
+    if letters and is_known and len(letters) == 1:
         return Choice(letters, option_text(letters, options))
+    index = _option_index(reference, options)
+    if letters and is_known and index is None:
+        return Choice(letters, None)
     if label := _LABEL.fullmatch(reference):
         return Choice(frozenset((label[1] or label[2]).upper()), label[3])
     return (
@@ -201,7 +203,7 @@ def _is_contradictory(answer: str, options: Sequence[str], equal: Equal) -> bool
     labels = list(_LABEL_WITHIN.finditer(answer))
     if not labels:
         return False
-    text = labels[-1][3]
+    text = _REMARK.split(labels[-1][3], maxsplit=1)[0]
     own = option_text(frozenset(labels[-1][1] or labels[-1][2]), options)
     return (
         own is not None and not _same(text, own, equal) and _is_another(text, own, options, equal)
@@ -214,4 +216,9 @@ def _is_another(text: str, own: str, options: Sequence[str], equal: Equal) -> bo
 
 
 def _same(text: str, option: str, equal: Equal) -> bool:
-    return normalized_words(text) == normalized_words(option) or equal(text, option) is True
+    if normalized_words(text) == normalized_words(option):
+        return True
+    return len(text) <= 2 * len(option) + _LONGER and equal(text, option) is True
+
+
+_LONGER = 20  # characters, as of a fraction for 0.5; a longer text explains, and is not compared
