@@ -74,8 +74,8 @@ def _converted(text: str) -> tuple[str, str] | None:
         text = match[1]
     text = text.strip().rstrip(".。")
     head = _english(text) if _ENGLISH.match(text) else _chinese(text)
-    if head is None:
-        return None
+    if head is None or any(map(str.isdigit, text[head[1] :])):
+        return None  # 四边形ABCD的面积=24 has its number elsewhere
     number, rest = head[0], text[head[1] :]
     return (number + rest if rest[:1] in ("", "-") else f"{number} {rest.strip()}"), rest.strip()
 
