@@ -47,8 +47,12 @@ _CHARACTERS = "零〇一二两三四五六七八九十百千万亿"
 _VALUE = (
     rf"(?:\d{{1,9}}(?:\.\d{{1,9}})?|[{_CHARACTERS}]{{1,20}}(?:点[零〇一二三四五六七八九]{{1,20}})?)"
 )
-# Words with a numeral that are no number: 一共有42个.
-_ADVERB = "一(?:共|起|定|般|样|直|些|旦|并|致|边)|万一"
+# Words with a numeral that are no number: 一共有42个, 四边形ABCD的面积.
+_ADVERB = (
+    "一(?:共|起|定|般|样|直|些|旦|并|致|边)|万一"
+    "|[三四五六七八九十]{1,2}(?:边形|角形|面体|棱柱|棱锥|象限|次函数|次方程)"
+    "|[一二](?:次函数|次方程|元|面角|项式)"
+)
 _CHINESE = re.compile(
     rf"(?!{_ADVERB})(?P<sign>负)?(?:(?P<half>一?半)|(?:(?P<whole>{_VALUE})(?:又|个(?=半)))?"
     rf"(?:(?P<mixed>半)|(?P<below>{_VALUE})分之(?P<above>{_VALUE}))|(?P<plain>{_VALUE}))"
