@@ -114,8 +114,8 @@ def grader() -> str:
     from reasonenv.workers import Grader
 
     with Grader(num_workers=1) as workers:
-        responses = [r"\boxed{x^2 + 2 x + 1}", r"\boxed{\forall x}"]
-        grades = workers.grade(responses, ["(x + 1)^2", r"\exists x"])
+        responses = [r"\boxed{x^2 + 2 x + 1}", r"\boxed{\complement_U A}"]
+        grades = workers.grade(responses, ["(x + 1)^2", r"\complement_U B"])
     pairs, expected = [(g.correct, g.status) for g in grades], [(True, "ok"), (False, "ok")]
     if pairs != expected:
         sys.exit(f"grades {pairs} instead of {expected}")

@@ -172,4 +172,5 @@ def _described(error: BaseException) -> str:
 
 
 def _reply(replies: TextIO, value: object) -> None:
-    print(json.dumps(value), file=replies, flush=True)
+    replies.write(json.dumps(value) + "\n")
+    replies.flush()
