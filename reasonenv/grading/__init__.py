@@ -60,10 +60,12 @@ from dataclasses import dataclass
 from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted, spend_on_text
 from reasonenv.grading.clock import schedule_verdict
 from reasonenv.grading.dates import same_date
-from reasonenv.grading.digits import plain_digits, single_number
+from reasonenv.grading.digits import in_fractions, is_number_of, plain_digits, single_number
 from reasonenv.grading.durations import in_one_unit
 from reasonenv.grading.equivalence.comparison import matches
+from reasonenv.grading.equivalence.quantities import is_measured
 from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
+from reasonenv.grading.extraction.equations import stated_equation
 from reasonenv.grading.extraction.qualifiers import words_around
 from reasonenv.grading.extraction.sentences import has_statement
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
@@ -271,7 +273,9 @@ def _text_matches(answer: str, reference: str) -> bool:
 
 def _formula_verdict(answer: str, reference: str) -> bool | None:
     """Verdict on the parsed formulas; if those are undecided, on the answer stated in prose."""
-    answer, reference = in_one_unit(answer), in_one_unit(reference)
+    answer, reference = in_fractions(in_one_unit(answer)), in_fractions(in_one_unit(reference))
+    if is_number_of(answer, reference):
+        return True
     number = single_number(answer)
     if number is not None and _parsed_verdict(number, reference):
         return True
@@ -281,6 +285,8 @@ def _formula_verdict(answer: str, reference: str) -> bool | None:
         if verdict:
             return not has_qualifier(words_around(answer)) or has_qualifier(reference)
         statement = prose_answer(answer)
+        if verdict is None and "=" in reference and "=" in answer:
+            statement = stated_equation(answer, statement)
         if verdict is None and statement is not None and statement != answer:
             verdict = rule_verdict(statement, reference)
     if verdict is None and (is_text(reference) or is_text(answer)):
@@ -298,14 +304,26 @@ _SENTENCE = re.compile(
 def _parsed_verdict(answer: str, reference: str) -> bool | None:
     """Verdict on both as plain formulas, then as quantities with units; True if either is."""
     verdicts: dict[tuple[Node, Node], bool | None] = {}
+    has_unit = False
     for setting in _parser_settings(answer, reference):
         left, right = parse_answer(answer, *setting), parse_answer(reference, *setting)
+        has_unit = has_unit or any(each is not None and is_measured(each) for each in (left, right))
         if left is None or right is None or (left, right) in verdicts:
             continue
         verdict = verdicts[left, right] = _matches(left, right)
         if verdict:
             return True
+    if has_unit and _same_with_units(answer, reference):
+        return True
     return False if False in verdicts.values() else None
+
+
+def _same_with_units(answer: str, reference: str) -> bool:
+    """True if both are quantities, and equal, when letters after a number are a unit: 500mA."""
+    left, right = (parse_answer(text, True, glued=True) for text in (answer, reference))
+    if left is None or right is None or not (is_measured(left) and is_measured(right)):
+        return False
+    return _matches(left, right) is True
 
 
 def _parser_settings(answer: str, reference: str) -> list[tuple[bool, bool]]:

@@ -2,6 +2,8 @@
 
 import re
 
+from reasonenv.grading.parsing.magnitudes import PARTS
+
 # No list of numbers can be meant by these.
 _APOSTROPHES = re.compile(r"(?<![\w.,'’])\d{1,3}(?:['’]\d{3})+(?![\d'’])")
 _UNDERSCORES = re.compile(r"(?<![\w.,])\d{1,3}(?:_\d{3})+(?![\d_{])")
@@ -12,6 +14,12 @@ _COMMA = re.compile(
     r"(?<![\w.,])(\d+|\d{1,3}(?:\.\d{3})+),(\d{1,2}|\d{4,}|(?<=\.\d{3},)\d+)(?![\d.,])"
 )
 _LAKHS = re.compile(r"(?<![\w.,])\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])")
+_NAMES = "|".join(name for name in PARTS if name.endswith("s"))
+_PARTS = re.compile(rf"(\d{{1,9}})\s?(?:\\text\{{\s?)?({_NAMES})\}}?", re.IGNORECASE)
+_ORDINAL = re.compile(
+    r"(?:the\s)?(\d{1,9})(?:st|nd|rd|th)(?:\s[a-z]{1,20})?|第(\d{1,9})[\u4e00-\u9fff]{0,4}",
+    re.IGNORECASE,
+)
 _BRACKET = re.compile(r"[(\[{]")
 
 
@@ -24,6 +32,18 @@ def plain_digits(text: str) -> str:
     if "." in text:
         text = _POINTS.sub(_joined, text)
     return _LATEX_COMMA.sub(_pointed, text) if "{,}" in text else text
+
+
+def in_fractions(text: str) -> str:
+    """A number of tenths as a fraction, 3 tenths as 3/10; any other text unchanged."""
+    match = _PARTS.fullmatch(text.strip(" .$"))
+    return f"{match[1]}/{PARTS[match[2].lower()]}" if match else text
+
+
+def is_number_of(answer: str, reference: str) -> bool:
+    """True if a bare number is that of an ordinal: 15 for the 15th day, 3 for 第3天."""
+    match = _ORDINAL.fullmatch(reference.strip(" .。$")) if len(reference) < 60 else None
+    return match is not None and answer.strip(" .。$") in match.groups()
 
 
 def single_number(answer: str) -> str | None:

@@ -21,6 +21,7 @@ from reasonenv.grading.equivalence.equations import (
     same_ratio,
     same_solution_set,
 )
+from reasonenv.grading.equivalence.intervals import is_contradiction
 from reasonenv.grading.equivalence.normal_form import (
     normal_form,
     same_roundings,
@@ -30,7 +31,7 @@ from reasonenv.grading.equivalence.parameters import with_shared_names
 from reasonenv.grading.equivalence.quantities import same_quantity
 from reasonenv.grading.equivalence.verdicts import Match, Verdict
 from reasonenv.grading.numeric.rounding import omits_base, same_value
-from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node
+from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, is_inequality
 
 _Rule = Callable[[Node, Node, Match], Verdict]
 
@@ -47,6 +48,8 @@ def matches(answer: Node, reference: Node) -> Verdict:
         return True
     if not same_roundings(answer, reference) or splits_alternatives(answer, reference):
         return False
+    if is_contradiction(answer) and reference.op not in ("list", "intersection"):
+        return False
     answer, reference = map(_listed, (answer, reference))
     a, r = map(normal_form, with_shared_names(answer, reference))
     if a is None or r is None or "false" in a.kinds:
@@ -55,8 +58,9 @@ def matches(answer: Node, reference: Node) -> Verdict:
 
 
 def _listed(node: Node) -> Node:
-    """Alternatives as a list; any other node unchanged."""
-    return Node("list", node.args) if node.op == "either" else node
+    """Alternatives, and inequalities that hold together, as a list; other nodes unchanged."""
+    is_listed = node.op == "either" or (node.op == "intersection" and is_inequality(node.args[0]))
+    return Node("list", node.args) if is_listed else node
 
 
 def _rule(a: Node, r: Node) -> _Rule:

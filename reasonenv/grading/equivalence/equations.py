@@ -87,6 +87,8 @@ def _solves(solution: tuple[str, Node] | None, equation: Node) -> bool:
     name, value = Node("sym", (solution[0],)), solution[1]
     if value.op not in EXPRESSIONS or not _isolable(equation, name):
         return False
+    if _has_other_zeros(equation, name, value):
+        return False
     other = Node("add", (value, num(1)))
     return _holds(equation, name, value) is True and _holds(equation, name, other) is False
 
@@ -103,10 +105,29 @@ def _isolable(equation: Node, name: Node) -> bool:
     if sum(part == name for part in walk(equation)) != 1:
         return False
     ancestors = [part for part in walk(equation) if part != name and contains(part, name)]
-    return all(
-        part.op in ("relation", "add", "mul") or (part.op == "pow" and part.args[1] == MINUS_ONE)
-        for part in ancestors
+    return all(part.op in ("relation", "add", "mul") or _is_reciprocal(part) for part in ancestors)
+
+
+def _has_other_zeros(equation: Node, name: Node, value: Node) -> bool:
+    """True if a factor of the name may be zero where its value exists, as in x (y - x^2) = 0.
+
+    The x of x y = 1 may not: 0 is not 1. Nor may that of x y + 1 = 0, where -1/x has no value.
+    """
+    divisors = [part.args[0] for part in walk(value) if _is_reciprocal(part)]
+    poles = {*divisors, *(part for each in divisors if each.op == "mul" for part in each.args)}
+    sides = equation.args[1]
+    is_nonzero = any(is_constant(side) and not _is_zero(side) for side in sides)
+    return any(
+        not (is_constant(factor) or contains(factor, name) or _is_reciprocal(factor))
+        and factor not in poles
+        for part in walk(equation)
+        if part.op == "mul" and contains(part, name) and not (is_nonzero and part in sides)
+        for factor in part.args
     )
+
+
+def _is_reciprocal(node: Node) -> bool:
+    return node.op == "pow" and node.args[1] == MINUS_ONE
 
 
 def same_ratio(a: Node, r: Node, matches: Match) -> Verdict:

@@ -10,6 +10,7 @@ from reasonenv.grading.parsing.nodes import (
     MIRRORED,
     Node,
     inverse,
+    is_inequality,
     is_known,
     negative,
     num,
@@ -148,6 +149,26 @@ def _system(items: Sequence[Node]) -> SolutionSet | None:
     return (common, union[1]) if common else union
 
 
+def is_contradiction(node: Node) -> bool:
+    """True if no number satisfies inequalities with "and" between them: x < 1 and x > 4."""
+    if node.op != "intersection":
+        return False
+    solutions = solution_set(node)
+    return solutions is not None and solutions[0] == []
+
+
+def _conjunction(items: Sequence[Node]) -> SolutionSet | None:
+    """The intersection of inequalities with "and" between them, which may be empty."""
+    union = _union(items)
+    if union is None or not all(map(is_inequality, items)) or len(items) > MAX_CONDITIONS:
+        return None
+    common = [Interval(None, False, None, False)]
+    for item in items:
+        solutions = solution_set(item)
+        common = _intersection(common, solutions[0]) if solutions else []
+    return common, union[1]
+
+
 def _difference(whole: Node, *removed: Node) -> SolutionSet | None:
     r"""R \setminus { 2 }, R \setminus { 2 } \setminus { 3 }."""
     solutions = solution_set(whole)
@@ -247,6 +268,7 @@ _RULES: Mapping[str, Callable[[Sequence[Any]], SolutionSet | None]] = {
     "relation": lambda args: _relation(*args),
     "list": _system,
     "union": _union,
+    "intersection": _conjunction,
     "minus": lambda args: _difference(*args),
     "set": _points,
     "builder": lambda args: solution_set(args[1]),

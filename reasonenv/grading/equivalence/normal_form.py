@@ -225,11 +225,11 @@ def labeled_value(node: Node) -> Node | None:
 
 
 def _unknowns(node: Node) -> Iterator[object]:
-    """The unknowns in an expression; the letters of a segment AB are one."""
+    """The unknowns in an expression; the letters of a segment AB are one, and those of AB^2."""
     if node.op in UNKNOWN:
         yield node
         return
-    capitals = tuple(part for part in children(node) if node.op == "mul" and _is_capital(part))
+    capitals = tuple(part for part in children(node) if node.op == "mul" and _is_vertex(part))
     if capitals:
         yield capitals
     for part in children(node):
@@ -239,6 +239,11 @@ def _unknowns(node: Node) -> Iterator[object]:
 
 def _is_capital(node: Node) -> bool:
     return node.op == "sym" and node.args[0][:1].isupper()
+
+
+def _is_vertex(node: Node) -> bool:
+    """True for a letter of a segment, and for the last one of its power, AB^2."""
+    return _is_capital(node) or (node.op == "pow" and _is_capital(node.args[0]))
 
 
 def _is_inverse_name(node: Node) -> bool:

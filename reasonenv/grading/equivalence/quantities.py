@@ -72,6 +72,13 @@ def as_quantity(node: Node) -> Quantity | None:
     return Quantity(node, None, "") if node.op in EXPRESSIONS else None
 
 
+def is_measured(node: Node) -> bool:
+    """True for a value with a unit, or an equation with one."""
+    if node.op == "relation":
+        return is_measured(node.args[1][-1])
+    return node.op == "quantity" and node.args[1] is not None
+
+
 def _compound(first: Node, second: Node) -> Quantity:
     large, small = as_quantity(first), as_quantity(second)
     if not (large and small and large.unit and small.unit):

@@ -185,7 +185,7 @@ def _raised(cursor: Cursor, base: Node) -> Node:
 def _degrees(cursor: Cursor, base: Node) -> Node:
     """An angle, or a temperature if a C or an F follows."""
     token = cursor.next
-    if token is not None and token.kind == "name" and token.text in "CF":
+    if token is not None and token.kind in ("name", "word") and token.text in ("C", "F"):
         cursor.at += 1
         return Node("quantity", (base, UNITS[f"°{token.text}"], ""))
     return Node("deg", (_with_minutes(cursor, base),))

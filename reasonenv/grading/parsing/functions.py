@@ -9,6 +9,7 @@ from reasonenv.grading.parsing.expressions import (
 )
 from reasonenv.grading.parsing.nodes import MINUS_ONE, Node, inverse, num, product
 from reasonenv.grading.parsing.numerals import parse_literal, parse_subscript
+from reasonenv.grading.parsing.tokens import Token
 
 CLOSING = {"(": (")", "]"), "[": ("]", ")"), "{": ("}",)}
 """Closing brackets by opening one: intervals may be open on one side."""
@@ -52,7 +53,7 @@ def parse_function_call(cursor: Cursor, name: str) -> Node:
 
 
 def _operand(cursor: Cursor) -> Node:
-    """Operand of a function: a bracket, or the product up to the next function or sign."""
+    """Operand of a function: a bracket, or the product up to the next function, e^ or sign."""
     if cursor.peek("(", "["):
         cursor.descend()
         opening = cursor.take().text
@@ -64,10 +65,20 @@ def _operand(cursor: Cursor) -> Node:
         return parse_braced(cursor)
     factors = [parse_power(cursor)]
     while cursor.kind() in ("number", "name") or cursor.peek("frac", "sqrt"):
+        if _is_exponential(cursor) and not all(factor.op == "num" for factor in factors):
+            break
         factors.append(parse_power(cursor))
     if cursor.skip("/", "div"):
         factors.append(inverse(parse_power(cursor)))
     return product(factors)
+
+
+def _is_exponential(cursor: Cursor) -> bool:
+    r"""True before e^: \sin x e^x is a product, the argument of \ln 2 e^x is one."""
+    match cursor.tokens[cursor.at : cursor.at + 2]:
+        case [Token(kind="name", text="e"), Token(text="^")]:
+            return True
+    return False
 
 
 def _root(cursor: Cursor) -> Node:

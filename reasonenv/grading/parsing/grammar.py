@@ -48,21 +48,26 @@ _SYSTEMS = frozenset(["cases", "aligned", "align", "alignedat", "gathered", "spl
 _OPAQUE = ("sum", "prod", "int", "lim", "gcd", "max", "min", "det")
 
 
-def parse_answer(text: str, units: bool = False, grouped: bool = True) -> Node | None:
+def parse_answer(
+    text: str, units: bool = False, grouped: bool = True, glued: bool = False
+) -> Node | None:
     """The tree of an answer, or None if it is prose, too long, or not in the grammar.
 
     Args:
         text: An answer as written.
         units: True if letters after a number are a unit, if there is one of that name.
         grouped: True if 1,234 is one number, False if two.
+        glued: True if a unit may be short and stand right after its number, as in 500mA.
     """
     if len(text) > MAX_LENGTH:
         return None
-    return (_parse if len(text) > _MAX_CACHED_LENGTH else _cached_parse)(text, units, grouped)
+    return (_parse if len(text) > _MAX_CACHED_LENGTH else _cached_parse)(
+        text, units, grouped, glued
+    )
 
 
-def _parse(text: str, units: bool, grouped: bool) -> Node | None:
-    tokens = tokenize(canonical(text), units, MAX_TOKENS)
+def _parse(text: str, units: bool, grouped: bool, glued: bool) -> Node | None:
+    tokens = tokenize(canonical(text), units, MAX_TOKENS, glued)
     if not tokens:
         return None
     spend(len(tokens))

@@ -22,6 +22,8 @@ def joined(items: Sequence[Node], separators: Sequence[str], is_outermost: bool)
     is_either = not ALTERNATIVES.isdisjoint(separators)
     if is_either and all(map(is_inequality, items)):
         return Node("union", tuple(items))
+    if CONJUNCTIONS.issuperset(separators) and all(map(is_inequality, items)):
+        return Node("intersection", tuple(items))
     if _is_quantified(items[0]):
         return Node("case", tuple(items))
     if _are_propositions(items, separators):

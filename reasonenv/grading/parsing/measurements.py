@@ -6,7 +6,8 @@ from reasonenv.grading.parsing.cursor import Cursor, Unreadable
 from reasonenv.grading.parsing.expressions import parse_sum
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.nodes import Node, num, product
-from reasonenv.grading.parsing.units import UNITS, Unit
+from reasonenv.grading.parsing.tokens import Token
+from reasonenv.grading.parsing.units import UNITS, Unit, compound_unit
 
 _MONEY = ("$", "€", "£", "¥", "￥", "₹")
 _FILLERS = frozenset(["unit", "units", "square units", "cubic units"])
@@ -62,7 +63,7 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
     unit: Unit | None = None
     words: list[str] = []
     while (token := cursor.next) is not None:
-        if unit is not None and not words and token.text == "per":
+        if unit is not None and not words and (token.text == "per" or _is_each(cursor)):
             unit = _unit_product(cursor, unit)
         elif token.kind == "word" or cursor.peek("%", "‰"):
             start = cursor.at
@@ -82,6 +83,14 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
     return unit, " ".join(words)
 
 
+def _is_each(cursor: Cursor) -> bool:
+    """True at the 每 of 米每秒, False at that of 元每个."""
+    match cursor.tokens[cursor.at : cursor.at + 2]:
+        case [Token(text="每"), Token(kind="word", text=name)]:
+            return name in UNITS
+    return False
+
+
 def _text(cursor: Cursor, start: int) -> str:
     """The words from a token to the next one."""
     return " ".join(token.text for token in cursor.tokens[start : cursor.at])
@@ -89,7 +98,7 @@ def _text(cursor: Cursor, start: int) -> str:
 
 def _unit_product(cursor: Cursor, unit: Unit) -> Unit:
     """A unit times or over the next one, or over several in brackets: J/(kg K)."""
-    is_divided = cursor.take().text in ("/", "per")
+    is_divided = cursor.take().text in ("/", "per", "每")
     factor = _bracketed_units(cursor) if cursor.skip("(") else _single_unit(cursor)
     return unit * (factor**-1 if is_divided else factor)
 
@@ -138,27 +147,3 @@ def _integer(cursor: Cursor) -> int:
     if is_braced:
         cursor.expect("}")
     return sign * int(token.text)
-
-
-def compound_unit(text: str) -> Unit | None:
-    """The unit of a text such as "cm", "km/h" or "m/s^2"; None if any part is no unit."""
-    first, *others = map(_power_of_unit, text.replace(" per ", "/").split("/"))
-    if first is None:
-        return None
-    total = first
-    for other in others:
-        if other is None:
-            return None
-        total *= other**-1
-    return total
-
-
-def _power_of_unit(text: str) -> Unit | None:
-    name, _, power = text.strip().partition("^")
-    unit = UNITS.get(name) or (UNITS.get(name.lower()) if len(name) > 1 else None)
-    power = power.strip("{} ")
-    if unit is None or not power:
-        return unit
-    if len(power) > 2 or not power.removeprefix("-").isdecimal():
-        return None
-    return unit ** int(power)

@@ -16,7 +16,7 @@ _CIRCLED = {chr(0x2460 + k): f"({k + 1})" for k in range(20)}
 _LETTERS = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta",
     "λ": "lambda", "μ": "mu", "π": "pi", "ρ": "rho", "σ": "sigma", "φ": "phi", "ω": "omega",
-    "Δ": "Delta", "Ω": "Omega",
+    "Δ": "Delta", "Ω": "Omega", "\u00b5": "mu", "\u2126": "Omega",
 }  # fmt: skip
 _SYMBOLS = {
     "−": "-", "–": "-", "—": "-", "∞": r"\infty ", "√": r"\sqrt ", "∛": r"\sqrt[3] ",
@@ -30,6 +30,7 @@ _SYMBOLS = {
     "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "∣": "|", "⟨": "(", "⟩": ")",
     "⊥": r"\perp ", "⟂": r"\perp ", "∥": r"\parallel ", "≌": r"\cong ", "≅": r"\cong ",
     "∽": r"\sim ", "ℝ": r"\mathbb{R}", "⁄": "/", "Ø": r"\emptyset ",
+    "㎜": "mm", "㎝": "cm", "㎞": "km", "㎎": "mg", "㎏": "kg", "㎡": "m^{2}", "㎥": "m^{3}",
     "¬": r"\neg ", "∧": r"\wedge ", "∨": r"\vee ", "⇒": r"\Rightarrow ", "⇐": r"\Leftarrow ",
     "⇔": r"\iff ", "∀": r"\forall ", "∃": r"\exists ", "⊂": r"\subset ", "⊃": r"\supset ",
     "⊆": r"\subseteq ", "⊇": r"\supseteq ", "⊊": r"\subsetneq ", "⫋": r"\subsetneq ",

@@ -40,6 +40,11 @@ def apply_rewrites(rules: Sequence[Rewrite], text: str) -> str:
     return text
 
 
+def _with_power(match: re.Match[str]) -> str:
+    """The m^3 of kg/m3, and the s^2 of m/s2."""
+    return f"{match[1] or match[3]}^{match[2] or match[4]}"
+
+
 SPELLINGS = [
     # Whole texts, and prefixes of them.
     rewrite("\\text", r"^\\text\{([^{}]*)\}$", r"\1"),
@@ -162,6 +167,7 @@ SPELLINGS = [
     rewrite("Rs", r"(?<![a-zA-Z])Rs\.?\s*(?=\d)", "₹"),
     rewrite("sq.", r"(?<![a-zA-Z])sq\.\s*(?=[a-z])", "sq "),
     rewrite("m", rf"(?<=[\d\s}}])({_UNIT})([23])(?![\w.])", r"\1^\2"),
+    rewrite("/", r"(?<=[gNJW]/)(c?m)([23])(?![\w.])|(?<=m/)(s)(2)(?![\w.])", _with_power),
     rewrite("ed", r"(?<=[a-z])\s+(squared|cubed)(?![a-z])", lambda match: f"^{_POWERS[match[1]]}"),
     rewrite("\\mu", r"(?<=\d)\s*\\mu\s*(?:\\text\{\s*)?([msgLFCAVWNJT])(?![a-zA-Z])\}?", r" u\1"),
     rewrite("\\Omega", r"(?<=\d)\s*([kMmGun]?)\s*\\Omega(?![a-zA-Z])", r" \1ohm"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
-from reasonenv.grading.parsing.units import AMBIGUOUS, UNITS
+from reasonenv.grading.parsing.units import AMBIGUOUS, UNITS, compound_unit
 
 FUNCTIONS = frozenset(
     """sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth sech
@@ -49,6 +49,8 @@ _TOKEN = re.compile(
 )
 _LONG = UNITS.keys() | CONNECTORS
 _VOWEL = re.compile("[aeiouy]")
+_PLURAL = re.compile("[aeiou][a-z]{2,10}s")
+_SHORT_NOUN = re.compile("[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]")
 _DEPTH = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
@@ -66,13 +68,14 @@ class Token(NamedTuple):
     spaced: bool
 
 
-def tokenize(text: str, units: bool, limit: int) -> list[Token] | None:
+def tokenize(text: str, units: bool, limit: int, glued: bool = False) -> list[Token] | None:
     """The tokens of a canonical text, or None if there are more than `limit`.
 
     Args:
         text: Output of `notation.canonical`.
         units: True if letters such as "cm" are a unit, False if the product of c and m.
         limit: Tokens at most.
+        glued: True if short letters right after a number are a unit too, as in 5h and 500mA.
     """
     tokens: list[Token] = []
     position = 0
@@ -82,13 +85,14 @@ def tokenize(text: str, units: bool, limit: int) -> list[Token] | None:
         if match is None or len(tokens) > limit:
             return None
         # 10.8m is a length, where 5m may be five times m.
-        after_decimal = bool(tokens) and tokens[-1].kind == "number" and "." in tokens[-1].text
-        tokens.extend(_classified(match, units, after_decimal))
+        after_number = bool(tokens) and tokens[-1].kind == "number"
+        apart = glued or (after_number and "." in tokens[-1].text)
+        tokens.extend(_classified(match, units, apart))
         position = match.end()
     return tokens if len(tokens) <= limit else None
 
 
-def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Iterator[Token]:
+def _classified(match: re.Match[str], units: bool, apart: bool) -> Iterator[Token]:
     kind = match.lastgroup or ""
     value, spaced = match[kind], match[0][0].isspace()
     if kind == "number":
@@ -100,7 +104,7 @@ def _classified(match: re.Match[str], units: bool, after_decimal: bool) -> Itera
     elif kind == "command":
         yield _command(value[1:], spaced)
     elif kind == "word":
-        yield from _letters(value, units, spaced, after_decimal)
+        yield from _letters(value, units, spaced, apart)
     elif kind == "chinese":
         yield from _characters(value)
     elif kind == "other":
@@ -119,7 +123,11 @@ def _words(payload: str) -> Iterator[Token]:
     if rest and first.lower() in MAGNITUDES:
         yield Token("word", first, True)
         yield Token("word", rest.strip(), True)
-    elif payload[:1] in MAGNITUDES and payload not in UNITS and CONNECTORS.isdisjoint(payload):
+    elif (
+        payload[:1] in MAGNITUDES
+        and compound_unit(payload) is None
+        and CONNECTORS.isdisjoint(payload)
+    ):
         yield from _characters(payload)
     else:
         yield _word_token(payload, True)
@@ -146,7 +154,7 @@ def _characters(run: str) -> Iterator[Token]:
         start += size
 
 
-def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterator[Token]:
+def _letters(run: str, units: bool, spaced: bool, apart: bool) -> Iterator[Token]:
     """A run of letters: a function, a connector, a word, or the product of its letters."""
     if (name := FUNCTION_NAMES.get(run, run)) in FUNCTIONS:
         yield Token("function", name, spaced)
@@ -154,7 +162,7 @@ def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterat
         yield Token("connector", run, spaced)
     elif run in ("pi", "infinity", "inf", "oo"):
         yield Token("name", "pi" if run == "pi" else "infty", spaced)
-    elif _is_word(run) or (units and _is_unit(run, spaced or after_decimal)):
+    elif _is_word(run) or (units and _is_unit(run, spaced or apart)):
         yield Token("word", run, spaced)
     else:
         for index, letter in enumerate(run):
@@ -162,15 +170,17 @@ def _letters(run: str, units: bool, spaced: bool, after_decimal: bool) -> Iterat
 
 
 def _is_unit(run: str, apart: bool) -> bool:
-    """True if letters are a unit or a magnitude, or a word of one: km per hour, sq cm."""
-    if run in ("per", "sq") or (apart and run in MAGNITUDES):
+    """True if letters are a unit, a magnitude, or a word of one, km per hour, or a noun, 1 cup."""
+    if run in ("per", "sq") or (apart and (run in MAGNITUDES or _SHORT_NOUN.fullmatch(run))):
         return True
     return run in UNITS and (apart or run not in AMBIGUOUS)
 
 
 def _is_word(run: str) -> bool:
     """True if letters are a word and no product: long, and with a vowel."""
-    return len(run) > 3 and _VOWEL.search(run[1:].lower()) is not None and not run.isupper()
+    if len(run) < 4 or run.isupper():
+        return False
+    return _VOWEL.search(run[1:].lower()) is not None or _PLURAL.fullmatch(run) is not None
 
 
 def join_digit_groups(tokens: list[Token]) -> list[Token]:

@@ -1,14 +1,18 @@
 """Units of measurement: dimensions and conversion factors."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 _PREFIXES = {
-    "-": 0, "k": 3, "h": 2, "d": -1, "c": -2, "m": -3, "μ": -6, "u": -6, "n": -9, "M": 6, "G": 9,
+    "-": 0, "k": 3, "h": 2, "d": -1, "c": -2, "m": -3, "μ": -6, "u": -6, "n": -9, "p": -12,
+    "M": 6, "G": 9, "T": 12,
 }  # fmt: skip
-
-
+# The prefixes of the SI by name, and in Chinese (GB 3100); each stands before units of one script.
+_PREFIX_NAMES = {
+    "kilo": "k", "mega": "M", "giga": "G", "milli": "m", "micro": "μ", "nano": "n", "pico": "p",
+}  # fmt: skip
+_CHINESE_PREFIXES = {"千": "k", "兆": "M", "吉": "G", "毫": "m", "微": "μ", "纳": "n", "皮": "p"}
 _MAX_BITS = 4096
 
 
@@ -72,9 +76,16 @@ def _named(names: str, factor: str, **dimension: int) -> dict[str, Unit]:
 
 
 _ALL = " ".join(_PREFIXES)
-_SOME = "- k m M G μ u n"
+_SOME = "- k m M G μ u n p"
 
-_CHINESE_LENGTHS = {"毫米": "0.001", "厘米": "0.01", "分米": "0.1", "米": "1", "千米": "1000"}
+_CHINESE_LENGTHS = {
+    "毫米": "0.001",
+    "厘米": "0.01",
+    "分米": "0.1",
+    "米": "1",
+    "千米": "1000",
+    "公里": "1000",
+}
 _CHINESE_SIZES = {
     f"{word}{name}": Unit({"length": power}, Fraction(factor) ** power)
     for word, power in (("平方", 2), ("立方", 3))
@@ -83,6 +94,7 @@ _CHINESE_SIZES = {
 
 UNITS = {
     **_CHINESE_SIZES,
+    **_named("平方秒 二次方秒", "1", time=2),
     **_scaled(_ALL, "m", "1", length=1),
     **_scaled(_ALL, "g", "0.001", mass=1),
     **_scaled("- k d c m μ u", "L l", "0.001", length=3),
@@ -90,39 +102,38 @@ UNITS = {
     **_scaled(_SOME, "N", "1", mass=1, length=1, time=-2),
     **_scaled(_SOME, "J", "1", mass=1, length=2, time=-2),
     **_scaled(_SOME, "W", "1", mass=1, length=2, time=-3),
-    **_scaled(_SOME, "Pa", "1", mass=1, length=-1, time=-2),
+    **_scaled(f"{_SOME} h", "Pa", "1", mass=1, length=-1, time=-2),
     **_scaled(_SOME, "Hz", "1", time=-1),
     **_scaled(_SOME, "A", "1", current=1),
     **_scaled(_SOME, "V", "1", mass=1, length=2, time=-3, current=-1),
     **_scaled(_SOME, "C", "1", current=1, time=1),
     **_scaled(_SOME, "F", "1", mass=-1, length=-2, time=4, current=2),
     **_scaled(_SOME, "T", "1", mass=1, time=-2, current=-1),
+    **_scaled("- m μ u", "Wb", "1", mass=1, length=2, time=-2, current=-1),
+    **_scaled("- k", "cal", "4.184", mass=1, length=2, time=-2),
+    **_named("atm", "101325", mass=1, length=-1, time=-2),
     **_scaled(_SOME, "eV", "1.602176634e-19", mass=1, length=2, time=-2),
     **_scaled(_SOME, "mol", "1", amount=1),
     **_scaled(_ALL, "Ω ohm ohms", "1", mass=1, length=2, time=-3, current=-2),
-    **_named("meter meters metre metres 米", "1", length=1),
     **_named("centimeter centimeters centimetre centimetres 厘米", "0.01", length=1),
-    **_named("millimeter millimeters millimetre millimetres 毫米", "0.001", length=1),
-    **_named("kilometer kilometers kilometre kilometres 千米 公里", "1000", length=1),
+    **_named("公里", "1000", length=1),
     **_named("decimeter decimeters 分米", "0.1", length=1),
     **_named("inch inches in", "0.0254", length=1),
     **_named("ft foot feet", "0.3048", length=1),
     **_named("yd yard yards", "0.9144", length=1),
     **_named("mi mile miles", "1609.344", length=1),
-    **_named("gram grams 克", "0.001", mass=1),
-    **_named("kilogram kilograms kilo kilos 千克 公斤", "1", mass=1),
+    **_named("kilo kilos 公斤", "1", mass=1),
     **_named("t ton tons tonne tonnes 吨", "1000", mass=1),
     **_named("lb lbs pound pounds", "0.45359237", mass=1),
     **_named("oz ounce ounces", "0.028349523125", mass=1),
-    **_named("sec secs second seconds 秒", "1", time=1),
+    **_named("sec secs", "1", time=1),
     **_named("min mins minute minutes 分钟", "60", time=1),
     **_named("h hr hrs hour hours 小时 时", "3600", time=1),
     **_named("day days 天", "86400", time=1),
     **_named("week weeks 周 星期", "604800", time=1),
     **_named("month months 个月", "1", month=1),
     **_named("year years yr yrs 年", "12", month=1),
-    **_named("liter liters litre litres 升", "0.001", length=3),
-    **_named("milliliter milliliters millilitre millilitres 毫升 cc", "0.000001", length=3),
+    **_named("cc", "0.000001", length=3),
     **_named("hectare hectares ha 公顷", "10000", length=2),
     **_named("acre acres", "4046.8564224", length=2),
     **_named("gallon gallons", "0.003785411784", length=3),
@@ -148,24 +159,66 @@ UNITS = {
     **_named("°F", "1", fahrenheit=1),
 }
 """All units by name; of two with the same name the later one."""
-UNITS |= {
-    name: UNITS[symbol]
-    for symbol, names in {
-        "N": "newton newtons 牛 牛顿",
-        "J": "joule joules 焦 焦耳",
-        "W": "watt watts 瓦 瓦特",
-        "Pa": "pascal pascals 帕 帕斯卡",
-        "Hz": "hertz 赫兹",
-        "A": "amp amps ampere amperes 安 安培",
-        "V": "volt volts 伏 伏特",
-        "C": "coulomb coulombs 库仑",
-        "F": "farad farads 法拉",
-        "T": "tesla teslas 特斯拉",
-        "ohm": "欧 欧姆",
-    }.items()
-    for name in names.split()
+_NAMES = {
+    "m": "meter meters metre metres 米",
+    "g": "gram grams 克",
+    "L": "liter liters litre litres 升",
+    "s": "second seconds 秒",
+    "N": "newton newtons 牛 牛顿",
+    "J": "joule joules 焦 焦耳",
+    "W": "watt watts 瓦 瓦特",
+    "Pa": "pascal pascals 帕 帕斯卡",
+    "Hz": "hertz 赫 赫兹",
+    "A": "amp amps ampere amperes 安 安培",
+    "V": "volt volts 伏 伏特",
+    "C": "coulomb coulombs 库 库仑",
+    "F": "farad farads 法拉",
+    "T": "tesla teslas 特斯拉",
+    "Wb": "weber webers 韦伯",
+    "mol": "mole moles 摩尔",
+    "cal": "calorie calories 卡路里",
+    "eV": "电子伏 电子伏特",
+    "ohm": "欧 欧姆",
+    "Wh": "瓦时",
 }
+
+
+def _spelled_out() -> Iterator[tuple[str, Unit]]:
+    """Units by their names in words, with prefixes of the same script: kilowatt, 千瓦."""
+    for symbol, names in _NAMES.items():
+        for name in names.split():
+            yield name, UNITS[symbol]
+            for word, prefix in (_PREFIX_NAMES if name.isascii() else _CHINESE_PREFIXES).items():
+                if f"{prefix}{symbol}" in UNITS:
+                    yield f"{word}{name}", UNITS[f"{prefix}{symbol}"]
+
+
+UNITS |= dict(_spelled_out())
 
 _GLUED = frozenset(["cm", "mm", "km", "dm", "kg", "ml", "mL", "ft"])
 AMBIGUOUS = frozenset(name for name in UNITS if len(name) < 3 and name.isalpha()) - _GLUED
 """Units that without a space before them count as a product of symbols, as in 5h and 2mg."""
+
+
+def compound_unit(text: str) -> Unit | None:
+    """The unit of a text such as "cm", "km/h" or "千克每立方米"; None if any part is no unit."""
+    first, *others = map(_power_of_unit, text.replace(" per ", "/").replace("每", "/").split("/"))
+    if first is None:
+        return None
+    total = first
+    for other in others:
+        if other is None:
+            return None
+        total *= other**-1
+    return total
+
+
+def _power_of_unit(text: str) -> Unit | None:
+    name, _, power = text.strip().partition("^")
+    unit = UNITS.get(name) or (UNITS.get(name.lower()) if len(name) > 1 else None)
+    power = power.strip("{} ")
+    if unit is None or not power:
+        return unit
+    if len(power) > 2 or not power.removeprefix("-").isdecimal():
+        return None
+    return unit ** int(power)
