@@ -24,8 +24,9 @@ Grading policy:
 - Order counts in points, intervals and matrices; not in sets, in lists, in several roots, nor in
   numbered statements, such as ①④.
 - A unit that the reference has may be missing; a different one is converted, and wrong when the
-  two measure different quantities. A reference without a unit accepts any. A direction may be
-  missing as well; a different one is wrong.
+  two measure different quantities. A reference without a unit accepts any. Letters right
+  after a number are a unit where the other text has one. A direction may be missing as well; a
+  different one is wrong.
 - A percentage equals its value, and its number where the reference has no sign and is 1 or more.
 - After a number magnitudes multiply it (4千, 3 dozen), counters, plurals, units and remarks leave
   it, and all other words change it (4的平方, 4以上, 4 or 5, unknown words).
@@ -37,7 +38,7 @@ Grading policy:
   1 < x < 3, and 2 : 3 is 2/3. The factor is not zero, and an equation that always holds equals no
   other.
 - The left side of an answer is a label where the reference has none, |AB| = 1 or a + b = 5 for 5,
-  unless it is an equation in one unknown, x + 1 = 5, or in x, y and z. A reference a + b = 5 is
+  unless it is an equation in one unknown, x + 1 = 5 and AB^2 = 5, or in x, y and z. A reference a + b = 5 is
   not 5, and another label than that of the reference is wrong.
 - "And", "or" and commas are the same between values and between equations for one name; a = 2 or
   b = 3 is not a = 2, b = 3. Signs of logic and of sets have their meaning and their order.

@@ -6,6 +6,7 @@ r"""Extraction of the final answer from a response. Linear in its length; never 
     boxes      \boxed{} and enumerations of several
     sentences  sentences, corrections, reasons
     claims     the value that prose states
+    equations  the equation that prose states, with its left side
     qualifiers words around a value that change it
 
 Rules, in order:
