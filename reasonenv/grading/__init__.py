@@ -38,8 +38,8 @@ Grading policy:
   1 < x < 3, and 2 : 3 is 2/3. The factor is not zero, and an equation that always holds equals no
   other.
 - The left side of an answer is a label where the reference has none, |AB| = 1 or a + b = 5 for 5,
-  unless it is an equation in one unknown, x + 1 = 5 and AB^2 = 5, or in x, y and z. A reference a + b = 5 is
-  not 5, and another label than that of the reference is wrong.
+  unless it is an equation in one unknown, x + 1 = 5 and AB^2 = 5, or in x, y and z. A reference
+  a + b = 5 is not 5, and another label than that of the reference is wrong.
 - "And", "or" and commas are the same between values and between equations for one name; a = 2 or
   b = 3 is not a = 2, b = 3. Signs of logic and of sets have their meaning and their order.
 - What looks like a time of day on both sides is one, and no ratio. Numbers joined by a hyphen are a
