@@ -5,6 +5,9 @@ from helpers.verdicts import accepted, correct, rows
 
 EQUAL = {
     "unit": [
+        ("60km/h", r"60\text{千米/时}"),
+        (r"60\text{千米/时}", "60km/h"),
+        ("1g/cm³", r"1.0\times10^3\text{kg/m}^3"),
         ("60km/h", "60千米每小时"),
         ("60公里/小时", r"60\text{km/h}"),
         ("5米每秒", "5 m/s"),
@@ -76,6 +79,8 @@ EQUAL = {
         ("0.05Wb", "0.05韦伯"),
     ],
     "equation in a sentence": [
+        ("因为m=1。所以准线方程为x=-2", "x=-2"),
+        ("p=4。因此x=-2", "x=-2"),
         ("准线方程是x=-2", "x=-2"),
         ("直线的方程为2x-y-5=0", "y=2x-5"),
         ("The circle has the equation $x^2 + y^2 = 16$.", "x^2+y^2=16"),
@@ -187,6 +192,9 @@ DIFFERENT = {
         ("I=500mA", r"U=0.5\text{A}"),
     ],
     "equation in a sentence": [
+        ("p=4。因此y=-2", "x=-2"),
+        ("p=4，所以准线方程为y=-2。", "x=-2"),
+        ("x=-2。因此y=-2", "x=-2"),
         ("准线方程是y=-2", "x=-2"),
         ("直线方程为y=3", "x=3"),
         ("对称轴是y=3", "x=3"),
