@@ -70,7 +70,7 @@ _DENIED = re.compile(
     r"(?:(?i:\b(?:not|non|never|neither|nor|except|(?:any|every|no)thing but|all but|cannot"
     r"|other than|exclud(?:e[sd]?|ing)|eliminat(?:e[sd]?|ing)|reject(?:s|ed|ing)?"
     r"|rul(?:es?|ed|ing) out|rather than|instead of)\b|n't\b)"
-    r"|不是|不选|不能选|没有?选|排除|并非|而非|非|除了?)"
+    r"|不是|不选|不能选|[别勿莫]选|不[要该]选|没有?选|排除|并非|而非|非|除了?)"
     r"(?:(?!\bbut\b|而[是选应])(?:[^.,;:]|,(?=\s?\(?[A-J]\)?,|\s?(?:or|nor)\s"
     r"|\s?and\s\(?[A-J]\)?(?!\s(?:is|must|has)\b)))){0,40}+"
 )

@@ -11,8 +11,8 @@ _DECORATION = re.compile(
     r"[\s$.,;:!?\"'*“”‘’。，；：！？、]+|(?<=\w)-(?=\w)|\b(?:a|an|the|A|An|The)\b(?=[^\w\n]*+\w)"
 )
 _WORD = re.compile(
-    r"(?<![\\a-zA-Z{])[a-zA-Z]{3,}|(?<=text\{)\s?[a-zA-Z]{3,}"
-    r"|[\u4e00-\u9fff]{2,}|[\u0600-\u06ff]{2,}"
+    r"(?<![\\a-zA-Z{])[a-zA-ZÀ-ÖØ-öø-ɏḀ-ỿ]{3,}|(?<=text\{)\s?[a-zA-Z]{3,}"
+    r"|[\u4e00-\u9fff]{2,}|[\u0400-\u10ff\u1200-\u1cff\u3040-\u30ff\uac00-\ud7af]{2,}"
 )
 _SHORT = frozenset(["no", "on", "up", "in", "yes", "off", "am", "pm"])
 # Three letters without a vowel count as a product; so do two that are not one of the above.

@@ -8,6 +8,7 @@ r"""Extraction of the final answer from a response. Linear in its length; never 
     claims     the value that prose states
     equations  the equation that prose states, with its left side
     qualifiers words around a value that change it
+    languages  such words in other languages than English and Chinese
 
 Rules, in order:
 
@@ -15,7 +16,8 @@ Rules, in order:
   20,000 characters only a box among the last ones counts.
 - In that section the last `\boxed{}` is the answer. Boxes that stand in one enumeration, "\boxed{1}
   and \boxed{2}", or answer the numbered parts (1), (2) of a question, are one answer with several
-  parts, so that candidates cannot be listed.
+  parts, so that candidates cannot be listed. A box within another is a part of that; one that the
+  words beside it deny, "not \boxed{1}", is no answer.
 - Without a box it is the text after the last marker that is not empty.
 - Without that it is the whole section; without `<answer>` the last paragraph, of which a conclusion
   ("So ...", a computation, a bare value) stands for all of it.
@@ -25,7 +27,7 @@ Rules, in order:
 
 from functools import lru_cache
 
-from reasonenv.grading.extraction.boxes import joined, last_boxes, separated
+from reasonenv.grading.extraction.boxes import boxed_answer, last_boxes, separated
 from reasonenv.grading.extraction.claims import prose_answer
 from reasonenv.grading.extraction.markers import marked_answer, numbered_parts
 from reasonenv.grading.extraction.qualifiers import has_qualifier
@@ -52,7 +54,7 @@ def final_answer(response: str) -> str | None:
     text = last_turn(glm_box(text[-_MAX_LENGTH:]))
     boxes = last_boxes(text)
     if boxes or is_long:
-        return joined(boxes)
+        return boxed_answer(text, boxes)
     text = without_remarks(text)
     answer, before = marked_answer(text)
     if answer is None:

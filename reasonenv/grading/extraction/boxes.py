@@ -30,6 +30,55 @@ def last_boxes(text: str) -> list[str]:
     return [bare.group(1)] if bare else []
 
 
+def boxed_answer(text: str, boxes: Sequence[str]) -> str | None:
+    """The last boxes of a text as one answer; None where words beside the last one deny it."""
+    start = text.rfind("\\boxed")
+    if start >= 0 and (
+        _DENIED_BEFORE.search(text[max(0, start - 40) : start])
+        or _DENIED_AFTER.match(text[_box_end(text, start) :][:60])
+    ):
+        return None
+    return _outer_box(text) or joined(boxes)
+
+
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:not|never|neither|rather than|instead of)|n't|不[是为选]|并非|绝非|排除)"
+    r"(?:\s(?:be|equal(?:\sto)?|the answer))?[\s:：$*(（]{0,6}(?:\\[(\[])?\s?\Z",
+    re.IGNORECASE,
+)
+_DENIED_AFTER = re.compile(
+    r"[\s$*)）}]{0,6}(?:\\[)\]])?\s?(?:(?:is|was|would be|seems|looks)\s(?:clearly\s|obviously\s)?"
+    r"(?:wrong|incorrect|false|a mistake|invalid|impossible|ruled out|not\s(?:(?:the|a)\s)?(?:right"
+    r"|correct|answer|true|valid|possible|solution))\b|(?:cannot|can't) be (?:right|correct|true)\b"
+    r"|(?:fails|does not work|doesn't work)\b|[这是就]{0,2}(?:错|不对|不正确|不成立)"
+    r"|不是(?:正确)?答案)",
+    re.IGNORECASE,
+)
+# Characters of a box that holds another.
+_MAX_OUTER = 400
+
+
+def _box_end(text: str, start: int) -> int:
+    """Index after the box that opens at `start`."""
+    opening = _BOX.match(text, start)
+    end = _closing_brace(text, opening.end(), len(text)) if opening else None
+    return len(text) if end is None else end + 1
+
+
+def _outer_box(text: str) -> str | None:
+    r"""Content of a box of which the last one is a part, \boxed{\frac{\boxed{1}}{2}}."""
+    openings = list(_BOX.finditer(text))[-4:]
+    for outer in openings[:-1]:
+        end = _closing_brace(text, outer.end(), min(len(text), outer.end() + _MAX_OUTER))
+        if end is None or end < openings[-1].start():
+            continue
+        content = text[outer.end() : end].strip()
+        is_wrapper = _BOX.match(content) is not None and _box_end(content, 0) == len(content)
+        if "\n" not in content and not is_wrapper:
+            return _BOX.sub("{", content)
+    return None
+
+
 def separated(text: str) -> str:
     """A text with a comma between boxes that have nothing between them."""
     return _ADJACENT.sub("}, ", text)

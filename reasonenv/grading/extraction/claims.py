@@ -234,8 +234,10 @@ def _blank(match: re.Match[str]) -> str:
 
 _OR = re.compile(r"\bor\b|otherwise|\band (?:a|an|one|half|some)\b", re.IGNORECASE)
 _AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
-_PLAIN_BEFORE = re.compile(r"(?:^|[\s\u4e00-\u9fff*(（:：=，,≈“\"\[}])$")
-_PLAIN_AFTER = re.compile(r"$|[\s\u4e00-\u9fff.,;:!?。，；：！？)）*’'”\"\]${^²³℃(（-]")
+# Letters of scripts without spaces between words: Chinese, kana, Hangul.
+_UNSPACED = r"\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af"
+_PLAIN_BEFORE = re.compile(rf"(?:^|[\s{_UNSPACED}*(（:：=，,≈“\"\[}}])$")
+_PLAIN_AFTER = re.compile(rf"$|[\s{_UNSPACED}.,;:!?。，；：！？)）*’'”\"\]${{^²³℃(（-]")
 _NUMBER_WORD = re.compile(
     r"\b(?:is|equals|gets?)\s(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
     r"|twelve)\b(?! of)",

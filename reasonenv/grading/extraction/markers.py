@@ -17,11 +17,18 @@ _OTHERS = "".join(
     rf"(?<!{word} )"
     for word in "your his her their 's wrong other another previous old incorrect manual".split()  # noqa: SIM905 - a list of words
 )
+# "Tom says the answer is 4" states nothing.
+_CLAIMANTS = "".join(
+    rf"(?<!{verb} {that}the )"
+    for verb in "claims claimed says said thinks thought believes believed guesses guessed".split()  # noqa: SIM905 - a list of words
+    for that in ("", "that ")
+)
 _OTHERS_ZH = "".join(
     rf"(?<!{word})" for word in ("书上的", "他的", "她的", "同学的", "书中的", "错误")
 )
 _SENTENCES = (
-    rf"{_OTHERS}\banswers?\s++(?:is|are)\b",  # GSM8K few-shot, MMLU-Pro, Minerva
+    # GSM8K few-shot, MMLU-Pro, Minerva
+    rf"\b(?=answer){_OTHERS}{_CLAIMANTS}answers?\s++(?:is|are)\b",
     r"\b(?:correct|right|best)\s+(?:option|choice)\s+is\b",
     r"\bl[ae] (?:respuesta|resposta|risposta|réponse)(?: final| correcta| finale)? (?:es|é|è"
     r"|est)\b",
@@ -33,8 +40,7 @@ _SENTENCES = (
 )
 _HEADINGS = (
     # OpenAI's simple-evals, LaTeX and Markdown.
-    rf"{_OTHERS}(?<!the )\banswers\s*+(?:\*\*|__"
-    rf"|\}})?+\s*+[:=：]|{_OTHERS}\banswer\s*+(?:\*\*|__|\}})?+\s*+[:=：]",
+    rf"\b(?=answer){_OTHERS}(?:(?<!the )answers|answer)\s*+(?:\*\*|__|\}})?+\s*+[:=：]",
     r"(?:^|(?<=\n))[ \t#*_]{0,8}(?:the )?(?:final |correct |short )?answers?[ \t*_#]{0,6}(?=\n|$)",
     rf"{_OTHERS_ZH}答案\s*+(?:\*\*|__|\}})?+\s*+[:=：]",
     r"[【\[]答案[】\]]",  # GAOKAO-Bench

@@ -2,10 +2,15 @@
 
 import re
 
+from reasonenv.grading.extraction.languages import is_denied
+
 _DENIALS = (
     r"not|cannot|never|neither|nor|none(?! left| remain)|no|nobody|nothing|but|except|although"
     r"|unless|whether|if"
     r"|wrong|incorrect|false"
+    r"|ruled out|rule out|reject(?:s|ed)?|fail(?:s|ed)?|mistake|mistaken|excluded?|impossible"
+    r"|eliminated?|avoid|invalid|discard(?:ed)?|disagrees?|untrue|dismiss(?:ed)?|inadmissible"
+    r"|extraneous|disproved|refuted|contradict(?:s|ed)?"
     r"|hope|wish|someone|guess(?:es|ed)?|hardly|scarcely|unlikely|doubt|question"
 )
 _GUESSES = (
@@ -34,7 +39,7 @@ _ENGLISH = re.compile(
 # A denial, unless it is part of a word such as 不同, 不等式, 非负, 无盖.
 _CHINESE = re.compile(
     r"(?:\A|(?<=[\d$}]))\s*的|除了|希望|不(?!同|等式|变|重|放回|定|规则|相[等邻]|含|计|考虑)"
-    r"|非(?!负|零|空)|没|无法|无从|未必|并未|错|假|否|别人|难道|吗"
+    r"|非(?!负|零|空)|没|无法|无从|千万别|切勿|排除|舍去|舍掉|未必|并未|错|假|否|别人|难道|吗"
     r"|如果|假[设如]|要是|倘若|可能|也许|或|大概|差不多"
     r"|(?:至[少多]|最[少多])(?!可|能|需|要|有|得|会|还|只)|超过|大于|小于|高于|低于|多于|少于"
     r"|以[上下内外]|开外|之间|接近|将近|左右|上下"
@@ -89,6 +94,7 @@ def has_qualifier(words: str) -> bool:
         _ENGLISH.search(words) is not None
         or (not words.isascii() and _CHINESE.search(words) is not None)
         or _ORDINAL.search(words) is not None
+        or is_denied(words)
     )
 
 

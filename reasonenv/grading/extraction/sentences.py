@@ -110,8 +110,9 @@ def without_reason(text: str) -> str:
 
 
 _ALTERNATIVE = re.compile(
-    r"\b(?:or|also|alternatively|could|maybe|might|possibly|either|perhaps|wrong|incorrect)\b|或"
-    r"|也可|也许|也是|错",
+    r"\b(?:or|also|alternatively|could|maybe|might|possibly|either|perhaps|wrong|incorrect"
+    r"|mistaken|in error|untrue|disagrees?|not (?:right|true|correct|so))\b|或|也可|也许|也是|错"
+    r"|不对|不正确|有误",
     re.IGNORECASE,
 )
 
