@@ -7,6 +7,10 @@
     clock            times of day
     ranges           ranges, scores and codes with hyphens
     text             words, dates
+    stated_words     words that a short sentence states
+    number_words     numbers in words
+    counted_words    sentences with one number in words
+    dates            dates in their common spellings
     parsing          from a formula to a tree of nodes
     numeric          values of expressions, bounded in size
     equivalence      equality of two trees
@@ -48,8 +52,10 @@ Grading policy:
   and an angle, and for where the name of a quadrilateral begins.
 - Expressions are equal when they agree at every point where both are real.
 - Words are compared without case, articles and punctuation; phrases for the lack of a value are
-  equal by their meaning, DNE and 不存在. Number words at the start of a text are numbers, ordinals
-  are not. A comma before other than three digits may be a decimal one.
+  equal by their meaning, DNE and 不存在. A short sentence may state a word or a date, by closed lists
+  of verbs: 两圆外切, Ben finished first. It states none where it denies, doubts, compares or names
+  another. Number words at the start of a text are numbers, and so is the only one of a sentence;
+  ordinals, names and what follows an article are not. A comma before other than three digits may be a decimal one.
 - Of a multiple choice the letter or the text of the right option is right; a letter beside the text
   of another option is wrong. Two letters that are claimed are several choices; "A or B" is none.
 """
@@ -60,6 +66,7 @@ from dataclasses import dataclass
 
 from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted, spend_on_text
 from reasonenv.grading.clock import schedule_verdict
+from reasonenv.grading.counted_words import with_digits
 from reasonenv.grading.dates import same_date
 from reasonenv.grading.digits import in_fractions, is_number_of, plain_digits, single_number
 from reasonenv.grading.durations import in_one_unit
@@ -72,12 +79,13 @@ from reasonenv.grading.extraction.sentences import has_statement
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.multiple_choice import choice_verdict
 from reasonenv.grading.names import name_verdict
-from reasonenv.grading.number_words import in_digits
+from reasonenv.grading.number_words import below_zero, in_digits
 from reasonenv.grading.numeric.exact import TooLarge, Undefined
 from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
 from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.phrases import meaning
 from reasonenv.grading.ranges import range_verdict
+from reasonenv.grading.stated_words import is_added, states
 from reasonenv.grading.text import (
     has_date,
     is_prose,
@@ -224,7 +232,7 @@ def rule_verdict(answer: str, reference: str) -> bool | None:
     left, right = without_spaces(answer), without_spaces(reference)
     if not left or not right:
         return False
-    if left == right:
+    if left == right or (len(reference) < len(answer) and states(answer, reference)):
         return True
     if _are_digits(left) and _are_digits(right):
         return left.lstrip("0") == right.lstrip("0")
@@ -237,7 +245,11 @@ def rule_verdict(answer: str, reference: str) -> bool | None:
 
 def _spelled(answer: str, reference: str) -> tuple[str, str]:
     """Both with number words as digits, no signs between digits, and standard phrases."""
-    return in_digits(plain_digits(meaning(answer)), plain_digits(meaning(reference)))
+    answer, reference = (below_zero(plain_digits(meaning(text))) for text in (answer, reference))
+    answer, reference = in_digits(answer, reference)
+    if any(map(str.isdigit, reference)):
+        answer = with_digits(answer) or answer
+    return answer, reference
 
 
 def _are_digits(text: str) -> bool:
@@ -267,7 +279,7 @@ def _text_matches(answer: str, reference: str) -> bool:
     head, clause = split_at_verb(answer)
     if same_words(answer, reference):
         return True
-    if has_qualifier(head) or has_statement(head):
+    if has_qualifier(head) or has_statement(head) or is_added(head):
         return False
     return same_words(clause, reference) or same_words(*in_digits(clause, reference))
 

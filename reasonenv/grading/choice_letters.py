@@ -20,7 +20,7 @@ _JOINT = r"(?:\s?,\s?(?:(?:and|or|nor)\s)?|\s(?:and|or|nor)\s|\s?[和与及或&/
 _GROUP = re.compile(rf"{_LETTERS}(?:{_JOINT}{_LETTERS}){{0,9}}+")
 
 _RUN = re.compile(r"[A-J]{1,10}")
-_SINGLE = re.compile(r"\(?([A-Ja-j])[).:]*(?:\s?选?项)?")
+_SINGLE = re.compile(r"\(?([A-Ja-j])[).:]*(?:\s?选?项)?(?:\s(?:only|alone))?")
 _SPACING = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()\"和或与及]")
 _LONE = re.compile(r"(?<![A-Za-z0-9_\\'+*/^=<>-])\(?[A-J]\)?(?![A-Za-z0-9_'*/^=<>+-])")
 _TITLE = re.compile(

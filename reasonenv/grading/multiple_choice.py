@@ -69,8 +69,19 @@ def choice_verdict(
         options: Texts of the options, in order; none where they are unknown.
         equal: Verdict by rules on two texts, of an answer and of an option.
     """
+    if not options and any(map(_INITIAL.fullmatch, (answer, reference))):
+        return None, reference
     right = reference_choice(reference, options)
-    label = _label(answer, options)
+    if len(right.letters or ()) == 1 and _lists_options(answer, options):
+        return False, reference
+    return _verdict(answer, reference, right, options, equal)
+
+
+def _verdict(
+    answer: str, reference: str, right: Choice, options: Sequence[str], equal: Equal
+) -> tuple[bool | None, str]:
+    """The same, for the choice that a reference names."""
+    label = _label(answer, options) or _last_label(answer, options)
     if right.letters is None:
         is_equal = label is not None and label.is_sure and equal(label.text, reference)
         spaced = _SPACED_LABEL.match(reference)
@@ -88,6 +99,34 @@ def choice_verdict(
     if choice is None or (not is_letter and _is_text(answer, right.text, choice, equal)):
         return (False, reference) if right.text is None else (None, right.text)
     return choice == right.letters, reference
+
+
+# A name with its initial; lists of options are rarely so long.
+_INITIAL = re.compile(r"[F-J]\.\s[A-Z][a-z]+")
+_LINE_LABEL = re.compile(r"[\s*]{0,9}\(?([A-J])(?:\)|[.:．：、])[.:]?\s?(.+)")
+
+
+def _lists_options(answer: str, options: Sequence[str]) -> bool:
+    """True if lines of an answer are two options with their letters, and so none is chosen."""
+    if not options or "\n" not in answer or len(answer) > MAX_LENGTH:
+        return False
+    labels = {
+        match[1]
+        for match in map(_LINE_LABEL.match, answer.splitlines())
+        if match and option_text(frozenset(match[1]), options) == match[2].strip(" *")
+    }
+    return len(labels) > 1
+
+
+def _last_label(answer: str, options: Sequence[str]) -> Label | None:
+    """The label on the last line of an answer whose other lines name no letter."""
+    before, _, line = answer.strip().rpartition("\n")
+    if not options or not before or before.rstrip().endswith((":", "：")):
+        return None
+    if answer_letters(before) is not None or _LABEL_WITHIN.search(before):
+        return None
+    label = _LABEL.fullmatch(plain_choice(line))
+    return Label((label[1] or label[2]).upper(), label[3], True) if label else None
 
 
 def _is_text(answer: str, text: str | None, letters: frozenset[str], equal: Equal) -> bool:

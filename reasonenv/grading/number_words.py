@@ -43,21 +43,30 @@ _DIGIT = "[一二两三四五六七八九]"
 _SECTION = re.compile(
     rf"(?:({_DIGIT})千)?零?(?:({_DIGIT})百)?零?(?:({_DIGIT}?)(十))?零?({_DIGIT})?"
 )
-_CHARACTERS = "零〇一二两三四五六七八九十百千万亿"
+CHARACTERS = "零〇一二两三四五六七八九十百千万亿"
 _VALUE = (
-    rf"(?:\d{{1,9}}(?:\.\d{{1,9}})?|[{_CHARACTERS}]{{1,20}}(?:点[零〇一二三四五六七八九]{{1,20}})?)"
+    rf"(?:\d{{1,9}}(?:\.\d{{1,9}})?|[{CHARACTERS}]{{1,20}}(?:点[零〇一二三四五六七八九]{{1,20}})?)"
 )
 # Words with a numeral that are no number: 一共有42个, 四边形ABCD的面积.
-_ADVERB = (
-    "一(?:共|起|定|般|样|直|些|旦|并|致|边)|万一"
+NAMES_WITH_NUMERALS = (
+    "一(?:共|起|定|般|样|直|些|旦|并|致|边)|[万统唯专]一|之一|十分(?=[^钟之满球钱])|星期[一二三四五六]|千万(?=不|别|要)|张三|李四|王五"
+    "|[〇零一二两三四五六七八九十]{1,4}[年月][一二三四五六七八九十]{1,3}[月日号]"
     "|[三四五六七八九十]{1,2}(?:边形|角形|面体|棱柱|棱锥|象限|次函数|次方程)"
     "|[一二](?:次函数|次方程|元|面角|项式)"
 )
 _CHINESE = re.compile(
-    rf"(?!{_ADVERB})(?P<sign>负)?(?:(?P<half>一?半)|(?:(?P<whole>{_VALUE})(?:又|个(?=半)))?"
+    rf"(?!{NAMES_WITH_NUMERALS})(?P<sign>负|零下)?(?:(?P<half>一?半)|(?:(?P<whole>{_VALUE})(?:又|个(?=半)))?"
     rf"(?:(?P<mixed>半)|(?P<below>{_VALUE})分之(?P<above>{_VALUE}))|(?P<plain>{_VALUE}))"
 )
 _TEXT = re.compile(r"\A\s*\\(?:text|mathrm|mbox|textbf)\s*\{([^{}]*)\}\s*\Z")
+
+
+def below_zero(text: str) -> str:
+    """A text with a sign for 零下 before digits."""
+    return _BELOW_ZERO.sub("-", text) if "零下" in text else text
+
+
+_BELOW_ZERO = re.compile(r"零下\s?(?=\d)")
 
 
 def in_digits(answer: str, reference: str) -> tuple[str, str]:
@@ -70,6 +79,10 @@ def in_digits(answer: str, reference: str) -> tuple[str, str]:
     return answer, reference
 
 
+_NOT_ALONE = re.compile(rf"\sof\s(?:the\s)?(?:{'|'.join([*_ONES, *_TENS])})\b")
+_OF_UNIT = re.compile(r"\A\s(?:of\s)?(?:an?|one)\s(?=[a-z]{1,12}\Z)")
+
+
 def _converted(text: str) -> tuple[str, str] | None:
     """A text with its first number in digits, and the rest of it; None without number words."""
     if len(text) > _MAX_LENGTH:
@@ -77,14 +90,23 @@ def _converted(text: str) -> tuple[str, str] | None:
     if match := _TEXT.match(text):
         text = match[1]
     text = text.strip().rstrip(".。")
-    head = _english(text) if _ENGLISH.match(text) else _chinese(text)
+    head = english_number(text) if _ENGLISH.match(text) else _chinese(text)
     if head is None or any(map(str.isdigit, text[head[1] :])):
         return None  # 四边形ABCD的面积=24 has its number elsewhere
     number, rest = head[0], text[head[1] :]
+    if _NOT_ALONE.match(rest) or (number == "1" and rest.startswith(" of ")):
+        return None  # two of the four, one of them
+    if number.startswith("\\frac"):
+        rest = _OF_UNIT.sub("", rest)
     return (number + rest if rest[:1] in ("", "-") else f"{number} {rest.strip()}"), rest.strip()
 
 
-def _english(text: str) -> tuple[str, int] | None:
+def is_numeral(name: str) -> bool:
+    """True for a word that a number begins with, or that is a part of one."""
+    return name in _NUMERALS or name in PARTS or name in ("half", "dozen", "once", "twice")
+
+
+def english_number(text: str) -> tuple[str, int] | None:
     """The digits of the English number at the start of a text, and its end."""
     run = _ENGLISH.match(text)
     matches = list(_NAME.finditer(text, 0, run.end() if run else 0))
@@ -95,7 +117,7 @@ def _english(text: str) -> tuple[str, int] | None:
         return None
     if names[start] == "zero" and at > start + 1 and names[start + 1] != "point":
         return None
-    return _written(-value if start else value), matches[at - 1].end()
+    return written(-value if start else value), matches[at - 1].end()
 
 
 def _fraction(names: list[str], at: int) -> tuple[Fraction | None, int]:
@@ -180,16 +202,16 @@ def _chinese(text: str) -> tuple[str, int] | None:
     whole = chinese_value(match["whole"]) if match["whole"] else Fraction(0)
     if match["plain"]:
         plain = chinese_value(match["plain"])
-        return None if plain is None else (sign + _written(plain), match.end())
+        return None if plain is None else (sign + written(plain), match.end())
     above = chinese_value(match["above"] or "一")
     if match["below"] == "百" and match["whole"] is None and above is not None:
-        return f"{sign}{_written(above)}%", match.end()
+        return f"{sign}{written(above)}%", match.end()
     below = {"百": Fraction(100), "千": Fraction(1000), "万": Fraction(10**4)}.get(
         match["below"] or ""
     ) or chinese_value(match["below"] or "二")
     if whole is None or above is None or not below or (match["mixed"] and match["whole"] is None):
         return (f"{sign}0.5", match.end()) if match["mixed"] and not match["whole"] else None
-    return sign + _written(whole + above / below), match.end()
+    return sign + written(whole + above / below), match.end()
 
 
 def chinese_value(text: str) -> Fraction | None:
@@ -233,7 +255,7 @@ def _chinese_section(text: str) -> int | None:
     return total + _DIGITS.get(ones, 0) * (_POWERS[text[-2]] // 10 if is_short else 1)
 
 
-def _written(value: Fraction) -> str:
+def written(value: Fraction) -> str:
     """A number in digits: a whole one, a decimal of few places, or a fraction."""
     if value.denominator == 1:
         return str(value.numerator)

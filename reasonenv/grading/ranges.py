@@ -15,7 +15,7 @@ from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.parsing.units import AMBIGUOUS
 from reasonenv.grading.text import is_prose
 
-_SIGN = re.compile(r"\d[^\d=]{0,20}?(?:[-−–—~～〜到至比:：∶]|\bto\b|\\sim)")
+_SIGN = re.compile(r"\d[^\d=]{0,20}?(?:[-−–—~～〜到至比:：∶]|\bto\b|\\sim)|\bbetween\b|之间")
 # Signs that the canonical notation reads as a space and as a ratio, by Chinese words for them.
 _TILDE = re.compile(r"[~～〜]|\\sim(?![a-zA-Z])")
 _TO = re.compile(r"\\text\{ ?to ?\}|\bto\b")
@@ -77,7 +77,19 @@ def ranges(text: str) -> list[Range] | None:
     return found if found and end == len(text) else None
 
 
+_BETWEEN = re.compile(
+    r"\bbetween\s([-$€£¥]?\d[^\s,;]{0,30}(?:\s[a-z%]{1,12})?)\sand\s(?=[-$€£¥]?\d)"
+    r"|[在介]?[于在]?(?P<low>\d[^\s,;至到和与]{0,20})[至到和与](?P<high>\d[^\s,;，。之]{0,20})之间",
+    re.IGNORECASE,
+)
+
+
+def _between(match: re.Match[str]) -> str:
+    return f"{match['low']}至{match['high']}" if match["low"] else f"{match[1]}向"
+
+
 def _plain(text: str) -> str:
+    text = _BETWEEN.sub(_between, text)
     return canonical(_TO.sub("向", _TILDE.sub("至", text)))
 
 

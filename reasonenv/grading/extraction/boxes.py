@@ -20,14 +20,28 @@ def last_boxes(text: str) -> list[str]:
             # openings would take quadratic time.
             limit = match.start()
             continue
-        if spans and not _are_parts(text[end + 1 : spans[0][0]]):
+        gap = text[end + 1 : spans[0][0]] if spans else ""
+        letters = bool(spans) and _are_letters(text[match.end() : end], text[slice(*spans[0][1:])])
+        if spans and not _are_parts(gap) and not (letters and not gap.strip(" $")):
             break
+        if letters and _OR.search(gap):
+            return [f"{text[match.end() : end]} or {text[slice(*spans[0][1:])]}"]
         spans.insert(0, (match.start(), match.end(), end))
         limit = match.start()
     if spans:
         return [text[start:end] for _, start, end in spans]
     bare = _BARE_BOX.search(text)
     return [bare.group(1)] if bare else []
+
+
+_OR = re.compile(r"\bor\b|或")
+_CHOICE = re.compile(r"[\s(]{0,3}(?:\\text\{)?([A-J])[\s)}.]{0,3}")
+
+
+def _are_letters(text: str, other: str) -> bool:
+    """True for two different letters of a multiple choice."""
+    left, right = _CHOICE.fullmatch(text), _CHOICE.fullmatch(other)
+    return left is not None and right is not None and left[1] != right[1]
 
 
 def boxed_answer(text: str, boxes: Sequence[str]) -> str | None:
