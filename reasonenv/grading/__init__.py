@@ -52,10 +52,11 @@ Grading policy:
   and an angle, and for where the name of a quadrilateral begins.
 - Expressions are equal when they agree at every point where both are real.
 - Words are compared without case, articles and punctuation; phrases for the lack of a value are
-  equal by their meaning, DNE and 不存在. A short sentence may state a word or a date, by closed lists
-  of verbs: 两圆外切, Ben finished first. It states none where it denies, doubts, compares or names
-  another. Number words at the start of a text are numbers, and so is the only one of a sentence;
-  ordinals, names and what follows an article are not. A comma before other than three digits may be a decimal one.
+  equal by their meaning, DNE and 不存在. A short sentence may state a word or a date, by closed
+  lists of verbs: 两圆外切, Ben finished first. It states none where it denies, doubts, compares or
+  names another. Number words at the start of a text are numbers, and so is the only one of a
+  sentence; ordinals, names and what follows an article are not. A comma before other than three
+  digits may be a decimal one.
 - Of a multiple choice the letter or the text of the right option is right; a letter beside the text
   of another option is wrong. Two letters that are claimed are several choices; "A or B" is none.
 """
@@ -232,7 +233,7 @@ def rule_verdict(answer: str, reference: str) -> bool | None:
     left, right = without_spaces(answer), without_spaces(reference)
     if not left or not right:
         return False
-    if left == right or (len(reference) < len(answer) and states(answer, reference)):
+    if left == right or states(answer, reference):
         return True
     if _are_digits(left) and _are_digits(right):
         return left.lstrip("0") == right.lstrip("0")

@@ -7,6 +7,7 @@ another candidate, states nothing, nor does one of several clauses.
 import re
 
 _FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
+_FORMULA = re.compile(r"[0-9=^_<>+]")
 _MAX_LENGTH = 120
 _OPENING = re.compile(
     r"\A(?:(?:所以|因此|因而|故|综上|答|则|即)[,，:：]?|(?:so|thus|hence|therefore),?\s)+", re.I
@@ -94,7 +95,7 @@ _ARE_WRONG = re.compile(
 
 def states(answer: str, reference: str) -> bool:
     """True if a short sentence states the word that is the reference."""
-    if len(answer) > _MAX_LENGTH:
+    if len(answer) > _MAX_LENGTH or _FORMULA.search(reference):
         return False
     word = _plain(reference)
     sentence = _OPENING.sub("", _plain(answer))
