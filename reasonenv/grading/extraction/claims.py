@@ -59,6 +59,13 @@ _WORD_AFTER = re.compile(r"\s?(?:([a-zA-Z]{1,20})|([\u4e00-\u9fff℃]{1,8}))")
 _MORE = re.compile(r"\A\s(?:more|fewer|less)(?=\s(?!than|or|and)[a-z]|[.!])")
 
 
+# An expression and the values of its letters, none of which is its own: a + b where a = 6, b = 6.
+_INSTANCE = re.compile(
+    r"[-+\d\s$(]{0,20}[a-zA-Z](?![a-zA-Z]{2})(?:[-+*/^().\d\s$]|[a-zA-Z](?![a-zA-Z]{2})){1,40}"
+    r"[,，]?\s?(?:(?<=\s)(?:where|with|when|if|for|given)\s|其中|当)\s?\$?[a-zA-Z]\s?="
+)
+
+
 def prose_answer(prose: str) -> str | None:
     """The formula or number that prose states, with what is enumerated with it; None if unclear.
 
@@ -68,6 +75,8 @@ def prose_answer(prose: str) -> str | None:
     Args:
         prose: An answer that is no formula; only the end of a long one is searched.
     """
+    if _INSTANCE.match(prose):
+        return None
     prose = _statements(_RAISED.sub(r"^\1", prose[-_PROSE:]))
     for shorten in (_without_tail, without_reason):
         if any(map(str.isdigit, shortened := shorten(prose))):

@@ -4,6 +4,7 @@ import pytest
 from helpers.verdicts import accepted, correct, rows
 
 EQUAL = {
+    "condition": [("12, attained where x=3", "12"), ("6 when x = 2", "6")],
     "unit": [
         ("60km/h", r"60\text{千米/时}"),
         (r"60\text{千米/时}", "60km/h"),
@@ -149,6 +150,12 @@ EQUAL = {
 }
 
 DIFFERENT = {
+    "instance": [
+        ("a+b where a=6 and b=6", "6"),
+        ("$x+y$ where x=3, y=3", "3"),
+        ("2a-b，其中a=5，b=5", "5"),
+        ("p*q with p=4", "4"),
+    ],
     "unit": [
         ("600千米/时", "60km/h"),
         ("60m/s", r"60\text{km/h}"),
