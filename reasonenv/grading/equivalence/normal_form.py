@@ -72,7 +72,8 @@ def definition(node: Node) -> tuple[str, Node] | None:
         return repr(left), right
     if _is_value(left) or (right.op == "sym" and not _is_name(left)):
         left, right = right, left
-    if not _is_name(left) or right.op == "sym" or contains(right, left):
+    is_identity = left.op == "call" and right in left.args[1]  # f(x) = x
+    if not _is_name(left) or (right.op == "sym" and not is_identity) or contains(right, left):
         return None
     return _name(left), right
 

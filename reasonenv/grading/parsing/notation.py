@@ -111,6 +111,7 @@ _REWRITES = [
         r"\\text\{((?:[^{}]++|\{[^{}]*\})*)\}",
         lambda match: match[1] if _FORMULA.search(match[1]) else match[0],
     ),
+    rewrite("\\text", r"\\text\{\s*(?:only|exactly|precisely|仅|只有)\s*\}", " "),
     # Relations, sets and bars.
     rewrite("", rf"\\(?:geq|geqslant|eqslantgtr){_END}|>=", r"\\ge "),
     rewrite("", rf"\\(?:leq|leqslant|eqslantless){_END}|<=", r"\\le "),
@@ -128,6 +129,8 @@ _REWRITES = [
     rewrite("**", r"(?<=[\w)}\]])\s*\*\*\s*(?=[\d({\\-])", "^"),
 ]
 _GAPS = re.compile(r"\s{2,}")
+# Escapes of a string that should have stayed commands: \frac, \beta, \vec, \alpha.
+_ESCAPES = str.maketrans({"\f": r"\f", "\b": r"\b", "\v": r"\v", "\a": r"\a"})
 # Only what holds one of these is rewritten at all.
 _REWRITTEN = re.compile(r"\\|\n|\{,\}|~|[<>!]=|=/=|\*\*|__|\bpct\b|\bper\s?cent")
 # Of a heading, of code, and of what is all in italics.
@@ -146,6 +149,8 @@ def canonical(text: str) -> str:
 
 
 def _canonical(text: str) -> str:
+    if not text.isprintable():
+        text = text.translate(_ESCAPES)
     if not text.isascii():
         text = _ROOT.sub(r"\\sqrt{\1}", text)
         text = _RAISED.sub(_lowered, text.translate(_TABLE))

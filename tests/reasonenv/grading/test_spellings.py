@@ -20,6 +20,20 @@ EQUAL = {
         (r"\color{red}{42}", "42"),
         (r"\textcolor{red}{4}", "4"),
     ],
+    "damaged escapes": [
+        ("\frac{1}{2}", "0.5"),
+        ("1/2", "\frac{1}{2}"),
+        ("\beta+1", r"\beta+1"),
+        ("\vec{a}", r"\vec{a}"),
+        ("\alpha", r"\alpha"),
+    ],
+    "only": [
+        ("0", r"\text{only }x=0"),
+        (r"3\text{ only}", "3"),
+        (r"x=0\text{ only}", r"\text{only }x=0"),
+        (r"\text{只有}3", "3"),
+    ],
+    "identity": [("f(x)=x", "f(z)=z"), ("x", "f(x)=x"), ("g(t)=t", "g(x)=x")],
     "about": [("about 7.5", "7.5"), ("approximately 7.5 kg", "7.5")],
     "times": [("3 x 10^8", r"3\times 10^8"), ("1.2 x 10^{-3}", "0.0012")],
     "recurring": [("0.333...", "1/3"), (r"0.1666\ldots", "1/6"), ("0.(3)", "1/3")],
@@ -61,6 +75,15 @@ EQUAL = {
 }
 
 DIFFERENT = {
+    "damaged escapes": [("\frac{1}{3}", "0.5"), ("\beta", r"\alpha"), ("1", "\frac{1}{2}")],
+    "only": [("1", r"\text{only }x=0"), ("0, 1", r"\text{only }x=0"), (r"\text{not }3", "3")],
+    "identity": [
+        ("f(x)=-x", "f(z)=z"),
+        ("z", "f(x)=x"),
+        ("f(x)=a", "f(x)=x"),
+        ("g(x)=x", "f(x)=x"),
+        ("f(x)=x", "f(z)=2z"),
+    ],
     "no solution": [("no solution", "0"), ("x=0", "no solution"), ("x=1", "无解")],
     "mixed number": [("2又3/4", "6/4")],
     "geometry": [
