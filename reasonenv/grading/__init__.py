@@ -1,16 +1,12 @@
 """Equality of a response's final answer and the reference.
 
     extraction       the final answer in a response
-    multiple_choice  a letter, an option's text, or both
-    choice_letters   the letters that an answer chooses, in a word or in prose
+    choice           multiple choice: a letter, an option's text, or both
     names            names in capital letters: figures, criteria, numerals, formulas of chemistry
-    clock            times of day
+    words            texts, sentences that state words, numbers in words
+    times            times of day, dates, durations
     ranges           ranges, scores and codes with hyphens
-    text             words, dates
-    stated_words     words that a short sentence states
-    number_words     numbers in words
-    counted_words    sentences with one number in words
-    dates            dates in their common spellings
+    digits           numbers in digits with other signs between them
     parsing          from a formula to a tree of nodes
     numeric          values of expressions, bounded in size
     equivalence      equality of two trees
@@ -66,11 +62,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted, spend_on_text
-from reasonenv.grading.clock import schedule_verdict
-from reasonenv.grading.counted_words import with_digits
-from reasonenv.grading.dates import same_date
+from reasonenv.grading.choice.multiple_choice import choice_verdict
 from reasonenv.grading.digits import in_fractions, is_number_of, plain_digits, single_number
-from reasonenv.grading.durations import in_one_unit
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.equivalence.quantities import is_measured
 from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
@@ -78,16 +71,19 @@ from reasonenv.grading.extraction.equations import stated_equation
 from reasonenv.grading.extraction.qualifiers import words_around
 from reasonenv.grading.extraction.sentences import has_statement
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
-from reasonenv.grading.multiple_choice import choice_verdict
 from reasonenv.grading.names import name_verdict
-from reasonenv.grading.number_words import below_zero, in_digits
 from reasonenv.grading.numeric.exact import TooLarge, Undefined
 from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
 from reasonenv.grading.parsing.nodes import Node
-from reasonenv.grading.phrases import meaning
 from reasonenv.grading.ranges import range_verdict
-from reasonenv.grading.stated_words import is_added, states
-from reasonenv.grading.text import (
+from reasonenv.grading.times.clock import schedule_verdict
+from reasonenv.grading.times.dates import same_date
+from reasonenv.grading.times.durations import in_one_unit
+from reasonenv.grading.words.counts import with_digits
+from reasonenv.grading.words.numbers import below_zero, in_digits
+from reasonenv.grading.words.phrases import meaning
+from reasonenv.grading.words.statements import is_added, states
+from reasonenv.grading.words.text import (
     has_date,
     is_prose,
     is_text,

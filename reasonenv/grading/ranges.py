@@ -13,7 +13,7 @@ from reasonenv.grading.extraction import has_qualifier
 from reasonenv.grading.parsing.measurements import compound_unit
 from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.parsing.units import AMBIGUOUS
-from reasonenv.grading.text import is_prose
+from reasonenv.grading.words.text import is_prose
 
 _SIGN = re.compile(r"\d[^\d=]{0,20}?(?:[-−–—~～〜到至比:：∶]|\bto\b|\\sim)|\bbetween\b|之间")
 # Signs that the canonical notation reads as a space and as a ratio, by Chinese words for them.

@@ -10,7 +10,7 @@ from reasonenv.grading.extraction.sentences import (
     sentence_spans,
     without_reason,
 )
-from reasonenv.grading.text import is_prose
+from reasonenv.grading.words.text import is_prose
 
 # "his answer is 4" marks what another says.
 _OTHERS = "".join(

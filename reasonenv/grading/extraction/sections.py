@@ -4,7 +4,7 @@ import re
 
 from reasonenv.grading.extraction.markers import numbered_parts
 from reasonenv.grading.extraction.sentences import CONCLUSION, sentence_spans
-from reasonenv.grading.text import is_prose
+from reasonenv.grading.words.text import is_prose
 
 
 def answer_section(response: str) -> tuple[str, bool]:

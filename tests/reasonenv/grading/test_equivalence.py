@@ -11,7 +11,7 @@ from reasonenv.grading.extraction import final_answer
 from reasonenv.grading.numeric.equality import exact_value, same_expression
 from reasonenv.grading.parsing.grammar import parse_answer
 from reasonenv.grading.parsing.notation import canonical
-from reasonenv.grading.text import without_spaces
+from reasonenv.grading.words.text import without_spaces
 
 
 @pytest.mark.parametrize(

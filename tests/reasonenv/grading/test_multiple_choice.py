@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reasonenv.grading import grade
-from reasonenv.grading.multiple_choice import answer_letters, option_text, reference_letters
+from reasonenv.grading.choice.multiple_choice import answer_letters, option_text, reference_letters
 
 OPTIONS = ("10 cm", "11 cm", "12 cm", "13 cm")
 

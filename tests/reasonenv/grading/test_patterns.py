@@ -58,7 +58,9 @@ def exponent(pattern: re.Pattern[str], few: str, many: str) -> float:
 
 def test_there_are_many_patterns():
     assert len(PATTERNS) > 150
-    assert {"extraction.markers._MARKER", "text._CLAUSE", "fallback._EXPLOSIVE"} <= set(PATTERNS)
+    assert {"extraction.markers._MARKER", "words.text._CLAUSE", "fallback._EXPLOSIVE"} <= set(
+        PATTERNS
+    )
 
 
 @pytest.mark.parametrize("name", PATTERNS)

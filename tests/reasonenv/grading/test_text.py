@@ -5,7 +5,7 @@ from helpers.verdicts import accepted, correct, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reasonenv.grading.text import (
+from reasonenv.grading.words.text import (
     has_date,
     is_prose,
     is_text,

@@ -5,7 +5,7 @@ from helpers.verdicts import PROPERTY, accepted, correct, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reasonenv.grading.clock import same_time, time_of_day
+from reasonenv.grading.times.clock import same_time, time_of_day
 
 SAME = {
     "times": [

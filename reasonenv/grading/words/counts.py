@@ -7,7 +7,7 @@ nor is a lone "one" or 一, as in "one of them" and 一个.
 
 import re
 
-from reasonenv.grading.number_words import (
+from reasonenv.grading.words.numbers import (
     CHARACTERS,
     NAMES_WITH_NUMERALS,
     chinese_value,

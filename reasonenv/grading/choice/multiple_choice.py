@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from reasonenv.grading.choice_letters import MAX_LENGTH, answer_letters, plain_choice
+from reasonenv.grading.choice.letters import MAX_LENGTH, answer_letters, plain_choice
 from reasonenv.grading.parsing.notation import canonical
-from reasonenv.grading.text import normalized_words
+from reasonenv.grading.words.text import normalized_words
 
 _LETTERS = re.compile(r"[A-J]{1,10}")
 _ENUMERATION = re.compile(

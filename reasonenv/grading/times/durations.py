@@ -3,7 +3,7 @@
 import re
 from fractions import Fraction
 
-from reasonenv.grading.number_words import chinese_value
+from reasonenv.grading.words.numbers import chinese_value
 
 _SECONDS = {"day": 86400, "h": 3600, "min": 60, "s": 1}
 _NAMES = {

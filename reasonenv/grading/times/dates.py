@@ -8,7 +8,7 @@ import datetime
 import re
 
 from reasonenv.grading.extraction.qualifiers import has_qualifier
-from reasonenv.grading.number_words import chinese_value
+from reasonenv.grading.words.numbers import chinese_value
 
 _FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from reasonenv.grading.text import normalized_words
+from reasonenv.grading.words.text import normalized_words
 
 _PHRASES: Mapping[str, str] = {
     "does not exist": """dne|does not exist|do not exist|doesn't exist|not exist
