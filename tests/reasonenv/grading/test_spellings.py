@@ -21,10 +21,10 @@ EQUAL = {
         (r"\textcolor{red}{4}", "4"),
     ],
     "damaged escapes": [
-        ("\frac{1}{2}", "0.5"),
+        ("1+\frac{1}{2}", "1.5"),
         ("1/2", "\frac{1}{2}"),
         ("\beta+1", r"\beta+1"),
-        ("\vec{a}", r"\vec{a}"),
+        (r"\vec{a}", "\vec{a}"),
         ("\alpha", r"\alpha"),
     ],
     "only": [
@@ -75,7 +75,7 @@ EQUAL = {
 }
 
 DIFFERENT = {
-    "damaged escapes": [("\frac{1}{3}", "0.5"), ("\beta", r"\alpha"), ("1", "\frac{1}{2}")],
+    "damaged escapes": [("1+\frac{1}{3}", "1.5"), ("\beta", r"\alpha"), ("1", "\frac{1}{2}")],
     "only": [("1", r"\text{only }x=0"), ("0, 1", r"\text{only }x=0"), (r"\text{not }3", "3")],
     "identity": [
         ("f(x)=-x", "f(z)=z"),
