@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from helpers.regex_steps import example, parser
-from reasonenv.grading.choice import multiple_choice, text
+from reasonenv.grading.choice import multiple_choice
+from reasonenv.grading.words import text
 from reasonenv.grading.extraction import (
     boxes,
     claims,
