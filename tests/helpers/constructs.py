@@ -11,7 +11,6 @@ from typing import Any
 
 from helpers.regex_steps import example, parser
 from reasonenv.grading.choice import multiple_choice
-from reasonenv.grading.words import text
 from reasonenv.grading.extraction import (
     boxes,
     claims,
@@ -24,6 +23,7 @@ from reasonenv.grading.extraction import markers as answer_markers
 from reasonenv.grading.parsing import functions, grammar, measurements, notation, spellings, tokens
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.units import UNITS
+from reasonenv.grading.words import text
 
 _LRU_CACHE = type(functools.lru_cache(len))
 Construct = Callable[[int], str]
