@@ -195,11 +195,18 @@ def _unbudgeted(
         verdict = rule_verdict(answer, text) if correct is None else correct
     except TooLarge:
         return (False, "unparseable"), text
+    if verdict or _repeats(answer, reference):
+        return (True, "ok"), text
     if verdict is not None:
         return (verdict, "ok"), text
     if is_unsafe(answer) or is_unsafe(text) or _is_garbled(answer, text):
         return (False, "unparseable"), text
     return None, text
+
+
+def _repeats(answer: str, reference: str) -> bool:
+    """True for the answer of a response that is the reference, however unusual that is."""
+    return answer in reference and answer == final_answer(f"<answer>{reference}</answer>")
 
 
 def _is_garbled(answer: str, reference: str) -> bool:

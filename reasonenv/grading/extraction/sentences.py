@@ -7,7 +7,7 @@ _SENTENCE_END = re.compile(
 )
 # Full stops of abbreviations and of the letter of a choice: "approx. 5", "A. 31".
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:[A-Ja-z]|approx|no|eq|fig|e\.g|i\.e|cf|vs|dr|mr|mrs|st)$", re.IGNORECASE
+    r"(?:^|[\s(.])(?:[A-Ja-z]|approx|no|eq|fig|e\.g|i\.e|cf|vs|dr|mr|mrs|st)$", re.IGNORECASE
 )
 CONCLUSION = re.compile(
     r"[\s*_#>-]{0,6}(?:so|therefore|thus|hence|finally|in total|altogether|overall|in conclusion"

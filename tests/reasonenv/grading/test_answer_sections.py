@@ -257,3 +257,20 @@ def test_the_answers_to_several_questions_are_parts_of_one(response, reference):
     assert grade(response, reference).correct
     assert not grade(response, "5").correct
     assert not grade(response.replace("3", "4"), reference).correct
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "5000 pens should be produced for a cost of $\\$ 200$.",
+        "S.A. of the prism $=4371.46$",
+        "No, wait for the second train",
+        "甲应该是18岁，乙应该是20岁",
+    ],
+)
+def test_a_response_that_is_the_reference_is_right(reference):
+    assert grade(f"<answer>{reference}</answer>", reference).correct
+    assert grade(f"<answer>The answer is {reference}</answer>", reference).correct
+    changed = reference.translate(str.maketrans("0128", "3457"))
+    if changed != reference:
+        assert not grade(f"<answer>{changed}</answer>", reference).correct
