@@ -54,7 +54,7 @@ _GSM8K = re.compile(
     r"(?:^|(?<=\n))[ \t*]{0,4}####[ \t]*+(?:\*\*)?(?=\\?[$€£]?\s?-?(?:[\d,]{1,30}(?:[./]\d{1,30})?"
     r"|\.\d{1,30})%?"
     r"(?: [a-z]{1,20}){0,3}\.?[ \t*]{0,9}(?=\n|$)|\$[^$\n]{1,60}\$[ \t]{0,9}(?=\n|$)"
-    r"|-?[\d.,/]{1,30} or |[A-J][ \t]{0,9}(?=\n|$)|\\[a-z])"
+    r"|-?[\d.,/]{1,30} or |[A-J][ \t]{0,9}(?=\n|$)|[A-Z]{2,8}[ \t\n]{0,9}\Z|\\[a-z])"
 )
 _MARKER = re.compile(
     rf"(?:(?P<sentence>{'|'.join(_SENTENCES)})|(?P<heading>{'|'.join(_HEADINGS)}))"
@@ -141,7 +141,8 @@ def _payload(text: str, marker: re.Match[str] | None) -> str:
 
 _DOTS = re.compile(r"\A(?:\.{2,}|…)+\s*")
 _CORRECTS = re.compile(
-    r"\W{0,4}(?:no,? wait|wait|correction|actually|sorry|oops|更正|纠正|等等|不对)\b", re.IGNORECASE
+    r"\W{0,4}(?:no,? wait|wait|correction|actually|sorry|oops|edit(?=:)|更正|纠正|等等|不对)\b",
+    re.IGNORECASE,
 )
 _BRACKET = re.compile(
     r"(?<=[\w}$*%])\s+[(（](?=[^()（）]*[a-zA-Z]{3})(?=[^()（）]*\d)(?![^()（）]*\b(?:mod|or|about"

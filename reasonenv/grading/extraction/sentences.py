@@ -38,7 +38,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 _STRONG = re.compile(
     r"(?<=[.,;:!?…—-]\s)no[,:](?=\s)|\bno[,:]? wait\b[,.:!]?(?: no\b)?"
     r"|\bwait\b[,.:!-]*(?:\s*no\b)?|\bcorrection\b|\bscratch that\b|\boops\b|\bsorry\b"
-    r"|\bjust kidding\b|\bi take (?:that|it) back\b"
+    r"|\bedit:|\bjust kidding\b|\bi take (?:that|it) back\b"
     r"|\bmy mistake\b|\bi made (?:a|an) (?:mistake|error)\b|\bon second thoughts?\b"
     r"|\blet me correct\b"
     r"|\bi was wrong\b|\bchanged? my mind\b"
@@ -96,13 +96,14 @@ def has_statement(head: str) -> bool:
 
 _REASON = re.compile(
     r"[,;，；]?\s?(?:\bbecause\b|\bsince\b|\bdue to\b|\bas (?=\d|[a-z] ?=)|因为|由于|理由是"
-    r"|\bthanks to\b)",
+    r"|\bthanks to\b)"
+    r"|[,，]\s?(?:(?:and )?not|而?不是)(?=\s?[-\d$\\])",
     re.IGNORECASE,
 )
 
 
 def without_reason(text: str) -> str:
-    """A claim without the reason that is given for it."""
+    """A claim without the reason that is given for it, and without the "not 6" of 5, not 6."""
     reason = _REASON.search(text)
     return (
         text[: reason.start()].rstrip() if reason and text[: reason.start()].strip(" $*") else text

@@ -274,3 +274,17 @@ def test_a_response_that_is_the_reference_is_right(reference):
     changed = reference.translate(str.maketrans("0128", "3457"))
     if changed != reference:
         assert not grade(f"<answer>{changed}</answer>", reference).correct
+
+
+@pytest.mark.parametrize(
+    ("response", "right", "wrong"),
+    [
+        ("Step 1 is given.\n#### SAS", "SAS", "SSA"),
+        ("The answer is 5, not 6.", "5", "6"),
+        ("答案是5，而不是6。", "5", "6"),
+        ("Answer: B\nEdit: C", "C", "B"),
+    ],
+)
+def test_contrasts_edits_and_names_after_markers(response, right, wrong):
+    assert grade(response, right).correct
+    assert not grade(response, wrong).correct
