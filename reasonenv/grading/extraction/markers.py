@@ -17,10 +17,12 @@ _OTHERS = "".join(
     rf"(?<!{word} )"
     for word in "your his her their 's wrong other another previous old incorrect manual".split()  # noqa: SIM905 - a list of words
 )
-# "Tom says the answer is 4" states nothing.
+# "Tom says the answer is 4" and "it is false that the answer is 4" state nothing.
+_CLAIMS = """claims claimed says said thinks thought believes believed guesses guessed false untrue
+    incorrect unlikely doubtful doubt deny denies denied""".split()  # noqa: SIM905 - a list of words
 _CLAIMANTS = "".join(
     rf"(?<!{verb} {that}the )"
-    for verb in "claims claimed says said thinks thought believes believed guesses guessed".split()  # noqa: SIM905 - a list of words
+    for verb in (*_CLAIMS, "not true", "not so", "not correct")
     for that in ("", "that ")
 )
 _OTHERS_ZH = "".join(

@@ -34,7 +34,7 @@ _CHANGING_CHINESE = re.compile(
     # operators
     r"\A的|的(?:平方|立方|倒数|相反数|绝对值|负数|补数|阶乘|算术平方根|因数|倍数|对数|导数|余数|和|差|积|商)"
     r"|\A(?:平方|立方)(?!米|厘米|分米|毫米|千米|公里|单位)|次方(?!程)|次幂|\A[边角]?形|\A面体|\A[一二三四]次|\A次(?=函数|方程|多项|不等|曲线|项)"
-    r"|\A开方|\A进制|\A位数|\A整除|倍[多少]|分之|半(?!径|圆|球|轴|周)|[乘除加减](?![法数号仑客])"
+    r"|\A开方|(?<!十)进制|\A位数|\A整除|倍[多少的]|之[和差积商]|[与和]某|分之|半(?!径|圆|球|轴|周)|[乘除加减](?![法数号仑客])"
     # comparisons
     r"|以[上下内外前后]|之[上下内外前后间中]|开外|至少|至多|最[多少大小高低]|不[足到止]|[超多少大小高低]于"
     r"|超过|左右|上下|前后|出头|余(?![数弦角切])|几(?!何)|多(?![边项面])|\A来|起\Z|约(?!数)|近"
@@ -48,7 +48,7 @@ _CHANGING_ENGLISH = _listed(
     # operators
     """squared cubed half halved doubled tripled quadrupled double triple factorial
     power times plus minus over divided multiplied reciprocal inverse negative
-    opposite logarithm modulo mod base percentile ish""",
+    opposite logarithm modulo mod base binary ternary octal hexadecimal hex percentile ish""",
     # comparisons
     """more less fewer greater larger smaller bigger higher lower least most max maximum min
     minimum above below under beyond exceeding within upward upwards downward downwards onward
