@@ -2,14 +2,17 @@
 
     python benchmarks/agreement_page.py
 
-Of agreement/outputs.json, which `agreement.py --outputs` writes, and of the records of
-`python -m reasonenv.check --attacks --output` in agreement/attacks-*.json. A test compares the page
-with the records.
+Of agreement/outputs.json, which `agreement.py --outputs` writes, of the records of
+`python -m reasonenv.check --attacks --output` in agreement/attacks-*.json, and of the first runs on
+pairs written blind, agreement/blind.json. A test compares the page with the records.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from reasonenv.score_intervals import wilson
 
 FOLDER = Path(__file__).with_name("agreement")
 PAGE = FOLDER / "README.md"
@@ -26,6 +29,7 @@ def page() -> str:
     outputs = FOLDER / "outputs.json"
     attacks = sorted(FOLDER.glob("attacks-*.json"))
     parts = [_HEAD, *([_of_outputs(_read(outputs))] if outputs.exists() else [])]
+    parts.append(_of_blind_pairs(json.loads((FOLDER / "blind.json").read_text(encoding="utf-8"))))
     if attacks:
         parts.append(_of_attacks([_read(path) for path in attacks]))
     return "\n".join(parts)
@@ -74,10 +78,37 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _count(count: int, total: int, interval: list[float]) -> str:
+def _count(count: int, total: int, interval: Sequence[float]) -> str:
     if not total:
         return ""
     return f"{count} of {total} [{interval[0]:.1%}, {interval[1]:.1%}]"
+
+
+_BLIND = """## Pairs written blind
+
+Pairs, outputs in the manner of models, and wrong answers, half of the pairs in Chinese, with labels
+by authors who had not seen the rules; in `tests/reasonenv/grading/blind`. Set a was graded once and
+then read, set b was written and graded after that. The pairs are invented: they are harder than
+outputs of models, and their rates hold for no benchmark.
+"""
+
+
+def _of_blind_pairs(rows: list[dict[str, Any]]) -> str:
+    names = ["version 2, first run", "version 1", "math-verify"]
+    lines = [
+        _BLIND,
+        f"| | {' | '.join(f'{name}: false accepts | refusals' for name in names)} |",
+        f"|---|{'---|---|' * len(names)}",
+    ]
+    for row in rows:
+        totals = row["wrong"], row["right"]
+        cells = [
+            _count(count, total, wilson(count, total) if total else [])
+            for name in names
+            for count, total in zip(row[name], totals, strict=True)
+        ]
+        lines.append(f"| {row['set']}: {row['rows']} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def _of_attacks(records: list[dict[str, Any]]) -> str:
