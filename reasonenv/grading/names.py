@@ -109,10 +109,10 @@ def names(text: str) -> list[Name] | None:
     if len(text) > _MAX_LENGTH or not _CAPITALS.search(text):
         return None
     text = _DOTS.sub("", canonical(text)).strip("() ")
-    found = [_name(item.strip()) for item in _GAP.split(text)]
-    known = [each for each in found if each is not None]
-    is_complete = len(known) == len(found) and any(len(each.letters) > 1 for each in known)
-    return known if is_complete else None
+    items = [_name(item.strip()) for item in _GAP.split(text)]
+    readings = [each for each in items if each is not None]
+    is_complete = len(readings) == len(items) and any(len(each.letters) > 1 for each in readings)
+    return readings if is_complete else None
 
 
 def _name(text: str) -> Name | None:

@@ -139,11 +139,11 @@ def answer_letters(answer: str) -> frozenset[str] | None:
         return frozenset() if _OPEN.search(text) else frozenset(bare)
     denied: set[str] = set()
     for part in reversed(_CUT.split(text)):
-        letters, refused, is_rejected = _claims(part.strip(" ,.;:"))
-        denied |= refused
+        letters, refusals, is_rejected = _claims(part.strip(" ,.;:"))
+        denied |= refusals
         if letters is not None:
             return letters - denied
-        if is_rejected and not refused:
+        if is_rejected and not refusals:
             return frozenset()
     return frozenset() if denied else None
 
@@ -164,7 +164,7 @@ def _claims(part: str) -> tuple[frozenset[str] | None, set[str], bool]:
 
 def _split_denied(text: str) -> tuple[str, set[str]]:
     """The text without the parts that deny letters, and those letters."""
-    denied, kept, end = set[str](), [], 0
+    denied, parts, end = set[str](), [], 0
     for group in _GROUP.finditer(text):
         start = group.start()
         wrong = _ARE_WRONG.match(text, group.end())
@@ -172,9 +172,9 @@ def _split_denied(text: str) -> tuple[str, set[str]]:
             start += group[0].rfind(",") + 1
         if wrong is not None and start >= end:
             denied.update(_capitals(text[start : group.end()]))
-            kept.append(text[end:start])
+            parts.append(text[end:start])
             end = wrong.end()
-    text = " ".join([*kept, text[end:]])
+    text = " ".join([*parts, text[end:]])
     denied.update(letter for match in _DENIED.finditer(text) for letter in _capitals(match[0]))
     return _DENIED.sub(" ", text).strip(), denied
 

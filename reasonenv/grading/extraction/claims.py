@@ -83,7 +83,7 @@ def prose_answer(prose: str) -> str | None:
             prose = shortened
     claims = _claims(prose)
     if (formula := _last_clause(prose)) is not None:
-        return formula if len({claim.key for claim in claims if claim.stated}) < 2 else None
+        return formula if len({claim.key for claim in claims if claim.is_stated}) < 2 else None
     return _only_claim(prose, claims)
 
 
@@ -123,7 +123,7 @@ class _Claim(NamedTuple):
     end: int
     text: str
     key: object
-    stated: bool
+    is_stated: bool
 
 
 _CLAUSES = re.compile(
@@ -149,9 +149,11 @@ def _claims(prose: str) -> list[_Claim]:
         if bold
         else _FORMULA.sub(_blank, prose)
     )
-    found = sorted([*bold, *formulas, *_NUMBER.finditer(blanked)], key=lambda match: match.start())
+    matches = sorted(
+        [*bold, *formulas, *_NUMBER.finditer(blanked)], key=lambda match: match.start()
+    )
     groups: list[list[re.Match[str]]] = []
-    for match in found:
+    for match in matches:
         if (
             groups
             and _is_bold(match) == _is_bold(groups[-1][-1])
@@ -197,9 +199,11 @@ def _claim(prose: str, group: Sequence[re.Match[str]]) -> _Claim:
     else:
         text = prose[members[0].start() : end]
     before = prose[max(0, start - 80) : start]
-    stated = last > 0 or group[0][0].startswith("**") or _COPULA.search(_SENTENCE.split(before)[-1])
+    is_stated = (
+        last > 0 or group[0][0].startswith("**") or _COPULA.search(_SENTENCE.split(before)[-1])
+    )
     is_restated = _SAME.match(prose, end) is not None
-    return _Claim(start, end, text, _key(text), bool(stated) and not is_restated)
+    return _Claim(start, end, text, _key(text), bool(is_stated) and not is_restated)
 
 
 def _key(text: str) -> object:
@@ -257,9 +261,9 @@ _NUMBER_WORD = re.compile(
 def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
     """The claim of prose that no word changes; None if there is none, or several."""
     begin, claims = _conclusion(prose, claims)
-    stated = {claim.key for claim in claims if claim.stated}
+    keys = {claim.key for claim in claims if claim.is_stated}
     is_only = len({claim.key for claim in claims}) == 1
-    if not is_only and not (len(stated) == 1 and claims[-1].stated):
+    if not is_only and not (len(keys) == 1 and claims[-1].is_stated):
         return None
     last = claims[-1]
     before, after = prose[begin : last.start], prose[last.end :]

@@ -16,7 +16,7 @@ def answer_section(response: str) -> tuple[str, bool]:
 
 
 def glm_box(text: str) -> str:
-    """What stands between the last box tokens of GLM-V; the whole text without any."""
+    """The text between the last box tokens of GLM-V; the whole text without any."""
     if "<|begin_of_box|>" not in text:
         return text
     inner = text.rpartition("<|begin_of_box|>")[2].partition("<|end_of_box|>")[0]
@@ -52,9 +52,9 @@ def last_turn(text: str) -> str:
         text = text[_OPENING.match(text).end() :]  # pyright: ignore[reportOptionalMemberAccess]
         end = _END.search(text)
         text = _TOKEN.sub(_gap, text[: end.start()] if end else text)
-    answered = _ANSWERED.search(text)
+    answer = _ANSWERED.search(text)
     question = _QUESTION.search(text)
-    if answered and question and question.start() > answered.end():
+    if answer and question and question.start() > answer.end():
         return text[: question.start()]
     return text
 

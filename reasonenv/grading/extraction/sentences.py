@@ -61,7 +61,7 @@ def has_correction(text: str) -> bool:
 
 
 def corrected(text: str) -> str:
-    """What follows the last correction of a claim; the whole text without any."""
+    """The text after the last correction of a claim; the whole text without any."""
     text = text.strip()
     for pattern, has_claim in ((_STRONG, _is_statement), (_WEAK, _is_claim)):
         if not (matches := list(pattern.finditer(text))):

@@ -133,8 +133,8 @@ def same_counted(words: str, others: str) -> bool:
 
 
 def _noun(words: str) -> str:
-    joined = _joined(words).casefold()
-    return joined.removeprefix(_counter(joined))
+    text = _joined(words).casefold()
+    return text.removeprefix(_counter(text))
 
 
 def _joined(words: str) -> str:
@@ -145,6 +145,6 @@ def _is_plural(name: str) -> bool:
     return name.endswith("s") and not name.endswith(("ss", "us", "is"))
 
 
-def _counter(joined: str) -> str:
+def _counter(text: str) -> str:
     """The longest counter at the start of Chinese words, "" if there is none."""
-    return next((joined[:size] for size in (4, 3, 2, 1) if joined[:size] in _COUNTERS), "")
+    return next((text[:size] for size in (4, 3, 2, 1) if text[:size] in _COUNTERS), "")
