@@ -64,12 +64,6 @@ def schedule(text: str) -> Schedule | None:
     return None
 
 
-def time_of_day(text: str) -> Time | None:
-    """A single time of day; None for anything else."""
-    times = schedule(text)
-    return times.times[0] if times and len(times.times) == 1 else None
-
-
 def _time(match: re.Match[str]) -> Time | None:
     """The time of a match; None for a bare number and for 25:00 or 8:65."""
     if match.end("hour") == match.end():

@@ -5,7 +5,7 @@ from helpers.verdicts import PROPERTY, accepted, correct, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reasonenv.grading.times.clock import same_time, time_of_day
+from reasonenv.grading.times.clock import Time, same_time, schedule
 
 SAME = {
     "times": [
@@ -122,6 +122,12 @@ def test_equal_times_and_ratios_are_correct(answer, reference):
 @pytest.mark.parametrize(("answer", "reference"), rows(DIFFERENT))
 def test_other_times_and_ratios_are_wrong(answer, reference):
     assert not accepted(answer, reference)
+
+
+def time_of_day(text: str) -> Time | None:
+    """A single time of day; None for anything else."""
+    times = schedule(text)
+    return times.times[0] if times and len(times.times) == 1 else None
 
 
 @pytest.mark.parametrize(
