@@ -82,7 +82,7 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
     run, engine, sampler = state.run, state.engines.train, state.engines.sampler
     clock = Clock()
     rollouts: list[Rollout] = []
-    groups = sample_rollouts(state, observations, clock, rollouts)
+    groups = sample_rollouts(state, observations, clock, rollouts, log)
     responses, reward, metrics = select_groups(groups, run.num_prompts, engine)
     responses, reward = balance_tokens(responses, reward, run.minibatch_size, engine)
     logged = state.step == 1 or state.step % ROLLOUT_LOG_INTERVAL == 0
@@ -103,9 +103,12 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
 
 
 def sample_rollouts(
-    state: RunState, observations: Any, clock: Clock, rollouts: list[Rollout]
+    state: RunState, observations: Any, clock: Clock, rollouts: list[Rollout], log: RunLog
 ) -> Iterator[tuple[Responses, Group, Group]]:
-    """Up to `max_generations` rollouts as groups for dynamic sampling, appended to `rollouts`."""
+    """Up to `max_generations` rollouts as groups for dynamic sampling, appended to `rollouts`.
+
+    Prints the reward of the first rollout of this process before the update, which takes longer.
+    """
     run = state.run
     for number in range(run.max_generations):
         rollout = sample_rollout(
@@ -117,6 +120,8 @@ def sample_rollouts(
             state.length_penalty,
         )
         rollouts.append(rollout)
+        if state.step == log.start + 1 and number == 0:
+            log.say(f"step {state.step}: first rollout: {rollout.summary()}")
         yield rollout.groups(run.group_size)
 
 

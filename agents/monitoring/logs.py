@@ -51,7 +51,7 @@ class RunLog:
         tensorboard: bool = False,
     ) -> None:
         """Args: run directory, number of steps, completed steps, rank, and an optional format."""
-        self.folder = folder
+        self.folder, self.start = folder, start
         self.writes = rank == 0
         self._tensorboard = None
         if not self.writes:
@@ -60,7 +60,7 @@ class RunLog:
         _remove_after(folder, start)
         if tensorboard:
             self._tensorboard = _tensorboard(folder / "tensorboard", start + 1)
-        self._progress = ProgressBar(num_steps, start)
+        self._progress = ProgressBar(num_steps, start, curve=_accuracies(folder))
 
     def __enter__(self) -> "RunLog":
         return self
@@ -172,6 +172,13 @@ def _remove_after(folder: Path, step: int) -> None:
         number = path.stem.split("-")[1]
         if number.isdecimal() and int(number) > step:
             path.unlink()
+
+
+def _accuracies(folder: Path) -> list[tuple[int, float]]:
+    """Steps of a run so far and the accuracies of their responses."""
+    rows = read_steps(folder / "metrics.jsonl")
+    values = ((row["step"], row.get("reward/accuracy")) for row in rows)
+    return [(step, v) for step, v in values if isinstance(v, int | float) and 0 <= v <= 1]
 
 
 def _tensorboard(folder: Path, purge_step: int) -> Any:

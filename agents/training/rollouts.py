@@ -34,6 +34,11 @@ class Rollout:
         reward, accuracy = (torch.as_tensor(v, dtype=torch.float32).view(-1, size) for v in values)
         return self.responses, reward, accuracy
 
+    def summary(self) -> str:
+        """Mean reward and accuracy of this rank's responses."""
+        reward, accuracy = np.mean(self.rewards), np.mean(self.infos["accuracy"])
+        return f"reward {reward:.3f}, accuracy {accuracy:.3f} of {len(self.rewards)} responses"
+
 
 def sample_rollout(
     envs: Any,

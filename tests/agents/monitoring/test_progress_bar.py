@@ -1,8 +1,16 @@
 import os
-import select
+import re
 import sys
+import termios
+import threading
+import time
+from contextlib import contextmanager, suppress
 
+import pytest
+
+from agents.monitoring.logs import RunLog
 from agents.monitoring.progress_bar import ProgressBar
+from agents.monitoring.sparkline import ASCII, BLOCKS, sparkline
 
 METRICS = {
     "reward/mean": 0.25,
@@ -46,21 +54,166 @@ def test_the_eta_counts_only_steps_done_since_the_start(capsys):
     assert capsys.readouterr().err.rstrip().endswith("ETA 01:00")
 
 
-def test_on_a_terminal_there_is_a_bar_that_starts_where_the_run_does(monkeypatch):
+@contextmanager
+def terminal(monkeypatch, columns=80, encoding="utf-8"):
+    """A function that gives what has been written to standard error, a terminal."""
     reader, writer = os.openpty()
-    with os.fdopen(writer, "w") as terminal:
-        monkeypatch.setattr(sys, "stderr", terminal)
+    termios.tcsetwinsize(writer, (24, columns))
+    content = bytearray()
+
+    def read():
+        with suppress(OSError):  # of a terminal whose other end is closed
+            while part := os.read(reader, 100_000):
+                content.extend(part)
+
+    # A terminal that nobody reads blocks its writer.
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    with os.fdopen(writer, "w", encoding=encoding, errors="backslashreplace") as file:
+        monkeypatch.setattr(sys, "stderr", file)
+
+        def written():
+            file.flush()
+            size = -1
+            while size != len(content):
+                size = len(content)
+                time.sleep(0.05)
+            return content.decode(encoding)
+
+        yield written
+    thread.join()
+    os.close(reader)
+
+
+def screen(written):
+    """Lines that a terminal shows; a sequence that it does not know is an error."""
+    lines, row, column = [""], 0, 0
+    for piece in re.findall(r"\x1b\[A|[^\x1b]", written):
+        if piece == "\n":
+            row, column = row + 1, 0
+            lines += [""] * (row == len(lines))
+        elif piece in ("\r", "\x1b[A"):
+            row, column = (row - 1, column) if piece == "\x1b[A" else (row, 0)
+        else:
+            lines[row] = lines[row].ljust(column)[:column] + piece + lines[row][column + 1 :]
+            column += 1
+    assert "\x1b" not in re.sub(r"\x1b\[A", "", written)
+    return [line.rstrip() for line in lines]
+
+
+def test_on_a_terminal_there_is_a_bar_that_starts_where_the_run_does(monkeypatch):
+    with terminal(monkeypatch) as written:
         progress = ProgressBar(8, start=4)
+        begun = written()
         progress.show(6, METRICS)
         progress.say("a checkpoint")
         progress.close()
-        # What is written to a terminal need not come in one piece.
-        shown = b""
-        while b"6/8" not in shown and select.select([reader], [], [], 5)[0]:
-            shown += os.read(reader, 100_000)
-        shown = shown.decode(errors="replace")
-    os.close(reader)
-    assert "4/8" in shown
-    assert "6/8" in shown
-    assert "accuracy=0.500" in shown
-    assert "a checkpoint" in shown
+        shown = screen(written())
+    assert "4/8" in begun
+    assert shown[0] == "a checkpoint"
+    assert "6/8" in shown[1]
+    assert "accuracy=0.500" in "".join(shown)
+    assert shown[2:] == [""]
+
+
+def run(progress, accuracies, start=0):
+    for step, accuracy in enumerate(accuracies, start + 1):
+        progress.show(step, METRICS | {"reward/accuracy": accuracy})
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+def test_the_curve_lies_below_the_bar_and_fits_the_terminal(monkeypatch, columns):
+    with terminal(monkeypatch, columns) as written:
+        progress = ProgressBar(1000, curve=[])
+        run(progress, [step / 1000 for step in range(1000)])
+        progress.say("a checkpoint")
+        progress.close()
+        shown = screen(written())
+    assert shown[0] == "a checkpoint"
+    assert "1000/1000" in shown[1] or columns == 20
+    name, curve, latest = shown[2].split(" ")
+    assert (name, latest) == ("accuracy", "0.999")
+    assert max(map(len, shown)) <= columns
+    assert len(shown[2]) > columns / 2
+    assert list(curve) == sorted(curve)
+    assert columns == 20 or set(curve) == set(BLOCKS)
+    assert shown[3:] == [""]
+
+
+def test_the_curve_has_a_character_for_each_step_while_they_fit(monkeypatch):
+    with terminal(monkeypatch) as written:
+        progress = ProgressBar(10, curve=[])
+        run(progress, [0.0, 0.2, None, 0.7, 1.0])
+        progress.close()
+        assert screen(written())[1] == "accuracy ▁▂▆█ 1.000"
+
+
+def test_a_terminal_that_cannot_write_blocks_has_a_curve_in_ascii(monkeypatch):
+    with terminal(monkeypatch, encoding="ascii") as written:
+        progress = ProgressBar(10, curve=[])
+        run(progress, [0.0, 0.2, 0.7, 1.0])
+        progress.close()
+        assert screen(written())[1] == "accuracy _.+# 1.000"
+
+
+def test_a_dumb_terminal_has_one_line(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    with terminal(monkeypatch) as written:
+        progress = ProgressBar(10, curve=[])
+        run(progress, [0.0, 0.2])
+        progress.close()
+        assert "\x1b" not in (shown := written())
+        assert len(screen(shown)) == 2
+
+
+def test_a_terminal_that_shrinks_has_shorter_lines(monkeypatch):
+    with terminal(monkeypatch, 120) as written:
+        progress = ProgressBar(1000, curve=[])
+        run(progress, [0.5] * 200)
+        assert len(screen(written())[1]) > 60
+        termios.tcsetwinsize(sys.stderr.fileno(), (24, 50))
+        run(progress, [0.5], start=200)
+        progress.close()
+        assert max(len(line) for line in screen(written())) <= 50
+
+
+def test_a_resumed_run_has_its_earlier_steps_in_the_curve_and_a_rollback_removes_steps(
+    monkeypatch, tmp_path
+):
+    with RunLog(tmp_path, 9) as log:
+        for step in range(1, 5):
+            log.write(step, {"reward/accuracy": 0.0 if step < 4 else 1.0})
+    with terminal(monkeypatch) as written:
+        with RunLog(tmp_path, 9, start=3) as log:
+            assert screen(written())[1] == "accuracy ▁▁▁ 0.000"
+            for step, accuracy in ((4, 0.5), (5, 1.0), (6, 0.3)):
+                log.write(step, {"reward/accuracy": accuracy})
+            log.remove_after(4)
+            log.write(5, {"reward/accuracy": 0.7})
+        assert screen(written())[1] == "accuracy ▁▁▁▅▆ 0.700"
+
+
+def test_without_a_terminal_there_is_no_curve(capsys, tmp_path):
+    with RunLog(tmp_path, 2) as log:
+        log.write(1, METRICS)
+        log.write(2, METRICS)
+    shown = capsys.readouterr().err
+    assert [line.split()[1] for line in shown.splitlines()] == ["1/2", "2/2"]
+    assert shown.isascii()
+
+
+def test_a_damaged_value_of_an_earlier_step_is_no_point_of_the_curve(monkeypatch, tmp_path):
+    rows = ("0.5", "NaN", "1e999", "null", '"high"', "[1]", "-3", "1" + "0" * 400)
+    lines = [f'{{"step": {k}, "reward/accuracy": {v}}}\n' for k, v in enumerate(rows, 1)]
+    (tmp_path / "metrics.jsonl").write_text("".join(lines))
+    with terminal(monkeypatch) as written, RunLog(tmp_path, 9, start=8) as log:
+        log.write(9, {"reward/accuracy": 1.0})
+        assert screen(written())[1] == "accuracy ▅█ 1.000"
+
+
+def test_characters_of_a_curve_are_means_of_equally_many_values():
+    assert sparkline([], 5) == ""
+    assert sparkline([0.5], 0) == ""
+    assert sparkline([0, 1, 0, 0, 1, 1, 1], 4, ASCII) == "=_##"
+    assert sparkline([-9, 9, 0.99, 0.125], 4) == "▁██▂"
+    assert [len(sparkline([0.5] * n, 10)) for n in (9, 10, 11, 20, 21)] == [9, 10, 6, 10, 7]

@@ -50,6 +50,7 @@ def test_a_run_says_what_it_is_and_how_far_in_a_few_lines(whole):
         "      forward, backward ",
         "sampler and trainer encode 4 prompts alike; ",
         "step 0: test accuracy ",
+        "step 1: first rollout: reward ",
         "step 1/3  reward ",
         "step 3/3  reward ",
         "step 3: test accuracy ",
