@@ -7,6 +7,7 @@
     times            times of day, dates, durations
     ranges           ranges, scores and codes with hyphens
     digits           numbers in digits with other signs between them
+    restatements     one value given twice; yes and no with a sentence
     parsing          from a formula to a tree of nodes
     numeric          values of expressions, bounded in size
     equivalence      equality of two trees
@@ -76,6 +77,7 @@ from reasonenv.grading.numeric.exact import TooLarge, Undefined
 from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
 from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.ranges import range_verdict
+from reasonenv.grading.restatements import restates
 from reasonenv.grading.times.clock import schedule_verdict
 from reasonenv.grading.times.dates import same_date
 from reasonenv.grading.times.durations import in_one_unit
@@ -244,7 +246,9 @@ def rule_verdict(answer: str, reference: str) -> bool | None:
     if spelled != (answer, reference):
         return rule_verdict(*spelled)
     verdict = _text_verdict(answer, reference, left, right)
-    return _formula_verdict(answer, reference) if verdict is None else verdict
+    if verdict is None:
+        verdict = _formula_verdict(answer, reference)
+    return verdict or restates(answer, reference, rule_verdict) or verdict
 
 
 def _spelled(answer: str, reference: str) -> tuple[str, str]:

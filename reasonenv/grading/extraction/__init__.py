@@ -5,6 +5,7 @@ r"""Extraction of the final answer from a response. Linear in its length; never 
     remarks    "I hope it is correct." and what else follows an answer
     boxes      \boxed{} and enumerations of several
     sentences  sentences, corrections, reasons
+    statements the formula that ends a sentence
     claims     the value that prose states
     equations  the equation that prose states, with its left side
     qualifiers words around a value that change it
@@ -31,7 +32,7 @@ from reasonenv.grading.extraction.boxes import boxed_answer, last_boxes, separat
 from reasonenv.grading.extraction.claims import prose_answer
 from reasonenv.grading.extraction.markers import marked_answer, numbered_parts
 from reasonenv.grading.extraction.qualifiers import has_qualifier
-from reasonenv.grading.extraction.remarks import without_remarks
+from reasonenv.grading.extraction.remarks import without_note, without_remarks
 from reasonenv.grading.extraction.sections import answer_section, conclusion, glm_box, last_turn
 from reasonenv.grading.extraction.sentences import corrected
 
@@ -60,7 +61,7 @@ def final_answer(response: str) -> str | None:
     if answer is None:
         before = before.strip()
         answer = (numbered_parts(before) or before) if is_tagged else conclusion(before)
-    return corrected(answer) or None
+    return corrected(without_note(answer)) or None
 
 
 def solution_answer(reference: str) -> str:

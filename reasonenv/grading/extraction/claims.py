@@ -10,6 +10,7 @@ from typing import NamedTuple
 from reasonenv.grading.extraction.boxes import joined, joins_answers
 from reasonenv.grading.extraction.qualifiers import has_qualifier, names_number
 from reasonenv.grading.extraction.sentences import CONCLUSION, sentence_spans, without_reason
+from reasonenv.grading.extraction.statements import SENTENCE_END, last_clause, stated_formula
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.suffixes import next_word_changes
 from reasonenv.grading.parsing.units import UNITS
@@ -36,7 +37,6 @@ _COPULA = re.compile(
     r"|around|us|you|him|her|them))?[\s*$(\[},≈]*$",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|\n\s*\n")
 _PROSE = 2000
 # What a sentence adds to an answer: "12, attained at x = 3", without another statement in it.
 _TAIL = re.compile(
@@ -44,13 +44,9 @@ _TAIL = re.compile(
     r"|for(?=\s+[a-z]\s?=))\b"
     r"(?:(?!\b(?:is|are|was|be|but|or|and|not|otherwise)\b)[^.;]){0,80}+\.?\s*+$"
 )
-_CLAUSE = re.compile(
-    r"\A(?:.*[\s)])?(?:is|are|equals)(?:\s(?:about|approximately|exactly|given by|equal to))?:?"
-    r"\s+(\S.*)",
-    re.DOTALL,
-)
-_WORD = re.compile(r"(?!and|sin|cos|tan|log)[a-zA-Z]{3,}|[?$\\]|不")
 _RAISED = re.compile(r"(?<=[a-z])\s?\$\s?\^\s?\{?([23])\}?\s?\$")
+# What is left is not yet read, used, walked ...
+_LEFT = re.compile(r"(剩[^，。\d]{0,20}\d[^，。没]{0,10})没有?[看读用修走做完卖写运吃]完?")
 _UNIT = re.compile(
     r"\s?((?:square |cubic |sq )?([a-zA-Zμ°]{1,12})(?:\^\{?[23]\}?|[²³])?"
     r"(?:(?:/| per )[a-z]{1,7}(?:\^\{?2\}?|²)?)?)(?![a-zA-Z])"
@@ -77,12 +73,14 @@ def prose_answer(prose: str) -> str | None:
     """
     if _INSTANCE.match(prose):
         return None
-    prose = _statements(_RAISED.sub(r"^\1", prose[-_PROSE:]))
+    if formula := stated_formula(prose):
+        return formula
+    prose = _statements(_LEFT.sub(r"\1", _RAISED.sub(r"^\1", prose[-_PROSE:])))
     for shorten in (_without_tail, without_reason):
         if any(map(str.isdigit, shortened := shorten(prose))):
             prose = shortened
     claims = _claims(prose)
-    if (formula := _last_clause(prose)) is not None:
+    if (formula := last_clause(prose)) is not None:
         return formula if len({claim.key for claim in claims if claim.is_stated}) < 2 else None
     return _only_claim(prose, claims)
 
@@ -200,7 +198,7 @@ def _claim(prose: str, group: Sequence[re.Match[str]]) -> _Claim:
         text = prose[members[0].start() : end]
     before = prose[max(0, start - 80) : start]
     is_stated = (
-        last > 0 or group[0][0].startswith("**") or _COPULA.search(_SENTENCE.split(before)[-1])
+        last > 0 or group[0][0].startswith("**") or _COPULA.search(SENTENCE_END.split(before)[-1])
     )
     is_restated = _SAME.match(prose, end) is not None
     return _Claim(start, end, text, _key(text), bool(is_stated) and not is_restated)
@@ -217,16 +215,6 @@ def _key(text: str) -> object:
 
 
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60}|/[0-9]{1,60})?|\.[0-9]{1,60})")
-
-
-def _last_clause(prose: str) -> str | None:
-    """Formula without dollars that the last sentence states; None if it states none."""
-    sentence = _SENTENCE.split(prose.strip().rstrip("."))[-1]
-    match = _CLAUSE.fullmatch(sentence)
-    if match is None or has_qualifier(sentence[: match.start(1)]) or _WORD.search(match[1]):
-        return None
-    is_formula = any(sign in match[1] for sign in "([{=:^") and any(map(str.isdigit, match[1]))
-    return match[1] if is_formula else None
 
 
 def _suffix(after: str) -> str:
@@ -270,14 +258,14 @@ def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
     if before.strip():
         after = _MORE.sub("", after)
     if not is_only:
-        before = _SENTENCE.split(prose[claims[-2].end : last.start])[-1]
+        before = SENTENCE_END.split(prose[claims[-2].end : last.start])[-1]
     suffix = _suffix(prose[last.end :])
     if next_word_changes(after.removeprefix(suffix)) or (is_only and _is_described(before, after)):
         return None
     if _QUESTION.search(after) or _NUMBER_WORD.search(prose):
         return None
     if not is_only or begin:
-        after = _SENTENCE.split(after, maxsplit=1)[0]
+        after = SENTENCE_END.split(after, maxsplit=1)[0]
     or_another = _OR if is_only else _AFTER
     is_changed = has_qualifier(before) or has_qualifier(after) or or_another.search(after)
     return None if is_changed else last.text + suffix
