@@ -81,4 +81,11 @@ def _leads(answer: str, reference: str) -> bool:
     match = _LEAD.match(answer)
     if match is None or _TAKES_BACK.search(answer, match.end()):
         return False
-    return (match[1] or match[2]).casefold() == reference.strip(" .。").casefold()
+    lead = (match[1] or match[2]).casefold()
+    if lead in _AFFIRMATIVE and _DENIAL.search(answer, match.end()):
+        return False
+    return lead == reference.strip(" .。").casefold()
+
+
+_AFFIRMATIVE = frozenset(["yes", "true", "是", "是的", "对", "对的", "能", "会"])
+_DENIAL = re.compile(r"\b(?:not|cannot|never|neither|nor|none)\b|n't\b|[不没非未无]", re.IGNORECASE)
