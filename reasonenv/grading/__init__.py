@@ -7,7 +7,7 @@
     times            times of day, dates, durations
     ranges           ranges, scores and codes with hyphens
     digits           numbers in digits with other signs between them
-    restatements     one value given twice; yes and no with a sentence
+    restatements     one value given twice
     parsing          from a formula to a tree of nodes
     numeric          values of expressions, bounded in size
     equivalence      equality of two trees

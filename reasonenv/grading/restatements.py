@@ -1,4 +1,4 @@
-"""Answers that give one value twice, 3/4 (or 0.75), and "yes" or "no" with a sentence."""
+"""Answers that give one value twice: 3/4 (or 0.75), 400 mL (0.4 L)."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _WORD = re.compile(r"\b(?:not|no|maybe|about|at|than|and|or)\b|[不约大小或�
 
 
 def restates(answer: str, reference: str, verdict: Callable[[str, str], bool | None]) -> bool:
-    """True if an answer gives the reference twice, or a reference "yes" with a sentence.
+    """True if an answer gives the reference twice.
 
     Args:
         answer: An answer that does not equal the reference as it stands.
@@ -21,14 +21,12 @@ def restates(answer: str, reference: str, verdict: Callable[[str, str], bool | N
     """
     if len(answer) > _MAX_LENGTH:
         return False
-    return _leads(answer, reference) or _gives_twice(answer, reference, verdict)
-
-
-def _gives_twice(answer: str, reference: str, verdict: Callable[[str, str], bool | None]) -> bool:
     first, second = _two_values(answer.strip(" =.。\n"))
     if not (_has_digit(first) and _has_digit(second)) or _WORD.search(second):
         return False
     if all(_two_values(first)) or all(_two_values(second)):  # three values
+        return False
+    if first != second and first.strip("%\\ ") == second.strip("%\\ "):  # 50 or 50%
         return False
     if not (verdict(first, second) or verdict(second, first)):
         return False
@@ -63,29 +61,3 @@ _APPROXIMATE = re.compile(r"≈|\\approx")
 
 def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
-
-
-_LEAD = re.compile(
-    r"\W{0,4}(yes|no|true|false)\s?[,.;:!]\s(?=\S)|\s{0,4}(是的?|不是|对的?|不对|能|不能|会|不会)[，。,；]",
-    re.I,
-)
-_TAKES_BACK = re.compile(
-    r"\b(?:yes|no|maybe|perhaps|wait|actually|but|however|true|false|or|depends|sorry|correction)\b"
-    r"|也许|可能|但|其实|更正|或",
-    re.IGNORECASE,
-)
-
-
-def _leads(answer: str, reference: str) -> bool:
-    """True if an answer begins with the reference, "Yes" or the like, and a sentence follows."""
-    match = _LEAD.match(answer)
-    if match is None or _TAKES_BACK.search(answer, match.end()):
-        return False
-    lead = (match[1] or match[2]).casefold()
-    if lead in _AFFIRMATIVE and _DENIAL.search(answer, match.end()):
-        return False
-    return lead == reference.strip(" .。").casefold()
-
-
-_AFFIRMATIVE = frozenset(["yes", "true", "是", "是的", "对", "对的", "能", "会"])
-_DENIAL = re.compile(r"\b(?:not|cannot|never|neither|nor|none)\b|n't\b|[不没非未无]", re.IGNORECASE)

@@ -30,13 +30,16 @@ _TRAILING = re.compile(rf"(?<![\s{_EMOJI}])[\s{_EMOJI}]++\Z")
 _SENTENCE_END = re.compile(
     r"[.!?](?=\s)|[。！？](?=.)|(?<=[$)\]}\d])\s(?=I hope|Let me|If you|希望|如)"
 )
-# Remarks in brackets that say what a value counts or what its letters are.
+# Remarks in brackets: what the letters of a formula are, and what one number, no set, counts.
 _NOTE = re.compile(
-    r"\s?[(（](?:(?:不?含|不?包括|不计|不算|算上)[^()（）\d]{1,20}|[a-zA-Z](?:为|是)(?:任意)?"
-    r"(?:常数|整数|实数)"
-    r"|(?:including|excluding|counting|not (?:including|counting)) [^()（）\d]{1,40}"
+    r"\s?[(（](?:[a-zA-Z](?:为|是)(?:任意)?(?:常数|整数|实数)"
     r"|(?:where )?[a-zA-Z] is (?:an? )?(?:arbitrary )?(?:constant|integer|real number))"
     r"[)）][.。]?\Z"
+)
+_COUNTED = re.compile(
+    r"\A(\s*\$?\d{1,20}(?:[./]\d{1,20})?\$?\s?[a-zA-Z\u4e00-\u9fff]{0,10})"
+    r"\s?[(（](?:(?:不?含|不?包括|不计|不算|算上)[^()（）\d]{1,20}"
+    r"|(?:including|excluding|counting|not (?:including|counting)) [^()（）\d]{1,40})[)）][.。]?\Z"
 )
 _MAX_REMARK = 300
 
@@ -57,7 +60,9 @@ def without_remarks(text: str) -> str:
 
 def without_note(answer: str) -> str:
     """An answer without the remark in brackets at its end: 52 (excluding the driver)."""
-    return _NOTE.sub("", answer) if answer.endswith((")", "）", ".", "。")) else answer
+    if not answer.endswith((")", "）", ".", "。")):
+        return answer
+    return _COUNTED.sub(r"\1", _NOTE.sub("", answer))
 
 
 def _line_without_remarks(line: str) -> str:

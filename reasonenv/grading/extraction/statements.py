@@ -25,6 +25,11 @@ _STATES = re.compile(r"(?:[是为]|等于|解之?得)\Z")
 _SOLVED = re.compile(r"解之?得")
 _CONCLUDES = re.compile("∴|所以|因此|故")
 _CONDITION = re.compile(r"当[^，,。当]{1,40}时[，,]?")
+# What another says or the problem gives, in any part of the sentence.
+_REPORT = re.compile(
+    "错|未(?!知)|误(?!差)|说(?!明)|[认以]为|觉得|并非|有人|(?<!所)有的|原来|若|如果|假[设如]|看[成作]"
+    "|题[目中][的给]"
+)
 _CLAIM = re.compile(r"[\d=<>≤≥]")
 # Digits in names of points, angles and lines.
 _NAME = re.compile(r"∠\s?\d{1,2}|[a-zA-Z]_?\d{1,2}")
@@ -68,11 +73,15 @@ def _chinese(text: str) -> str | None:
     head, formula = text[:end], text[end:].strip(" :：$")
     if not _STATES.search(head) or not _is_formula(formula) or "$" in formula:
         return None
+    if _REPORT.search(head):
+        return None
     solved = len(_SOLVED.findall(head))
     if solved == 1 and _SOLVED.search(head, end - 3):
-        return formula
+        return None if has_qualifier(_CLAUSE_SIGN.split(head)[-1]) else formula
     words = _NAME.sub("X", _CONDITION.sub("", _last_sentence(head)))
-    return None if solved or _CLAIM.search(words) or has_qualifier(words) else formula
+    if solved or _CLAIM.search(words) or has_qualifier(words) or is_premise(words):
+        return None
+    return formula
 
 
 def _is_formula(text: str) -> bool:
@@ -87,6 +96,19 @@ def _last_sentence(head: str) -> str:
         return head[end:]
     start, _ = sentence_spans(head)[-1]
     return head[start:] if CONCLUSION.match(head[start:]) else head
+
+
+_CLAUSE_SIGN = re.compile("[，,。；;：:∴∵\n]")
+_PREMISE = re.compile(
+    r"\s{0,4}(?:(?:不妨)?(?:设|令|若|已知|给[定出]|当|如果|假[设如]|题[目设中])|(?!我)[^设]{1,12}[认以]为"
+    r"|(?:let|given that|consider|suppose)\b)",
+    re.IGNORECASE,
+)
+
+
+def is_premise(words: str) -> bool:
+    """True if the last clause of some words before a formula assumes or reports it."""
+    return _PREMISE.match(_CLAUSE_SIGN.split(words)[-1]) is not None
 
 
 SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|\n\s*\n")

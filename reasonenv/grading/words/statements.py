@@ -60,10 +60,17 @@ _REMARK = re.compile(
     r"(?:[,，。;；!！]|\.(?=\s+[a-zA-Z])|\s(?=because\b|since\b)|(?=因为))(.*)", re.I
 )
 _TAKEN_BACK = re.compile(
-    r"\b(?:yes|wait|actually|but|however|maybe|perhaps|or|sorry)\b|\bno\b|[但或]|可能|也许|是的",
+    r"\b(?:yes|wait|actually|but|however|maybe|perhaps|or|sorry|if|unless|except|sometimes|guess"
+    r"|unsure|second thoughts?|provided|depend(?:s|ing)|as long as|only (?:for|if|when|in))\b"
+    r"|\bno\b|[但或猜当]|可能|也许|是的|如果|假如|除非|有时|[仅只][有在]"
+    r"|(?:[\s,，。;；]|应该?|改为)(?:是|能|会|对|可以|够)\Z",
     re.I,
 )
-_DENIAL = re.compile(r"\b(?:not|cannot|never|nor|false|wrong)\b|n't\b|[不没非否错]", re.I)
+_DENIAL = re.compile(
+    r"\b(?:not|cannot|never|nor|none|neither|false|wrong|incorrect|untrue|impossible|fails?)\b|n't\b"
+    r"|[不没非否错假未无]",
+    re.I,
+)
 
 _NAME = re.compile(r"[A-Z][a-z]+(?:\s[A-Z][a-z]+){0,2}")
 _DEED = re.compile(
