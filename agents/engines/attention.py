@@ -15,6 +15,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from agents.engines.group_cache import GroupCache
 from agents.engines.packing import Packing, SegmentBatch
 
 NAME = "packed"
@@ -58,6 +59,7 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
     attention_mask: Tensor | None,
     *,
     packing: Packing | None = None,
+    cache_of_groups: GroupCache | None = None,
     dropout: float = 0.0,
     scaling: float | None = None,
     sliding_window: int | None = None,
@@ -71,12 +73,19 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
         key: `[1 heads n c]`, with as many heads as the queries or fewer.
         value: Of the shape of `key`.
         attention_mask: Used without a packing only.
-        packing: Segments of the row; None for a padded batch of sequences.
+        packing: Segments of the row; None for a padded batch of sequences, or with a cache for a
+            row of the next token of each response.
+        cache_of_groups: Keeps the keys and values of a sampler.
         dropout: Probability.
         scaling: Factor of the scores; None for `c ** -0.5`.
         sliding_window: Number of keys that a query attends to, its own included; None for all.
         rest: Passed on to the `sdpa` implementation.
     """
+    if cache_of_groups is not None:
+        if packing is None:
+            scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+            return cache_of_groups.attend(module, query, key, value, scale, sliding_window), None
+        cache_of_groups.add_prompts(module, key, value)
     if packing is None:
         rest |= {"dropout": dropout, "scaling": scaling, "sliding_window": sliding_window}
         return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)

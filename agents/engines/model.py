@@ -110,7 +110,7 @@ class Policy(nn.Module):
         prompts, rows = unique_prompts(responses.prompts)
         lengths = responses.lengths.tolist()
         packing = pack([len(prompt.token_ids) for prompt in prompts], rows, lengths, device)
-        embedded, positions = self._row(prompts, rows, responses.tokens, packing)
+        embedded, positions = self.row(prompts, rows, responses.tokens, packing)
         hidden_states = self._packed if self.packs else self._padded
         hidden = hidden_states(embedded, positions, packing)
         tokens, head = responses.tokens.to(device)[mask], self.model.get_output_embeddings()
@@ -118,7 +118,7 @@ class Policy(nn.Module):
         zeros = values.new_zeros(mask.shape)
         return zeros.masked_scatter(mask, values), zeros.masked_scatter(mask, entropy)
 
-    def _row(
+    def row(
         self, prompts: Sequence[Prompt], rows: Sequence[int], tokens: Tensor, packing: Packing
     ) -> tuple[Tensor, Tensor]:
         """Embeddings `[1 n h]` and position ids `[d 1 n]` of the packed row."""
@@ -141,21 +141,20 @@ class Policy(nn.Module):
     def _packed(self, embedded: Tensor, positions: Tensor, packing: Packing) -> Tensor:
         """Hidden states `[n h]` that predict the response tokens, from the packed row."""
         mask = attention.empty_mask(embedded.device)
-        hidden = self._hidden(embedded, positions, mask, packing=packing)[0]
+        hidden = self.hidden(embedded, positions, mask, packing=packing)[0]
         return attention.gather_rows(hidden, packing.sources)
 
     def _padded(self, embedded: Tensor, positions: Tensor, packing: Packing) -> Tensor:
         """The same from a padded batch, with a prompt for each response."""
         keys, mask, is_source = packing.sequences
         rows = attention.gather_rows(embedded[0], keys.flatten()).unflatten(0, keys.shape)
-        return self._hidden(rows, positions[:, 0, keys], mask)[is_source]
+        return self.hidden(rows, positions[:, 0, keys], mask)[is_source]
 
-    def _hidden(self, embedded: Tensor, positions: Tensor, mask: Tensor, **options: Any) -> Tensor:
+    def hidden(self, embedded: Tensor, positions: Tensor, mask: Tensor, **options: Any) -> Tensor:
         """Last hidden states `[b s h]`; position ids are `[d b s]`."""
         return self.model.base_model(
             inputs_embeds=embedded,
             attention_mask=mask,
             position_ids=positions if len(positions) > 1 else positions[0],
-            use_cache=False,
-            **options,
+            **{"use_cache": False, **options},
         ).last_hidden_state

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
-from transformers import DynamicCache
 
 from agents.engines.chat import Chat
+from agents.engines.decoding import decoder
 from agents.engines.model import Policy
-from agents.engines.sampling import Row, Sampling, collate, unique_prompts
+from agents.engines.sampling import Row, Sampling, collate
 from agents.rollout import Prompt, Responses
+
+SPARE = 1 / 8
+"""Part of a batch that may have ended before its rows are removed, which copies the others."""
 
 
 class TransformersSampler:
@@ -82,7 +84,7 @@ class TransformersSampler:
 
 @dataclass
 class _Decoding:
-    """Decoding of one batch of responses with a KV cache."""
+    """Decoding of one batch of responses."""
 
     sampler: TransformersSampler
     policy: Policy
@@ -90,106 +92,73 @@ class _Decoding:
     generator: torch.Generator
     finished: Callable[[int, str], object] | None
     first: int
-    rows: list[Row] = field(init=False)
 
     def __post_init__(self) -> None:
+        count, device = len(self.prompts), self.policy.device
+        shape = count, self.sampler.max_response_length
         self.rows = [Row() for _ in self.prompts]
+        self.tokens = torch.zeros(shape, dtype=torch.long, device=device)
+        self.log_probs = torch.zeros(shape, device=device)
+        self.has_ended = torch.zeros(count, dtype=torch.bool, device=device)
+        self.eos = torch.tensor(self.sampler.chat.eos, device=device)
 
     def run(self) -> list[Row]:
         """Decodes until every response has ended."""
-        hidden, cache, attention, position = self._prefill()
-        alive = list(range(len(self.prompts)))
+        responses = decoder(self.policy, self.prompts)
+        alive = torch.arange(len(self.prompts), device=self.policy.device)
         for length in range(1, self.sampler.max_response_length + 1):
-            token = self._sample(hidden, alive)
-            active = self._append(token, alive, last=length == self.sampler.max_response_length)
-            if not active:
+            token, log_prob = self._sample(responses.hidden, alive)
+            active = self._append(token, log_prob, alive, length)
+            if not len(active):
                 break
-            if len(active) <= len(attention) // 2:
-                keep = torch.tensor(active, device=token.device)
-                cache.batch_select_indices(keep)
-                token, attention, position = token[keep], attention[keep], position[:, keep]
-                alive = [alive[row] for row in active]
-            position = position + 1
-            attention = torch.cat([attention, attention.new_ones(len(attention), 1)], 1)
-            hidden = self._step(token, cache, attention, position)
+            if len(active) <= (1 - SPARE) * len(alive):
+                responses.select(active)
+                token, alive = token[active], alive[active]
+            responses.step(token)
         return self.rows
 
-    def _prefill(self) -> tuple[Tensor, DynamicCache, Tensor, Tensor]:
-        """Last hidden state, KV cache, attention mask and last position id of every row."""
-        policy = self.policy
-        cache = DynamicCache(config=policy.model.config.get_text_config())
-        unique, rows = unique_prompts(self.prompts)
-        pad = {"batch_first": True, "padding_side": "left"}
-        tokens = pad_sequence([torch.tensor(p.token_ids) for p in unique], **pad).to(policy.device)
-        attention = pad_sequence(
-            [torch.ones(len(p.token_ids), dtype=torch.long) for p in unique], **pad
-        )
-        positions = (
-            pad_sequence([policy.positions(p).T for p in unique], **pad)
-            .permute(2, 0, 1)
-            .to(policy.device)
-        )
-        attention = attention.to(policy.device)
-        hidden = self._model(policy.embed(tokens, unique), cache, attention, positions)
-        index = torch.tensor(rows, device=policy.device)
-        cache.batch_select_indices(index)
-        return hidden[index], cache, attention[index], positions.amax(-1)[:, index]
+    def _sample(self, hidden: Tensor, alive: Tensor) -> tuple[Tensor, Tensor]:
+        """The next token of each row and its log-probability; those of ended rows are ignored.
 
-    def _step(
-        self, token: Tensor, cache: DynamicCache, attention: Tensor, position: Tensor
-    ) -> Tensor:
-        embedded = self.policy.model.get_input_embeddings()(token[:, None])
-        return self._model(embedded, cache, attention, position[..., None])
-
-    def _model(
-        self, embedded: Tensor, cache: DynamicCache, attention: Tensor, positions: Tensor
-    ) -> Tensor:
-        return self.policy.model.base_model(
-            inputs_embeds=embedded,
-            attention_mask=attention,
-            position_ids=positions if positions.shape[0] > 1 else positions[0],
-            past_key_values=cache,
-            use_cache=True,
-        ).last_hidden_state[:, -1]
-
-    def _sample(self, hidden: Tensor, alive: list[int]) -> Tensor:
-        """Samples the next token of each row; those of finished rows are ignored."""
+        A random number is drawn for each response, alive or not, so that the tokens of one do not
+        depend on when others end.
+        """
         logits = self.policy.model.get_output_embeddings()(hidden)
         log_prob = self.sampler.sampling.behaviour(logits)
-        token = sample_tokens(log_prob.exp(), self.generator)
-        values = log_prob.gather(-1, token[:, None])[:, 0].tolist()
-        for row, value in zip(alive, values, strict=True):
-            if not self._has_ended(row):
-                self.rows[row].log_probs.append(value)
-        return token
+        options = {"dtype": torch.float64, "device": hidden.device, "generator": self.generator}
+        token = choose_tokens(log_prob.exp(), torch.rand(len(self.prompts), **options)[alive])
+        return token, log_prob.gather(-1, token[:, None])[:, 0]
 
-    def _append(self, token: Tensor, alive: list[int], last: bool) -> list[int]:
-        """Appends the tokens and reports finished responses; gives the indices of the others."""
-        active = []
-        for index, (row, value) in enumerate(zip(alive, token.tolist(), strict=True)):
-            if self._has_ended(row):
-                continue
-            self.rows[row].tokens.append(value)
-            if last or self._has_ended(row):
-                self.rows[row].text = self.sampler.chat.decode(self.rows[row].tokens)
-                if self.finished is not None:
-                    self.finished(self.first + row, self.rows[row].text)
-            else:
-                active.append(index)
-        return active
+    def _append(self, token: Tensor, log_prob: Tensor, alive: Tensor, length: int) -> Tensor:
+        """Appends token number `length`, from 1; gives the indices of the rows that go on."""
+        self.tokens[alive, length - 1] = token
+        self.log_probs[alive, length - 1] = log_prob.float()
+        ends = ~self.has_ended[alive]
+        if length < self.sampler.max_response_length:
+            ends &= torch.isin(token, self.eos)
+        self.has_ended[alive] |= ends
+        self._finish(alive[ends], length)
+        return (~self.has_ended[alive]).nonzero()[:, 0]
 
-    def _has_ended(self, row: int) -> bool:
-        tokens = self.rows[row].tokens
-        return bool(tokens) and tokens[-1] in self.sampler.chat.eos
+    def _finish(self, rows: Tensor, length: int) -> None:
+        """Reports responses that have ended."""
+        parts = (part[rows, :length].tolist() for part in (self.tokens, self.log_probs))
+        for row, tokens, log_probs in zip(rows.tolist(), *parts, strict=True):
+            self.rows[row] = Row(tokens, log_probs, self.sampler.chat.decode(tokens))
+            if self.finished is not None:
+                self.finished(self.first + row, self.rows[row].text)
 
 
-def sample_tokens(probability: Tensor, generator: torch.Generator) -> Tensor:
+def choose_tokens(probability: Tensor, uniform: Tensor) -> Tensor:
     """One index per row `[n]` of probabilities `[n v]`, by inverse transform sampling.
 
-    An index of probability 0 is never sampled. One random number per row suffices;
+    An index of probability 0 is never chosen. One random number per row suffices;
     `torch.multinomial` draws one per entry, which takes a quarter of a tiny model's sampling time.
+
+    Args:
+        probability: Up to a factor.
+        uniform: Random numbers `[n]` in [0, 1), float64.
     """
-    cumulative = probability.double().cumsum(-1)
-    device, count = probability.device, len(probability)
-    uniform = torch.rand(count, 1, dtype=torch.float64, device=device, generator=generator)
-    return torch.searchsorted(cumulative, uniform * cumulative[:, -1:], right=True)[:, 0]
+    cumulative = probability.cumsum(-1, dtype=torch.float64)
+    threshold = uniform[:, None] * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, threshold, right=True)[:, 0]

@@ -109,9 +109,9 @@ def limit(sampler: Any, regime: Regime) -> None:
         lambda _module, _inputs, logits: force(logits, ends[-1], eos) if ends else None
     )
 
-    def sample(decoding: Any, hidden: Any, alive: list[int]) -> Any:
+    def sample(decoding: Any, hidden: Any, alive: Any) -> Any:
         decoding.number = getattr(decoding, "number", 0) + 1
-        rows = [decoding.first + row for row in alive]
+        rows = [decoding.first + row for row in alive.tolist()]
         ends.append(regime.ends(rows, decoding.number))
         try:
             return drawn(decoding, hidden, alive)

@@ -7,7 +7,7 @@ from helpers import tiny_engines
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
-from agents.engines.transformers import TransformersSampler, sample_tokens
+from agents.engines.transformers import TransformersSampler, choose_tokens
 
 LENGTH = 20
 
@@ -73,7 +73,9 @@ def test_ten_thousand_tokens_hold_no_place_of_an_image(tiny_folder):
 
 def test_draws_follow_the_probabilities_and_never_take_what_has_none():
     probability = torch.tensor([[0.0, 0.2, 0.0, 0.5, 0.3, 0.0]]).expand(100_000, -1)
-    drawn = sample_tokens(probability, torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    uniform = torch.rand(len(probability), dtype=torch.float64, generator=generator)
+    drawn = choose_tokens(probability, uniform)
     share = torch.bincount(drawn, minlength=6) / len(drawn)
     assert share[[0, 2, 5]].eq(0).all()
     # Four standard errors of a share of a half.

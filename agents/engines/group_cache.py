@@ -1,0 +1,147 @@
+"""Keys and values of the layers during sampling: a prompt's are kept once for its group.
+
+Axis letters: p prompts, g responses of a prompt, r responses, k key heads, q query heads of a key
+head, s prompt tokens, t response tokens, c channels of a head.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from agents.engines.packing import Packing
+
+CAPACITY = 64
+"""Response tokens for which memory is first reserved; it doubles when they are full."""
+
+
+class GroupCache:
+    """Cache of all layers, whose attention it computes for one new token of each response."""
+
+    def __init__(self, packing: Packing, prompts: Sequence[int]) -> None:
+        """Creates an empty cache.
+
+        Args:
+            packing: Of the prompts alone.
+            prompts: Index of the prompt of each response, non-decreasing.
+        """
+        device = packing.device
+        start, size, *_ = torch.tensor(packing.segments, device=device).T[..., None]
+        column = torch.arange(int(size.max()), device=device)
+        self._keys = start + column.minimum(size - 1)
+        self._sizes = size
+        self._layers: dict[nn.Module, _Layer] = {}
+        self._prompts = torch.tensor(prompts, device=device)
+        self._arrange()
+        self.length = 0
+        """Tokens of each response, the new one included."""
+
+    def add_prompts(self, module: nn.Module, key: Tensor, value: Tensor) -> None:
+        """Keeps keys and values `[1 k n c]` of the packed prompts in a layer."""
+        prompts = (part[0][:, self._keys].transpose(0, 1).contiguous() for part in (key, value))
+        self._layers[module] = _Layer(*prompts)
+
+    def select(self, rows: Tensor) -> None:
+        """Keeps some responses, by their indices in ascending order, and their prompts."""
+        kept, self._prompts = self._prompts[rows].unique_consecutive(return_inverse=True)
+        self._keys, self._sizes = self._keys[kept], self._sizes[kept]
+        self._arrange()
+        for layer in self._layers.values():
+            layer.select(kept, rows, self.length)
+
+    def attend(
+        self,
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        scale: float,
+        window: int | None,
+    ) -> Tensor:
+        """Attention output `[1 r heads c]` of the new tokens, whose keys and values it adds.
+
+        The softmax over a prompt and the one over the response are weighted by their sums.
+
+        Args:
+            module: The layer.
+            query: `[1 heads r c]`.
+            key: `[1 k r c]`.
+            value: Of the shape of `key`.
+            scale: Factor of the scores.
+            window: Number of keys that a query attends to, its own included; None for all.
+        """
+        layer = self._layers[module]
+        layer.append(key[0].transpose(0, 1), value[0].transpose(0, 1), self.length)
+        first = 0 if window is None else max(0, self.length - window)
+        keys, values = (part[:, :, first : self.length] for part in layer.responses)
+        query = query[0].transpose(0, 1).unflatten(1, (key.shape[1], -1))
+        own, own_total = _attention(query, keys, values, scale)
+        grouped = query[self._slots].transpose(1, 2).flatten(2, 3)
+        shared = _attention(grouped, *layer.prompts, scale, self._mask(window))
+        output, total = (
+            part.unflatten(2, (-1, query.shape[2])).transpose(1, 2)[self._places] for part in shared
+        )
+        share = (total - own_total).sigmoid().to(own.dtype)
+        return own.lerp(output, share).flatten(1, 2)[None]
+
+    def _arrange(self) -> None:
+        """Places the responses in a table of prompts, padded with the first response."""
+        num, device = len(self._keys), self._prompts.device
+        counts = self._prompts.bincount(minlength=num)
+        column = torch.arange(len(self._prompts), device=device)
+        column -= (counts.cumsum(0) - counts)[self._prompts]
+        self._places = self._prompts, column
+        self._slots = torch.zeros(num, int(counts.max()), dtype=torch.long, device=device)
+        self._slots[self._places] = torch.arange(len(column), device=device)
+
+    def _mask(self, window: int | None) -> Tensor:
+        """Mask `[p 1 1 s]` of the prompt tokens that a query attends to."""
+        column = torch.arange(self._keys.shape[1], device=self._keys.device)
+        mask = column < self._sizes
+        if window is not None:
+            mask &= column > self._sizes + self.length - 1 - window
+        return mask[:, None, None]
+
+
+class _Layer:
+    """Keys and values of a layer: of prompts `[p k s c]`, and of responses `[r k t c]`."""
+
+    def __init__(self, *prompts: Tensor) -> None:
+        self.prompts = list(prompts)
+        self.responses: list[Tensor] = []
+
+    def append(self, key: Tensor, value: Tensor, length: int) -> None:
+        """Adds keys and values `[r k c]` of token number `length`, from 1."""
+        if not self.responses:
+            self.responses = [
+                part.new_empty(*part.shape[:2], CAPACITY, part.shape[2]) for part in (key, value)
+            ]
+        for number, part in enumerate((key, value)):
+            kept = self.responses[number]
+            if length > kept.shape[2]:
+                kept = torch.cat([kept, torch.empty_like(kept)], 2)
+                self.responses[number] = kept
+            kept[:, :, length - 1] = part
+
+    def select(self, prompts: Tensor, rows: Tensor, length: int) -> None:
+        """Keeps some prompts and some responses of `length` tokens, by their indices."""
+        if len(prompts) < len(self.prompts[0]):
+            self.prompts = [part[prompts] for part in self.prompts]
+        for number, part in enumerate(self.responses):
+            kept = part.new_empty(len(rows), *part.shape[1:])
+            kept[:, :, :length] = part[rows, :, :length]
+            self.responses[number] = kept
+
+
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, scale: float, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Attention output `[b k q c]`, and the logarithm of the softmax's denominator `[b k q 1]`."""
+    scores = query @ key.transpose(-1, -2)
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32)) * scale
+    if mask is not None:  # finite, as a window may leave out a whole prompt
+        scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
+    weight = scores.softmax(-1)
+    # The largest weight is exp(largest score - total).
+    total = scores.amax(-1, keepdim=True) - weight.amax(-1, keepdim=True).log()
+    return weight.to(value.dtype) @ value, total
