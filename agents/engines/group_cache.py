@@ -106,8 +106,8 @@ class GroupCache:
 class _Layer:
     """Keys and values of a layer: of prompts `[p k s c]`, and of responses `[r k t c]`."""
 
-    def __init__(self, *prompts: Tensor) -> None:
-        self.prompts = list(prompts)
+    def __init__(self, key: Tensor, value: Tensor) -> None:
+        self.prompts = key, value
         self.responses: list[Tensor] = []
 
     def append(self, key: Tensor, value: Tensor, length: int) -> None:
@@ -126,7 +126,8 @@ class _Layer:
     def select(self, prompts: Tensor, rows: Tensor, length: int) -> None:
         """Keeps some prompts and some responses of `length` tokens, by their indices."""
         if len(prompts) < len(self.prompts[0]):
-            self.prompts = [part[prompts] for part in self.prompts]
+            key, value = self.prompts
+            self.prompts = key[prompts], value[prompts]
         for number, part in enumerate(self.responses):
             kept = part.new_empty(len(rows), *part.shape[1:])
             kept[:, :, :length] = part[rows, :, :length]
