@@ -13,6 +13,7 @@ from agents.engines.build import ranks
 from agents.errors import typed_errors
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
+from agents.monitoring.contrast import logged_groups
 from agents.monitoring.logs import RunLog
 from agents.monitoring.timing import Clock
 from agents.monitoring.traces import Trace
@@ -126,15 +127,16 @@ def sample_rollouts(
 
 
 def log_rollout(state: RunState, log: RunLog, rollout: Rollout, trace: Trace) -> None:
-    """Logs some groups of a rollout, with advantage, log-ratio and clip of each token."""
+    """Logs two groups of a rollout, with advantage, log-ratio and clip of each token."""
+    accuracies, size = rollout.infos["accuracy"].tolist(), state.run.group_size
     log.write_rollout(
         state.step,
         rollout.observations,
         rollout.responses.texts,
         rollout.rewards,
         rollout.infos,
-        group_size=state.run.group_size,
-        count=2 * state.run.group_size,
+        group_size=size,
+        groups=logged_groups(accuracies, trace.advantages(rollout.responses), size),
         details=trace.details(rollout.responses, state.engines.chat.tokenizer),
     )
 

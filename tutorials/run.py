@@ -105,10 +105,11 @@ for file in (files[0], files[-1]):
 # %% [markdown]
 # ## All of it in a browser
 #
-# Each run ends with a report: one HTML file without a network, with curves, a browser of rollouts
-# in which tokens are coloured by what the update did to them, and the command that repeats the
-# run. Several runs side by side, seeds of one setting as one line with its spread: `python -m
-# agents.report RUN RUN --output report.html`.
+# Each run ends with a report: one HTML file without a network. It opens with the accuracy and the
+# most telling groups of responses; below are curves, a browser of rollouts in which tokens are
+# coloured by what the update did to them, and the command that repeats the run. Several runs side
+# by side, seeds of one setting as one line with its spread: `python -m agents.report RUN RUN
+# --output report.html`.
 
 # %%
 from agents.report import main as report

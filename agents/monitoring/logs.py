@@ -4,7 +4,9 @@ A run directory has `metrics.jsonl`, `evaluations.jsonl`, `rollouts/step-N.jsonl
 same folder, and `run.json`. Each is valid JSON at any moment, except for the last line of a
 `.jsonl` after a kill; `read_steps` skips an incomplete line, and a resumed run removes it.
 
-A line of `rollouts/step-N.jsonl` is one response of the rollout of step N; groups are whole:
+A line of `rollouts/step-N.jsonl` is one response of the rollout of step N. There are two groups,
+the first and, of the others, the one with the most contrast (`contrast`), so means over these lines
+are not those of the run:
 
 - `index`: position in this rank's rollout; `group`: position of its group.
 - `system`, `question`: text of the problem; `images`: names of files, shared by the group.
@@ -18,7 +20,6 @@ A line of `rollouts/step-N.jsonl` is one response of the rollout of step N; grou
 Runs of 0.1.0 lack `group` and all from `finished` on, and have some responses of each group only.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -96,10 +97,10 @@ class RunLog:
         infos: Mapping[str, Any],
         *,
         group_size: int = 1,
-        count: int = 8,
+        groups: Sequence[int] = (0,),
         details: Callable[[int], Mapping[str, Any]] = lambda index: {},
     ) -> None:
-        """Writes whole groups, evenly spaced over the rollout, with their responses.
+        """Writes some groups of a rollout with all their responses.
 
         Args:
             step: The training step that the rollout is for.
@@ -108,15 +109,13 @@ class RunLog:
             rewards: One for each response.
             infos: Of the vector environment's step.
             group_size: Consecutive responses to one problem.
-            count: Number of responses to write, in whole groups: one group at least.
+            groups: Positions of the groups to write.
             details: Further values of a response by its index, such as `Trace.details`.
         """
         if not self.writes:
             return
-        groups = len(responses) // group_size
-        stride = math.ceil(groups / max(1, count // group_size))
         rows = []
-        for first in range(0, len(responses), stride * group_size):
+        for first in (group * group_size for group in groups):
             images = self._write_images(f"step-{step}-{first}", observations["images"][first])
             for i in range(first, first + group_size):
                 row = {

@@ -57,7 +57,7 @@ class Trace:
             responses: Of a whole rollout, which the update may contain in part.
             tokenizer: Fast tokenizer of the responses.
         """
-        places = {_key(self.responses, j): j for j in range(len(self.responses))}
+        places = self._places()
 
         def of(i: int) -> dict[str, Any]:
             key = _key(responses, i)
@@ -67,11 +67,24 @@ class Trace:
 
         return of
 
+    def advantages(self, responses: Responses) -> list[float | None]:
+        """Mean advantage of each response of a rollout; None for one that was not trained on."""
+        places = self._places()
+        keys = (_key(responses, i) for i in range(len(responses)))
+        return [self._advantage(places[key]) if key in places else None for key in keys]
+
+    def _places(self) -> dict[tuple[int, ...], int]:
+        return {_key(self.responses, j): j for j in range(len(self.responses))}
+
+    def _advantage(self, j: int) -> float:
+        mask = self.responses.mask[j]
+        return self.advantage[j][mask].sum().item() / max(1, int(mask.sum()))
+
     def _row(self, j: int) -> dict[str, Any]:
         mask = self.responses.mask[j]
         ratios, clipped = self.log_ratio[j][mask], self.clipped[j][mask]
         return {
-            "advantage": self.advantage[j][mask].sum().item() / max(1, int(mask.sum())),
+            "advantage": self._advantage(j),
             "log_ratio": [round(u, 4) for u in ratios.tolist()],
             "clipped": clipped.nonzero().flatten().tolist(),
         }

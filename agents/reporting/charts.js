@@ -2,7 +2,7 @@
 // Curves: one line for runs that differ in their seed alone, the median with the range of the seeds.
 
 const FAMILIES = ["evaluation", "reward", "response", "policy", "train", "sampler", "grade", "rollout", "time", "throughput", "memory"];
-const WIDTH = 340, HEIGHT = 136, LEFT = 46, RIGHT = 14, TOP = 6, BOTTOM = 18;
+const WIDTH = 340, HEIGHT = 136, OPENING_HEIGHT = 240, LEFT = 46, RIGHT = 14, TOP = 6, BOTTOM = 18;
 const view = { from: null, to: null, smoothing: 0, log: false, hidden: new Set() };
 const charts = [];
 
@@ -85,20 +85,30 @@ function path(series, x, y, column = 1) {
   return series.map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)} ${y(p[column]).toFixed(1)}`).join("");
 }
 
-function chart(metric) {
-  const title = make("figcaption", {}, metric);
+// Corners of the mark of an evaluation split around a point; the first split has a circle.
+const MARKS = [null, [[-4, -4], [4, -4], [4, 4], [-4, 4]], [[0, -5.5], [5, 4], [-5, 4]], [[0, -5.5], [5.5, 0], [0, 5.5], [-5.5, 0]]];
+const splits = [...new Set(data.runs.flatMap((run) => run.evaluations.map((e) => e.split)))];
+
+function mark(split, color, cx, cy, ...children) {
+  const corners = MARKS[Math.max(0, splits.indexOf(split)) % MARKS.length];
+  if (!corners) return make("circle", { class: `dot f${color}`, r: 4, cx, cy }, ...children);
+  return make("polygon", { class: `dot f${color}`, points: corners.map(([x, y]) => `${cx + x},${cy + y}`).join(" ") }, ...children);
+}
+
+function chart(metric, { name = metric, height = HEIGHT, range = null } = {}) {
+  const title = make("figcaption", {}, name);
   const told = make("output", {});
-  const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", tabindex: 0, role: "img" });
-  const self = { metric, node: make("figure", { class: "chart" }, title, told, svg), svg, told, at: null, stale: true, seen: false };
+  const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${height}`, preserveAspectRatio: "none", tabindex: 0, role: "img" });
+  const self = { metric, node: make("figure", { class: "chart" }, title, told, svg), svg, told, height, range, at: null, stale: true, seen: false };
   self.series = kinds.map((kind) => joined(kind, metric));
-  self.evaluated = metric === "reward/accuracy" ? [...new Set(data.runs.flatMap((run) => run.evaluations.map((e) => e.split)))] : [];
+  self.evaluated = metric === "reward/accuracy" ? splits : [];
   listen(self);
   return self;
 }
 
 // The curves that are seen and have positive values where the scale is logarithmic.
 function shown(self) {
-  const log = view.log && self.series.flat().some((p) => p[1] > 0);
+  const log = view.log && !self.range && self.series.flat().some((p) => p[1] > 0);
   const within = ([step, value]) => (view.from === null || step >= view.from) && (view.to === null || step <= view.to) && (!log || value > 0);
   const lines = kinds.map((kind, k) => {
     if (view.hidden.has(k)) return { k, kind, raw: [], curve: [], marks: [] };
@@ -121,19 +131,20 @@ function draw(self) {
     return;
   }
   const wide = self.svg.clientWidth || WIDTH;
-  self.svg.setAttribute("viewBox", `0 0 ${wide} ${HEIGHT}`);
+  self.svg.setAttribute("viewBox", `0 0 ${wide} ${self.height}`);
   const size = (values, pick) => values.reduce((a, b) => pick(a, b));
   let [low, high] = [size(all.flatMap((p) => [p[1], p[2] ?? p[1]]), Math.min), size(all.flatMap((p) => [p[1], p[3] ?? p[1]]), Math.max)];
+  if (self.range) [low, high] = self.range;
   if (log && low <= 0) low = size(all.map((p) => p[1]), Math.min);
   if (low === high) [low, high] = log ? [low / 2, high * 2] : [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
   const first = size(all.map((p) => p[0]), Math.min), last = size(all.map((p) => p[0]), Math.max);
   const scale = log ? (v) => Math.log(Math.max(v, low)) : (v) => v;
   self.x = (step) => LEFT + (last > first ? (step - first) / (last - first) : 0.5) * (wide - LEFT - RIGHT);
   self.step = (pixel) => first + Math.min(1, Math.max(0, (pixel - LEFT) / (wide - LEFT - RIGHT))) * (last - first);
-  self.y = (value) => TOP + (1 - (scale(value) - scale(low)) / (scale(high) - scale(low))) * (HEIGHT - TOP - BOTTOM);
+  self.y = (value) => TOP + (1 - (scale(value) - scale(low)) / (scale(high) - scale(low))) * (self.height - TOP - BOTTOM);
   axes(self, low, high, first, last, wide, log);
   for (const line of lines) trace(self, line, wide - LEFT - RIGHT);
-  self.cross = make("line", { class: "cross", y1: TOP, y2: HEIGHT - BOTTOM, visibility: "hidden" });
+  self.cross = make("line", { class: "cross", y1: TOP, y2: self.height - BOTTOM, visibility: "hidden" });
   self.svg.append(self.cross);
   tell(self, self.at);
   const summary = lines.filter((line) => line.curve.length).map((line) => `${line.kind.label}: ${number(line.curve[0][1])} to ${number(line.curve.at(-1)[1])}`);
@@ -147,7 +158,7 @@ function axes(self, low, high, first, last, wide, log) {
     svg.append(make("text", { class: "tick", x: LEFT - 4, y: y(value) + 3, "text-anchor": "end" }, number(value, 3)));
   }
   for (const step of last > first ? ticks(first, last, false).filter(Number.isInteger) : [first]) {
-    svg.append(make("text", { class: "tick", x: x(step), y: HEIGHT - 5, "text-anchor": "middle" }, String(step)));
+    svg.append(make("text", { class: "tick", x: x(step), y: self.height - 5, "text-anchor": "middle" }, String(step)));
   }
 }
 
@@ -163,7 +174,7 @@ function trace(self, line, pixels) {
   const dots = curve.length === 1 || self.metric.startsWith("evaluation/") ? curve : [];
   for (const p of [...dots, ...line.marks]) {
     const title = make("title", {}, `${p[4] ?? line.kind.label}, step ${p[0]}: ${number(p[1])}`);
-    svg.append(make("circle", { class: `dot f${color}`, r: 3.2, cx: x(p[0]), cy: y(p[1]) }, title));
+    svg.append(mark(p[4], color, x(p[0]), y(p[1]), title));
   }
 }
 
@@ -193,7 +204,7 @@ function listen(self) {
   self.svg.addEventListener("pointerdown", (event) => {
     if (!self.x) return;
     start = pixel(event);
-    box = make("rect", { class: "pick", y: TOP, height: HEIGHT - TOP - BOTTOM });
+    box = make("rect", { class: "pick", y: TOP, height: self.height - TOP - BOTTOM });
     self.svg.append(box);
   });
   self.svg.addEventListener("pointermove", (event) => {
@@ -262,6 +273,23 @@ function legend() {
   }));
 }
 
+// The accuracy of all runs at the head of the page, on a scale from 0 to 1, and the marks of splits.
+function opening() {
+  const self = chart("reward/accuracy", { name: "Share of right responses in each training step", height: OPENING_HEIGHT, range: [0, 1] });
+  charts.push(self);
+  self.svg.chart = self;
+  watched.observe(self.svg);
+  byId("opening").append(self.node);
+  const entry = (sample, words) => {
+    const name = make("span", {});
+    write(name, words);
+    return make("span", {}, make("svg", { viewBox: "0 0 28 12", "aria-hidden": "true" }, sample), name);
+  };
+  byId("splits").append(
+    ...kinds.map((kind) => entry(make("path", { class: `curve k${kind.place}`, d: "M0 6H28" }), kinds.length > 1 ? kind.label : "training responses")),
+    ...splits.map((split) => entry(mark(split, 0, 14, 6), `evaluation on ${split || "an unnamed split"}`)));
+}
+
 function families() {
   const metrics = new Set(data.runs.flatMap((run) => run.evaluations.map((e) => `evaluation/accuracy ${e.split}`)));
   for (const run of data.runs) for (const metric of Object.keys(run.metrics)) if (run.metrics[metric].some((v) => v !== null)) metrics.add(metric);
@@ -285,6 +313,7 @@ function families() {
 }
 
 legend();
+opening();
 families();
 byId("smoothing").addEventListener("input", (event) => { view.smoothing = Number(event.target.value); redraw(); });
 byId("log").addEventListener("change", (event) => { view.log = event.target.checked; redraw(); });
@@ -294,7 +323,7 @@ for (const id of ["first", "last"]) {
 }
 byId("metric").addEventListener("input", (event) => {
   const words = event.target.value.toLowerCase();
-  for (const self of charts) self.node.hidden = !self.metric.toLowerCase().includes(words);
+  for (const self of charts) self.node.hidden = !self.range && !self.metric.toLowerCase().includes(words);
   for (const family of document.querySelectorAll(".family")) family.hidden = !family.querySelector(".chart:not([hidden])");
 });
 addEventListener("resize", later(150, redraw));

@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 
 function make(tag, attributes = {}, ...children) {
-  const svg = ["svg", "path", "line", "rect", "circle", "text", "g", "title"].includes(tag);
+  const svg = ["svg", "path", "line", "rect", "circle", "polygon", "text", "g", "title"].includes(tag);
   const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);

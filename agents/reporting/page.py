@@ -1,4 +1,4 @@
-"""HTML file of runs: facts, curves and rollouts, without external resources.
+"""HTML file of runs: accuracy, highlights, facts, curves and rollouts, without other resources.
 
 Texts of models and data sets are JSON without a `<`, or compressed; the script turns them into text
 nodes only. The policy in the page's head allows this script and this style
@@ -15,13 +15,14 @@ from string import Template
 from typing import Any
 
 from agents.reporting import facts
+from agents.reporting.highlights import highlights
 from agents.reporting.records import few
 from agents.reporting.rollout_groups import LIMIT, Rollouts, collect
 from agents.reporting.runs import RunFolder, run_labels
 from reasonenv.terminal import printable
 
 HERE = Path(__file__).parent
-SCRIPTS = ("page.js", "charts.js", "rollouts.js")
+SCRIPTS = ("page.js", "charts.js", "rollouts.js", "highlights.js")
 
 
 def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
@@ -67,7 +68,12 @@ def _data(runs: Sequence[RunFolder], names: Sequence[str], rollouts: Rollouts) -
             _run(run, name, kinds.index(run.kind)) for run, name in zip(runs, names, strict=True)
         ],
         "groups": rollouts.index,
+        "highlights": highlights(rollouts.index, [_last_step(run) for run in runs]),
     }
+
+
+def _last_step(run: RunFolder) -> int:
+    return max([row["step"] for row in run.rows] + [step for step, _ in run.rollouts], default=0)
 
 
 def _run(run: RunFolder, name: str, kind: int) -> dict[str, Any]:

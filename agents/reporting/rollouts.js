@@ -99,12 +99,12 @@ async function look(place) {
   if (top < list.scrollTop || top + button.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 3;
   const text = await body(group);
   if (looking.shown[looking.at] !== group) return;
-  byId("group").replaceChildren(problem(group, text), key(text), ...text.responses.map((r, i) => response(group, i, r)));
+  byId("group").replaceChildren(problem(group, text, make("h3", {}, `Step ${group.step}`)), key(text), ...text.responses.map((r, i) => response(group, i, r)));
   highlight();
 }
 
-function problem(group, text) {
-  const words = make("div", {}, make("h3", {}, `Step ${group.step}`));
+function problem(group, text, heading) {
+  const words = make("div", {}, heading);
   const question = make("div", { class: "text question" });
   write(question, text.question);
   words.append(question);
@@ -232,7 +232,7 @@ function step(way) {
 }
 
 function stepResponse(way) {
-  const cards = [...document.querySelectorAll(".response")];
+  const cards = [...document.querySelectorAll("#group .response")];
   const next = cards[Math.min(cards.length - 1, Math.max(0, cards.indexOf(document.activeElement.closest(".response")) + way))];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
@@ -283,4 +283,3 @@ byId("groups").addEventListener("scroll", (event) => {
   const list = event.target;
   if (list.scrollTop + 2 * list.clientHeight > list.scrollHeight) more();
 });
-filter().then(() => { document.documentElement.dataset.ready = "yes"; });

@@ -67,7 +67,7 @@ def group(step, question, texts, old=False):
         "rewards": [1.0] + [0.0] * (count - 1),
         "infos": infos,
         "group_size": 1 if old else count,
-        "count": count,
+        "groups": range(count) if old else (0,),
         "details": (lambda i: {}) if old else details.__getitem__,
     }
 

@@ -103,7 +103,7 @@ def test_a_rollout_shows_prompt_response_verdict_and_image(tmp_path):
     _, rewards, _, _, infos = envs.step(responses)
     envs.close()
     with RunLog(tmp_path, 5) as log:
-        log.write_rollout(4, observations, responses, rewards, infos, count=3)
+        log.write_rollout(4, observations, responses, rewards, infos, groups=(0, 2, 4))
     rows = read_json_lines(tmp_path / "rollouts" / "step-4.jsonl")
     assert [row["index"] for row in rows] == [0, 2, 4]
     for row in rows:

@@ -4,6 +4,7 @@ from helpers import tiny_engines
 
 from agents.cpgd import CPGD
 from agents.losses import clipped_tokens
+from agents.monitoring.contrast import logged_groups
 from agents.monitoring.logs import RunLog
 from agents.monitoring.traces import Trace, token_texts
 from agents.rollout import Batch
@@ -70,7 +71,7 @@ def test_a_rollout_is_kept_in_whole_groups_with_what_the_update_did(
     details = traced[0].details(responses, engine.chat.tokenizer)
     with RunLog(tmp_path, 1) as log:
         log.write_rollout(
-            1, posed, responses.texts, [0.0] * 4, {}, group_size=2, count=4, details=details
+            1, posed, responses.texts, [0.0] * 4, {}, group_size=2, groups=(0, 1), details=details
         )
     rows = read_json_lines(tmp_path / "rollouts" / "step-1.jsonl")
     assert [(row["index"], row["group"]) for row in rows] == [(0, 0), (1, 0), (2, 1), (3, 1)]
@@ -87,6 +88,30 @@ def test_what_was_not_trained_on_has_tokens_and_no_advantage(engine, responses, 
     others = tiny_engines.respond(prompts, (2, 2, 2, 2), engine.chat)
     told = traced[0].details(others, engine.chat.tokenizer)(1)
     assert set(told) == {"finished", "tokens"}
+    assert traced[0].advantages(others) == [None] * 4
+
+
+def test_the_advantages_of_a_rollout_are_those_of_its_responses(responses, traced):
+    assert traced[0].advantages(responses) == pytest.approx([1.0, -1.0, 0.5, -0.5])
+    later = responses.rows(2, 4)
+    assert traced[0].advantages(later) == pytest.approx([0.5, -0.5])
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "advantages", "groups"),
+    [
+        ("10 10 10", (3, -3, 1, -1, 2, -2), [0, 2]),
+        ("10 11 10", (3, -3, 9, 9, 1, -1), [0, 2]),
+        ("11 00 11", (0, 0, 0, 0, 0, 0), [0, 1]),
+        ("10 00 10 11", (None, None, 5, 5, None, None, 7, 7), [0, 2]),
+        ("10", (3, -3), [0]),
+    ],
+)
+def test_the_first_group_is_logged_and_of_the_others_the_one_with_the_most_contrast(
+    accuracies, advantages, groups
+):
+    verdicts = [float(each) for each in accuracies.replace(" ", "")]
+    assert logged_groups(verdicts, advantages, 2) == groups
 
 
 def test_a_character_of_several_tokens_stands_at_the_last_of_them(engine):

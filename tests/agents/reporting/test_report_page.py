@@ -66,8 +66,8 @@ def test_what_a_model_wrote_is_shown_as_text_and_never_executed(browser, tmp_pat
     for k in range(len(HOSTILE) if old else 1):
         browser.run("document.querySelector('#group').replaceChildren()")
         browser.run(f"document.querySelectorAll('#groups button')[{k}].click()")
-        browser.wait("document.querySelector('.words')")
-        shown += texts(browser, ".words")
+        browser.wait("document.querySelector('#group .words')")
+        shown += texts(browser, "#group .words")
     unseen = re.compile("[\0\x07\x1b\u2028\u2029\u202c\u202e\u2066\u2069]")
     written = [unseen.sub(lambda c: f"U+{ord(c[0]):04X}", hostile) for hostile in HOSTILE]
     assert set(written) <= set(shown)
@@ -146,12 +146,12 @@ def test_rollouts_are_filtered_searched_and_walked_by_keys(browser, done):
     assert current(browser) == "step 20"
     browser.press("k")
     assert current(browser) == "step 10"
-    browser.wait("document.querySelector('.question').textContent == 'How many apples?'")
-    header = text(browser, ".response header")
+    browser.wait("document.querySelector('#group .question').textContent == 'How many apples?'")
+    header = text(browser, "#group .response header")
     for fact in ("✓ right", "reward 1", "advantage 1", "tokens 2"):
         assert fact in header
-    assert "✗ wrong: no_answer" in texts(browser, ".verdict")
-    assert browser.run("document.querySelector('.problem img').naturalWidth") == 56
+    assert "✗ wrong: no_answer" in texts(browser, "#group .verdict")
+    assert browser.run("document.querySelector('#group .problem img').naturalWidth") == 56
     browser.press("/")
     assert browser.run("document.activeElement.id") == "search"
     choose(browser, "search", "nothing says this", "input")
@@ -163,28 +163,28 @@ def test_rollouts_are_filtered_searched_and_walked_by_keys(browser, done):
     choose(browser, "by-step", "10")
     browser.wait("document.querySelector('#count').textContent.startsWith('1 of 3')")
     choose(browser, "by-verdict", "wrong")
-    browser.wait("document.querySelectorAll('.response.other').length == 1")
+    browser.wait("document.querySelectorAll('#group .response.other').length == 1")
     choose(browser, "by-status", "unparseable")
-    browser.wait("document.querySelectorAll('.response.other').length == 3")
+    browser.wait("document.querySelectorAll('#group .response.other').length == 3")
 
 
 def test_tokens_are_coloured_by_their_log_ratio_and_marked_where_the_clip_acted(browser, done):
     browser.open(report.write_report([done])[0])
-    browser.wait("document.querySelector('.response')")
+    browser.wait("document.querySelector('#group .response')")
     assert browser.run(
-        "[...document.querySelectorAll('.response')[1].querySelectorAll('.words span')]"
+        "[...document.querySelectorAll('#group .response')[1].querySelectorAll('.words span')]"
         ".map((s) => [s.textContent, s.className, s.title])"
     ) == [
         ["ei", "up3 clip", "log-ratio +0.3, ratio 1.35, the clip acted"],
         ["ght", "down2", "log-ratio -0.1, ratio 0.9048"],
     ]
     browser.run("document.querySelector('#rollouts').scrollIntoView()")
-    assert browser.run("document.querySelector('.think').open")
+    assert browser.run("document.querySelector('#group .think').open")
     browser.press("t")
     browser.press("t")
-    assert not browser.run("document.querySelector('.think').open")
+    assert not browser.run("document.querySelector('#group .think').open")
     browser.press("c")
-    shown = "getComputedStyle(document.querySelector('.words .up3')).backgroundColor"
+    shown = "getComputedStyle(document.querySelector('#group .words .up3')).backgroundColor"
     assert browser.run(shown) == "rgba(0, 0, 0, 0)"
 
 
@@ -199,9 +199,9 @@ def test_a_run_without_tokens_says_that_it_has_no_colours(browser, tmp_path):
         lines = [json.dumps({k: v for k, v in row.items() if k != "group"}) for row in rows]
         path.write_text("".join(line + "\n" for line in lines))
     browser.open(report.write_report([folder])[0])
-    browser.wait("document.querySelector('.response')")
+    browser.wait("document.querySelector('#group .response')")
     assert "no log-ratio to colour" in text(browser, "#group")
-    assert texts(browser, ".words") == ["a"]
+    assert texts(browser, "#group .words") == ["a"]
 
 
 def luminance(color):
@@ -216,7 +216,7 @@ def test_the_page_is_readable_in_every_light_and_width(browser, done, scheme, wi
     browser.size(width)
     browser.scheme(scheme)
     browser.open(report.write_report([done])[0])
-    browser.wait("document.querySelector('.response')")
+    browser.wait("document.querySelector('#group .response')")
     assert browser.run("document.documentElement.scrollWidth") <= width
     color = "(s, p) => getComputedStyle(document.querySelector(s))[p]"
     for selector in ("body", ".hint", ".right", ".wrong", ".run th", ".facts"):
@@ -231,7 +231,7 @@ def test_the_page_is_readable_in_every_light_and_width(browser, done, scheme, wi
 
 def test_the_ring_around_what_has_the_focus_lies_within_the_list(browser, done):
     browser.open(report.write_report([done])[0])
-    browser.wait("document.querySelector('.response')")
+    browser.wait("document.querySelector('#group .response')")
     browser.run("document.querySelector('#groups button').focus({ focusVisible: true })")
     ring = browser.run(
         "(({ outlineStyle, outlineWidth, outlineOffset }) => [outlineStyle, outlineWidth,"
@@ -292,15 +292,18 @@ def test_two_thousand_steps_and_rollouts_are_a_small_file_that_draws_what_is_see
     )
     count = "document.querySelectorAll({!r}).length"
     assert browser.run(count.format("#groups button")) == 200
-    assert browser.run(count.format(".response")) == 8
+    assert browser.run(count.format("#group .response")) == 8
     browser.size(1400, 200)
     browser.open(path)
-    assert browser.run(count.format(".chart")) == len(metrics(1))
-    assert browser.run(count.format(".chart:has(path)")) == 0
-    browser.run("document.querySelector('.chart').scrollIntoView()")
-    browser.wait("document.querySelector('.chart path')")
+    assert browser.run(count.format("#charts .chart")) == len(metrics(1))
+    assert browser.run(count.format("#charts .chart:has(path)")) == 0
+    browser.run("document.querySelector('#charts .chart').scrollIntoView()")
+    browser.wait("document.querySelector('#charts .chart path')")
     # At most two points of 2,000 for each pixel of the width.
-    assert browser.run("document.querySelector('.chart path').getAttribute('d').length") < 20_000
+    assert (
+        browser.run("document.querySelector('#charts .chart path').getAttribute('d').length")
+        < 20_000
+    )
     assert browser.complaints() == []
 
 
@@ -312,5 +315,114 @@ def test_a_group_of_the_first_minibatch_says_why_it_has_no_colours(browser, tmp_
     with RunLog(folder, 1) as log:
         log.write_rollout(1, **told | {"details": lambda i: still})
     browser.open(report.write_report([folder])[0])
-    browser.wait("document.querySelector('.response')")
+    browser.wait("document.querySelector('#group .response')")
     assert "before the policy moved" in text(browser, "#group .hint")
+
+
+def mixed_group(step, texts=("7", "8"), question="How many apples?", advantage=1.0):
+    told = group(step, question, texts)
+    details = told["details"]
+    return told | {"details": lambda i: details(i) | {"advantage": advantage * (1 - 2 * (i > 0))}}
+
+
+def run_of_groups(folder, groups, steps=30):
+    record(folder)
+    with RunLog(folder, steps) as log:
+        for step in range(1, steps + 1):
+            log.write(step, metrics(step))
+        for told in groups:
+            step = int(told["infos"]["problem_id"][0].split("/")[1])
+            log.write_rollout(step, **told)
+        for split, accuracy in (("test", 0.5), ("heldout", 0.25)):
+            log.write_evaluation(30, {"split": split, "accuracy": accuracy})
+    return folder
+
+
+def test_the_page_opens_with_the_accuracy_and_the_evaluations_of_each_split(browser, tmp_path):
+    browser.size(1200)
+    browser.open(report.write_report([run_of_groups(tmp_path / "run", [])])[0])
+    assert browser.run("document.querySelector('main').firstElementChild.id") == "accuracy"
+    assert texts(browser, "#splits > span") == [
+        "training responses",
+        "evaluation on test",
+        "evaluation on heldout",
+    ]
+    browser.wait("document.querySelector('#opening path.curve')")
+    dots = browser.run(
+        "[...document.querySelectorAll('#opening .dot')].map((d) => [d.tagName, d.textContent])"
+    )
+    assert dots == [["circle", "test, step 30: 0.5"], ["polygon", "heldout, step 30: 0.25"]]
+    assert texts(browser, "#opening .tick")[:3] == ["0", "0.5", "1"]
+    browser.run("document.querySelector('#log').click()")
+    assert texts(browser, "#opening .tick")[:3] == ["0", "0.5", "1"]
+
+
+def test_highlights_show_problem_and_responses_side_by_side_and_lead_to_their_group(
+    browser, tmp_path
+):
+    told = [mixed_group(1, ("7", "8", "7", "8")), mixed_group(15), mixed_group(30)]
+    browser.size(1200)
+    browser.open(report.write_report([run_of_groups(tmp_path / "run", told)])[0])
+    assert texts(browser, "#highlights h3") == [
+        "First third of the steps",
+        "Middle third",
+        "Last third",
+    ]
+    assert texts(browser, "#highlights h4") == [
+        "step 1: 1 of 4 responses right",
+        "step 15: 1 of 2 responses right",
+        "step 30: 1 of 2 responses right",
+    ]
+    first = "#highlights .highlight "
+    assert text(browser, first + ".question") == "How many apples?"
+    assert text(browser, first + ".facts") == "reference 7"
+    assert browser.run(f"document.querySelector('{first} img').naturalWidth") == 56
+    cards = texts(browser, first + "header")[:3]
+    assert cards[0].startswith("✓ rightreward 1advantage 1")
+    assert cards[1].startswith("✗ wrong: no_answerreward 0advantage -1")
+    tops = "[...document.querySelectorAll('#highlights .side')[1].children].map((n) => n.offsetTop)"
+    assert len(set(browser.run(tops))) == 1
+    choose(browser, "by-step", "1")
+    browser.run("document.querySelectorAll('.below')[1].click()")
+    browser.wait("document.querySelector('#group h3').textContent == 'Step 15'")
+    browser.wait("document.activeElement.getAttribute('aria-current') == 'true'")
+
+
+def test_equal_responses_of_a_highlight_are_one_card_and_many_are_the_extreme_ones(
+    browser, tmp_path
+):
+    equal = mixed_group(1, ("7",) + ("8",) * 4)
+    equal["infos"]["status"] = ["ok"] * 5
+    many = mixed_group(30, tuple(map(str, range(20))))
+    path = report.write_report([run_of_groups(tmp_path / "run", [equal, many])])[0]
+    browser.open(path)
+    counts = "[...document.querySelectorAll('.side')].map((n) => n.children.length)"
+    assert browser.run(counts) == [2, 8]
+    assert "4 equal responses" in texts(browser, ".side header")[1]
+    assert texts(browser, ".below")[1] == "Show all 20 responses"
+    assert text(browser, ".highlight:nth-of-type(2) .words") == "0"
+
+
+def test_a_run_without_mixed_outcomes_says_so(browser, tmp_path):
+    browser.open(
+        report.write_report([run_of_groups(tmp_path / "run", [mixed_group(1, ("7",))])])[0]
+    )
+    assert "No logged group has both" in text(browser, "#highlights")
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_long_hostile_highlights_stay_within_the_page_and_can_be_scrolled_by_key(
+    browser, tmp_path, width
+):
+    longer = (*(each * 200 for each in HOSTILE), "x" * 5000, "word " * 3000)
+    path = run_of_groups(tmp_path / "run", [mixed_group(1, longer, HOSTILE[2])])
+    browser.size(width)
+    browser.open(report.write_report([path])[0])
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run("window.hurt ?? 0") == 0
+    assert "<!-- <script>" in text(browser, "#highlights .question")
+    hidden = "(n) => n.scrollHeight > n.clientHeight + 1 || n.scrollWidth > n.clientWidth + 1"
+    scrolling = f"[...document.querySelectorAll('.side, .side .words')].filter({hidden})"
+    assert browser.run(f"{scrolling}.length") >= 8
+    assert browser.run(f"{scrolling}.every((n) => n.tabIndex === 0)")
+    assert browser.complaints() == []
