@@ -1,6 +1,7 @@
 """Run directories as a run leaves them, without a model: records, metrics, groups of responses."""
 
 import json
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def metrics(step, seed=0):
     }
 
 
-def group(step, question, texts, old=False):
+def group(step, question, texts, old=False) -> dict[str, Any]:
     """A problem posed to as many responses; the first is right."""
     count = len(texts)
     image = np.full((28, 56, 3), step % 250, dtype=np.uint8)

@@ -1,5 +1,6 @@
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -319,7 +320,9 @@ def test_a_group_of_the_first_minibatch_says_why_it_has_no_colours(browser, tmp_
     assert "before the policy moved" in text(browser, "#group .hint")
 
 
-def mixed_group(step, texts=("7", "8"), question="How many apples?", advantage=1.0):
+def mixed_group(
+    step, texts=("7", "8"), question="How many apples?", advantage=1.0
+) -> dict[str, Any]:
     told = group(step, question, texts)
     details = told["details"]
     return told | {"details": lambda i: details(i) | {"advantage": advantage * (1 - 2 * (i > 0))}}
