@@ -1,15 +1,16 @@
 r"""Extraction of the final answer from a response. Linear in its length; never from the reasoning.
 
-    sections   what may hold the answer: tags, turns of a chat, the last paragraph
-    markers    "The answer is", "####", 【答案】 and the text that belongs to each
-    remarks    "I hope it is correct." and what else follows an answer
-    boxes      \boxed{} and enumerations of several
-    sentences  sentences, corrections, reasons
-    statements the formula that ends a sentence
-    claims     the value that prose states
-    equations  the equation that prose states, with its left side
-    qualifiers words around a value that change it
-    languages  such words in other languages than English and Chinese
+    sections      what may hold the answer: tags, turns of a chat, the last paragraph
+    markers       "The answer is", "####", 【答案】 and the text that belongs to each
+    remarks       "I hope it is correct." and what else follows an answer
+    boxes         \boxed{} and enumerations of several
+    sentences     sentences, corrections, reasons
+    statements    the formula that ends a sentence
+    claims        the value that prose states
+    equations     the equation that prose states, with its left side
+    qualifiers    words around a value that change it
+    languages     such words in other languages than English and Chinese
+    alternatives  lists of words as one regular expression
 
 Rules, in order:
 

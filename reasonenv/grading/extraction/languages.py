@@ -2,6 +2,8 @@
 
 import re
 
+from reasonenv.grading.extraction.alternatives import by_first_letter
+
 _LATIN = (
     # German, Dutch, Swedish, Danish and Norwegian
     r"nicht|keine?[nmrs]?|niemals|weder|falsch|oder|vielleicht|möglicherweise|wahrscheinlich"
@@ -33,7 +35,8 @@ _CYRILLIC = (
 _ARABIC = (
     r"ليست?|لا|لم|لن|غير|خطأ|خاطئة?|أو|ربما|قد|حوالي|تقريبا|أقل|أكثر|ما عدا|إلا|سوى|يمكن|مستحيل"
 )
-_WORDS = re.compile(rf"\b(?:{_LATIN}|{_CYRILLIC}|{_ARABIC})(?!\w)", re.IGNORECASE)
+_LISTED = by_first_letter(f"{_LATIN}|{_CYRILLIC}|{_ARABIC}")
+_WORDS = re.compile(rf"\b(?:{_LISTED})(?!\w)", re.IGNORECASE)
 # Words that are not separated by spaces, or take endings.
 _PARTS = re.compile(
     # Japanese

@@ -2,6 +2,7 @@
 
 import re
 
+from reasonenv.grading.extraction.alternatives import by_first_letter
 from reasonenv.grading.extraction.languages import is_denied
 
 _DENIALS = (
@@ -33,9 +34,8 @@ _OPERATIONS = (
     r"|percent of|(?:below|above|under|over) zero|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?"
     r"|reference|and a half|and some"
 )
-_ENGLISH = re.compile(
-    rf"\b(?:{_DENIALS}|{_GUESSES}|{_COMPARISONS}|{_OPERATIONS})\b|n't\b", re.IGNORECASE
-)
+_LISTED = by_first_letter(f"{_DENIALS}|{_GUESSES}|{_COMPARISONS}|{_OPERATIONS}")
+_ENGLISH = re.compile(rf"\b(?:{_LISTED})\b|n't\b", re.IGNORECASE)
 # A denial, unless it is part of a word such as 不同, 不等式, 非负, 无盖.
 _CHINESE = re.compile(
     r"(?:\A|(?<=[\d$}]))\s*的|除了|希望|不(?!同|等式|变|重|放回|定|规则|相[等邻]|含|计|考虑)"
