@@ -11,7 +11,7 @@ def entry(step, right=(1, 0), advantage=(0.5, -0.5), run=0):
 def test_groups_with_mixed_outcomes_and_the_largest_advantages_have_the_most_contrast():
     equal = contrast([1, 1], [9, 9])
     small = contrast([1, 0], [0.1, -0.1])
-    large = contrast([1, 0, 0, 0], [0.1, -2, None, 0.3])
+    large = contrast([1, 0, 0, 0], [0.05, -2, None, 0.05])
     assert equal < contrast([1, 0], [None, None]) < small < large
 
 
