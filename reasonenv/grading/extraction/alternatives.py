@@ -6,7 +6,7 @@ _TOKEN = re.compile(r"\\.|\[[^\][]*\]|.")
 
 
 def by_first_letter(alternatives: str) -> str:
-    """The same alternatives, those of one first letter in a group: not|no|if as n(?:ot|o)|i(?:f).
+    """The alternatives grouped by first letter: never|near|if as n(?:ever|ear)|i(?:f).
 
     A search tries one group a letter in place of one alternative a word, and finds a match where
     the plain list has one; of several that begin at one place it may be another.
