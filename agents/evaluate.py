@@ -14,6 +14,7 @@ from agents.cli.settings import Run, json_object
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
 from agents.engines.load import check_size, load_model, local_device
+from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy, Sampling
 from agents.engines.threads import set_threads
 from agents.engines.transformers import TransformersSampler
@@ -60,6 +61,7 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
     Raises:
         AgentsError: In one line, when the model or the engine cannot be loaded.
     """
+    keep_freed_memory()
     if message := set_threads():
         print(message, file=sys.stderr)
     folder = options.model

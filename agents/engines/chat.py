@@ -76,8 +76,9 @@ class Chat:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of response tokens, special tokens left out."""
+        # transformers looks at each element of a list.
         return self.tokenizer.decode(
-            tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False
+            np.asarray(tokens, int), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
 
     def collapsed(self, prompt: Prompt) -> list[int]:

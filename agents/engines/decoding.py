@@ -32,6 +32,7 @@ class PackedDecoder:
         sizes = torch.tensor([len(prompt.token_ids) for prompt in unique])
         packing = pack(sizes.tolist(), range(len(unique)), [0] * len(unique), policy.device)
         self._policy, self._mask = policy, empty_mask(policy.device)
+        self._embed = policy.model.get_input_embeddings()
         self._cache = GroupCache(packing, rows)
         no_tokens = torch.zeros(len(unique), 0, dtype=torch.long)
         embedded, positions = policy.row(unique, range(len(unique)), no_tokens, packing)
@@ -48,7 +49,7 @@ class PackedDecoder:
         """Reads the next token `[r]` of each response."""
         self._cache.length += 1
         self._position = self._position + 1
-        embedded = self._policy.model.get_input_embeddings()(token[None])
+        embedded = self._embed(token[None])
         options = {"cache_of_groups": self._cache}
         positions = self._position[:, None]
         self.hidden = self._policy.hidden(embedded, positions, self._mask, **options)[0]
@@ -67,6 +68,7 @@ class PaddedDecoder:
     def __init__(self, policy: Policy, prompts: Sequence[Prompt]) -> None:
         """Reads the prompts."""
         self._policy = policy
+        self._embed = policy.model.get_input_embeddings()
         self._cache = DynamicCache(config=policy.model.config.get_text_config())
         unique, rows = unique_prompts(prompts)
         pad = {"batch_first": True, "padding_side": "left"}
@@ -84,7 +86,7 @@ class PaddedDecoder:
         """Reads the next token `[r]` of each response."""
         self._position = self._position + 1
         self._attention = nn.functional.pad(self._attention, (0, 1), value=1)
-        embedded = self._policy.model.get_input_embeddings()(token[:, None])
+        embedded = self._embed(token[:, None])
         self._read(embedded, self._position[..., None])
 
     def select(self, rows: Tensor) -> None:

@@ -7,6 +7,7 @@ id, h features of a hidden state.
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -36,6 +37,7 @@ class Policy(nn.Module):
         super().__init__()
         self.model = model
         self.packs = attention.enable_packing(model)
+        self._positions: WeakKeyDictionary[Prompt, Tensor] = WeakKeyDictionary()
 
     def freeze_vision(self) -> None:
         """Freezes the vision tower; no-op for a text-only model."""
@@ -53,10 +55,15 @@ class Policy(nn.Module):
         return next(self.model.parameters()).device
 
     def positions(self, prompt: Prompt) -> Tensor:
-        """Position ids `[d s]` of a prompt.
+        """Position ids `[d s]` of a prompt, computed once for its sampling and its training.
 
         d is 3 (time, height, width) where rotary positions are multimodal, else 1.
         """
+        if prompt not in self._positions:
+            self._positions[prompt] = self._prompt_positions(prompt)
+        return self._positions[prompt]
+
+    def _prompt_positions(self, prompt: Prompt) -> Tensor:
         get_rope_index = getattr(self.model.base_model, "get_rope_index", None)
         tokens = torch.tensor([prompt.token_ids])
         if get_rope_index is None:

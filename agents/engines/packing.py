@@ -4,10 +4,10 @@ The row holds every distinct prompt, followed by its responses without their las
 which nothing is predicted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, groupby
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
@@ -155,14 +155,14 @@ class Packing:
     @cached_property
     def batches(self) -> tuple[SegmentBatch, ...]:
         """Padded batches of segments of similar lengths, for kernels without variable lengths."""
-        return tuple(_batch(segments, self.device) for segments in self._similar())
+        return tuple(_batch(segments, self.device) for segments in self._similar)
 
     @cached_property
     def order(self) -> Int[Tensor, " n"]:
         """Index of each token of the row in the concatenated queries of all batches."""
         order = torch.empty(self.size, dtype=torch.long)
         begin = 0
-        for segments in self._similar():
+        for segments in self._similar:
             width = max(segment.size for segment in segments)
             for segment in segments:
                 stop = segment.start + segment.size
@@ -170,9 +170,12 @@ class Packing:
                 begin += width
         return order.to(self.device)
 
-    def _similar(self) -> Iterator[list[Segment]]:
-        for _, segments in groupby(sorted(self.segments, key=_shape), key=_shape):
-            yield list(segments)
+    @cached_property
+    def _similar(self) -> list[list[Segment]]:
+        groups: dict[tuple[int, ...], list[Segment]] = {}
+        for segment in self.segments:
+            groups.setdefault(_shape(segment), []).append(segment)
+        return [groups[shape] for shape in sorted(groups)]
 
 
 def pack(

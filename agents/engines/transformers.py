@@ -101,6 +101,7 @@ class _Decoding:
         self.log_probs = torch.zeros(shape, device=device)
         self.has_ended = torch.zeros(count, dtype=torch.bool, device=device)
         self.eos = torch.tensor(self.sampler.chat.eos, device=device)
+        self.head = self.policy.model.get_output_embeddings()
 
     def run(self) -> list[Row]:
         """Decodes until every response has ended."""
@@ -123,7 +124,7 @@ class _Decoding:
         A random number is drawn for each response, alive or not, so that the tokens of one do not
         depend on when others end.
         """
-        logits = self.policy.model.get_output_embeddings()(hidden)
+        logits = self.head(hidden)
         log_prob = self.sampler.sampling.behaviour(logits)
         options = {"dtype": torch.float64, "device": hidden.device, "generator": self.generator}
         token = choose_tokens(log_prob.exp(), torch.rand(len(self.prompts), **options)[alive])

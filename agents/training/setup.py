@@ -13,6 +13,7 @@ import torch
 import reasonenv
 from agents.cli.settings import Run, check_run, environment_options
 from agents.engines.build import build, describe_engines, ranks
+from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
 from agents.errors import UsageError
 from agents.learner import Learner
@@ -55,6 +56,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
             f"{checkpoints.step_of(checkpoint)}, or remove it if it is not of this run"
         )
     print_once(summary(run, learner, checkpoint))
+    keep_freed_memory()
     if message := set_threads(last_num_threads(folder) if checkpoint else None):
         print_once(message)
     if checkpoint and (message := grader_change(folder, VERSION)):

@@ -1,0 +1,20 @@
+"""Memory of this process that PyTorch frees on the CPU."""
+
+import ctypes
+import sys
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+LARGEST = 2**30
+"""Bytes from which an allocation goes back to the system when it is freed."""
+
+
+def keep_freed_memory() -> None:
+    """Has glibc keep freed memory for the next tensor; no-op with another C library.
+
+    By default each large tensor gets new pages, which the system fills with zeros: an eighth of
+    the time of a tiny model's update.
+    """
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_MMAP_THRESHOLD, LARGEST)
+        libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
