@@ -77,7 +77,7 @@ class GroupCache:
         query = query[0].transpose(0, 1).unflatten(1, (key.shape[1], -1))
         own, own_total = _attention(query, keys, values, scale)
         grouped = query[self._slots].transpose(1, 2).flatten(2, 3)
-        shared = _attention(grouped, *layer.prompts, scale, self._mask(window))
+        shared = _attention(grouped, *layer.prompts, scale, self._outside(window))
         output, total = (
             part.unflatten(2, (-1, query.shape[2])).transpose(1, 2)[self._places] for part in shared
         )
@@ -91,16 +91,18 @@ class GroupCache:
         column = torch.arange(len(self._prompts), device=device)
         column -= (counts.cumsum(0) - counts)[self._prompts]
         self._places = self._prompts, column
+        place = torch.arange(self._keys.shape[1], device=device)
+        self._padding = (place >= self._sizes)[:, None, None]
         self._slots = torch.zeros(num, int(counts.max()), dtype=torch.long, device=device)
         self._slots[self._places] = torch.arange(len(column), device=device)
 
-    def _mask(self, window: int | None) -> Tensor:
-        """Mask `[p 1 1 s]` of the prompt tokens that a query attends to."""
+    def _outside(self, window: int | None) -> Tensor:
+        """Mask `[p 1 1 s]` of keys that no query attends to: padding, and those before a window."""
+        if window is None:
+            return self._padding
         column = torch.arange(self._keys.shape[1], device=self._keys.device)
-        mask = column < self._sizes
-        if window is not None:
-            mask &= column > self._sizes + self.length - 1 - window
-        return mask[:, None, None]
+        start = self._sizes + self.length - window
+        return self._padding | (column < start)[:, None, None]
 
 
 class _Layer:
@@ -135,13 +137,13 @@ class _Layer:
 
 
 def _attention(
-    query: Tensor, key: Tensor, value: Tensor, scale: float, mask: Tensor | None = None
+    query: Tensor, key: Tensor, value: Tensor, scale: float, outside: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Attention output `[b k q c]`, and the logarithm of the softmax's denominator `[b k q 1]`."""
     scores = query @ key.transpose(-1, -2)
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32)) * scale
-    if mask is not None:  # finite, as a window may leave out a whole prompt
-        scores = scores.masked_fill_(~mask, torch.finfo(scores.dtype).min)
+    if outside is not None:  # finite, as a window may leave out a whole prompt
+        scores = scores.masked_fill_(outside, torch.finfo(scores.dtype).min)
     weight = scores.softmax(-1)
     # The largest weight is exp(largest score - total).
     total = scores.amax(-1, keepdim=True) - weight.amax(-1, keepdim=True).log()
