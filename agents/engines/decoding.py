@@ -15,9 +15,13 @@ from agents.engines.sampling import unique_prompts
 from agents.rollout import Prompt
 
 
-def decoder(policy: Policy, prompts: Sequence[Prompt]) -> "PackedDecoder | PaddedDecoder":
-    """The decoder of a policy, which has read the prompts of the responses."""
-    return (PackedDecoder if policy.packs else PaddedDecoder)(policy, prompts)
+def decoder(
+    policy: Policy, prompts: Sequence[Prompt], max_length: int
+) -> "PackedDecoder | PaddedDecoder":
+    """The decoder of a policy, which has read the prompts of responses of up to `max_length`."""
+    if policy.packs:
+        return PackedDecoder(policy, prompts, max_length)
+    return PaddedDecoder(policy, prompts)
 
 
 class PackedDecoder:
@@ -26,14 +30,14 @@ class PackedDecoder:
     hidden: Tensor
     """Hidden states `[r h]` that predict the next token of each response."""
 
-    def __init__(self, policy: Policy, prompts: Sequence[Prompt]) -> None:
+    def __init__(self, policy: Policy, prompts: Sequence[Prompt], max_length: int) -> None:
         """Reads the prompts, one for each of r responses; those of a group are one object."""
         unique, rows = unique_prompts(prompts)
         sizes = torch.tensor([len(prompt.token_ids) for prompt in unique])
         packing = pack(sizes.tolist(), range(len(unique)), [0] * len(unique), policy.device)
         self._policy, self._mask = policy, empty_mask(policy.device)
         self._embed = policy.model.get_input_embeddings()
-        self._cache = GroupCache(packing, rows)
+        self._cache = GroupCache(packing, rows, max_length)
         no_tokens = torch.zeros(len(unique), 0, dtype=torch.long)
         embedded, positions = policy.row(unique, range(len(unique)), no_tokens, packing)
         options = {"packing": packing, "cache_of_groups": self._cache}

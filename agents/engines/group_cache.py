@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from agents.engines.packing import Packing
 
@@ -18,12 +19,13 @@ CAPACITY = 64
 class GroupCache:
     """Cache of all layers, whose attention it computes for one new token of each response."""
 
-    def __init__(self, packing: Packing, prompts: Sequence[int]) -> None:
+    def __init__(self, packing: Packing, prompts: Sequence[int], max_length: int) -> None:
         """Creates an empty cache.
 
         Args:
             packing: Of the prompts alone.
             prompts: Index of the prompt of each response, non-decreasing.
+            max_length: Largest number of tokens of a response.
         """
         device = packing.device
         start, size, *_ = torch.tensor(packing.segments, device=device).T[..., None]
@@ -33,13 +35,14 @@ class GroupCache:
         self._layers: dict[nn.Module, _Layer] = {}
         self._prompts = torch.tensor(prompts, device=device)
         self._arrange()
+        self._max_length = max_length
         self.length = 0
         """Tokens of each response, the new one included."""
 
     def add_prompts(self, module: nn.Module, key: Tensor, value: Tensor) -> None:
         """Keeps keys and values `[1 k n c]` of the packed prompts in a layer."""
         prompts = (part[0][:, self._keys].transpose(0, 1).contiguous() for part in (key, value))
-        self._layers[module] = _Layer(*prompts)
+        self._layers[module] = _Layer(*prompts, self._max_length)
 
     def select(self, rows: Tensor) -> None:
         """Keeps some responses, by their indices in ascending order, and their prompts."""
@@ -108,21 +111,20 @@ class GroupCache:
 class _Layer:
     """Keys and values of a layer: of prompts `[p k s c]`, and of responses `[r k t c]`."""
 
-    def __init__(self, key: Tensor, value: Tensor) -> None:
+    def __init__(self, key: Tensor, value: Tensor, max_length: int) -> None:
+        self.max_length = max_length
         self.prompts = key, value
         self.responses: list[Tensor] = []
 
     def append(self, key: Tensor, value: Tensor, length: int) -> None:
         """Adds keys and values `[r k c]` of token number `length`, from 1."""
         if not self.responses:
-            self.responses = [
-                part.new_empty(*part.shape[:2], CAPACITY, part.shape[2]) for part in (key, value)
-            ]
-        for number, part in enumerate((key, value)):
-            kept = self.responses[number]
-            if length > kept.shape[2]:
-                kept = torch.cat([kept, torch.empty_like(kept)], 2)
-                self.responses[number] = kept
+            self.responses = [part[:, :, None][:, :, :0] for part in (key, value)]
+        capacity = self.responses[0].shape[2]
+        if length > capacity:
+            more = min(max(CAPACITY, 2 * capacity), self.max_length) - capacity
+            self.responses = [functional.pad(part, (0, 0, 0, more)) for part in self.responses]
+        for kept, part in zip(self.responses, (key, value), strict=True):
             kept[:, :, length - 1] = part
 
     def select(self, prompts: Tensor, rows: Tensor, length: int) -> None:

@@ -105,7 +105,7 @@ class _Decoding:
 
     def run(self) -> list[Row]:
         """Decodes until every response has ended."""
-        responses = decoder(self.policy, self.prompts)
+        responses = decoder(self.policy, self.prompts, self.sampler.max_response_length)
         alive = torch.arange(len(self.prompts), device=self.policy.device)
         for length in range(1, self.sampler.max_response_length + 1):
             token, log_prob = self._sample(responses.hidden, alive)

@@ -157,7 +157,7 @@ def _sampling(setting: Setting) -> tuple[dict[str, float], int]:
     response = setting.length * kv_bytes(shape, size) / GIB / parallel
     if setting.sampler == "transformers":
         rows = setting.sampler_batch_size
-        # The cache of one layer exists twice while a token is appended.
+        # The cache of one layer exists twice while it grows.
         cache = rows * response * (1 + 1 / shape.layers)
         drawing = sampling_bytes(shape.vocabulary, rows, size) / GIB
         return {"KV cache": cache, "drawing": drawing}, rows

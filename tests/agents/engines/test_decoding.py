@@ -92,11 +92,20 @@ def test_tokens_do_not_depend_on_when_ended_rows_are_removed(monkeypatch, by, sp
     assert responses.texts == expected.texts
 
 
-def test_a_cache_that_grows_keeps_what_it_holds(monkeypatch):
-    policy = policy_of("full")
+def test_a_cache_that_grows_keeps_what_it_holds_and_stops_at_the_limit(monkeypatch):
+    policy, layers = policy_of("full"), []
     expected = sample(policy, prompts_of())
     monkeypatch.setattr(group_cache, "CAPACITY", 1)
+
+    class Layer(group_cache._Layer):
+        def __init__(self, *parts):
+            super().__init__(*parts)
+            layers.append(self)
+
+    monkeypatch.setattr(group_cache, "_Layer", Layer)
     assert torch.equal(sample(policy, prompts_of()).tokens, expected.tokens)
+    sizes = {part.shape[2] for layer in layers for part in layer.responses}
+    assert sizes == {LENGTH}
 
 
 def test_a_prompt_is_kept_once_for_its_group():
