@@ -41,8 +41,10 @@ class GroupCache:
 
     def add_prompts(self, module: nn.Module, key: Tensor, value: Tensor) -> None:
         """Keeps keys and values `[1 k n c]` of the packed prompts in a layer."""
-        prompts = (part[0][:, self._keys].transpose(0, 1).contiguous() for part in (key, value))
-        self._layers[module] = _Layer(*prompts, self._max_length)
+        keys, values = (
+            part[0][:, self._keys].transpose(0, 1).contiguous() for part in (key, value)
+        )
+        self._layers[module] = _Layer(keys, values, self._max_length)
 
     def select(self, rows: Tensor) -> None:
         """Keeps some responses, by their indices in ascending order, and their prompts."""
