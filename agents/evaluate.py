@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
+from agents import warm_start
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.settings import Run, json_object
+from agents.cli.settings import GENERATED, Run, json_object
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
 from agents.engines.load import check_size, load_model, local_device
@@ -23,7 +24,6 @@ from agents.evaluation.arguments import EvaluationArguments, default_arguments, 
 from agents.evaluation.presentation import draw_results, evaluation_lines
 from agents.evaluation.published import published
 from agents.evaluation.session import Stopped, run_evaluation
-from agents.sft import cached_tiny_model, recipe
 from reasonenv.terminal import print_line
 
 
@@ -65,9 +65,9 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
     if message := set_threads():
         print(message, file=sys.stderr)
     folder = options.model
-    if folder == "tiny":
+    if folder in GENERATED:
         env = Run.env if Run.env in options.env else options.env[0]
-        folder = str(cached_tiny_model(recipe(env, options.env_options, options.seed)))
+        folder = str(warm_start.folder(env, options.env_options, options.seed, model=folder))
     if uses_vllm(options.sampler):
         yield from _vllm(options, folder)
     else:

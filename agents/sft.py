@@ -1,25 +1,18 @@
-"""Supervised fine-tuning on worked solutions, such as a warm start: python -m agents.sft --help.
+"""Supervised fine-tuning on worked solutions: python -m agents.sft --help.
 
-It works for every environment whose problems have a `solution`. The warm start of the tiny model
-runs once per recipe and seed, and is cached.
+It works for every environment whose problems have a `solution`. `agents.warm_start` is made of it.
 """
 
-import hashlib
-import json
 import math
-import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
-from filelock import FileLock, Timeout
 from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
@@ -42,10 +35,10 @@ from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.threads import set_threads
 from agents.engines.torch import TorchEngine
-from agents.errors import ModelError, UsageError, typed_errors
+from agents.errors import UsageError, typed_errors
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
-from agents.storage.digests import DIGESTS, damage, write_digests
+from agents.storage.digests import write_digests
 from agents.storage.lock import LOCK, locked
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
@@ -53,34 +46,42 @@ from reasonenv.terminal import print_line
 
 IMAGE_CACHE = 3 * 2**29
 """Bytes of encoded images that a dataset caches."""
+LEAST_WEIGHT = 0.15
+"""Frequency of a family that the model has learnt, where that of an unknown one is 1 more."""
+MEMORY = 50
+"""Solutions of a family over which their probability is averaged."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class WarmStart:
+class FineTuning:
     """Supervised fine-tuning on the worked solutions of an environment's training problems."""
 
-    env: str = "Figures-v0"
+    env: str = "Figures-v1"
     """Environment whose problems have worked solutions."""
-    env_options: str = '{"slip": 0.4}'
-    """Further arguments of the environment as JSON; slip is the error rate of Figures' steps."""
+    env_options: str = "{}"
+    """Further arguments of the environment as JSON, such as '{"slip": 0.5}' for solutions of
+    Figures half of which have a slip."""
     data: str | None = None
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format, or 'tiny' for the untrained tiny model."""
+    """Hub name, folder in Hugging Face format, or untrained: 'tiny', 'tiny-v0', 'small'."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
-    num_steps: int = 1200
+    num_steps: int = 6000
     """Optimizer steps."""
     batch_size: int = 48
     """Solutions per step."""
-    num_problems: int = 8000
+    num_problems: int = 1_000_000
     """Number of problems, each used num_steps * batch_size / num_problems times."""
+    balance: bool = True
+    """Draw problems of a family (in their metadata) more often where the model's probability of
+    their solutions is lower; no effect on problems without a family."""
     learning_rate: float = 1e-3
     """Peak learning rate of AdamW, after 50 steps of warm-up; cosine decay."""
     seed: int = 0
-    """Seed of the tiny model's weights and of the order of the problems."""
-    output_dir: Path = Path("warm")
+    """Seed of the untrained model's weights and of the order of the problems."""
+    output_dir: Path = Path("sft")
     """Folder for the model, in Hugging Face format."""
 
 
@@ -90,6 +91,8 @@ class SupervisedDataset:
 
     envs: Any
     chat: Chat
+    cache_limit: int = IMAGE_CACHE
+    """Bytes of images to cache."""
     cache: dict[int, tuple[Prompt, torch.Tensor]] = field(default_factory=dict)
     cache_size: int = 0
     """Bytes of the images in `cache`."""
@@ -109,7 +112,7 @@ class SupervisedDataset:
         example = self._encode(index)
         pixels = example[0].pixel_values
         self.cache_size += 0 if pixels is None else pixels.nbytes
-        if self.cache_size <= IMAGE_CACHE:
+        if self.cache_size <= self.cache_limit:
             self.cache[index] = example
         return example
 
@@ -120,23 +123,66 @@ class SupervisedDataset:
         return self.chat.encode(observations)[0], torch.tensor(tokens)
 
 
+@dataclass
+class FamilyBalance:
+    """Choice of problems in favour of the families whose solutions the model would not sample."""
+
+    problems: Sequence[Problem]
+    probability: dict[Any, float] = field(default_factory=dict)
+    """Mean probability of the solutions of a family, exponentially weighted."""
+
+    def draw(self, count: int, batch_size: int, rng: np.random.Generator) -> list[int]:
+        """Indices below `count`, of each family with a frequency that grows with its deficit."""
+        most = 1 + LEAST_WEIGHT - min(self.probability.values(), default=0.0)
+        indices: list[int] = []
+        while len(indices) < batch_size:
+            index = int(rng.integers(count))
+            weight = 1 + LEAST_WEIGHT - self.probability.get(self._family(index), 0.0)
+            if rng.random() * most < weight:
+                indices.append(index)
+        return indices
+
+    def update(self, indices: Sequence[int], probabilities: Sequence[float]) -> None:
+        """Counts the probabilities of some problems' solutions."""
+        for index, probability in zip(indices, probabilities, strict=True):
+            family = self._family(index)
+            mean = self.probability.get(family, 0.0)
+            self.probability[family] = mean + (probability - mean) / MEMORY
+
+    def _family(self, index: int) -> Any:
+        return self.problems[index].metadata.get("family")
+
+
 def finetune(
-    engine: TrainEngine, dataset: SupervisedDataset, settings: WarmStart
-) -> Iterator[float]:
-    """Maximises the likelihood of the solutions; yields the mean token loss of each step."""
+    engine: TrainEngine, dataset: SupervisedDataset, settings: FineTuning
+) -> Iterator[tuple[float, float]]:
+    """Maximises the likelihood of the solutions.
+
+    Yields:
+        Of each step, the mean loss of a token and the mean probability of a solution.
+    """
     rng = np.random.default_rng(settings.seed)
-    count = min(settings.num_problems, len(dataset.envs.problems))
+    problems = dataset.envs.problems
+    count = min(settings.num_problems, len(problems))
+    batch_size = min(settings.batch_size, count)
+    balance = FamilyBalance(problems) if settings.balance else None
     for _ in range(settings.num_steps):
-        indices = rng.choice(count, min(settings.batch_size, count), replace=False)
-        responses = dataset.batch(indices.tolist())
+        if balance is None:
+            indices = rng.choice(count, batch_size, replace=False).tolist()
+        else:
+            indices = balance.draw(count, batch_size, rng)
+        responses = dataset.batch(indices)
         log_prob, _ = engine.forward(responses)
         loss = -(token_mean(responses.lengths, 1).to(log_prob) * log_prob.sum(-1)).sum()
         engine.backward(loss)
         engine.step()
-        yield loss.item()
+        probabilities = log_prob.detach().sum(-1).exp()
+        if balance is not None:
+            balance.update(indices, probabilities.tolist())
+        yield loss.item(), probabilities.mean().item()
 
 
-def warm_start(settings: WarmStart) -> Path:
+def fine_tune(settings: FineTuning) -> Path:
     """Trains a model and writes it to the output directory.
 
     Raises:
@@ -152,30 +198,33 @@ def warm_start(settings: WarmStart) -> Path:
         settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
     )
     engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
-    steps = finetune(engine, SupervisedDataset(envs, chat), settings)
-    with tqdm(steps, total=settings.num_steps, desc="warm start", unit="step") as bar:
-        for step, loss in enumerate(bar):
+    repeats = settings.num_steps * settings.batch_size > settings.num_problems
+    dataset = SupervisedDataset(envs, chat, IMAGE_CACHE if repeats else 0)
+    steps = finetune(engine, dataset, settings)
+    with tqdm(steps, total=settings.num_steps, desc="fine-tuning", unit="step") as bar:
+        for step, (loss, probability) in enumerate(bar):
             if step % 20 == 0:
-                bar.set_postfix(loss=f"{loss:.3f}")
+                bar.set_postfix(loss=f"{loss:.3f}", solved=f"{probability:.2f}")
     envs.close()
     save_model(settings.output_dir, model, chat)
     write_digests(settings.output_dir)
     return settings.output_dir
 
 
-def _base(settings: WarmStart, envs: Any) -> tuple[Any, Chat]:
+def _base(settings: FineTuning, envs: Any) -> tuple[Any, Chat]:
     """The base model; an untrained tiny model is never written to the output directory."""
     device = local_device()
-    if settings.model != "tiny":
+    size = tiny_model.GENERATED.get(settings.model)
+    if size is None:
         trust: Any = {"trust_remote_code": settings.trust_remote_code}
         check_size(settings.model, device, trains=True, **trust)
         return load_model(settings.model, device, torch.float32, **trust)
     with TemporaryDirectory() as untrained:
-        tiny_model.save_untrained(Path(untrained), tokenizer_corpus(envs), settings.seed)
+        tiny_model.save_untrained(Path(untrained), tokenizer_corpus(envs), settings.seed, size)
         return load_model(untrained, device, torch.float32)
 
 
-def _check(settings: WarmStart) -> None:
+def _check(settings: FineTuning) -> None:
     for name in ("num_steps", "batch_size", "num_problems"):
         check_integer(name.replace("_", "-"), getattr(settings, name), 1, 2**31 - 1)
     if settings.batch_size > MOST_RESPONSES:
@@ -192,7 +241,7 @@ def _solution(problem: Problem) -> str:
     if problem.solution is None:
         raise UsageError(
             f"problem {problem.id} has no worked solution: choose an environment with solutions, "
-            "such as Figures-v0"
+            "such as Figures-v1"
         )
     return problem.solution
 
@@ -206,79 +255,14 @@ def tokenizer_corpus(envs: Any, count: int = 2000) -> list[str]:
     ]
 
 
-def recipe(env: str, env_options: str, seed: int) -> WarmStart:
-    """Warm start of the tiny model for a run: on the run's variant of Figures, else the default.
-
-    Args:
-        env: Environment of the run.
-        env_options: Arguments of the environment as JSON, such as '{"level": 2}'.
-        seed: Of the run.
-    """
-    defaults = json.loads(WarmStart.env_options)
-    options = environment_options(env_options, None) if env == WarmStart.env else {}
-    variant = {name: options[name] for name in ("level", "families", "scale") if name in options}
-    return WarmStart(seed=seed, env_options=json.dumps({**variant, **defaults}))
-
-
-def cached_tiny_model(settings: WarmStart) -> Path:
-    """Folder of the tiny model after a warm start, which is trained once and cached.
-
-    The cache is `$REASONENV_CACHE`, by default `~/.cache/reasonenv`. One of several concurrent
-    processes trains the model while the others wait; a killed one leaves no partial model.
-    """
-    cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
-    key = {**asdict(settings), "output_dir": "", "data": "", "format": tiny_model.FORMAT}
-    del key["trust_remote_code"]  # the tiny model brings none
-    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
-    folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _exclusive(folder.with_suffix(".lock")):
-        temporary = folder.with_name(f".{folder.name}.tmp")
-        shutil.rmtree(temporary, ignore_errors=True)
-        if folder.exists() and (reason := _cache_damage(folder)):
-            print_line(f"{folder} is damaged ({reason}): making it anew", sys.stderr)
-            folder.rename(temporary)
-            shutil.rmtree(temporary)
-        if not folder.exists():
-            warm_start(replace(settings, output_dir=temporary)).rename(folder)
-    return folder
-
-
-def _cache_damage(folder: Path) -> str:
-    """Damage of a cached model in a few words; one without digests gets them if it loads."""
-    if (folder / DIGESTS).exists():
-        return damage(folder)
-    try:
-        load_model(str(folder), torch.device("cpu"), torch.float32)
-    except ModelError as error:
-        return str(error)
-    write_digests(folder)
-    return ""
-
-
-@contextmanager
-def _exclusive(path: Path) -> Iterator[None]:
-    """File lock that prints a line if it has to wait."""
-    lock = FileLock(path)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        print("another process trains the tiny model: waiting for it", file=sys.stderr, flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 @standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
-    settings = parse(WarmStart, "agents.sft", arguments)
+    settings = parse(FineTuning, "agents.sft", arguments)
     if message := set_threads():
         print(message, file=sys.stderr)
     with errors_in_one_line(), typed_errors("training"), locked(settings.output_dir):
-        print_line(f"wrote {warm_start(settings)}")
+        print_line(f"wrote {fine_tune(settings)}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""A generated tiny Qwen2.5-VL (0.7 million parameters) with its tokenizer, without a download.
+"""A generated Qwen2.5-VL of 0.7 or 28 million parameters with its tokenizer, without a download.
 
-Its classes are those of the 7B model. Untrained it outputs noise; `agents.sft` gives it a warm
-start.
+Its classes are those of the 7B model. Untrained it outputs noise; `agents.warm_start` has it read
+and write.
 """
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,40 +84,78 @@ def image_processor(max_tokens: int = 64) -> Qwen2VLImageProcessorPil:
     return Qwen2VLImageProcessorPil(size={"shortest_edge": area, "longest_edge": max_tokens * area})
 
 
-def config(tokens: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
-    """Configuration of two text and two vision layers, tuned for speed on two cores."""
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """Sizes of a generated model."""
+
+    hidden_size: int = 128
+    num_layers: int = 2
+    num_heads: int = 4
+    num_key_value_heads: int = 2
+    vision_hidden_size: int = 64
+    vision_depth: int = 2
+    initializer_range: float = 0.06
+    """Above the default of 0.02: a tiny model then reads glyphs in a third of the steps."""
+    rope_theta: float = 10.0
+    """Base of the rotary frequencies. At the usual 10,000 the sections of height and width have
+    such low frequencies that the model cannot tell neighbouring columns of an image apart."""
+    mrope_section: tuple[int, int, int] = (4, 6, 6)
+    """Rotary frequencies for time, height and width; half of a head's size in all."""
+
+
+TINY = Architecture()
+"""0.7 million parameters, tuned for speed on two cores."""
+TINY_V0 = replace(TINY, rope_theta=10_000.0)
+"""The tiny model of Figures-v0."""
+SMALL = Architecture(
+    hidden_size=512,
+    num_layers=8,
+    num_heads=8,
+    num_key_value_heads=4,
+    vision_hidden_size=256,
+    vision_depth=4,
+    initializer_range=0.03,
+    mrope_section=(8, 12, 12),
+)
+"""28 million parameters, for a GPU."""
+GENERATED = {"tiny": TINY, "tiny-v0": TINY_V0, "small": SMALL}
+"""Architecture of each generated model, by the name that stands for it on a command line."""
+
+
+def config(tokens: PreTrainedTokenizerFast, size: Architecture = TINY) -> Qwen2_5_VLConfig:
+    """Configuration of a generated model."""
     ids: dict[str, Any] = {token: tokens.convert_tokens_to_ids(token) for token in SPECIAL}
     end, pad = ids["<|im_end|>"], ids["<|endoftext|>"]
     text = {
-        "hidden_size": 128,
-        "intermediate_size": 384,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
+        "hidden_size": size.hidden_size,
+        "intermediate_size": 3 * size.hidden_size,
+        "num_hidden_layers": size.num_layers,
+        "num_attention_heads": size.num_heads,
+        "num_key_value_heads": size.num_key_value_heads,
         "vocab_size": len(tokens),
         "max_position_embeddings": 32768,
         "rope_parameters": {
             "rope_type": "default",
-            "rope_theta": 10000.0,
-            "mrope_section": [4, 6, 6],
+            "rope_theta": size.rope_theta,
+            "mrope_section": list(size.mrope_section),
         },
         "tie_word_embeddings": True,
-        "initializer_range": 0.06,
+        "initializer_range": size.initializer_range,
         "bos_token_id": None,
         "eos_token_id": end,
         "pad_token_id": pad,
     }
     vision = {
-        "depth": 2,
-        "hidden_size": 64,
-        "intermediate_size": 128,
+        "depth": size.vision_depth,
+        "hidden_size": size.vision_hidden_size,
+        "intermediate_size": 2 * size.vision_hidden_size,
         "num_heads": 4,
-        "out_hidden_size": 128,
+        "out_hidden_size": size.hidden_size,
         "patch_size": 14,
         "spatial_merge_size": 2,
-        "fullatt_block_indexes": [0, 1],
+        "fullatt_block_indexes": list(range(size.vision_depth)),
         "window_size": 10 * TILE,
-        "initializer_range": 0.06,
+        "initializer_range": size.initializer_range,
     }
     combined = Qwen2_5_VLConfig(
         text_config=text,
@@ -127,24 +166,24 @@ def config(tokens: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
         vision_end_token_id=ids["<|vision_end|>"],
         tie_word_embeddings=True,
     )
-    # Above the default of 0.02: the model then learns to read glyphs in a third of the steps.
-    combined.initializer_range = 0.06
+    combined.initializer_range = size.initializer_range
     return combined
 
 
-def save_untrained(folder: Path, corpus: list[str], seed: int) -> None:
-    """Writes an untrained tiny model, its tokenizer and its image processor in Hugging Face format.
+def save_untrained(folder: Path, corpus: list[str], seed: int, size: Architecture = TINY) -> None:
+    """Writes an untrained model, its tokenizer and its image processor in Hugging Face format.
 
     Args:
         folder: Created if missing.
         corpus: Training texts of the tokenizer.
         seed: Of the random weights.
+        size: Of the model.
     """
     logging.disable_progress_bar()
     tokens = tokenizer(corpus)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Qwen2_5_VLForConditionalGeneration(config(tokens))
+        model = Qwen2_5_VLForConditionalGeneration(config(tokens, size))
     end, pad = tokens.eos_token_id, tokens.pad_token_id
     model.generation_config = GenerationConfig(eos_token_id=end, pad_token_id=pad)
     model.save_pretrained(folder)

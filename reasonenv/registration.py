@@ -138,7 +138,8 @@ def _import(module: str, id: str) -> None:
 
 _VISION, _TEXT = "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3-4B"
 
-register("Figures-v0", "reasonenv.envs.figures", model="tiny")
+register("Figures-v0", "reasonenv.envs.figures_v0", model="tiny")
+register("Figures-v1", "reasonenv.envs.figures", model="tiny")
 register("MMK12-v0", "reasonenv.envs.mmk12", _VISION)
 register("MathVista-v0", "reasonenv.envs.mathvista", _VISION)
 register("MathVerse-v0", "reasonenv.envs.mathverse", _VISION)

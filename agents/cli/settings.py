@@ -20,14 +20,18 @@ class Run:
     returns those of other models.
     """
 
-    env: str = "Figures-v0"
-    """Environment, such as Figures-v0 or MMK12-v0, or your own as module:Mine-v0."""
+    env: str = "Figures-v1"
+    """Environment, such as Figures-v1 or MMK12-v0, or your own as module:Mine-v0."""
     env_options: str = "{}"
-    """Further arguments of the environment as JSON, such as '{"level": 2}'."""
+    """Further arguments of the environment as JSON, such as '{"level": 1}'."""
     data: str | None = None
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format, or 'tiny'; by default the environment's."""
+    """Hub name, folder in Hugging Face format, or 'tiny' or 'small' (0.7 and 28 million
+    parameters, generated); by default the environment's."""
+    fresh: bool = False
+    """Train the warm start of the tiny model anew, for this seed, instead of beginning with the one
+    that is part of this package; on two CPU cores it takes half an hour."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
@@ -75,7 +79,7 @@ class Run:
     """Take optimizer steps whose gradient is exactly zero too, by weight decay and momentum, as in
     0.2.0."""
     seed: int = 0
-    """Seed of the problem order, the sampler and the tiny model."""
+    """Seed of the problem order, the sampler and a warm start that is trained."""
     freeze_vision: bool = False
     """Freeze the vision tower, as the released CPGD scripts do."""
     gradient_checkpointing: bool = False
@@ -134,6 +138,9 @@ class Run:
         return self.num_steps * self.epochs * minibatches
 
 
+GENERATED = ("tiny", "tiny-v0", "small")
+"""Names of the models that are generated instead of loaded; see `agents.tiny_model`."""
+
 # The released CPGD scripts: five passes over the 15,616 problems of MMK12, 128 at a time.
 PAPER = {
     "num_steps": 610,
@@ -183,7 +190,7 @@ def defaults(env: str | None = None, model: str | None = None) -> Run:
     """Default settings for an environment and a model.
 
     Args:
-        env: None for Figures-v0.
+        env: None for Figures-v1.
         model: None for the default model of the environment.
 
     Raises:
@@ -191,7 +198,7 @@ def defaults(env: str | None = None, model: str | None = None) -> Run:
     """
     registration = find(env or Run.env)
     run = Run(env=registration.id, model=model or registration.model)
-    return run if run.model == "tiny" or _is_tiny(Path(run.model)) else replace(run, **PAPER)
+    return run if run.model in GENERATED or _is_tiny(Path(run.model)) else replace(run, **PAPER)
 
 
 def _is_tiny(folder: Path) -> bool:
@@ -318,7 +325,7 @@ def environment_options(text: str, data: str | None) -> dict[str, Any]:
 
 
 EXAMPLES = {
-    "env-options": '{"level": 2}',
+    "env-options": '{"level": 1}',
     "vllm": '{"max_model_len": 8192}',
     "lora": '{"r": 16, "target_modules": "all-linear"}',
 }

@@ -158,8 +158,8 @@ def unavailable_model(name: str, error: Exception) -> ModelError:
             f"a file is damaged, or of a kind that transformers does not read: {one_line(error)}"
         )
     return ModelError(
-        f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging Face "
-        "format, or the name of a model on the hub)"
+        f"cannot load the model {name!r}: {reason} (give 'tiny' or 'small', a folder in Hugging "
+        "Face format, or the name of a model on the hub)"
     )
 
 

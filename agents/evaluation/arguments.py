@@ -39,7 +39,7 @@ class EvaluationArguments:
     interrupted evaluation, and prints the tables of a finished one.
     """
 
-    env: tuple[str, ...] = ("Figures-v0",)
+    env: tuple[str, ...] = ("Figures-v1",)
     """Environments, such as MathVista-v0 MMK12-v0."""
     split: str | None = None
     """Split of the data; by default the first of each environment that is not for training."""
@@ -48,7 +48,7 @@ class EvaluationArguments:
     data: str | None = None
     """Folder with local files of the data sets; by default REASONENV_DATA, then the hub."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny'."""
+    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny' or 'small'."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""

@@ -87,7 +87,7 @@ class UnplannableError(ModelError):
 
 
 def read_shape(name: str, *, trust_remote_code: bool = False) -> Shape:
-    """The shape of 'tiny', of a model in a folder, or of one on the hub.
+    """The shape of a generated model, of one in a folder, or of one on the hub.
 
     Args:
         name: Of the model.
@@ -97,10 +97,10 @@ def read_shape(name: str, *, trust_remote_code: bool = False) -> Shape:
         ModelError: In one line, when its configuration cannot be loaded.
         UnplannableError: It is no dense transformer.
     """
-    if name == "tiny":
+    if name in tiny_model.GENERATED:
         # Its vocabulary depends on the problems, by a few rows.
         tokens = tiny_model.tokenizer(["How many letters are there?"])
-        return shape_of(name, tiny_model.config(tokens))
+        return shape_of(name, tiny_model.config(tokens, tiny_model.GENERATED[name]))
     if not Path(name).is_dir() and name in KNOWN:
         return shape_of(name, known_config(name))
     config = load_config(name, trust_remote_code=trust_remote_code)

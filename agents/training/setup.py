@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 import reasonenv
-from agents.cli.settings import Run, check_run, environment_options
+from agents import warm_start
+from agents.cli.settings import GENERATED, Run, check_run, environment_options
 from agents.engines.build import build, describe_engines, ranks
 from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
@@ -19,7 +20,6 @@ from agents.errors import UsageError
 from agents.learner import Learner
 from agents.plan import short_plan
 from agents.planning.shapes import UnplannableError
-from agents.sft import cached_tiny_model, recipe
 from agents.storage import checkpoints
 from agents.storage.json_files import json_value
 from agents.storage.provenance import grader_change, last_num_threads
@@ -64,7 +64,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
     with ExitStack() as stack:  # closes everything after an error
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
-        if run.model != "tiny":
+        if run.model not in GENERATED:
             print_once(memory_plan(run, learner))
         engines = build(run, model_folder(run), learner.reference_schedule)
         stack.enter_context(closing(engines.sampler))
@@ -113,10 +113,12 @@ def summary(run: Run, learner: Learner, checkpoint: Path | None) -> str:
 
 
 def model_folder(run: Run) -> str:
-    """Folder or hub name of the base model; the tiny one is created if it is missing."""
-    if run.model != "tiny":
+    """Folder or hub name of the base model; a generated one is trained if need be."""
+    if run.model not in GENERATED:
         return run.model
-    return str(cached_tiny_model(recipe(run.env, run.env_options, run.seed)))
+    return str(
+        warm_start.folder(run.env, run.env_options, run.seed, model=run.model, is_fresh=run.fresh)
+    )
 
 
 def length_penalty(run: Run) -> Callable[[int], float] | None:

@@ -8,19 +8,22 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from agents.sft import cached_tiny_model, recipe, warm_start
+from agents.sft import fine_tune
+from agents.warm_start import cached, recipe
 
 NUM_STEPS = 60
 """Enough to write in the format now and then, so that there is something to learn from."""
 
 
 def main(seed: str, env: str, env_options: str, folder: str = "") -> None:
-    settings = recipe(env, env_options, int(seed))
+    stages = recipe(env, env_options, int(seed))
     if folder:
-        brief = replace(settings, num_steps=NUM_STEPS, output_dir=Path(folder).with_suffix(".half"))
-        warm_start(brief).rename(folder)
+        brief = replace(
+            stages[0], num_steps=NUM_STEPS, output_dir=Path(folder).with_suffix(".half")
+        )
+        fine_tune(brief).rename(folder)
     else:
-        cached_tiny_model(settings)
+        cached(stages)
 
 
 if __name__ == "__main__":

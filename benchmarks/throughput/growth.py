@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agents.sft import WarmStart, cached_tiny_model
 from agents.storage.json_files import read_json_lines
+from agents.warm_start import cached, recipe
 from throughput import problems, sizes
 from throughput.figures import phases
 from throughput.side import BENCHMARKS, PROJECT
@@ -68,7 +68,7 @@ def measured(folder: Path, threads: int, points: tuple[Point, ...] = POINTS) -> 
     """All points; seconds of the phases of the median step."""
     problems.write(folder / "data")
     sizes.write(folder / "model", SIZES["tiny"])
-    cached_tiny_model(WarmStart())  # Once, in this process: no part of a point.
+    cached(recipe())  # Once, in this process: no part of a point.
     rows = []
     for number, point in enumerate(points):
         rows.append(_measured(point, folder, folder / f"run-{number}", threads))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PIL import Image, ImageDraw
 
-from reasonenv.envs.figures.problems import problems
+from reasonenv.envs.figures import problems
 from reasonenv.problem import Problem
 
 CELL = (260, 270)
@@ -41,7 +41,7 @@ def main() -> None:
     """Draw the sheet that the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m reasonenv.envs.figures", description=__doc__)
     parser.add_argument("--split", default="train")
-    parser.add_argument("--level", type=int, default=1)
+    parser.add_argument("--level", type=int, default=2)
     parser.add_argument("--problem-seed", type=int, default=0)
     parser.add_argument("--slip", type=float, default=0.0)
     parser.add_argument("--families", nargs="*")

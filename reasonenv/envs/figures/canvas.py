@@ -66,6 +66,11 @@ class Canvas:
         y = round(row * TILE + (TILE - mask.height) / 2) + down
         self._draw.bitmap((x, y), mask, fill=self.style.ink)
 
+    def number(self, last: float, row: float, number: int) -> None:
+        """A number with a tile for each digit, that of the ones at the column `last`."""
+        for place, digit in enumerate(reversed(str(number))):
+            self.text(last - place, row, digit)
+
     def line(self, *points: Point, width: int = 2, color: Color | None = None) -> None:
         """A broken line through the points."""
         self._draw.line(self._shift(*points), fill=color or self.style.ink, width=width)

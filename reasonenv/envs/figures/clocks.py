@@ -2,10 +2,10 @@
 
 import random
 from math import cos, pi, sin
+from typing import Any
 
 from reasonenv.envs.figures.canvas import Canvas, Point, Style
 from reasonenv.envs.figures.family import Family, Operands
-from reasonenv.envs.figures.steps import Steps
 
 CENTER: Point = (42, 42)
 
@@ -17,16 +17,18 @@ class HourHand(Family):
     question = "What hour is it in {1} hours?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        return rng.randint(1, 12), rng.randint(2, 7 if level < 3 else 11)
+        return rng.randint(1, 12), rng.randint(1, 99)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         canvas = draw_dial(style)
         canvas.line(CENTER, on_dial(operands[0], 26), width=4)
         return canvas
 
-    def solve(self, operands: Operands, steps: Steps) -> int:
-        hour = steps.add(*operands)
-        return steps.subtract(hour, 12) if hour > 12 else hour
+    def solve(self, operands: Operands, steps: Any) -> int:
+        hour, later = operands
+        total = steps.add(steps.read("hour", hour), later)
+        turns = (total - 1) // 12 * 12
+        return steps.fact(f"{total}-{turns}", total - turns) if turns > 0 else total
 
 
 class BothHands(Family):
@@ -34,6 +36,7 @@ class BothHands(Family):
 
     name, level = "minutes", 3
     question = "How many minutes past 12 is it?"
+    heldout_period = 5
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return rng.randint(1, 11), 5 * rng.randint(0, 11)
@@ -45,9 +48,10 @@ class BothHands(Family):
         canvas.line(CENTER, on_dial(minute / 5, 31), width=2)
         return canvas
 
-    def solve(self, operands: Operands, steps: Steps) -> int:
+    def solve(self, operands: Operands, steps: Any) -> int:
         hour, minute = operands
-        return steps.add(steps.multiply(60, hour), minute)
+        hour, minute = steps.read("hour", hour), steps.read("minute", minute)
+        return steps.add(steps.fact(f"60*{hour}", 60 * hour), minute)
 
     def unit(self, operands: Operands) -> int:
         return 5

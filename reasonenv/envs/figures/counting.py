@@ -2,20 +2,20 @@
 
 import random
 from fractions import Fraction
+from typing import Any
 
 from reasonenv.envs.figures.canvas import BLUE, GREEN, RED, TILE, Canvas, Color, Style, middle
 from reasonenv.envs.figures.family import Family, Operands
-from reasonenv.envs.figures.steps import Steps
 
 
 class Dots(Family):
-    """Dots in some of the places of a row, of two rows at level 3."""
+    """Dots in some of the places of two rows, of three at level 3."""
 
     name, level = "dots", 2
     question = "How many dots are there?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        return sample_places(rng, 8, level - 1, rng.randint(1, 8))
+        return sample_places(rng, 6, 2 if level < 3 else 3)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         columns, rows, places = operands
@@ -24,19 +24,18 @@ class Dots(Family):
             canvas.disc(middle(place % columns, place // columns), 9)
         return canvas
 
-    def solve(self, operands: Operands, steps: Steps) -> int:
-        return steps.read("dots", len(operands[2]))
+    def solve(self, operands: Operands, steps: Any) -> int:
+        return add_rows(operands, steps)
 
 
 class Fractions(Family):
-    """A row of boxes, two rows at level 3, some of which are shaded."""
+    """Two rows of boxes, three at level 3, some of which are shaded."""
 
     name, level = "fraction", 2
     question = "Which fraction of the boxes is shaded?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        columns, rows = rng.randint(3, 6), level - 1
-        return sample_places(rng, columns, rows, rng.randint(1, columns * rows - 1))
+        return sample_places(rng, rng.randint(3, 6), 2 if level < 3 else 3)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         columns, rows, places = operands
@@ -47,32 +46,35 @@ class Fractions(Family):
             canvas.box((x + 3, y + 3), (x + TILE - 4, y + TILE - 4), fill=shade)
         return canvas
 
-    def solve(self, operands: Operands, steps: Steps) -> Fraction:
-        columns, rows, places = operands
-        return steps.divide(steps.read("shaded", len(places)), columns * rows)
+    def solve(self, operands: Operands, steps: Any) -> Fraction:
+        columns, rows, _ = operands
+        return steps.divide(add_rows(operands, steps), columns * rows)
 
 
 class Dice(Family):
-    """Two or three dice seen from above."""
+    """Three to seven dice seen from above."""
 
     name, level = "dice", 2
     question = "How many pips are there on the dice?"
     is_commutative = True
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        return tuple(rng.randint(1, 6) for _ in range(rng.choice((2, 3))))
+        return tuple(rng.randint(1, 6) for _ in range(rng.randint(3, 7)))
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
-        canvas = Canvas(2 * len(operands), 2, style)
+        canvas = Canvas(len(operands), 1, style)
         for die, number in enumerate(operands):
-            left = 2 * TILE * die
-            canvas.box((left + 4, 4), (left + 51, 51))
+            left = TILE * die
+            canvas.box((left + 2, 2), (left + 25, 25))
             for column, row in PIPS[number]:
-                canvas.disc((left + 14 * column, 14 * row), 4)
+                canvas.disc((left + 14 + 7 * column, 14 + 7 * row), 2.5)
         return canvas
 
-    def solve(self, operands: Operands, steps: Steps) -> int:
-        return steps.add(*operands)
+    def solve(self, operands: Operands, steps: Any) -> int:
+        total, *others = operands
+        for number in others:
+            total = steps.fact(f"{total}+{number}", total + number)
+        return total
 
 
 class Shapes(Family):
@@ -99,30 +101,42 @@ class Shapes(Family):
         shape, color = operands[0]
         return f"How many {color} {shape}s are there?"
 
-    def solve(self, operands: Operands, steps: Steps) -> int:
+    def solve(self, operands: Operands, steps: Any) -> int:
         target, table = operands
-        return steps.add(*(table[start : start + 4].count(target) for start in (0, 4, 8)))
+        places = tuple(place for place, kind in enumerate(table) if kind == target)
+        return add_rows((4, 3, places), steps)
 
 
 SHAPES = ("circle", "square", "triangle")
 COLORS: dict[str, Color] = {"red": RED, "green": GREEN, "blue": BLUE}
 
-DIAGONAL = ((1, 3), (3, 1))
-CORNERS = ((1, 1), (3, 3), *DIAGONAL)
+DIAGONAL = ((-1, 1), (1, -1))
+CORNERS = ((-1, -1), (1, 1), *DIAGONAL)
 PIPS = {
-    1: ((2, 2),),
+    1: ((0, 0),),
     2: DIAGONAL,
-    3: (*DIAGONAL, (2, 2)),
+    3: (*DIAGONAL, (0, 0)),
     4: CORNERS,
-    5: (*CORNERS, (2, 2)),
-    6: (*CORNERS, (1, 2), (3, 2)),
+    5: (*CORNERS, (0, 0)),
+    6: (*CORNERS, (-1, 0), (1, 0)),
 }
-"""The places of a die's pips, in columns and rows of half a tile."""
+"""Places of a die's pips, in columns and rows from its middle."""
 
 
-def sample_places(rng: random.Random, columns: int, rows: int, count: int) -> Operands:
+def sample_places(rng: random.Random, columns: int, rows: int) -> Operands:
     """A table's columns and rows, and the places chosen in it, counted row by row."""
+    count = rng.randint(1, columns * rows - 1)
     return columns, rows, tuple(sorted(rng.sample(range(columns * rows), count)))
+
+
+def add_rows(operands: Operands, steps: Any) -> int:
+    """The number of chosen places, counted row by row and added."""
+    columns, rows, places = operands
+    counts = [sum(place // columns == row for place in places) for row in range(rows)]
+    total, *others = (steps.read(f"row{row}", count) for row, count in enumerate(counts, 1))
+    for count in others:
+        total = steps.fact(f"{total}+{count}", total + count)
+    return total
 
 
 def draw_shape(canvas: Canvas, shape: str, center: tuple[float, float], color: Color) -> None:

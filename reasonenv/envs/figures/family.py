@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 from reasonenv.envs.figures.canvas import BLACK, Canvas, Color, Style
-from reasonenv.envs.figures.steps import Steps
 
 SPLITS = ("train", "test", "heldout")
 
@@ -25,6 +24,8 @@ class Family(ABC):
     """The question, in which {0} stands for the first operand; the figure alone answers it."""
     is_commutative = False
     """True if the order of the operands makes no other problem: 2+8 and 8+2."""
+    heldout_period = 10
+    """One in so many combinations of operands is held out."""
 
     @abstractmethod
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -35,8 +36,8 @@ class Family(ABC):
         """The figure."""
 
     @abstractmethod
-    def solve(self, operands: Operands, steps: Steps) -> int | Fraction:
-        """The answer, by steps that are written down on the way."""
+    def solve(self, operands: Operands, steps: Any) -> int | Fraction:
+        """The answer, by steps that are written down on the way; they are the version's own."""
 
     def ask(self, operands: Operands) -> str:
         """The question, with its operands."""
@@ -52,14 +53,14 @@ class Family(ABC):
 
 
 def draw_operands(family: Family, split: str, level: int, rng: random.Random) -> Operands:
-    """Operands of the split: a tenth of a family's combinations is for "heldout" alone.
+    """Operands of the split: one in `heldout_period` combinations is for "heldout" alone.
 
     Raises:
         ValueError: When the family seems to have no operands for the split.
     """
     for _ in range(10_000):
         operands = family.sample(rng, level)
-        held_out = _digest(family.name, family.canonical(operands)) % 10 == 0
+        held_out = _digest(family.name, family.canonical(operands)) % family.heldout_period == 0
         if held_out == (split == "heldout"):
             return operands
     raise ValueError(f"family {family.name!r} has too few operands for a split {split!r}")

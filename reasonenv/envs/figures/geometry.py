@@ -2,31 +2,28 @@
 
 import random
 from math import radians, tan
+from typing import Any
 
 from reasonenv.envs.figures.canvas import Canvas, Style
 from reasonenv.envs.figures.family import Family, Operands
-from reasonenv.envs.figures.steps import Steps
 
 
 class Rectangle(Family):
-    """A rectangle, to scale, with the lengths of two sides."""
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        longest = 9 if level < 3 else 20
-        return rng.randint(2, longest), rng.randint(2, longest)
+    """A rectangle with the lengths of two sides, to scale unless it is very long."""
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         width, height = operands
-        unit = min(5, 50 / max(width, height))
-        canvas = Canvas(3, 3, style)
-        canvas.box((30, 30), (30 + unit * width, 30 + unit * height), width=3)
-        canvas.text(1, 0, str(width))
-        canvas.text(0, 1, self.label(height))
+        unit = min(76 / width, 48 / height)
+        canvas = Canvas(5, 3, style)
+        right, bottom = 58 + max(8, unit * width), 30 + max(8, unit * height)
+        canvas.box((58, 30), (right, bottom), width=3)
+        canvas.number(4, 0, width)
+        self.label(canvas, height)
         return canvas
 
-    def label(self, height: int) -> str:
-        """The label to the left of the rectangle."""
-        return str(height)
+    def label(self, canvas: Canvas, height: int) -> None:
+        """Writes the label to the left of the rectangle."""
+        canvas.number(1, 1, height)
 
 
 class Perimeter(Rectangle):
@@ -36,18 +33,25 @@ class Perimeter(Rectangle):
     question = "What is the perimeter?"
     is_commutative = True
 
-    def solve(self, operands: Operands, steps: Steps) -> int:
-        return steps.multiply(2, steps.add(*operands))
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        longest = 49 if level < 3 else 99
+        return rng.randint(2, longest), rng.randint(2, longest)
+
+    def solve(self, operands: Operands, steps: Any) -> int:
+        half = steps.add(*operands)
+        return steps.fact(f"2*{half}", 2 * half)
 
 
 class Area(Rectangle):
-    """The area of a rectangle."""
+    """The area of a rectangle whose height has one digit."""
 
     name, level = "area", 2
     question = "What is the area?"
-    is_commutative = True
 
-    def solve(self, operands: Operands, steps: Steps) -> int:
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        return rng.randint(10, 139 if level < 3 else 199), rng.randint(2, 9)
+
+    def solve(self, operands: Operands, steps: Any) -> int:
         return steps.multiply(*operands)
 
 
@@ -56,16 +60,19 @@ class Side(Rectangle):
 
     name, level = "side", 3
 
-    def label(self, height: int) -> str:
-        return "?"
+    def sample(self, rng: random.Random, level: int) -> Operands:
+        return rng.randint(2, 49), rng.randint(2, 49)
+
+    def label(self, canvas: Canvas, height: int) -> None:
+        canvas.text(1, 1, "?")
 
     def ask(self, operands: Operands) -> str:
         return f"The perimeter is {2 * sum(operands)}. How long is the other side?"
 
-    def solve(self, operands: Operands, steps: Steps) -> int:
+    def solve(self, operands: Operands, steps: Any) -> int:
         width, height = operands
-        around = 2 * (width + height)
-        return steps.subtract(int(steps.divide(around, 2)), width)
+        half = steps.fact(f"{2 * (width + height)}/2", width + height)
+        return steps.subtract(half, width)
 
 
 class Angle(Family):
@@ -76,22 +83,18 @@ class Angle(Family):
     is_commutative = True
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        if level < 3:
-            return rng.randint(4, 17) * 5, rng.randint(4, 15) * 5
-        return rng.randint(20, 89), rng.randint(20, 80)
+        return rng.randint(20, 89), rng.randint(20, 89)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
-        canvas = Canvas(4, 3, style)
-        left, right, base, top = 10, 102, 52, 5
+        canvas = Canvas(5, 3, style)
+        left, right, base, top = 10, 130, 52, 5
         foot = tan(radians(operands[1])) / sum(tan(radians(angle)) for angle in operands)
         apex = (left + foot * (right - left), top)
         canvas.line((left, base), (right, base), apex, (left, base), width=3)
-        canvas.text(0, 2, str(operands[0]))
-        canvas.text(3, 2, str(operands[1]))
+        canvas.number(1, 2, operands[0])
+        canvas.number(4, 2, operands[1])
         return canvas
 
-    def solve(self, operands: Operands, steps: Steps) -> int:
-        return steps.subtract(180, steps.add(*operands))
-
-    def unit(self, operands: Operands) -> int:
-        return 5
+    def solve(self, operands: Operands, steps: Any) -> int:
+        both = steps.add(*operands)
+        return steps.fact(f"180-{both}", 180 - both)

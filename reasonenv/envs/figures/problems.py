@@ -1,13 +1,14 @@
 """Figures as a sequence of problems, drawn on access."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from typing import Any
 
-from reasonenv.envs.figures import arithmetic, charts, clocks, counting, geometry
 from reasonenv.envs.figures.family import SPLITS, Family, draw_operands, draw_style
-from reasonenv.envs.figures.steps import Steps
+from reasonenv.envs.figures.solution import Solution
 from reasonenv.errors import UsageError
 from reasonenv.problem import LazySequence, Problem
 
@@ -16,29 +17,18 @@ CHOICE_RATE = 1 / 3
 """Share of multiple choice among the whole-number answers of the levels above the first."""
 LETTERS = "ABCD"
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        arithmetic.Sum(),
-        geometry.Perimeter(),
-        clocks.HourHand(),
-        arithmetic.NumberLine(),
-        geometry.Angle(),
-        arithmetic.Missing(),
-        geometry.Area(),
-        counting.Dots(),
-        counting.Dice(),
-        counting.Fractions(),
-        charts.Bar(),
-        charts.Coordinates(),
-        charts.Graph(),
-        clocks.BothHands(),
-        geometry.Side(),
-        counting.Shapes(),
-        charts.Difference(),
-        charts.Slope(),
-    )
-}
+
+@dataclass(frozen=True)
+class Version:
+    """Families of one version of the environment, and the teacher who writes their solutions."""
+
+    name: str
+    prefix: str
+    """First part of the ids of its problems."""
+    families: dict[str, Family]
+    work: Callable[[Callable[[Any], Any], float, random.Random], tuple[Any, Solution]]
+    """Result and lines of a worked solution, from the function that solves a problem, the
+    probability of a slip, and a source of random numbers."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +44,7 @@ class Figures(LazySequence[Problem]):
     slip: float
     scale: int
     families: tuple[Family, ...]
+    version: Version
 
     def __len__(self) -> int:
         return 1_000_000
@@ -62,11 +53,13 @@ class Figures(LazySequence[Problem]):
         """The problem at an index from 0 on."""
         if index < 0:
             raise IndexError(f"problem {index} of Figures: indices start at 0")
-        return self._problem(f"figures/{self._name()}/{self.split}/{self.problem_seed}/{index}")
+        return self._problem(
+            f"{self.version.prefix}/{self._name()}/{self.split}/{self.problem_seed}/{index}"
+        )
 
     def _name(self) -> str:
         """The level, and the families where they are not all that the level has."""
-        if self.families == _of_level(self.level, None):
+        if self.families == _of_level(self.version, self.level, None):
             return str(self.level)
         return f"{self.level}:{'+'.join(family.name for family in self.families)}"
 
@@ -75,8 +68,9 @@ class Figures(LazySequence[Problem]):
         family = rng.choice(self.families)
         operands = draw_operands(family, self.split, self.level, rng)
         style = draw_style(self.split, self.level, rng)
-        steps = Steps(self.slip, random.Random(f"{id}/slip"))
-        answer, result = family.solve(operands, Steps()), family.solve(operands, steps)
+        solve = partial(family.solve, operands)
+        answer, _ = self.version.work(solve, 0.0, random.Random())
+        result, steps = self.version.work(solve, self.slip, random.Random(f"{id}/slip"))
         options = ()
         if self.level > 1 and isinstance(answer, int) and rng.random() < CHOICE_RATE:
             options = sample_options(answer, family.unit(operands), rng)
@@ -111,52 +105,44 @@ def with_options(question: str, options: tuple[int, ...]) -> str:
     return " ".join((question, *lettered))
 
 
-def problems(
-    split: str = "train",
-    level: int = 1,
-    problem_seed: int = 0,
-    slip: float = 0.0,
-    scale: int = 1,
-    families: Sequence[str] | None = None,
+def make_problems(  # noqa: PLR0913 - the arguments of an environment
+    version: Version,
+    split: str,
+    level: int,
+    *,
+    problem_seed: int,
+    slip: float,
+    scale: int,
+    families: Sequence[str] | None,
 ) -> Figures:
-    """The problems of a split and level of Figures-v0.
-
-    Problem i depends on split, level, problem_seed, families and i alone; slip changes nothing of
-    it but the worked solution, scale nothing but the size of the image.
-
-    Args:
-        split: "train", "test" (images of its own) or "heldout" (operands of its own as well).
-        level: 1 to 3; see the table of the module.
-        problem_seed: Chooses another sequence of problems.
-        slip: Probability in [0, 1] that a step of a worked solution is one too small.
-        scale: Factor >= 1 by which images are enlarged.
-        families: Names of the families to draw from; None for all of the level.
+    """The problems of a split and level of a version; the arguments are those of `problems`.
 
     Raises:
         UsageError: For an unknown split, level or family, or a slip or scale out of range.
     """
     if split not in SPLITS:
         raise UsageError(
-            f"split {split!r} of Figures-v0 is unknown: take one of {', '.join(SPLITS)}"
+            f"split {split!r} of {version.name} is unknown: take one of {', '.join(SPLITS)}"
         )
     if level not in LEVELS:
-        raise UsageError(f"level {level!r} of Figures-v0 is unknown: take 1, 2 or 3")
+        raise UsageError(f"level {level!r} of {version.name} is unknown: take 1, 2 or 3")
     if not 0 <= slip <= 1:
         raise UsageError(f"slip is {slip}: give a probability in [0, 1]")
     if not isinstance(scale, int) or scale < 1:
         raise UsageError(f"scale is {scale!r}: give a whole number >= 1")
-    return Figures(split, level, problem_seed, slip, scale, _of_level(level, families))
+    chosen = _of_level(version, level, families)
+    return Figures(split, level, problem_seed, slip, scale, chosen, version)
 
 
-def _of_level(level: int, names: Sequence[str] | None) -> tuple[Family, ...]:
+def _of_level(version: Version, level: int, names: Sequence[str] | None) -> tuple[Family, ...]:
     if isinstance(names, str):
         raise UsageError(f"families is {names!r}: give a list of names")
-    families = {name: family for name, family in FAMILIES.items() if family.level <= level}
+    families = {name: family for name, family in version.families.items() if family.level <= level}
     names = tuple(families) if names is None else names
     for name in names:
         if name not in families:
             raise UsageError(
-                f"family {name!r} is not in level {level} of Figures-v0: "
+                f"family {name!r} is not in level {level} of {version.name}: "
                 f"take of {', '.join(families)}"
             )
     if not names:

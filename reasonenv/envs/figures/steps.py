@@ -1,59 +1,89 @@
-"""Worked solutions, written by a teacher who may slip."""
+"""Worked solutions, computed in columns, by a teacher who may slip once."""
 
 import random
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeVar
+
+from reasonenv.envs.figures.solution import Solution
 
 Value = TypeVar("Value", int, Fraction)
 
 
-class Steps:
-    """The lines of a worked solution; each step returns the value that it wrote down.
+class Steps(Solution):
+    """Lines of a worked solution; each step returns the value that it wrote down.
 
-    With probability `slip` a step writes, and returns, one less than the truth (of a fraction's
-    numerator), and whatever is computed from it goes on consistently from the wrong value. Two
-    slips may cancel. Steps() never slips.
+    Numbers of two digits are added and subtracted column by column, with carries, so that a pair of
+    numbers never seen is worked out of sums and differences of digits that have been.
 
     Args:
-        slip: Probability of a slip at each step, in [0, 1].
-        rng: Decides the slips; unused where slip is 0.
+        slip_at: Index of the computed line that has a slip, from 0; None for none. The value of
+            that line is one too small (of a fraction's numerator), or 1 where 0 is right, and all
+            that is computed from it follows.
     """
 
-    def __init__(self, slip: float = 0.0, rng: random.Random | None = None):
-        self.lines: list[str] = []
-        self._slip = slip
-        self._rng = rng or random.Random(0)
+    def __init__(self, slip_at: int | None = None) -> None:
+        super().__init__()
+        self.num_values = 0
+        """Number of computed lines, each of which may have a slip."""
+        self._slip_at = slip_at
 
     def read(self, name: str, value: int) -> int:
         """A value read off the figure: `name=value`."""
-        return self._write(name, value)
+        return self.fact(name, value)
 
-    def add(self, total: int, *numbers: int) -> int:
-        """a+b, and so on with the sum and each further number."""
-        for number in numbers:
-            total = self._write(f"{total}+{number}", total + number)
-        return total
+    def fact(self, expression: str, value: Value, error: Value = 1) -> Value:
+        """A line `expression=value` from a table small enough to be known by heart."""
+        if self.num_values == self._slip_at:
+            value += -error if value else error
+        self.num_values += 1
+        self.lines.append(f"{expression}={value}")
+        return value
+
+    def add(self, a: int, b: int) -> int:
+        """a+b, column by column."""
+        if max(a, b) < 10:
+            return self.fact(f"{a}+{b}", a + b)
+        carry, ones = divmod(self.fact(f"{a % 10}+{b % 10}", a % 10 + b % 10), 10)
+        return self._join([part for part in (a // 10, b // 10, carry) if part], ones, "+")
 
     def subtract(self, a: int, b: int) -> int:
-        """a-b."""
-        return self._write(f"{a}-{b}", a - b)
+        """a-b for a >= b >= 0, column by column."""
+        if a < 10:
+            return self.fact(f"{a}-{b}", a - b)
+        borrow = a % 10 < b % 10
+        top = a % 10 + 10 * borrow
+        ones = self.fact(f"{top}-{b % 10}", top - b % 10)
+        return self._join([a // 10, *(part for part in (b // 10, borrow) if part)], ones, "-")
 
     def multiply(self, a: int, b: int) -> int:
-        """a*b."""
-        return self._write(f"{a}*{b}", a * b)
+        """a*b for b below 10, column by column."""
+        if a < 10:
+            return self.fact(f"{a}*{b}", a * b)
+        carry, ones = divmod(self.fact(f"{a % 10}*{b}", a % 10 * b), 10)
+        tens = self.fact(f"{a // 10}*{b}", a // 10 * b)
+        return self._join([part for part in (tens, carry) if part], ones, "+")
 
     def divide(self, a: int, b: int) -> Fraction:
         """a/b, in lowest terms."""
         quotient = Fraction(a, b)
-        return self._write(f"{a}/{b}", quotient, error=Fraction(1, quotient.denominator))
+        return self.fact(f"{a}/{b}", quotient, Fraction(1, quotient.denominator))
 
-    def response(self, answer: str) -> str:
-        """The steps and the answer as a whole response."""
-        thinking = "\n".join(self.lines)
-        return f"<think>{thinking}</think><answer>\\boxed{{{answer}}}</answer>"
+    def _join(self, parts: list[int], ones: int, sign: str) -> int:
+        """The number of a column's value, computed if it has several parts, and of ones."""
+        value = sum(parts) if sign == "+" else parts[0] - sum(parts[1:])
+        tens = self.fact(sign.join(f"{part:d}" for part in parts), value) if parts[1:] else value
+        self.lines.append(str(10 * tens + ones))
+        return 10 * tens + ones
 
-    def _write(self, expression: str, value: Value, error: Value = 1) -> Value:
-        if self._rng.random() < self._slip:
-            value -= error
-        self.lines.append(f"{expression}={value}")
-        return value
+
+def work(
+    solve: Callable[[Steps], int | Fraction], slip: float, rng: random.Random
+) -> tuple[int | Fraction, Steps]:
+    """The result and the lines of a teacher who slips in one line, with probability `slip`."""
+    steps = Steps()
+    result = solve(steps)
+    if rng.random() < slip:
+        steps = Steps(slip_at=rng.randrange(steps.num_values))
+        result = solve(steps)
+    return result, steps
