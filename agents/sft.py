@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ from agents.engines import TrainEngine
 from agents.engines.chat import Chat
 from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.model import Policy
+from agents.engines.muon import use_muon
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.threads import set_threads
@@ -77,8 +78,10 @@ class FineTuning:
     balance: bool = True
     """Draw problems of a family (in their metadata) more often where the model's probability of
     their solutions is lower; no effect on problems without a family."""
+    optimizer: Literal["muon", "adamw"] = "muon"
+    """Muon for the matrices of linear layers and AdamW for other weights, or AdamW for all."""
     learning_rate: float = 1e-3
-    """Peak learning rate of AdamW, after 50 steps of warm-up; cosine decay."""
+    """Peak learning rate of AdamW, half of Muon's, after 50 steps of warm-up; cosine decay."""
     seed: int = 0
     """Seed of the untrained model's weights and of the order of the problems."""
     output_dir: Path = Path("sft")
@@ -198,6 +201,8 @@ def fine_tune(settings: FineTuning) -> Path:
         settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
     )
     engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
+    if settings.optimizer == "muon":
+        use_muon(engine)
     repeats = settings.num_steps * settings.batch_size > settings.num_problems
     dataset = SupervisedDataset(envs, chat, IMAGE_CACHE if repeats else 0)
     steps = finetune(engine, dataset, settings)

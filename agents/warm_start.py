@@ -76,6 +76,7 @@ def _deprecated_recipe(variant: dict[str, Any], seed: int) -> FineTuning:
         num_steps=1200,
         num_problems=8000,
         balance=False,
+        optimizer="adamw",
         seed=seed,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +26,8 @@ class TorchEngine:
 
     rank = 0
     num_ranks = 1
+    optimizer: Any
+    schedule: Any
 
     def __init__(
         self, policy: Policy, chat: Chat, sampling: Sampling, optimization: Optimization

@@ -44,7 +44,7 @@ class Family(ABC):
         return self.question.format(*operands)
 
     def canonical(self, operands: Operands) -> Operands:
-        """The same for operands that make the same problem."""
+        """The same for operands that are held out together: those of the same problem at least."""
         return tuple(sorted(operands)) if self.is_commutative else operands
 
     def unit(self, operands: Operands) -> int:

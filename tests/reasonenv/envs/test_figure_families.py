@@ -5,24 +5,42 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reasonenv.envs.figures import FAMILIES, problems
+from reasonenv.envs import figures, figures_v0
 from reasonenv.envs.figures.canvas import BLUE, RED, Style
 from reasonenv.envs.figures.family import draw_operands
 
 LEVELS = (1, 2, 3)
 STYLE = Style((250, 250, 250))
-POSED = [(family, level) for family in FAMILIES.values() for level in LEVELS[family.level - 1 :]]
+POSED = [
+    (version, family, level)
+    for version in (figures_v0, figures)
+    for family in version.FAMILIES.values()
+    for level in LEVELS[family.level - 1 :]
+]
 by_family_and_level = pytest.mark.parametrize(
-    ("family", "level"), POSED, ids=[f"{family.name}-{level}" for family, level in POSED]
+    ("version", "family", "level"),
+    POSED,
+    ids=[f"{version.VERSION.name}-{family.name}-{level}" for version, family, level in POSED],
 )
 
 
 def values_of(heights, bars):
-    return [heights[0] * heights["KLMN".index(bar) + 1] for bar in bars]
+    *_, unit, first, second, third, fourth = heights
+    named = {"K": first, "L": second, "M": third, "N": fourth}
+    return [unit * named[bar] for bar in bars]
+
+
+def distance(per_tile, red, blue):
+    return abs(red[0] - blue[0]) + abs(red[1] - blue[1])
+
+
+def height_at(values, x):
+    per_tile, *heights = values
+    return heights[x // per_tile]
 
 
 # Each answer by another way than the family's steps.
-ANSWERS = {
+COMMON = {
     "sum": lambda *numbers: sum(numbers),
     "perimeter": lambda width, height: width + height + width + height,
     "clock": lambda hour, later: (hour + later - 1) % 12 + 1,
@@ -34,8 +52,6 @@ ANSWERS = {
     "dice": lambda *pips: sum(pips),
     "fraction": lambda columns, rows, chosen: Fraction(len(set(chosen)), columns * rows),
     "bar": lambda heights, bar: values_of(heights, bar)[0],
-    "coordinates": lambda x, y: x + y,
-    "graph": lambda values, x: dict(zip(range(0, 9, 2), values, strict=True))[x],
     "minutes": lambda hour, minute: hour * 60 + minute,
     "side": lambda width, height: height,
     "shapes": lambda asked, table: sum(kind == asked for kind in table),
@@ -44,9 +60,17 @@ ANSWERS = {
     ),
     "slope": lambda x, y, right, end: Fraction(end - y, right - x),
 }
+ANSWERS = {
+    figures_v0: COMMON
+    | {
+        "coordinates": lambda x, y: x + y,
+        "graph": lambda values, x: dict(zip(range(0, 9, 2), values, strict=True))[x],
+    },
+    figures: COMMON | {"coordinates": distance, "graph": height_at},
+}
 
 
-class Single(type(FAMILIES["sum"])):
+class Single(type(figures.FAMILIES["sum"])):
     name = "single"
 
     def sample(self, rng, level):
@@ -59,25 +83,27 @@ def operands_of(family, level, count):
 
 
 @by_family_and_level
-def test_every_family_holds_out_at_least_three_combinations(family, level):
+def test_every_family_holds_out_at_least_three_combinations(version, family, level):
     rng = random.Random(0)
     draws = (draw_operands(family, "heldout", level, rng) for _ in range(100))
     assert len({family.canonical(operands) for operands in draws}) >= 3
 
 
 @by_family_and_level
-def test_answers_are_exact(family, level):
-    for problem in problems(level=level, families=[family.name])[:40]:
-        answer = ANSWERS[family.name](*problem.metadata["operands"])
+def test_answers_are_exact(version, family, level):
+    for problem in version.problems(level=level, families=[family.name])[:40]:
+        answer = ANSWERS[version][family.name](*problem.metadata["operands"])
         answers = {"ABCD"[place]: text for place, text in enumerate(problem.options)}
         assert answers.get(problem.answer, problem.answer) == str(answer)
 
 
 @by_family_and_level
-def test_figure_and_question_determine_the_answer_and_the_question_alone_does_not(family, level):
+def test_figure_and_question_determine_the_answer_and_the_question_alone_does_not(
+    version, family, level
+):
     by_question, by_both = defaultdict(set), defaultdict(set)
     for operands in operands_of(family, level, 300):
-        question, answer = family.ask(operands), ANSWERS[family.name](*operands)
+        question, answer = family.ask(operands), ANSWERS[version][family.name](*operands)
         pixels = family.draw(operands, STYLE).pixels().tobytes()
         by_question[question].add(answer)
         by_both[question, pixels].add(answer)
@@ -85,9 +111,9 @@ def test_figure_and_question_determine_the_answer_and_the_question_alone_does_no
     assert any(len(answers) > 1 for answers in by_question.values())
 
 
-def test_what_is_drawn_is_what_the_operands_say():
+def test_what_is_drawn_in_version_0_is_what_the_operands_say():
     def figure(name, *operands):
-        return FAMILIES[name].draw(operands, STYLE).pixels()
+        return figures_v0.FAMILIES[name].draw(operands, STYLE).pixels()
 
     def center(pixels, color):
         rows, columns = np.nonzero((pixels == color).all(axis=-1))
@@ -103,21 +129,50 @@ def test_what_is_drawn_is_what_the_operands_say():
     assert (bars / 14).round().tolist() == [5, 2, 8, 3]
 
 
+@pytest.mark.parametrize("per_tile", [1, 2])
+def test_charts_are_drawn_at_the_middles_of_tiles(per_tile):
+    def center(pixels, color):
+        rows, columns = np.nonzero((pixels == color).all(axis=-1))
+        return columns.mean(), rows.mean()
+
+    for red, blue in [((0, 0), (3, 5)), ((6, 1), (2, 6)), ((4, 4), (0, 2))]:
+        family = figures.FAMILIES["coordinates"]
+        pixels = family.draw((per_tile, red, blue), STYLE).pixels()
+        for (x, y), color in ((red, RED), (blue, BLUE)):
+            place = 42 + 28 / per_tile * x, 28 * 6.5 - 28 / per_tile * y
+            assert center(pixels, color) == pytest.approx(place, abs=0.5)
+    heights = 5, 2, 6, 3
+    pixels = figures.FAMILIES["bar"].draw(((per_tile, 1, *heights), "K"), STYLE).pixels()
+    bars = (pixels == BLUE).all(axis=-1)[:, 70:182:28].sum(axis=0)
+    assert (bars / 28 * per_tile).round().tolist() == list(heights)
+
+
+def test_digits_have_tiles_of_their_own():
+    tiles = figures.FAMILIES["sum"].draw((45, 7), STYLE).pixels().reshape(28, 5, 28, 3)
+    is_inked = [(tiles[:, column] != 250).any() for column in range(5)]
+    assert is_inked == [True, True, True, False, True]
+    other = figures.FAMILIES["missing"].draw((7, 41), STYLE).pixels().reshape(28, 8, 28, 3)
+    np.testing.assert_array_equal(tiles[:, 4], other[:, 1])
+    np.testing.assert_array_equal(tiles[:, 0], other[:, 6])
+
+
 def test_a_family_without_operands_for_a_split_is_said_so():
     with pytest.raises(ValueError, match="family 'single' has too few operands for a split"):
         draw_operands(Single(), "heldout", 1, random.Random(0))
 
 
 @by_family_and_level
-def test_operands_with_one_canonical_form_have_one_answer(family, level):
+def test_operands_that_are_the_same_problem_have_one_answer(version, family, level):
+    if version is figures and family.name in ("number_line", "missing"):
+        pytest.skip("pairs of numbers are held out with all their marks, and in either order")
     answers = defaultdict(set)
     for operands in operands_of(family, level, 500):
-        answers[family.canonical(operands)].add(ANSWERS[family.name](*operands))
+        answers[family.canonical(operands)].add(ANSWERS[version][family.name](*operands))
     assert all(len(values) == 1 for values in answers.values())
 
 
 @by_family_and_level
-def test_nothing_touches_the_edge_even_when_shifted(family, level):
+def test_nothing_touches_the_edge_even_when_shifted(version, family, level):
     for operands in operands_of(family, level, 20):
         still = family.draw(operands, STYLE).pixels()
         for edge in (still[0], still[-1], still[:, 0], still[:, -1]):
