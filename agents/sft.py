@@ -69,7 +69,7 @@ class FineTuning:
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
-    num_steps: int = 6000
+    num_steps: int = 4000
     """Optimizer steps."""
     batch_size: int = 48
     """Solutions per step."""
@@ -152,8 +152,10 @@ class FamilyBalance:
             mean = self.probability.get(family, 0.0)
             self.probability[family] = mean + (probability - mean) / MEMORY
 
-    def _family(self, index: int) -> Any:
-        return self.problems[index].metadata.get("family")
+    def _family(self, index: int) -> tuple[Any, bool]:
+        """The family of a problem; its multiple choices count as another."""
+        problem = self.problems[index]
+        return problem.metadata.get("family"), bool(problem.options)
 
 
 def finetune(

@@ -21,14 +21,14 @@ from typing import Any, Literal
 import torch
 from filelock import FileLock, Timeout
 
-from agents import tiny_model
+from agents import sft, tiny_model
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.settings import environment_options
 from agents.engines.load import load_model, save_model
 from agents.engines.threads import set_threads
 from agents.errors import ModelError, UsageError, typed_errors
-from agents.sft import FineTuning, fine_tune
+from agents.sft import FineTuning
 from agents.storage.atomic_files import write_atomically
 from agents.storage.digests import DIGESTS, damage, write_digests
 from agents.storage.lock import LOCK, locked
@@ -135,7 +135,7 @@ def _cached_stage(settings: FineTuning) -> Path:
             folder.rename(temporary)
             shutil.rmtree(temporary)
         if not folder.exists():
-            fine_tune(replace(settings, output_dir=temporary)).rename(folder)
+            sft.fine_tune(replace(settings, output_dir=temporary)).rename(folder)
     return folder
 
 

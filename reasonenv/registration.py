@@ -19,7 +19,7 @@ class Registration:
     """An environment's entry in the registry.
 
     Args:
-        id: Such as "Figures-v0"; Gymnasium knows it as "reasonenv/Figures-v0".
+        id: Such as "Figures-v1"; Gymnasium knows it as "reasonenv/Figures-v1".
         module: The module with `problems(split, ...)`, `REWARDS`, `PROMPT` and `SPLITS`, imported
             when the environment is made.
         model: Default base model of a run.
@@ -68,7 +68,7 @@ def make(
     The same object as `gymnasium.make` and `gymnasium.make_vec` give for "reasonenv/<id>".
 
     Args:
-        id: A registered name such as "Figures-v0", with or without "reasonenv/", or
+        id: A registered name such as "Figures-v1", with or without "reasonenv/", or
             "module:Mine-v0", whose module is imported first. Several are mixed, each as often
             as `weights` says: see `reasonenv.envs.mixture`.
         num_envs: Responses of one step; None for a `gymnasium.Env` with a single one.
@@ -138,7 +138,6 @@ def _import(module: str, id: str) -> None:
 
 _VISION, _TEXT = "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3-4B"
 
-register("Figures-v0", "reasonenv.envs.figures_v0", model="tiny")
 register("Figures-v1", "reasonenv.envs.figures", model="tiny")
 register("MMK12-v0", "reasonenv.envs.mmk12", _VISION)
 register("MathVista-v0", "reasonenv.envs.mathvista", _VISION)
@@ -154,3 +153,4 @@ register("GSM8K-v0", "reasonenv.envs.gsm8k", _TEXT)
 register("DAPOMath17k-v0", "reasonenv.envs.dapo_math", _TEXT)
 register("MinervaMath-v0", "reasonenv.envs.minerva_math", _TEXT)
 register("Mixture-v0", "reasonenv.envs.mixture")
+register("Figures-v0", "reasonenv.envs.figures_v0", model="tiny")

@@ -46,6 +46,7 @@ def run(algorithm: str, command: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "run"
         words = [sys.executable, "-m", *shlex.split(command), "--output-dir", str(out)]
+        words += [] if "--env" in words else ["--env", "Figures-v0"]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:

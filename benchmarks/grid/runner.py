@@ -22,6 +22,8 @@ from agents.storage.checkpoints import latest
 from benchmarks.grid import raw
 from benchmarks.grid.study import BRIEF, Task
 
+ENV = "Figures-v0"
+"""Environment of a task that names none: that of the studies' records."""
 
 def slots(jobs: int | None) -> list[dict[str, str]]:
     """What each place for a run adds to its environment.
@@ -180,7 +182,8 @@ def words(task: Task, run: Path, crew: Crew) -> list[str]:
     if not more:
         shutil.rmtree(run, ignore_errors=True)
     told = [str(brief(task, crew)) if word == BRIEF else word for word in task.words]
-    return [*told, "--output-dir", str(run), *more]
+    env = [] if "--env" in told else ["--env", ENV]
+    return [*told, *env, "--output-dir", str(run), *more]
 
 
 def brief(task: Task, crew: Crew) -> Path:
@@ -203,7 +206,7 @@ def make_start(task: Task, crew: Crew) -> list[str]:
 
 
 def _model(task: Task) -> tuple[str, str, str]:
-    flags = ("--model", "tiny"), ("--env", "Figures-v0"), ("--env-options", "{}")
+    flags = ("--model", "tiny"), ("--env", ENV), ("--env-options", "{}")
     model, env, options = (task.flag(*flag) for flag in flags)
     return model, env, options
 

@@ -11,7 +11,7 @@ from agents.engines.optimizer import Optimization
 
 def test_a_run_by_default_is_one_of_the_tiny_model_on_figures():
     assert defaults() == Run()
-    assert (Run().env, Run().model) == ("Figures-v0", "tiny")
+    assert (Run().env, Run().model) == ("Figures-v1", "tiny")
 
 
 def test_an_environment_brings_its_model_and_a_model_its_numbers():
@@ -23,7 +23,7 @@ def test_an_environment_brings_its_model_and_a_model_its_numbers():
 
 def test_the_tiny_model_brings_its_own_numbers_to_any_environment():
     assert defaults("MMK12-v0", "tiny") == replace(Run(), env="MMK12-v0")
-    assert defaults("Figures-v0", "some/folder").learning_rate == PAPER["learning_rate"]
+    assert defaults("Figures-v1", "some/folder").learning_rate == PAPER["learning_rate"]
 
 
 def test_a_folder_with_a_tiny_model_brings_the_numbers_of_the_tiny_model(tiny_folder):

@@ -55,20 +55,20 @@ def test_every_response_is_written_with_its_grade(evaluated, capsys):
 
 
 def test_several_environments_are_evaluated_in_one_call(evaluated, capsys):
-    folder = evaluated(env="Letters-v0,Figures-v0", num_problems=3)
+    folder = evaluated(env="Letters-v0,Figures-v1", num_problems=3)
     assert {path.name for path in folder.glob("*.jsonl")} == {
         "Letters-v0.jsonl",
-        "Figures-v0.jsonl",
+        "Figures-v1.jsonl",
     }
-    assert list(results(folder)) == ["Letters-v0", "Figures-v0"]
-    assert results(folder)["Figures-v0"]["num_problems"] == 3
+    assert list(results(folder)) == ["Letters-v0", "Figures-v1"]
+    assert results(folder)["Figures-v1"]["num_problems"] == 3
     output = capsys.readouterr()
     assert [line.split()[0] for line in output.out.splitlines()[1:3]] == [
         "Letters-v0",
-        "Figures-v0",
+        "Figures-v1",
     ]
     assert "Letters-v0 response 3/3  accuracy 0.000" in output.err
-    assert "Figures-v0 response 3/3" in output.err
+    assert "Figures-v1 response 3/3" in output.err
 
 
 def test_results_are_the_numbers_of_the_responses(evaluated, monkeypatch):
@@ -164,8 +164,8 @@ def test_a_finished_evaluation_only_shows_its_tables_again(evaluated, monkeypatc
 
 def test_results_of_other_environments_are_added(evaluated):
     evaluated()
-    folder = evaluated(env="Figures-v0")
-    assert list(results(folder)) == ["Letters-v0", "Figures-v0"]
+    folder = evaluated(env="Figures-v1")
+    assert list(results(folder)) == ["Letters-v0", "Figures-v1"]
 
 
 def test_other_settings_are_refused_and_nothing_is_overwritten(evaluated):
@@ -289,9 +289,9 @@ def test_defaults_are_those_of_the_environments_and_the_model():
     assert default_arguments().model == "tiny"
     paper = default_arguments(["MMK12-v0"])
     assert (paper.model, paper.max_response_length) == ("Qwen/Qwen2.5-VL-7B-Instruct", 4096)
-    assert default_arguments(["MMK12-v0", "Figures-v0"], "tiny").max_response_length == 48
+    assert default_arguments(["MMK12-v0", "Figures-v1"], "tiny").max_response_length == 48
     with pytest.raises(ValueError, match=r"default models \(.*\): choose one with --model"):
-        default_arguments(["MMK12-v0", "Figures-v0"])
+        default_arguments(["MMK12-v0", "Figures-v1"])
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_defaults_are_those_of_the_environments_and_the_model():
         ({"split": "val"}, "has no split 'val': there are train, test"),
         ({"env_options": "{"}, "--env-options '{' is not valid JSON"),
         (
-            {"env": "Figures-v0", "env_options": "{", "model": "tiny"},
+            {"env": "Figures-v1", "env_options": "{", "model": "tiny"},
             "--env-options '{' is not valid JSON",
         ),
         ({"num_problems": 0}, "--num-problems is 0: give at least 1"),

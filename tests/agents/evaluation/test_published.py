@@ -83,13 +83,13 @@ def test_columns_are_environments():
 
 def test_a_comparison_has_the_columns_of_the_result():
     first = published()["cpgd"].tables[0]
-    lines = first.comparison({"MMK12-v0": 0.536, "Figures-v0": 1.0})
+    lines = first.comparison({"MMK12-v0": 0.536, "Figures-v1": 1.0})
     assert lines[0].startswith("Table 1 of arXiv:2505.12504: ")
     assert lines[1].split() == ["MMK12"]
     assert lines[2].split() == ["this", "model", "53.6"]
     assert lines[-1].split() == ["CPGD", "(STD", "weight)", "65.3"]
     assert len(lines) == 3 + 13
-    assert first.comparison({"Figures-v0": 1.0}) == []
+    assert first.comparison({"Figures-v1": 1.0}) == []
 
 
 def test_a_misprint_is_marked_and_explained():

@@ -46,7 +46,7 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def model_and_dataset(tiny_folder):
     model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
-    envs = reasonenv.make("Figures-v0", num_envs=1)
+    envs = reasonenv.make("Figures-v1", num_envs=1)
     yield model, SupervisedDataset(envs, chat)
     envs.close()
 
@@ -220,7 +220,7 @@ def test_who_waits_for_another_process_says_so(cache, capsys):
 
 
 def test_a_run_on_figures_warms_up_on_figures_of_its_level():
-    options = json.loads(recipe("Figures-v0", '{"level": 2}', seed=3).env_options)
+    options = json.loads(recipe("Figures-v1", '{"level": 2}', seed=3).env_options)
     assert options == json.loads(WarmStart().env_options) | {"level": 2}
     assert recipe("Letters-v0", '{"size": 2}', seed=3) == WarmStart(seed=3)
 
@@ -254,7 +254,7 @@ def test_a_kill_in_the_middle_leaves_no_half_model_in_the_cache(cache):
     ("settings", "words"),
     [
         ({"env": "Letters-v0", "env_options": "{}"}, "train/0 has no worked solution: choose an"),
-        ({"env": "Figure-v0"}, "did you mean Figures-v0?"),
+        ({"env": "Figure-v0"}, "did you mean Figures-v1?"),
         ({"env_options": "[]"}, "--env-options '[]' is not a JSON object"),
         ({"num_steps": 0}, "--num-steps is 0: give at least 1"),
         ({"seed": -1}, "--seed is -1"),

@@ -11,7 +11,7 @@ from reasonenv.env import ReasonEnv
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
-LOCAL = ["Figures-v0"]
+LOCAL = ["Figures-v1"]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_an_episode_is_one_response(env):
 
 def test_rewards_are_chosen_by_name_and_weight():
     rewards = {"accuracy": 2, "overlong": {"weight": 4, "max_length": 10, "buffer": 10}}
-    env = reasonenv.make("Figures-v0", rewards=rewards)
+    env = reasonenv.make("Figures-v1", rewards=rewards)
     env.reset(seed=0)
     _, reward, _, _, infos = env.step("wrong")
     assert infos["overlong"] == -0.5
@@ -167,9 +167,9 @@ def test_arguments_that_do_not_fit_are_told_at_once(kwargs, message):
 
 
 def test_make_and_gymnasiums_make_give_the_same_environment():
-    one, two = reasonenv.make("Figures-v0"), gymnasium.make("reasonenv/Figures-v0")
+    one, two = reasonenv.make("Figures-v1"), gymnasium.make("reasonenv/Figures-v1")
     assert one.spec is not None
-    assert one.spec.id == two.spec.id == "reasonenv/Figures-v0"
+    assert one.spec.id == two.spec.id == "reasonenv/Figures-v1"
     ours, theirs = one.reset(seed=3), two.reset(seed=3)
     np.testing.assert_equal(ours, theirs)
     one.close()

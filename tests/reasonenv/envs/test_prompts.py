@@ -98,4 +98,4 @@ def test_the_official_prompt_is_what_the_environment_calls_so(shared):
 
 def test_an_environment_without_an_official_prompt_says_so():
     with pytest.raises(ValueError, match="figures has no official prompt: take cpgd, plain"):
-        reasonenv.make("Figures-v0", prompt="official")
+        reasonenv.make("Figures-v1", prompt="official")

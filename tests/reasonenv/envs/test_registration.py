@@ -39,17 +39,17 @@ def test_every_environment_has_a_page(name):
 
 
 def test_every_environment_has_a_model_to_begin_with():
-    assert reasonenv.registry["Figures-v0"].model == "tiny"
+    assert reasonenv.registry["Figures-v1"].model == "tiny"
     assert reasonenv.registry["MMK12-v0"].model == "Qwen/Qwen2.5-VL-7B-Instruct"
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Figure-v0", "no environment is called 'Figure-v0': did you mean Figures-v0?"),
+        ("Figure-v0", "no environment is called 'Figure-v0': did you mean Figures-v1?"),
         ("mmk12", "did you mean MMK12-v0?"),
-        ("reasonenv/Figures-v1", "did you mean Figures-v0?"),
-        ("CartPole", "no environment is called 'CartPole': there are Figures-v0, MMK12-v0"),
+        ("reasonenv/Figures-v1", "did you mean Figures-v1?"),
+        ("CartPole", "no environment is called 'CartPole': there are Figures-v1, MMK12-v0"),
     ],
 )
 def test_an_unknown_name_is_told_with_the_nearest(name, message):
@@ -60,7 +60,7 @@ def test_an_unknown_name_is_told_with_the_nearest(name, message):
 
 
 def test_a_name_may_carry_the_namespace():
-    assert find("reasonenv/Figures-v0") is find("Figures-v0")
+    assert find("reasonenv/Figures-v1") is find("Figures-v1")
 
 
 @pytest.mark.usefixtures("_toy")
