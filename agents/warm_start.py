@@ -61,6 +61,8 @@ def recipe(
     if env == DEPRECATED:
         return (_deprecated_recipe(variant, seed),)
     clean = FineTuning(model=model, seed=seed, env_options=json.dumps(variant))
+    if model == "small":
+        clean = replace(clean, batch_size=256, num_steps=3000, learning_rate=5e-4)
     slips = json.dumps({**variant, "slip": SLIP, "problem_seed": 1})
     return clean, replace(
         clean, env_options=slips, num_steps=300, learning_rate=3e-4, balance=False
@@ -185,13 +187,18 @@ class WarmStart:
     """Folder for the model, in Hugging Face format."""
 
 
+def recipe_rows(stages: Sequence[FineTuning]) -> list[dict[str, Any]]:
+    """The settings of stages that determine their numbers."""
+    unused = ("data", "trust_remote_code", "output_dir")
+    return [{k: v for k, v in asdict(stage).items() if k not in unused} for stage in stages]
+
+
 def pack(stages: Sequence[FineTuning], target: Path) -> None:
     """Writes the model after some stages in float16, with its recipe and digests."""
     model, chat = load_model(str(cached(stages)), torch.device("cpu"), torch.float16)
     save_model(target, model, chat)
-    unused = ("data", "trust_remote_code", "output_dir")
-    rows = [{k: v for k, v in asdict(stage).items() if k not in unused} for stage in stages]
-    write_atomically(target / "recipe.json", (json.dumps(rows, indent=1) + "\n").encode())
+    content = json.dumps(recipe_rows(stages), indent=1) + "\n"
+    write_atomically(target / "recipe.json", content.encode())
     write_digests(target)
 
 

@@ -55,7 +55,7 @@ class Run:
     both correct and incorrect responses; others fill the remaining places. 1 trains on all."""
     overlong_buffer: int = 0
     """Tokens before the length limit over which the reward falls by up to 1; 0 for none (DAPO)."""
-    max_response_length: int = 48
+    max_response_length: int = 64
     """Maximum number of tokens of a response."""
     max_pixels: int = 64 * 28 * 28
     """Maximum number of pixels of an image; larger ones are scaled down."""
@@ -155,6 +155,17 @@ PAPER = {
     "gradient_checkpointing": True,
 }
 
+# A model of 28 million parameters on one GPU.
+SMALL = {
+    "num_prompts": 64,
+    "minibatch_size": 256,
+    "microbatch_size": 256,
+    "learning_rate": 1e-4,
+}
+
+OLD_DEFAULTS = {"Figures-v0": {"num_steps": 150, "max_response_length": 48}}
+"""Defaults of deprecated environments, where those of the tiny model are others now."""
+
 MINIMA = dict.fromkeys(
     ("evaluate_every", "num_test_problems", "seed", "top_k", "overlong_buffer"), 0
 ) | dict.fromkeys(
@@ -198,7 +209,9 @@ def defaults(env: str | None = None, model: str | None = None) -> Run:
     """
     registration = find(env or Run.env)
     run = Run(env=registration.id, model=model or registration.model)
-    return run if run.model in GENERATED or _is_tiny(Path(run.model)) else replace(run, **PAPER)
+    if run.model not in GENERATED and not _is_tiny(Path(run.model)):
+        return replace(run, **PAPER)
+    return replace(run, **(SMALL if run.model == "small" else OLD_DEFAULTS.get(run.env, {})))
 
 
 def _is_tiny(folder: Path) -> bool:

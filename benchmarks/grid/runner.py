@@ -25,6 +25,7 @@ from benchmarks.grid.study import BRIEF, Task
 ENV = "Figures-v0"
 """Environment of a task that names none: that of the studies' records."""
 
+
 def slots(jobs: int | None) -> list[dict[str, str]]:
     """What each place for a run adds to its environment.
 

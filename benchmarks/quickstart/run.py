@@ -1,12 +1,13 @@
-"""Five seeds of the README's training command, one after the other, and a picture of them.
+"""Seeds of the README's training command, one after the other, with seconds and accuracies.
 
-    python benchmarks/quickstart/run.py --seeds 0 1 2 3 4
-    python benchmarks/quickstart/run.py --seeds 0 --name level2 --env-options '{"level": 2}'
-    python benchmarks/quickstart/run.py --picture
+    python -m benchmarks.quickstart.run --seeds 0 1 2 3 4
+    python -m benchmarks.quickstart.run --name level1 --seeds 0 1 2 3 4 --env-options '{"level": 1}'
+    python -m benchmarks.quickstart.run --name fresh --seeds 0 --fresh
 
-Each seed makes its own warm start, in a cache of its own, and is one process whose wall time and
-peak memory the operating system tells. Results go to NAME.json beside this file, added to what is
-there; the picture is made from quickstart.json.
+Each seed is one process, whose wall time and peak memory the operating system tells. A checkpoint
+of every tenth step is evaluated afterwards on 260 new images, so that evaluating takes no time of
+the run, and the last one on 1,300 problems of each split. Results go to NAME.json beside this
+file, added to what is there. Further flags are those of `python -m agents.cpgd`.
 """
 
 import argparse
@@ -17,72 +18,96 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from agents.warm_start import TINY
+from benchmarks.quickstart.families import by_family
+
 HERE = Path(__file__).parent
-KEPT = ("reward/accuracy", "response/length_mean", "policy/entropy", "policy/clip_fraction")
+CURVES = ("reward/accuracy", "response/length_mean", "policy/entropy", "policy/clip_fraction")
+SPLITS = ("test", "heldout")
+INTERVAL = 10
+"""Steps between checkpoints."""
+NUM_PROBLEMS = {"curve": 260, "end": 1300}
+"""Problems of a checkpoint on the way, and of the last one."""
 
 
-def run_seed(seed: int, flags: list[str]) -> dict[str, Any]:
-    """The curves, evaluations, seconds and memory of one seed."""
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch) / "run"
-        options = ["--seed", str(seed), *flags]
-        command = [sys.executable, "-m", "agents.cpgd", *options, "--output-dir", str(out)]
-        began = time.perf_counter()
-        process = subprocess.Popen(command, env=os.environ | {"REASONENV_CACHE": scratch})
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - began
-        if status:
-            sys.exit(f"seed {seed} ended with status {os.waitstatus_to_exitcode(status)}")
-        rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
-        tests = [json.loads(line) for line in (out / "evaluations.jsonl").open()]
-        machine = json.loads((out / "run.json").read_text())
+def run_seed(seed: int, flags: list[str], scratch: Path) -> dict[str, Any]:
+    """Seconds, memory, curves and evaluations of one seed."""
+    out = scratch / "run"
+    options = ["--seed", str(seed), *flags]
+    saving = ["--save-every", str(INTERVAL), "--keep-checkpoints", "1000"]
+    command = [sys.executable, "-m", "agents.cpgd", *options, *saving, "--output-dir", str(out)]
+    began = time.perf_counter()
+    process = subprocess.Popen(command, env=os.environ | {"REASONENV_CACHE": str(scratch)})
+    seconds_of_step: list[float] = []
+    watch = threading.Thread(target=_watch, args=(out / "metrics.jsonl", process, seconds_of_step))
+    watch.start()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - began
+    watch.join()
+    if status:
+        sys.exit(f"seed {seed} ended with status {process.returncode}")
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
+    record = json.loads((out / "run.json").read_text())
+    env_options = record["settings"]["run"]["env_options"]
+    curve = [
+        {"step": step, "seconds": round(seconds_of_step[step - 1], 1)}
+        | {
+            "accuracy": _accuracy(
+                evaluate(
+                    out / "checkpoints" / f"step-{step}", "test", env_options, scratch, "curve"
+                )
+            )
+        }
+        for step in range(INTERVAL, len(rows), INTERVAL)
+    ]
+    last = out / "checkpoints" / f"step-{len(rows)}"
     return {
         "seed": seed,
         "command": "python -m agents.cpgd " + shlex.join(options),
         "seconds": round(seconds, 1),
+        "first_reward_seconds": round(seconds_of_step[0], 1),
         "training_seconds": round(sum(row["time/step_s"] for row in rows), 1),
         "peak_gib": round(usage.ru_maxrss / 2**20, 2),
-        "evaluations": tests,
-        "curves": {name: [round(row[name], 4) for row in rows] for name in KEPT},
-        "step_seconds": [round(row["time/step_s"], 3) for row in rows],
-        "versions": machine["versions"],
-        "machine": machine["machine"] | {"platform": platform.system()},
+        "test_curve": curve,
+        "start": {s: by_family(evaluate(TINY, s, env_options, scratch)) for s in SPLITS},
+        "end": {s: by_family(evaluate(last, s, env_options, scratch)) for s in SPLITS},
+        "curves": {name: [round(row[name], 4) for row in rows] for name in CURVES},
+        "versions": record["versions"],
+        "machine": record["machine"] | {"platform": platform.system()},
     }
 
 
-def picture(path: Path) -> None:
-    """Accuracy over training steps: each seed, their mean, and the evaluations at both ends."""
-    import matplotlib
+def _watch(path: Path, process: subprocess.Popen, seconds: list[float]) -> None:
+    """Appends the seconds since the start at which each step is written."""
+    began = time.perf_counter()
+    while process.returncode is None:
+        count = path.read_bytes().count(b"\n") if path.exists() else 0
+        seconds += [time.perf_counter() - began] * (count - len(seconds))
+        time.sleep(0.05)
+    count = path.read_bytes().count(b"\n") if path.exists() else 0
+    seconds += [time.perf_counter() - began] * (count - len(seconds))
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    import numpy as np
 
-    runs = json.loads(path.read_text())
-    curves = np.array([run["curves"]["reward/accuracy"] for run in runs])
-    kernel = np.ones(5) / 5
-    smooth = np.array([np.convolve(np.pad(c, 2, mode="edge"), kernel, "valid") for c in curves])
-    steps = np.arange(1, curves.shape[1] + 1)
-    figure, axis = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
-    for curve in smooth:
-        axis.plot(steps, curve, color="#4878a8", alpha=0.35, linewidth=1)
-    axis.fill_between(steps, smooth.min(0), smooth.max(0), color="#4878a8", alpha=0.15)
-    axis.plot(steps, smooth.mean(0), color="#1f4e79", linewidth=2, label="training responses")
-    for split, color, mark in (("test", "#c44e52", "o"), ("heldout", "#dd9b3a", "s")):
-        for run in runs:
-            points = [(e["step"], e["accuracy"]) for e in run["evaluations"] if e["split"] == split]
-            x, y = zip(*points, strict=True)
-            label = {"test": "test: new images", "heldout": "held out: new operands"}[split]
-            axis.plot(x, y, mark, color=color, label=None if run is not runs[0] else label)
-    axis.set(xlabel="training step", ylabel="sampled accuracy", ylim=(0, 1.02))
-    axis.set_title(f"CPGD on Figures-v0, {len(runs)} seeds, two CPU cores")
-    axis.grid(alpha=0.25)
-    axis.legend(loc="lower right")
-    figure.savefig(path.with_suffix(".png"), dpi=150)
+def evaluate(
+    model: Path, split: str, env_options: str, scratch: Path, kind: str = "end"
+) -> list[dict[str, Any]]:
+    """Graded responses of a model to the first problems of a split."""
+    folder = scratch / f"{model.parent.parent.name}-{model.name}-{split}-{kind}"
+    words = ["--env", "Figures-v1", "--model", str(model), "--split", split]
+    words += ["--env-options", env_options, "--num-problems", str(NUM_PROBLEMS[kind])]
+    command = [sys.executable, "-m", "agents.evaluate", *words, "--output-dir", str(folder)]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return [json.loads(line) for line in (folder / "Figures-v1.jsonl").open()]
+
+
+def _accuracy(rows: list[dict[str, Any]]) -> float:
+    return round(sum(row["correct"] for row in rows) / len(rows), 4)
 
 
 def main() -> None:
@@ -91,17 +116,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--seeds", type=int, nargs="*", default=[])
-    parser.add_argument("--name", default="quickstart")
-    parser.add_argument("--picture", action="store_true", help="draw NAME.png from NAME.json")
-    given, flags = parser.parse_known_args()
-    path = HERE / f"{given.name}.json"
-    for seed in given.seeds:
+    parser.add_argument("--name", default="level2")
+    arguments, flags = parser.parse_known_args()
+    path = HERE / f"{arguments.name}.json"
+    for seed in arguments.seeds:
+        with tempfile.TemporaryDirectory() as scratch:
+            row = run_seed(seed, flags, Path(scratch))
         before = json.loads(path.read_text()) if path.exists() else []
-        rest = [run for run in before if run["seed"] != seed]
-        runs = sorted([*rest, run_seed(seed, flags)], key=lambda run: run["seed"])
+        others = [run for run in before if run["seed"] != seed]
+        runs = sorted([*others, row], key=lambda run: run["seed"])
         path.write_text(json.dumps(runs, indent=1) + "\n")
-    if given.picture:
-        picture(path)
 
 
 if __name__ == "__main__":

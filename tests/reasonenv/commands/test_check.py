@@ -41,11 +41,11 @@ def test_the_command_prints_a_short_table(flags):
 
 
 def test_an_unknown_environment_is_one_line():
-    done = run("--env", "Figure-v0")
+    done = run("--env", "Figure-v1")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
-        "error: no environment is called 'Figure-v0': did you mean Figures-v1?"
+        "error: no environment is called 'Figure-v1': did you mean Figures-v1?"
     ]
 
 

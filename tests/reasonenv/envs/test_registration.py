@@ -46,9 +46,9 @@ def test_every_environment_has_a_model_to_begin_with():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Figure-v0", "no environment is called 'Figure-v0': did you mean Figures-v1?"),
+        ("Figure-v1", "no environment is called 'Figure-v1': did you mean Figures-v1?"),
         ("mmk12", "did you mean MMK12-v0?"),
-        ("reasonenv/Figures-v1", "did you mean Figures-v1?"),
+        ("reasonenv/Figures-v2", "did you mean Figures-v1?"),
         ("CartPole", "no environment is called 'CartPole': there are Figures-v1, MMK12-v0"),
     ],
 )
@@ -154,3 +154,11 @@ def test_what_a_module_itself_lacks_is_told_as_it_is(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="not_there_either"):
         find("needs_more:Sums-v0")
+
+
+def test_the_first_version_of_figures_can_be_made_and_is_deprecated():
+    for arguments in ({}, {"num_envs": 2}):
+        with pytest.warns(DeprecationWarning, match="Figures-v0 is out of date"):
+            env = reasonenv.make("Figures-v0", **arguments)
+        env.reset(seed=0)
+        env.close()
