@@ -190,7 +190,8 @@ class WarmStart:
 def recipe_rows(stages: Sequence[FineTuning]) -> list[dict[str, Any]]:
     """The settings of stages that determine their numbers."""
     unused = ("data", "trust_remote_code", "output_dir")
-    return [{k: v for k, v in asdict(stage).items() if k not in unused} for stage in stages]
+    rows = [{k: v for k, v in asdict(stage).items() if k not in unused} for stage in stages]
+    return [rows[0], *(row | {"model": "that of the stage before"} for row in rows[1:])]
 
 
 def pack(stages: Sequence[FineTuning], target: Path) -> None:

@@ -10,10 +10,13 @@ from dataclasses import replace
 import pytest
 import torch
 from filelock import FileLock
+from helpers.tiny_runs import flags
 
 from agents import sft, warm_start
+from agents.cpgd import CPGD
 from agents.engines.load import load_model
 from agents.errors import ModelError
+from agents.run import main
 from agents.sft import FineTuning
 from agents.sft import fine_tune as sft_fine_tune
 from agents.storage.digests import damage, write_digests
@@ -178,6 +181,20 @@ def test_the_model_of_this_package_is_taken_where_it_fits(env, options):
 def test_another_model_is_trained_for_the_seed(monkeypatch, env, options, is_fresh):
     monkeypatch.setattr(warm_start, "cached", lambda stages: stages)
     assert folder(env, options, 7, is_fresh=is_fresh) == recipe(env, options, 7)
+
+
+@pytest.mark.slow(reason="a model of 28 million parameters")
+def test_the_model_for_a_gpu_takes_its_stages_and_a_training_step_on_a_cpu_too(cache, tmp_path):
+    level = '{"level": 3}'
+    stages = recipe(env_options=level, model="small")
+    assert {stage.model for stage in stages} == {"small"}
+    model = cached([replace(stage, num_steps=1, batch_size=2) for stage in stages])
+    sizes = flags(num_prompts=2, group_size=2, minibatch_size=4, max_response_length=8)
+    words = flags(model=model, env_options=level, num_test_problems=0, num_steps=1)
+    main(CPGD, [*words, *sizes, "--output-dir", str(tmp_path / "run")])
+    assert (tmp_path / "run" / "checkpoints" / "step-1").is_dir()
+    weights = load_model(str(model), torch.device("cpu"), torch.float32)[0].parameters()
+    assert 25e6 < sum(weight.numel() for weight in weights) < 31e6
 
 
 def test_the_model_of_this_package_is_whole_small_and_made_by_its_recipe():
