@@ -5,7 +5,16 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from agents.cli.settings import MINIMA, PAPER, Run, check_run, defaults, environment_options
+from agents import tiny_model
+from agents.cli.settings import (
+    GENERATED,
+    MINIMA,
+    PAPER,
+    Run,
+    check_run,
+    defaults,
+    environment_options,
+)
 from agents.engines.optimizer import Optimization
 
 
@@ -24,6 +33,19 @@ def test_an_environment_brings_its_model_and_a_model_its_numbers():
 def test_the_tiny_model_brings_its_own_numbers_to_any_environment():
     assert defaults("MMK12-v0", "tiny") == replace(Run(), env="MMK12-v0")
     assert defaults("Figures-v1", "some/folder").learning_rate == PAPER["learning_rate"]
+
+
+def test_runs_on_the_first_version_of_figures_keep_their_defaults():
+    run = defaults("Figures-v0")
+    assert (run.model, run.num_steps, run.max_response_length) == ("tiny", 150, 48)
+    assert replace(run, env="Figures-v1", num_steps=Run.num_steps) == replace(
+        Run(), max_response_length=48
+    )
+
+
+def test_the_names_of_generated_models_are_known_to_the_settings():
+    assert set(GENERATED) == set(tiny_model.GENERATED)
+    assert defaults(model="small").learning_rate < Run.learning_rate
 
 
 def test_a_folder_with_a_tiny_model_brings_the_numbers_of_the_tiny_model(tiny_folder):
@@ -72,9 +94,9 @@ def test_the_mass_that_is_sampled_from_is_a_part_of_one(top_p):
 
 
 def test_the_buffer_of_overlong_shaping_lies_within_a_response():
-    check_run(replace(Run(), overlong_buffer=48))
-    with pytest.raises(ValueError, match=r"^--overlong-buffer 49 is longer than"):
-        check_run(replace(Run(), overlong_buffer=49))
+    check_run(replace(Run(), overlong_buffer=64))
+    with pytest.raises(ValueError, match=r"^--overlong-buffer 65 is longer than"):
+        check_run(replace(Run(), overlong_buffer=65))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +116,7 @@ def test_a_minibatch_holds_whole_groups_and_divides_the_rollout(sizes):
 
 
 def test_the_folder_names_algorithm_environment_and_seed():
-    assert Run(seed=3).folder("CPGD") == Path("runs/cpgd-figures-v0-seed3")
+    assert Run(seed=3).folder("CPGD") == Path("runs/cpgd-figures-v1-seed3")
     assert Run(env="mine:Own-v0").folder("CPGD") == Path("runs/cpgd-own-v0-seed0")
     assert Run(output_dir="Mine/{x}").folder("CPGD") == Path("Mine/{x}")
 

@@ -289,7 +289,7 @@ def test_defaults_are_those_of_the_environments_and_the_model():
     assert default_arguments().model == "tiny"
     paper = default_arguments(["MMK12-v0"])
     assert (paper.model, paper.max_response_length) == ("Qwen/Qwen2.5-VL-7B-Instruct", 4096)
-    assert default_arguments(["MMK12-v0", "Figures-v1"], "tiny").max_response_length == 48
+    assert default_arguments(["MMK12-v0", "Figures-v1"], "tiny").max_response_length == 64
     with pytest.raises(ValueError, match=r"default models \(.*\): choose one with --model"):
         default_arguments(["MMK12-v0", "Figures-v1"])
 

@@ -179,7 +179,7 @@ def test_a_run_that_fits_needs_no_change():
 def test_a_packed_microbatch_has_a_prompt_once_for_its_group():
     run = replace(Run(), microbatch_size=16, group_size=8)
     result = make_setting(run, read_shape("tiny"), 0, 20)
-    assert result.microbatch_tokens == 2 * (512 + 64) + 16 * 48
+    assert result.microbatch_tokens == 2 * (512 + 64) + 16 * 64
     padded = replace(result, shape=replace(result.shape, packs=False))
     assert padded.microbatch_tokens == 16 * (512 + 64 + 48)
 
