@@ -181,7 +181,7 @@ def test_a_packed_microbatch_has_a_prompt_once_for_its_group():
     result = make_setting(run, read_shape("tiny"), 0, 20)
     assert result.microbatch_tokens == 2 * (512 + 64) + 16 * 64
     padded = replace(result, shape=replace(result.shape, packs=False))
-    assert padded.microbatch_tokens == 16 * (512 + 64 + 48)
+    assert padded.microbatch_tokens == 16 * (512 + 64 + 64)
 
 
 def test_a_model_with_a_state_along_the_row_is_padded():
