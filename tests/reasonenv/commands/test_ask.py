@@ -273,7 +273,7 @@ def test_what_is_kept_is_scored(api, tmp_path, rows):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"env": "Figurs-v0"}, "did you mean Figures-v1?"),
+        ({"env": "Figurs-v1"}, "did you mean Figures-v1?"),
         ({"env-options": "{"}, "is no JSON"),
         ({"env-options": "[1]"}, "is no JSON object"),
         ({"samples": 0}, "give at least 1"),

@@ -20,7 +20,7 @@ from reasonenv.testing import check_env
 NAMES = [
     name
     for name, registration in reasonenv.registry.items()
-    if registration.module.startswith("reasonenv.") and name != "Figures-v1"
+    if registration.module.startswith("reasonenv.") and not name.startswith("Figures")
 ]
 VISION = "Qwen/Qwen2.5-VL-7B-Instruct"
 
