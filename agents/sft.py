@@ -30,6 +30,7 @@ from agents.cli.settings import (
 from agents.engines import TrainEngine
 from agents.engines.chat import Chat
 from agents.engines.load import check_size, load_model, local_device, save_model
+from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy
 from agents.engines.muon import use_muon
 from agents.engines.optimizer import Optimization
@@ -266,6 +267,7 @@ def tokenizer_corpus(envs: Any, count: int = 2000) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(FineTuning, "agents.sft", arguments)
+    keep_freed_memory()
     if message := set_threads():
         print(message, file=sys.stderr)
     with errors_in_one_line(), typed_errors("training"), locked(settings.output_dir):
