@@ -18,8 +18,8 @@ Rewards: accuracy (weight 1), 1 for the right answer, else 0; format (weight 0.1
 Levels:
     A level poses its own families and those of the levels below it, each equally often; 2 is the
     default. At level 3 numbers are larger, grids are finer (half a tile a step), the ink varies in
-    color and everything is shifted by up to a pixel. From level 2 on, a third of the problems with
-    whole-number answers are multiple choices of four options.
+    color, everything is shifted by up to a pixel, and a third of the problems with whole-number
+    answers are multiple choices of four options.
 
     ===== =========== ======================================== ================== ============
     level family      figure                                   question           combinations
@@ -71,7 +71,7 @@ Worked solutions:
 Version History:
     v1: Numbers of two digits, worked in columns; at least a thousand combinations for each family
         of the first two levels; charts with a tile for each step; level 2 is the default; a slip in
-        one line of a solution instead of in each.
+        one line of a solution instead of in each; multiple choice at level 3 alone.
     v0: Initial version, `reasonenv.envs.figures_v0`.
 """
 
@@ -110,7 +110,7 @@ FAMILIES: dict[str, Family] = {
         charts.Slope(),
     )
 }
-VERSION = Version("Figures-v1", "figures-v1", FAMILIES, work)
+VERSION = Version("Figures-v1", "figures-v1", FAMILIES, 3, work)
 
 
 def problems(

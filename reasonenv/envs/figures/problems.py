@@ -14,7 +14,7 @@ from reasonenv.problem import LazySequence, Problem
 
 LEVELS = (1, 2, 3)
 CHOICE_RATE = 1 / 3
-"""Share of multiple choice among the whole-number answers of the levels above the first."""
+"""Share of multiple choice among the whole-number answers of the levels that have it."""
 LETTERS = "ABCD"
 
 
@@ -26,6 +26,8 @@ class Version:
     prefix: str
     """First part of the ids of its problems."""
     families: dict[str, Family]
+    choice_level: int
+    """First level with multiple choice."""
     work: Callable[[Callable[[Any], Any], float, random.Random], tuple[Any, Solution]]
     """Result and lines of a worked solution, from the function that solves a problem, the
     probability of a slip, and a source of random numbers."""
@@ -57,6 +59,10 @@ class Figures(LazySequence[Problem]):
             f"{self.version.prefix}/{self._name()}/{self.split}/{self.problem_seed}/{index}"
         )
 
+    @property
+    def _has_choices(self) -> bool:
+        return self.level >= self.version.choice_level
+
     def _name(self) -> str:
         """The level, and the families where they are not all that the level has."""
         if self.families == _of_level(self.version, self.level, None):
@@ -72,7 +78,7 @@ class Figures(LazySequence[Problem]):
         answer, _ = self.version.work(solve, 0.0, random.Random())
         result, steps = self.version.work(solve, self.slip, random.Random(f"{id}/slip"))
         options = ()
-        if self.level > 1 and isinstance(answer, int) and rng.random() < CHOICE_RATE:
+        if self._has_choices and isinstance(answer, int) and rng.random() < CHOICE_RATE:
             options = sample_options(answer, family.unit(operands), rng)
         return Problem(
             id=id,

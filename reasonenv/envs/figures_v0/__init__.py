@@ -94,7 +94,7 @@ FAMILIES: dict[str, Family] = {
         charts.Slope(),
     )
 }
-VERSION = Version("Figures-v0", "figures", FAMILIES, work)
+VERSION = Version("Figures-v0", "figures", FAMILIES, 2, work)
 
 
 def problems(
