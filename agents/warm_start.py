@@ -39,7 +39,7 @@ TINY = Path(__file__).parent / "tiny"
 """Folder of the tiny model after its warm start on Figures-v1, level 2, in float16."""
 TINY_LEVELS = (None, 1, 2)
 """Levels of Figures-v1 that it reads; None for the default."""
-SLIP = 0.6
+SLIP = 0.7
 """Probability that a solution of the second stage has a slip."""
 DEPRECATED = "Figures-v0"
 """Environment with a tiny model of its own."""

@@ -31,11 +31,11 @@ class Run:
     parameters, generated); by default the environment's."""
     fresh: bool = False
     """Train the warm start of the tiny model anew, for this seed, instead of beginning with the one
-    that is part of this package; on two CPU cores it takes half an hour."""
+    that is part of this package; on two quiet CPU cores it takes 25 minutes."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
-    num_steps: int = 150
+    num_steps: int = 250
     """Training steps: a rollout and its update each."""
     num_prompts: int = 32
     """Prompts per rollout, over all ranks."""
