@@ -115,7 +115,8 @@ def main() -> None:
         path = HERE / f"{name}.json"
         if path.exists():
             runs = json.loads(path.read_text())
-            print(f"## {name}, {len(runs)} seeds\n\n{times(runs)}\n\n{table(runs)}\n\n{errors(runs)}\n")
+            print(f"## {name}, {len(runs)} seeds\n\n{times(runs)}\n")
+            print(f"{table(runs)}\n\n{errors(runs)}\n")
             draw(runs, path.with_suffix(".png"))
 
 

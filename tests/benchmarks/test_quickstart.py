@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -39,9 +38,7 @@ def test_an_accuracy_has_an_interval_by_combination():
 
 def test_families_are_counted_apart():
     problems = figures.problems(level=1)[:60]
-    rows = [
-        row_of(p, p.metadata["family"] == "sum", "<think></think>") for p in problems
-    ]
+    rows = [row_of(p, p.metadata["family"] == "sum", "<think></think>") for p in problems]
     result = by_family(rows)
     assert result["num_problems"] == 60
     assert result["families"]["sum"]["accuracy"] == 1
