@@ -5,13 +5,15 @@
     python -m benchmarks.quickstart.run --name fresh --seeds 0 --fresh
 
 Each seed is one process, whose wall time and peak memory the operating system tells. A checkpoint
-of every tenth step is evaluated afterwards on 260 new images, so that evaluating takes no time of
-the run, and the last one on 1,300 problems of each split. Results go to NAME.json beside this
-file, added to what is there. Further flags are those of `python -m agents.cpgd`.
+of every tenth step is evaluated afterwards on 260 new images, of every fiftieth once it is above
+.8, so that evaluating takes no time of the run; the last one on 1,300 problems of each split.
+Results go to NAME.json beside this file, added to what is there. Further flags are those of
+`python -m agents.cpgd`.
 """
 
 import argparse
 import json
+import math
 import os
 import platform
 import shlex
@@ -20,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,8 @@ CURVES = ("reward/accuracy", "response/length_mean", "policy/entropy", "policy/c
 SPLITS = ("test", "heldout")
 INTERVAL = 10
 """Steps between checkpoints."""
+GOAL = 0.8
+"""Accuracy on new images, the seconds to which are reported."""
 NUM_PROBLEMS = {"curve": 260, "end": 1300}
 """Problems of a checkpoint on the way, and of the last one."""
 
@@ -41,57 +46,78 @@ def run_seed(seed: int, flags: list[str], scratch: Path) -> dict[str, Any]:
     options = ["--seed", str(seed), *flags]
     saving = ["--save-every", str(INTERVAL), "--keep-checkpoints", "1000"]
     command = [sys.executable, "-m", "agents.cpgd", *options, *saving, "--output-dir", str(out)]
-    began = time.perf_counter()
-    process = subprocess.Popen(command, env=os.environ | {"REASONENV_CACHE": str(scratch)})
-    seconds_of_step: list[float] = []
-    watch = threading.Thread(target=_watch, args=(out / "metrics.jsonl", process, seconds_of_step))
-    watch.start()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = time.perf_counter() - began
-    watch.join()
-    if status:
-        sys.exit(f"seed {seed} ended with status {process.returncode}")
+    clock = Stopwatch(command, scratch, out / "metrics.jsonl")
     rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
     record = json.loads((out / "run.json").read_text())
     env_options = record["settings"]["run"]["env_options"]
-    curve = [
-        {"step": step, "seconds": round(seconds_of_step[step - 1], 1)}
-        | {
-            "accuracy": _accuracy(
-                evaluate(
-                    out / "checkpoints" / f"step-{step}", "test", env_options, scratch, "curve"
-                )
-            )
-        }
-        for step in range(INTERVAL, len(rows), INTERVAL)
-    ]
-    last = out / "checkpoints" / f"step-{len(rows)}"
+
+    def at_end(model: Path) -> dict[str, Any]:
+        return {s: by_family(evaluate(model, s, env_options, scratch)) for s in SPLITS}
+
     return {
         "seed": seed,
         "command": "python -m agents.cpgd " + shlex.join(options),
-        "seconds": round(seconds, 1),
-        "first_reward_seconds": round(seconds_of_step[0], 1),
+        "seconds": round(clock.seconds, 1),
+        "first_reward_seconds": round(clock.first_reward, 1),
         "training_seconds": round(sum(row["time/step_s"] for row in rows), 1),
-        "peak_gib": round(usage.ru_maxrss / 2**20, 2),
-        "test_curve": curve,
-        "start": {s: by_family(evaluate(TINY, s, env_options, scratch)) for s in SPLITS},
-        "end": {s: by_family(evaluate(last, s, env_options, scratch)) for s in SPLITS},
+        "peak_gib": round(clock.peak_gib, 2),
+        "test_curve": test_curve(out, clock.steps, env_options, scratch),
+        "start": at_end(TINY),
+        "end": at_end(out / "checkpoints" / f"step-{len(rows)}"),
         "curves": {name: [round(row[name], 4) for row in rows] for name in CURVES},
         "versions": record["versions"],
         "machine": record["machine"] | {"platform": platform.system()},
     }
 
 
-def _watch(path: Path, process: subprocess.Popen, seconds: list[float]) -> None:
-    """Appends the seconds since the start at which each step is written."""
-    began = time.perf_counter()
-    while process.returncode is None:
-        count = path.read_bytes().count(b"\n") if path.exists() else 0
-        seconds += [time.perf_counter() - began] * (count - len(seconds))
-        time.sleep(0.05)
-    count = path.read_bytes().count(b"\n") if path.exists() else 0
-    seconds += [time.perf_counter() - began] * (count - len(seconds))
+class Stopwatch:
+    """A run to its end: its seconds, those of its first reward and of each step, its memory."""
+
+    def __init__(self, command: list[str], cache: Path, metrics: Path) -> None:
+        self.first_reward = math.nan
+        self.steps: list[float] = []
+        self._began = time.perf_counter()
+        environment = os.environ | {"REASONENV_CACHE": str(cache)}
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        lines = threading.Thread(target=self._read, args=(process.stderr,))
+        lines.start()
+        status = 0
+        while not status:
+            pid, code, usage = os.wait4(process.pid, os.WNOHANG)
+            count = metrics.read_bytes().count(b"\n") if metrics.exists() else 0
+            self.steps += [self._elapsed()] * (count - len(self.steps))
+            status = pid
+            time.sleep(0.05)
+        self.seconds = self._elapsed()
+        self.peak_gib = usage.ru_maxrss / 2**20
+        process.returncode = os.waitstatus_to_exitcode(code)
+        lines.join()
+        if code:
+            sys.exit(f"{shlex.join(command)} ended with status {process.returncode}")
+
+    def _read(self, stream: Iterable[str]) -> None:
+        for line in stream:
+            if "first rollout: reward" in line:
+                self.first_reward = self._elapsed()
+            sys.stderr.write(line)
+
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self._began
+
+
+def test_curve(
+    out: Path, seconds: list[float], env_options: str, scratch: Path
+) -> list[dict[str, Any]]:
+    """Accuracy on new images of every tenth step until it is above .8, of every fiftieth then."""
+    curve: list[dict[str, Any]] = []
+    for step in range(INTERVAL, len(seconds), INTERVAL):
+        if step % 50 and any(point["accuracy"] > GOAL for point in curve):
+            continue
+        rows = evaluate(out / "checkpoints" / f"step-{step}", "test", env_options, scratch, "curve")
+        accuracy = sum(row["correct"] for row in rows) / len(rows)
+        point = {"step": step, "seconds": round(seconds[step - 1], 1)}
+        curve.append(point | {"accuracy": round(accuracy, 4)})
+    return curve
 
 
 def evaluate(
@@ -104,10 +130,6 @@ def evaluate(
     command = [sys.executable, "-m", "agents.evaluate", *words, "--output-dir", str(folder)]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return [json.loads(line) for line in (folder / "Figures-v1.jsonl").open()]
-
-
-def _accuracy(rows: list[dict[str, Any]]) -> float:
-    return round(sum(row["correct"] for row in rows) / len(rows), 4)
 
 
 def main() -> None:

@@ -308,7 +308,7 @@ def test_verl_gets_a_file_that_says_where_images_stand(school, tmp_path):
 
 def test_what_verl_reads_is_scored_by_its_function(tmp_path):
     path = tmp_path / "choices.parquet"
-    write("Figures-v1", path, num_problems=300, level=2)
+    write("Figures-v1", path, num_problems=300, level=3)
     table = pq.read_table(path)
     assert table.num_rows == 300
     for row in table.to_pylist()[::50]:

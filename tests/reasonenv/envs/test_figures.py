@@ -156,10 +156,14 @@ def test_columns_join_to_the_number():
     for name in ("sum", "perimeter", "angle", "missing", "area"):
         for problem in figures.problems(families=[name])[:100]:
             lines = lines_of(problem)
-            for place, line in enumerate(lines):
-                if "=" not in line:
-                    assert line.endswith(lines[0].split("=")[1][-1])
-                    assert place > 0
+            joined = [place for place, line in enumerate(lines) if "=" not in line]
+            assert all(place > 0 for place in joined)
+            assert all(lines[place].endswith(lines[0][-1]) for place in joined)
+
+
+def test_a_column_of_a_subtraction_has_one_digit():
+    for problem in figures.problems(families=["missing"])[:300]:
+        assert int(lines_of(problem)[0].split("=")[1]) < 10
 
 
 def test_slips_change_the_solution_and_nothing_else(version):
