@@ -3,6 +3,7 @@
     python -m benchmarks.quickstart.run --seeds 0 1 2 3 4
     python -m benchmarks.quickstart.run --name level1 --seeds 0 1 2 3 4 --env-options '{"level": 1}'
     python -m benchmarks.quickstart.run --name fresh --seeds 0 --fresh
+    python -m benchmarks.quickstart.run --clean
 
 Each seed is one process, whose wall time and peak memory the operating system tells. A checkpoint
 of every tenth step is evaluated afterwards on 260 new images, of every fiftieth once it is above
@@ -26,7 +27,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from agents.warm_start import TINY
+from agents.warm_start import TINY, cached, recipe
 from benchmarks.quickstart.families import by_family
 
 HERE = Path(__file__).parent
@@ -139,7 +140,13 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, nargs="*", default=[])
     parser.add_argument("--name", default="level2")
+    parser.add_argument("--clean", action="store_true", help="the model before its slips")
     arguments, flags = parser.parse_known_args()
+    if arguments.clean:
+        with tempfile.TemporaryDirectory() as scratch:
+            model = cached(recipe()[:1])
+            rows = {s: by_family(evaluate(model, s, "{}", Path(scratch))) for s in SPLITS}
+        (HERE / "clean.json").write_text(json.dumps(rows, indent=1) + "\n")
     path = HERE / f"{arguments.name}.json"
     for seed in arguments.seeds:
         with tempfile.TemporaryDirectory() as scratch:

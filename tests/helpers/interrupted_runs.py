@@ -3,6 +3,7 @@
 Usage: python interrupted_runs.py FAULT NUMBER FLAGS...; the fault comes with response NUMBER.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from helpers import letters
 from helpers.tiny_runs import SMALL, before_response, flags
 
 HELPERS = Path(__file__).parent
+BLOCKS: list[bytearray] = []
 MEBIBYTE = 2**20
 
 
@@ -37,13 +39,22 @@ def twice() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
+def fill_memory() -> None:
+    """Leaves 20 MiB to this process, of the memory that it keeps free for itself too."""
+    limit("RLIMIT_AS", address_space() + 20 * MEBIBYTE)
+    with contextlib.suppress(MemoryError):
+        while True:
+            BLOCKS.append(bytearray(2 * MEBIBYTE))
+    del BLOCKS[-10:]
+
+
 FAULTS = {
     "nothing": lambda: None,
     "terminate": lambda: signal.raise_signal(signal.SIGTERM),
     "interrupt twice": twice,
     "small files": lambda: limit("RLIMIT_FSIZE", MEBIBYTE),
     "no files": lambda: limit("RLIMIT_FSIZE", 1),
-    "no memory": lambda: limit("RLIMIT_AS", address_space() + 20 * MEBIBYTE),
+    "no memory": fill_memory,
 }
 
 
