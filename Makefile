@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: help lint test docs reproduce reproduce-smoke tables
+.PHONY: help lint test docs pretrained reproduce reproduce-smoke tables
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/: *#/:/'
 lint: # style, types and spelling, as CI checks them
@@ -12,6 +12,8 @@ test: # the command of the README; needs the extra `test`
 	$(PYTHON) -m pytest -n auto
 docs: # the site, in build/site; needs the extra `docs`
 	$(PYTHON) -m mkdocs build --strict
+pretrained: # SmolLM2-135M-Instruct without a hub, for tests and benchmarks; needs the extra `dev`
+	$(PYTHON) benchmarks/pretrained.py
 # More options: make reproduce GRID="--jobs 2 --seeds 0 1 2"
 reproduce: # runs missing from benchmarks/raw; all of them with GRID="--output FOLDER"
 	$(PYTHON) -m benchmarks.grid all $(GRID)

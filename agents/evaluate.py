@@ -11,9 +11,11 @@ import torch
 from agents import warm_start
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.settings import GENERATED, Run, json_object
+from agents.cli.settings import GENERATED, Run, json_object, stop_strings
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
+from agents.engines.chat import Chat
+from agents.engines.chat_template import PLAIN_LINE, Form
 from agents.engines.load import check_size, load_model, local_device
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy, Sampling
@@ -78,7 +80,7 @@ def _transformers(options: EvaluationArguments, folder: str) -> RolloutEngine:
     device = local_device()
     trust: Any = {"trust_remote_code": options.trust_remote_code}
     check_size(folder, device, trains=False, **trust)
-    model, chat = load_model(folder, device, _dtype(device), options.max_pixels, **trust)
+    model, chat = _load(options, folder, device)
     length, batch_size = options.max_response_length, options.sampler_batch_size
     sampling = _sampling(options, chat.banned)
     return TransformersSampler(Policy(model), chat, sampling, length, batch_size)
@@ -89,8 +91,7 @@ def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
 
     # Only the chat of this copy is used: vLLM reads the weights itself.
     trust: Any = {"trust_remote_code": options.trust_remote_code}
-    meta, dtype = torch.device("meta"), _dtype(local_device())
-    _, chat = load_model(folder, meta, dtype, options.max_pixels, **trust)
+    _, chat = _load(options, folder, torch.device("meta"))
     sampler = VLLMSampler(
         folder,
         chat,
@@ -103,6 +104,20 @@ def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
         yield sampler
     finally:
         sampler.close()
+
+
+def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tuple[Any, Chat]:
+    model, chat = load_model(
+        folder,
+        device,
+        _dtype(local_device()),
+        options.max_pixels,
+        trust_remote_code=options.trust_remote_code,
+        form=Form(options.chat_template, stop_strings(options.stop)),
+    )
+    if chat.is_plain:
+        print_line(PLAIN_LINE, sys.stderr)
+    return model, chat
 
 
 def _sampling(options: EvaluationArguments, banned: tuple[int, ...]) -> Sampling:

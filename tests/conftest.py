@@ -92,3 +92,13 @@ def tiny_folder(tmp_path_factory) -> Path:
         folder, ["What is the sum of the numbers? How many letters are there?"], seed=0
     )
     return folder
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """SmolLM2-135M-Instruct; nobody writes into it."""
+    from benchmarks import pretrained
+
+    if not pretrained.folder().is_dir():
+        pytest.skip("needs a pretrained model: make pretrained")
+    return pretrained.folder()

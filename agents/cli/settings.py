@@ -35,6 +35,13 @@ class Run:
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
+    chat_template: Path | None = None
+    """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
+    of plain text, 'Question: ... Answer:'. Saved in every checkpoint."""
+    stop: str | None = None
+    """Strings that end a response, besides end tokens, as JSON: '["\\nQuestion:", "</answer>"]'. A
+    closing tag stays in the text. By default the model's own, or "\\nQuestion:" where it has no
+    chat template. Saved in every checkpoint."""
     num_steps: int = 250
     """Training steps: a rollout and its update each."""
     num_prompts: int = 32
@@ -183,6 +190,8 @@ MAXIMA = dict.fromkeys(MINIMA, 2**31 - 1) | {
     "epochs": 1000,
 }
 """Maximum of each integer setting; no model has a context of more than 2^20 tokens."""
+MOST_STOP_STRINGS, LONGEST_STOP_STRING = 16, 999
+"""Bounds of --stop, in strings and characters: they are searched at every token of a response."""
 MOST_RESPONSES = 2**20
 """Responses of a training step at most: a thousand times the papers' rollouts. Each takes memory in
 the environment and in the rollout, whatever the batches of sampler and trainer are."""
@@ -281,6 +290,7 @@ def _check_json(run: Run) -> None:
     json_object("env-options", run.env_options)
     json_object("vllm", run.vllm)
     lora_rank(run.lora)
+    stop_strings(run.stop)
 
 
 def check_integer(flag: str, value: int, minimum: int, maximum: int) -> None:
@@ -322,6 +332,29 @@ def lora_rank(lora: str | None) -> int:
     return rank
 
 
+def stop_strings(text: str | None) -> tuple[str, ...] | None:
+    """The strings of `--stop`, without repetitions; None without the flag.
+
+    Raises:
+        UsageError: It is no JSON, or anything but a few strings.
+    """
+    if text is None:
+        return None
+    value = _json("stop", text)
+    strings = [value] if isinstance(value, str) else value
+    if not isinstance(strings, list) or not all(isinstance(s, str) and s for s in strings):
+        raise UsageError(
+            f"--stop {short(text)!r} is no JSON list of strings, such as {EXAMPLES['stop']!r}"
+        )
+    longest = max(map(len, strings), default=0)
+    if len(strings) > MOST_STOP_STRINGS or longest > LONGEST_STOP_STRING:
+        raise UsageError(
+            f"--stop {short(text)!r} is too long: give at most {MOST_STOP_STRINGS} strings of "
+            f"{LONGEST_STOP_STRING} characters"
+        )
+    return tuple(dict.fromkeys(strings))
+
+
 def environment_options(text: str, data: str | None) -> dict[str, Any]:
     """Keyword arguments of `reasonenv.make` from `--env-options` and `--data`.
 
@@ -341,6 +374,7 @@ EXAMPLES = {
     "env-options": '{"level": 1}',
     "vllm": '{"max_model_len": 8192}',
     "lora": '{"r": 16, "target_modules": "all-linear"}',
+    "stop": '["\\nQuestion:", "</answer>"]',
 }
 """Example of each flag that takes JSON."""
 
@@ -351,12 +385,16 @@ def json_object(flag: str, text: str) -> dict[str, Any]:
     Raises:
         UsageError: The value is no JSON object.
     """
-    try:
-        options = parse_json(text)
-    except RecordError as error:
-        raise UsageError(f"--{flag} {short(text)!r} is not valid JSON: {error}") from error
+    options = _json(flag, text)
     if not isinstance(options, dict):
         raise UsageError(
             f"--{flag} {short(text)!r} is not a JSON object, such as {EXAMPLES[flag]!r}"
         )
     return options
+
+
+def _json(flag: str, text: str) -> Any:
+    try:
+        return parse_json(text)
+    except RecordError as error:
+        raise UsageError(f"--{flag} {short(text)!r} is not valid JSON: {error}") from error

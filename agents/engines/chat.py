@@ -3,18 +3,29 @@
 import json
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from agents.engines.chat_template import render, unusable_template
+from agents.engines.chat_template import (
+    MODELS,
+    PLAIN_STOP,
+    Form,
+    plain_template,
+    read_template,
+    render,
+    unusable_template,
+)
 from agents.engines.pretrained import one_line
+from agents.engines.special_tokens import banned_tokens, check_token, end_tokens, special_tokens
+from agents.engines.stop_strings import cut, saved_stop_strings
 from agents.errors import ModelError
 from agents.rollout import Prompt
 
 TEXT = "\ue000"
-"""Placeholder of a text in the rendered chat template, from Unicode's private use area."""
+"""Placeholder of the first text in the rendered chat template, from Unicode's private use area; the
+next characters are those of the others."""
 _IMAGE_MARK = re.compile(r"<image ([0-9]+)>")
 """Position of an image in an observation's question, counted from 1."""
 
@@ -23,27 +34,48 @@ class Chat:
     """Tokenizer, image processor and chat template of one model."""
 
     def __init__(
-        self, tokenizer: Any, image_processor: Any | None, config: Any, generation: Any = None
+        self,
+        tokenizer: Any,
+        image_processor: Any | None,
+        config: Any,
+        generation: Any = None,
+        form: Form | None = None,
     ) -> None:
         """Checks that the parts fit each other; `check` tries them.
 
         Args:
-            tokenizer: Of transformers.
+            tokenizer: Of transformers; gets the chat template of `form`, or a plain one where it
+                has none.
             image_processor: Of transformers; None for a text-only model.
             config: The model's configuration.
             generation: Its generation configuration, which may have further end tokens.
+            form: Chat template and stop strings of the user's; None for the model's own.
 
         Raises:
             ModelError: They do not fit.
+            UsageError: The user's chat template cannot be read.
         """
+        form = form or Form()
         self.tokenizer = tokenizer
         self.vocabulary: int = config.get_text_config().vocab_size
         self.image_processor: Any = image_processor
         image_token = getattr(config, "image_token_id", None) or 0
-        _check_token("image", image_token, len(tokenizer))
+        check_token("image", image_token, len(tokenizer))
         self.image_token = tokenizer.convert_ids_to_tokens(image_token)
-        self.eos = _end_tokens(tokenizer, generation, self.vocabulary)
-        self.banned = _banned_tokens(tokenizer, config)
+        self._template_name = MODELS
+        self.is_plain = form.chat_template is None and tokenizer.chat_template is None
+        """True if the model has no chat template, so that prompts are plain text."""
+        if form.chat_template is not None:
+            tokenizer.chat_template = read_template(form.chat_template)
+            self._template_name = f"--chat-template {form.chat_template}"
+        elif self.is_plain:
+            tokenizer.chat_template = plain_template(tokenizer)
+        own = saved_stop_strings(generation) or (PLAIN_STOP if self.is_plain else ())
+        self.stop: tuple[str, ...] = own if form.stop is None else form.stop
+        """Strings that end a response."""
+        self.eos = end_tokens(tokenizer, generation, self.vocabulary, self.stop)
+        self.banned = banned_tokens(tokenizer, config, self.eos)
+        self._special = special_tokens(tokenizer)
         self._rendered: dict[str, str] = {}
 
     def check(self) -> tuple[int, ...]:
@@ -75,7 +107,24 @@ class Chat:
         return tuple(prompts)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Text of response tokens, special tokens left out."""
+        """Text of response tokens up to a stop string, special tokens left out; see `cut`."""
+        return cut(self._decode(tokens), self.stop)
+
+    def ended(self, tokens: Sequence[int]) -> bool:
+        """True if a response has its end token or a stop string, False if it was truncated."""
+        return tokens[-1] in self.eos or self.has_stop(tokens)
+
+    def has_stop(self, tokens: Sequence[int]) -> bool:
+        """True if the text of some tokens has a stop string."""
+        return bool(self.stop) and any(map(self._decode(tokens).__contains__, self.stop))
+
+    @property
+    def stop_length(self) -> int:
+        """Last tokens of a response that suffice to find the end of a stop string in it."""
+        # A token is a byte at least; the first one may be part of a character, or lose its space.
+        return 4 + max((len(string.encode()) for string in self.stop), default=0)
+
+    def _decode(self, tokens: Sequence[int]) -> str:
         # transformers looks at each element of a list.
         return self.tokenizer.decode(
             np.asarray(tokens, int), skip_special_tokens=True, clean_up_tokenization_spaces=False
@@ -139,13 +188,13 @@ class Chat:
             texts: Parts of the question before, between and after the images.
             sizes: Number of tokens of each image.
         """
-        messages = [text for text in (system, *texts[:-1]) if text] + [texts[-1]]
-        pieces = self._render(bool(system), texts, sizes).split(TEXT)
-        if len(pieces) != len(messages) + 1:
-            raise unusable_template("it does not repeat each message once")
-        tokens = self.tokenizer.encode(pieces[0], add_special_tokens=False)
-        for text, piece in zip(messages, pieces[1:], strict=True):
-            tokens += self.tokenize(text) + self.tokenizer.encode(piece, add_special_tokens=False)
+        messages = dict(zip(_marks(), filter(None, (system, *texts[:-1])), strict=False))
+        messages[chr(ord(TEXT) + len(messages))] = texts[-1]
+        template = self._render(bool(system), texts, sizes)
+        if any(template.count(mark) != 1 for mark in messages):
+            reason = "it does not repeat each message once"
+            raise unusable_template(reason, self._template_name)
+        tokens = self._encode(template, messages)
         if tokens and max(tokens) >= self.vocabulary:
             raise ModelError(
                 f"this model's tokenizer gives token {max(tokens)}, and its vocabulary has only "
@@ -153,25 +202,40 @@ class Chat:
             )
         return tuple(tokens)
 
+    def _encode(self, template: str, messages: Mapping[str, str]) -> list[int]:
+        """Token ids of a rendered template with messages in place of their marks.
+
+        They are those of the whole text, unless a message has, or makes with what surrounds it, the
+        name of a special token.
+        """
+        text = template.translate(str.maketrans(dict(messages)))
+        if len(self._special.findall(text)) == len(self._special.findall(template)):
+            return self.tokenizer.encode(text, add_special_tokens=False)
+        tokens = []
+        for piece in re.split(f"([{''.join(messages)}])", template):
+            if piece in messages:
+                tokens += self.tokenize(messages[piece])
+            else:
+                tokens += self.tokenizer.encode(piece, add_special_tokens=False)
+        return tokens
+
     def _render(self, has_system: bool, texts: Sequence[str], sizes: list[int]) -> str:
-        """The rendered chat template, with `TEXT` for each text and all image tokens."""
-        content: Any = TEXT
-        if sizes:
-            content = []
-            for text in texts[:-1]:
-                content += [{"type": "text", "text": TEXT}] if text else []
-                content.append({"type": "image"})
-            content.append({"type": "text", "text": TEXT})
-        messages = [{"role": "system", "content": TEXT}] if has_system else []
+        """The rendered chat template, with a mark for each text and all image tokens."""
+        marks = _marks()
+        messages = [{"role": "system", "content": next(marks)}] if has_system else []
+        content: Any = []
+        for text in texts[:-1]:
+            content += [{"type": "text", "text": next(marks)}] if text else []
+            content.append({"type": "image"})
+        content = [*content, {"type": "text", "text": next(marks)}] if sizes else next(marks)
         messages.append({"role": "user", "content": content})
         text = self._template(messages)
         if not sizes:
             return text
         pieces = text.split(self.image_token)
         if len(pieces) != len(sizes) + 1:
-            raise unusable_template(
-                f"it has {len(pieces) - 1} placeholders for {len(sizes)} images"
-            )
+            reason = f"it has {len(pieces) - 1} placeholders for {len(sizes)} images"
+            raise unusable_template(reason, self._template_name)
         placeholders = [self.image_token * size for size in sizes] + [""]
         return "".join(map(operator.add, pieces, placeholders))
 
@@ -179,7 +243,7 @@ class Chat:
         """Messages of placeholders in the chat template, rendered once for each of their forms."""
         form = json.dumps(messages)
         if form not in self._rendered:
-            self._rendered[form] = render(self.tokenizer, messages)
+            self._rendered[form] = render(self.tokenizer, messages, self._template_name)
         return self._rendered[form]
 
 
@@ -203,42 +267,6 @@ def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int
     return [""] * len(unmarked) + [*texts, question[end:]], unmarked + order
 
 
-def _end_tokens(tokenizer: Any, generation: Any, vocabulary: int) -> tuple[int, ...]:
-    """Token ids that end a response, from the tokenizer and the generation configuration."""
-    if tokenizer.eos_token_id is None:
-        raise ModelError(
-            "this model's tokenizer has no end token: name one as eos_token in its "
-            "tokenizer_config.json"
-        )
-    eos = getattr(generation, "eos_token_id", None)
-    tokens = {tokenizer.eos_token_id, *([eos] if isinstance(eos, int) else eos or ())}
-    for token in tokens:
-        _check_token("end", token, vocabulary)
-    return tuple(sorted(tokens))
-
-
-def _check_token(kind: str, token: Any, count: int) -> None:
-    """Rejects the id of a token that is not one of the first `count`."""
-    if not isinstance(token, int) or not 0 <= token < count:
-        raise ModelError(f"this model's {kind} token is {token!r}: it takes 0 to {count - 1}")
-
-
-def _banned_tokens(tokenizer: Any, config: Any) -> tuple[int, ...]:
-    """Token ids that are never sampled: vision placeholders, padding, unused vocabulary rows.
-
-    A sampled placeholder would make the next forward pass look for an image that does not exist.
-    """
-    names = (
-        "image_token_id",
-        "video_token_id",
-        "vision_start_token_id",
-        "vision_end_token_id",
-        "vision_token_id",
-    )
-    vocabulary = config.get_text_config().vocab_size
-    tokens: tuple[Any, ...] = tuple(getattr(config, name, None) for name in names)
-    banned = {token for token in tokens if token in range(vocabulary)}
-    banned |= set(range(len(tokenizer), vocabulary))
-    if tokenizer.pad_token_id is not None:
-        banned.add(tokenizer.pad_token_id)
-    return tuple(sorted(banned - {tokenizer.eos_token_id}))
+def _marks() -> Iterator[str]:
+    """Placeholders of the texts of a prompt, in their order."""
+    return map(chr, range(ord(TEXT), 0xF900))

@@ -1,4 +1,4 @@
-"""A model's chat template, rendered in a child process with bounds.
+"""Chat templates: a model's own, a user's or a plain one, rendered in a child process with bounds.
 
 A template is a program. The sandbox of jinja keeps it from files and from Python's internals, not
 from loops, recursion or memory: only the kernel ends those.
@@ -13,11 +13,13 @@ import resource
 import signal
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from agents.engines.pretrained import one_line
-from agents.errors import ModelError
+from agents.errors import CheckpointError, ModelError, UsageError
+from agents.storage.json_files import read_regular
 
 CPU_SECONDS = 5.0
 """For one rendering; usual templates take milliseconds."""
@@ -31,10 +33,80 @@ _REASONS = {
     signal.SIGPROF: f"it takes more than {CPU_SECONDS:.0f} s",
     signal.SIGALRM: f"it takes more than {SECONDS:.0f} s",
 }
+FILE = "chat_template.jinja"
+"""Name of the template's file in a model's folder."""
+MODELS = "this model's chat template"
+"""Name of a template in messages, unless it is the user's."""
+PLAIN = """\
+{%- for message in messages -%}
+{%- if message.role == "system" -%}
+{{ message.content + "\\n\\n" }}
+{%- elif message.role == "user" -%}
+{{ "Question: " + message.content + "\\nAnswer:" }}
+{%- else -%}
+{{ message.content + "\\n\\n" }}
+{%- endif -%}
+{%- endfor -%}
+"""
+"""Template for a model that has none, such as a base model: text as it stands in books."""
+PLAIN_STOP = ("\nQuestion:",)
+"""Stop strings of the plain template: such a model goes on with the next question."""
+PLAIN_LINE = (
+    "this model has no chat template: its prompts are plain text, 'Question: ... Answer:', and a "
+    "response ends at the next 'Question:' too (--chat-template and --stop choose others)"
+)
 
 
-def render(tokenizer: Any, messages: Sequence[dict[str, Any]]) -> str:
-    """Messages in the model's chat template, up to the start of the response.
+@dataclass(frozen=True)
+class Form:
+    """A user's form of prompts and of the ends of responses, in place of the model's own."""
+
+    chat_template: Path | None = None
+    """File with a template in Jinja."""
+    stop: tuple[str, ...] | None = None
+    """Strings that end a response."""
+
+
+def plain_template(tokenizer: Any) -> str:
+    """The plain template, after the start token of a tokenizer that puts one before every text."""
+    start, tokens = tokenizer.bos_token_id, tokenizer.encode("1")
+    return ("{{- bos_token -}}\n" if start is not None and tokens[0] == start else "") + PLAIN
+
+
+def read_template(path: Path) -> str:
+    """The template in a user's file.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    try:
+        return read_regular(path, LENGTH).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"--chat-template {path} cannot be read: {reason}") from error
+
+
+def check_template(checkpoint: Path, tokenizer: Any) -> None:
+    """Compares the template of a run with that of its checkpoint.
+
+    Raises:
+        CheckpointError: They differ.
+    """
+    path = checkpoint / FILE
+    if path.is_file() and path.read_text() != tokenizer.chat_template:
+        raise CheckpointError(
+            f"{path} is not the chat template of this run: its model's has changed, or the file of "
+            f"--chat-template; give --chat-template {path}"
+        )
+
+
+def render(tokenizer: Any, messages: Sequence[dict[str, Any]], name: str = MODELS) -> str:
+    """Messages in the tokenizer's chat template, up to the start of the response.
+
+    Args:
+        tokenizer: Of transformers.
+        messages: Each with its role and content.
+        name: Of the template in an error.
 
     Raises:
         ModelError: The template fails, does not end, or takes too much memory.
@@ -59,23 +131,24 @@ def render(tokenizer: Any, messages: Sequence[dict[str, Any]]) -> str:
         raise
     finally:
         _, status = os.waitpid(child, 0)
-    return _text(reply, os.waitstatus_to_exitcode(status))
+    text, reason = _text(reply, os.waitstatus_to_exitcode(status))
+    if reason:
+        raise unusable_template(reason, name)
+    return text
 
 
-def unusable_template(reason: str) -> ModelError:
+def unusable_template(reason: str, name: str = MODELS) -> ModelError:
     """Error of one line for a chat template."""
-    return ModelError(f"this model's chat template cannot be used: {reason}")
+    return ModelError(f"{name} cannot be used: {reason}")
 
 
-def _text(reply: bytes, status: int) -> str:
-    """The text that a child has sent before it ended with this exit status."""
+def _text(reply: bytes, status: int) -> tuple[str, str]:
+    """The reply of a child, "" if a signal ended it, and the reason why it has no text."""
     if status < 0:
         number = signal.Signals(-status)
-        raise unusable_template(_REASONS.get(number, f"it ends with {number.name}"))
+        return "", _REASONS.get(number, f"it ends with {number.name}")
     text, reason = json.loads(reply)
-    if reason:
-        raise unusable_template(reason)
-    return text
+    return text, reason
 
 
 def _run_child(template: Callable[[], str], sender: int) -> NoReturn:

@@ -13,7 +13,9 @@ from transformers.utils import logging
 
 from agents.engines import lora
 from agents.engines.chat import Chat
+from agents.engines.chat_template import Form
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
+from agents.engines.model import model_logits
 from agents.engines.pretrained import (
     empty_model,
     load_config,
@@ -21,6 +23,7 @@ from agents.engines.pretrained import (
     load_pretrained,
     model_errors,
 )
+from agents.engines.stop_strings import save_stop_strings
 from agents.errors import ModelError, UsageError
 from agents.storage.digests import check_model
 
@@ -50,6 +53,7 @@ def load_model(
     max_pixels: int | None = None,
     *,
     trust_remote_code: bool = False,
+    form: Form | None = None,
 ) -> tuple[Any, Chat]:
     """Loads a model and its chat from the hub or from a folder in Hugging Face format.
 
@@ -59,9 +63,11 @@ def load_model(
         dtype: Of the weights.
         max_pixels: Larger images are resized to this area; None keeps the model's own limit.
         trust_remote_code: True to run Python code that the model brings.
+        form: Chat template and stop strings of the user's.
 
     Raises:
         ModelError: The model cannot be loaded, or its parts do not fit each other.
+        UsageError: The user's chat template cannot be read.
     """
     logging.disable_progress_bar()
     check_model(Path(name))
@@ -72,7 +78,7 @@ def load_model(
         _check_patches(name, images, config.vision_config)
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
-    chat = Chat(tokenizer, images, model.config, model.generation_config)
+    chat = Chat(tokenizer, images, model.config, model.generation_config, form)
     _check_forward(name, model, chat)
     return model, chat
 
@@ -86,11 +92,24 @@ def _check_forward(name: str, model: Any, chat: Chat) -> None:
     patches = chat.patches([image]) if chat.image_processor is not None else None
     with torch.no_grad(), model_errors(name):
         outputs = [model(tokens, use_cache=False).logits]
+        _check_head(name, model, tokens, outputs[0])
         if patches is not None:
             parts = [part.to(model.device) for part in patches]
             outputs += model.get_image_features(*parts, return_dict=True).pooler_output
     if not all(output.isfinite().all() for output in outputs):
         raise ModelError(f"{name} gives values that are not finite: its config.json is odd")
+
+
+def _check_head(name: str, model: Any, tokens: torch.Tensor, expected: torch.Tensor) -> None:
+    """Rejects a model with logits that are not those of `Policy`, which calls its parts."""
+    hidden = model.base_model(tokens, use_cache=False).last_hidden_state
+    logits = model_logits(model, model.get_output_embeddings()(hidden))
+    precision = 8 * torch.finfo(expected.dtype).eps
+    if not torch.allclose(logits, expected, rtol=precision, atol=precision, equal_nan=True):
+        raise ModelError(
+            f"{name}, a {model.config.model_type}, changes its logits after the last layer in a "
+            "way that is not known here: choose another model"
+        )
 
 
 def _check_patches(name: str, images: Any, vision: Any) -> None:
@@ -148,10 +167,21 @@ def save_model(
     if lora.is_adapted(model):
         lora.save_adapters(folder / lora.ADAPTER, model)
         weights = weights or dict(lora.merged_weights(model))
-    model.save_pretrained(folder, state_dict=weights)
+    save_stop_strings(model.generation_config, chat.stop)
+    model.save_pretrained(folder, state_dict=weights and _with_ties(model, weights))
     chat.tokenizer.save_pretrained(folder)
     if chat.image_processor is not None:
         chat.image_processor.save_pretrained(folder)
+
+
+def _with_ties(model: Any, weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Weights of a model with one tensor for those that are tied, which is then saved once."""
+    first: dict[int, str] = {}
+    names = {
+        name: first.setdefault(id(weight), name)
+        for name, weight in model.state_dict(keep_vars=True).items()
+    }
+    return {name: weights[names.get(name, name)] for name in weights}
 
 
 def apply_liger(model: Any) -> bool:

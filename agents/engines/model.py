@@ -121,7 +121,7 @@ class Policy(nn.Module):
         hidden_states = self._packed if self.packs else self._padded
         hidden = hidden_states(embedded, positions, packing)
         tokens, head = responses.tokens.to(device)[mask], self.model.get_output_embeddings()
-        values, entropy = log_prob(head, hidden, tokens, sampling.logits)
+        values, entropy = log_prob(head, hidden, tokens, lambda x: sampling.logits(self.logits(x)))
         zeros = values.new_zeros(mask.shape)
         return zeros.masked_scatter(mask, values), zeros.masked_scatter(mask, entropy)
 
@@ -145,6 +145,10 @@ class Policy(nn.Module):
         ids, positions, is_prompt = (part.to(self.device) for part in (ids, positions, is_prompt))
         return self.embed(ids[None], prompts, is_prompt), positions[:, None]
 
+    def logits(self, head: Tensor) -> Tensor:
+        """Logits `[n v]` of the model, from those of its head."""
+        return model_logits(self.model, head)
+
     def _packed(self, embedded: Tensor, positions: Tensor, packing: Packing) -> Tensor:
         """Hidden states `[n h]` that predict the response tokens, from the packed row."""
         mask = attention.empty_mask(embedded.device)
@@ -165,3 +169,20 @@ class Policy(nn.Module):
             position_ids=positions if len(positions) > 1 else positions[0],
             **{"use_cache": False, **options},
         ).last_hidden_state
+
+
+def model_logits(model: Any, logits: Tensor) -> Tensor:
+    """Logits as a model gives them, from those of its head: scaled in some models, or capped.
+
+    Source: Granite divides (`logits_scaling`), Cohere multiplies (`logit_scale`), Gemma 2 caps
+    smoothly (`final_logit_softcapping`), in transformers.
+    """
+    config = model.config.get_text_config()
+    divisor, factor, cap = (getattr(config, name, None) for name in _LOGITS)
+    logits = logits / divisor if divisor else logits
+    logits = logits * factor if factor else logits
+    return (logits / cap).tanh() * cap if cap else logits
+
+
+_LOGITS = ("logits_scaling", "logit_scale", "final_logit_softcapping")
+"""Names in configurations of what changes the logits of the head."""

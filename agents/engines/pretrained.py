@@ -21,6 +21,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForImageTextToText,
     AutoTokenizer,
+    GenerationConfig,
 )
 from transformers.utils import logging
 
@@ -84,6 +85,7 @@ def load_pretrained(
             ignore_mismatched_sizes=True,
             output_loading_info=True,
         )
+        model.generation_config = _writable(model.generation_config)
     for weight, saved, expected in sorted(report["mismatched_keys"]):
         shapes = f"{list(saved)} and should be {list(expected)}"
         raise ModelError(f"the weights of {name} do not fit its config.json: {weight} is {shapes}")
@@ -93,6 +95,25 @@ def load_pretrained(
             "first): it is incomplete, or of another model"
         )
     return model
+
+
+def _writable(generation: Any) -> Any:
+    """A generation configuration that transformers writes again.
+
+    It reads one with a temperature and without `do_sample`, for example, and refuses to save it:
+    of such a one, end tokens and their kin remain. Nothing here samples by the others.
+    """
+    try:
+        generation.validate(strict=True)
+    except ValueError:
+        values = {name: getattr(generation, name, None) for name in _KEPT}
+        values = {k: v for k, v in values.items() if not isinstance(v, int) or v >= 0}
+        return GenerationConfig(**values)
+    return generation
+
+
+_KEPT = ("bos_token_id", "eos_token_id", "pad_token_id", "stop", "stop_strings")
+"""Entries of a generation configuration about the ends of a response."""
 
 
 def empty_model(name: str, config: Any, *, trust_remote_code: bool = False) -> nn.Module:

@@ -1,6 +1,6 @@
 """Sampling distribution of a policy, and the collation of sampled responses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -80,14 +80,18 @@ class Row:
 
 
 def collate(
-    prompts: tuple[Prompt, ...], rows: list[Row], eos: tuple[int, ...], *, log_probs: bool
+    prompts: tuple[Prompt, ...],
+    rows: list[Row],
+    ended: Callable[[Sequence[int]], bool],
+    *,
+    log_probs: bool,
 ) -> Responses:
     """Collates finished rows into right-padded tensors.
 
     Args:
         prompts: One per row.
         rows: Each of at least one token.
-        eos: Tokens that end a response.
+        ended: True for the tokens of a response that is not truncated; see `Chat.ended`.
         log_probs: False for rows without log-probabilities, which then are NaN.
     """
     tokens = pad_sequence([torch.tensor(row.tokens) for row in rows], batch_first=True)
@@ -102,5 +106,5 @@ def collate(
         mask=mask,
         texts=tuple(row.text for row in rows),
         sampler_log_prob=log_prob,
-        finished=torch.tensor([row.tokens[-1] in eos for row in rows]),
+        finished=torch.tensor([ended(row.tokens) for row in rows]),
     )

@@ -79,7 +79,7 @@ class TransformersSampler:
                 batch = prompts[start : start + self.batch_size]
                 rows += _Decoding(self, policy, batch, generator, finished, start).run()
             policy.train(was_training)
-        return collate(prompts, rows, self.chat.eos, log_probs=True)
+        return collate(prompts, rows, self.chat.ended, log_probs=True)
 
 
 @dataclass
@@ -124,7 +124,7 @@ class _Decoding:
         A random number is drawn for each response, alive or not, so that the tokens of one do not
         depend on when others end.
         """
-        logits = self.head(hidden)
+        logits = self.policy.logits(self.head(hidden))
         log_prob = self.sampler.sampling.behaviour(logits)
         options = {"dtype": torch.float64, "device": hidden.device, "generator": self.generator}
         token = choose_tokens(log_prob.exp(), torch.rand(len(self.prompts), **options)[alive])
@@ -136,10 +136,18 @@ class _Decoding:
         self.log_probs[alive, length - 1] = log_prob.float()
         ends = ~self.has_ended[alive]
         if length < self.sampler.max_response_length:
-            ends &= torch.isin(token, self.eos)
+            ends &= torch.isin(token, self.eos) | self._has_stop(alive, length)
         self.has_ended[alive] |= ends
         self._finish(alive[ends], length)
         return (~self.has_ended[alive]).nonzero()[:, 0]
+
+    def _has_stop(self, alive: Tensor, length: int) -> Tensor:
+        """Mask of the rows whose last tokens have a stop string."""
+        chat = self.sampler.chat
+        if not chat.stop:
+            return torch.zeros_like(alive, dtype=torch.bool)
+        last = self.tokens[alive, max(0, length - chat.stop_length) : length]
+        return torch.tensor([chat.has_stop(row) for row in last.tolist()], device=alive.device)
 
     def _finish(self, rows: Tensor, length: int) -> None:
         """Reports responses that have ended."""

@@ -21,7 +21,9 @@ from agents.cli.settings import (
     check_top_p,
     defaults,
     json_object,
+    stop_strings,
 )
+from agents.engines.chat_template import read_template
 from agents.errors import UsageError
 from agents.evaluation.evaluator import BATCH, EvaluationTask
 from agents.storage.json_files import json_value
@@ -52,6 +54,13 @@ class EvaluationArguments:
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
+    chat_template: Path | None = None
+    """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
+    of plain text, 'Question: ... Answer:'."""
+    stop: str | None = None
+    """Strings that end a response, besides end tokens, as JSON: '["\\nQuestion:", "</answer>"]'. A
+    closing tag stays in the text. By default the model's own, or "\\nQuestion:" where it has no
+    chat template."""
     num_problems: int | None = None
     """Problems from the start of each split; by default all, or 500 of a generated split."""
     num_samples: Annotated[int, arg(aliases=["--samples"])] = 1
@@ -103,6 +112,8 @@ class EvaluationArguments:
     def response_settings(self) -> dict[str, Any]:
         """Settings that determine the responses, by the name of the flag."""
         settings = {name: value for name, value in asdict(self).items() if name not in FREE}
+        template = self.chat_template and read_template(self.chat_template)
+        settings["chat_template"] = template and hashlib.sha256(template.encode()).hexdigest()[:12]
         return json_value(settings | {"weights": weights_digest(self.model)})
 
 
@@ -170,4 +181,5 @@ def check_arguments(arguments: EvaluationArguments) -> None:
         value = getattr(arguments, name)
         check_integer(name.replace("_", "-"), value, MINIMA[name], MAXIMA[name])
     json_object("vllm", arguments.vllm)
+    stop_strings(arguments.stop)
     check_top_p(arguments.top_p)

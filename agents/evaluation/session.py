@@ -143,8 +143,9 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         if any(folder.glob("*.jsonl")):
             raise RecordError(f"{folder} is no folder of an evaluation: give another --output-dir")
         return
-    # Records of earlier versions lack the setting, which could not be given.
-    before = {"trust_remote_code": False} | read_run(folder)["settings"]
+    # Records of earlier versions lack these settings, which could not be given.
+    added = {"trust_remote_code": False, "chat_template": None, "stop": None}
+    before = added | read_run(folder)["settings"]
     changes = [
         f"{_flag(name)} was {before.get(name)!r} and is {value!r}"
         for name, value in settings.items()

@@ -31,6 +31,7 @@ MAY_CHANGE = {
     *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
     *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
     *("sampler_batch_size", "deepspeed", "vllm"),
+    "chat_template",  # a path, whose content is compared with the checkpoint's
 }
 """Settings that a resumed run may change: length, records, and remedies for a lack of memory."""
 
@@ -39,6 +40,8 @@ ADDED = {
     "run.weight_decay": 0.01,
     "run.adam_epsilon": 1e-8,
     "run.step_without_signal": True,
+    "run.chat_template": None,
+    "run.stop": None,
 }
 """Settings that the records of earlier versions lack, and the value that they had."""
 

@@ -14,6 +14,7 @@ import reasonenv
 from agents import warm_start
 from agents.cli.settings import GENERATED, Run, check_run, environment_options
 from agents.engines.build import build, describe_engines, ranks
+from agents.engines.chat_template import PLAIN_LINE
 from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
 from agents.errors import UsageError
@@ -70,6 +71,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
         stack.enter_context(closing(engines.sampler))
         if not engines.policy.packs:
             print_once(PADDED)
+        if engines.chat.is_plain:
+            print_once(PLAIN_LINE)
         penalty = length_penalty(run)
         state = RunState(run, learner, folder, envs, engines, splits, penalty)
         state.resume(checkpoint)

@@ -9,6 +9,7 @@ import torch
 
 from agents.cli.settings import Run
 from agents.engines.build import Engines
+from agents.engines.chat_template import check_template
 from agents.evaluation.evaluator import EvaluationTask, evaluate
 from agents.learner import Learner
 from agents.monitoring.logs import RunLog
@@ -87,6 +88,7 @@ class RunState:
             CheckpointError: It has another model, learner or number of ranks.
         """
         state = integrity.read_state(checkpoint, self.identity())
+        check_template(checkpoint, self.engines.chat.tokenizer)
         # Checkpoints of 0.1.0, before dynamic sampling, have no position.
         self.step = state["step"]
         self.position = state.get("position", self.step * self.run.num_prompts)

@@ -134,7 +134,7 @@ class RemoteSampler:
                 for index in self._store(requests[result["group"]], result, rows):
                     if finished is not None:
                         finished(index, rows[index].text)
-        return collate(prompts, rows, self.chat.eos, log_probs=self.log_probs)
+        return collate(prompts, rows, self.chat.ended, log_probs=self.log_probs)
 
     def _store(
         self, request: SamplingRequest, result: dict[str, Any], rows: list[Row]
@@ -168,13 +168,13 @@ class RemoteSampler:
 
     def _arguments(self, requests: list[SamplingRequest]) -> dict[str, Any]:
         greedy = self.sampling.temperature == 0
-        length, eos = self.max_response_length, self.chat.eos
+        length, log_probs = self.max_response_length, self.log_probs
         return {
             "groups": [
                 request.prompt | {"count": 1 if greedy else request.count, "seed": request.seed}
                 for request in requests
             ],
-            "params": sampling_options(self.sampling, length, eos, log_probs=self.log_probs),
+            "params": sampling_options(self.sampling, length, self.chat, log_probs=log_probs),
         }
 
     def _send(self, weights: Iterator[tuple[str, Tensor]]) -> None:

@@ -12,7 +12,9 @@ MAX_PIXELS = 2**26
 """Of an image."""
 MAX_RESPONSES = 2**16
 """Of a group."""
-SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop_token_ids", "logprobs")
+MAX_STOP, MAX_STOP_LENGTH = 16, 999
+"""Stop strings, and characters of one: they are searched at every token of a response."""
+SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop_token_ids", "stop", "logprobs")
 """Sampling parameters that a trainer may set; vLLM checks their values."""
 
 
@@ -52,6 +54,7 @@ def check_generate(arguments: Mapping[str, Any], vocabulary: int, max_length: in
     """
     _check_names("generate", arguments, ("groups", "params"))
     _check_names("params", arguments["params"], SAMPLING)
+    _check_stop(arguments["params"].get("stop", []))
     _check_integer("max_tokens", arguments["params"].get("max_tokens"), 1, max_length)
     for group in _items("groups", arguments["groups"]):
         optional = ("collapsed", "pixels", "images")
@@ -71,6 +74,14 @@ def check_tokens(name: str, tokens: Any, vocabulary: int) -> None:
     """Rejects a list with anything but ids of the vocabulary."""
     for token in _items(name, tokens):
         _check_integer(f"a token of {name}", token, 0, vocabulary - 1)
+
+
+def _check_stop(stop: Any) -> None:
+    strings = _items("stop", stop)
+    fit = [isinstance(string, str) and 0 < len(string) <= MAX_STOP_LENGTH for string in strings]
+    if not all(fit) or len(fit) > MAX_STOP:
+        most = f"up to {MAX_STOP} strings of 1 to {MAX_STOP_LENGTH} characters"
+        raise ValueError(f"stop is {stop!r:.100}: it takes {most}")
 
 
 def _check_image(shape: Any) -> None:

@@ -167,7 +167,7 @@ class VLLMSampler:
             with sampler_errors("vLLM cannot sample"):
                 self._wake("kv_cache")
             self._run(requests, rows, finished)
-        return collate(prompts, rows, self.chat.eos, log_probs=self.log_probs)
+        return collate(prompts, rows, self.chat.ended, log_probs=self.log_probs)
 
     def _defaults(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Default arguments of `vllm.LLM`."""
@@ -176,7 +176,7 @@ class VLLMSampler:
             "logits_processors": [banned_tokens_processor(self.sampling.banned)],
             "enable_prefix_caching": True,
             "use_tqdm_on_load": False,
-            "skip_tokenizer_init": not sees,
+            "skip_tokenizer_init": not sees and not self.chat.stop,
         }
         on_gpu = {"dtype": "bfloat16", "enable_sleep_mode": True, "gpu_memory_utilization": 0.45}
         defaults |= on_gpu if cuda else ON_CPU
@@ -241,8 +241,8 @@ class VLLMSampler:
         return batches
 
     def _params(self, count: int, seed: int) -> Any:
-        length, eos = self.max_response_length, self.chat.eos
-        options = sampling_options(self.sampling, length, eos, log_probs=self.log_probs)
+        length = self.max_response_length
+        options = sampling_options(self.sampling, length, self.chat, log_probs=self.log_probs)
         count = 1 if self.sampling.temperature == 0 else count
         return vllm_params(options | {"n": count, "seed": seed})
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.engines.chat import Chat
 from agents.engines.sampling import Sampling, unique_prompts
 from agents.errors import ParityError, UsageError
 from agents.rollout import Prompt
@@ -87,14 +88,14 @@ def check_tokens(token_ids: Sequence[int], expected: Sequence[int]) -> None:
 
 
 def sampling_options(
-    sampling: Sampling, length: int, eos: Sequence[int], *, log_probs: bool
+    sampling: Sampling, length: int, chat: Chat, *, log_probs: bool
 ) -> dict[str, Any]:
     """JSON-serializable arguments of vLLM's `SamplingParams`.
 
     Args:
         sampling: Distribution to sample from.
         length: Tokens after which a response is truncated.
-        eos: Tokens that end a response.
+        chat: End tokens and stop strings.
         log_probs: True to return log-probabilities.
     """
     return {
@@ -102,13 +103,14 @@ def sampling_options(
         "top_p": sampling.top_p,
         "top_k": sampling.top_k,
         "max_tokens": length,
-        "stop_token_ids": list(eos),
+        "stop_token_ids": list(chat.eos),
         "logprobs": 0 if log_probs else None,
+        **({"stop": list(chat.stop)} if chat.stop else {}),
     }
 
 
 def vllm_params(options: Mapping[str, Any]) -> Any:
-    """`SamplingParams` with these options; vLLM reports new tokens only, and no text."""
+    """`SamplingParams` with these options; vLLM reports new tokens only, and reads stop strings."""
     vllm = importlib.import_module("vllm.sampling_params")
-    kind = vllm.RequestOutputKind.DELTA
-    return vllm.SamplingParams(**options, flat_logprobs=True, detokenize=False, output_kind=kind)
+    fixed = {"flat_logprobs": True, "detokenize": bool(options.get("stop"))}
+    return vllm.SamplingParams(**options, **fixed, output_kind=vllm.RequestOutputKind.DELTA)

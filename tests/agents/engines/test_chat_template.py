@@ -118,7 +118,8 @@ def test_a_template_is_rendered_once_for_each_form_of_a_prompt(tiny_folder, monk
     _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
     forms = []
     monkeypatch.setattr(
-        "agents.engines.chat.render", lambda _, form: forms.append(form) or TEXT * 2
+        "agents.engines.chat.render",
+        lambda _, form, __: forms.append(form) or "".join(m["content"] for m in form),
     )
     rows = {"system": ("S",) * 9, "question": tuple(map(str, range(9))), "images": ((),) * 9}
     assert len(set(chat.encode(rows))) == 9

@@ -31,7 +31,7 @@ MODELS = {
 }
 GROUPS = ((9, 4), (2, 7), (13, 1), (1, 5), (6, 2))
 """Tokens of prompts, and the number of responses to each."""
-CHAT = SimpleNamespace(eos=(3, 7), decode=str)
+CHAT = SimpleNamespace(eos=(3, 7), stop=(), decode=str, ended=lambda tokens: tokens[-1] in CHAT.eos)
 LENGTH = 23
 COLD = Sampling(0.7, banned=(0, 30))
 

@@ -1,0 +1,72 @@
+"""Tokens with a meaning of their own: those that end a response, and those never sampled."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from agents.errors import ModelError
+
+
+def end_tokens(
+    tokenizer: Any, generation: Any, vocabulary: int, stop: Sequence[str] = ()
+) -> tuple[int, ...]:
+    """Token ids that end a response, in order.
+
+    Args:
+        tokenizer: Has one of them.
+        generation: The generation configuration, which may have others.
+        vocabulary: Number of tokens of the model.
+        stop: Stop strings, of which some may be special tokens.
+
+    Raises:
+        ModelError: There is none, or one is not of the model.
+    """
+    if tokenizer.eos_token_id is None:
+        raise ModelError(
+            "this model's tokenizer has no end token: name one as eos_token in its "
+            "tokenizer_config.json"
+        )
+    eos = getattr(generation, "eos_token_id", None)
+    tokens = {tokenizer.eos_token_id, *([eos] if isinstance(eos, int) else eos or ())}
+    # The text of a response has no special tokens.
+    names = set(stop) & set(tokenizer.all_special_tokens)
+    tokens |= set(tokenizer.convert_tokens_to_ids(sorted(names)))
+    for token in tokens:
+        check_token("end", token, vocabulary)
+    return tuple(sorted(tokens))
+
+
+def check_token(kind: str, token: Any, count: int) -> None:
+    """Rejects the id of a token that is not one of the first `count`."""
+    if not isinstance(token, int) or not 0 <= token < count:
+        raise ModelError(f"this model's {kind} token is {token!r}: it takes 0 to {count - 1}")
+
+
+def banned_tokens(tokenizer: Any, config: Any, eos: Sequence[int]) -> tuple[int, ...]:
+    """Token ids that are never sampled: vision placeholders, padding, ids without a token.
+
+    An end token is never among them, also where the model pads with it.
+
+    A sampled placeholder would make the next forward pass look for an image that does not exist.
+    """
+    names = (
+        "image_token_id",
+        "video_token_id",
+        "vision_start_token_id",
+        "vision_end_token_id",
+        "vision_token_id",
+    )
+    vocabulary = config.get_text_config().vocab_size
+    tokens: tuple[Any, ...] = tuple(getattr(config, name, None) for name in names)
+    banned = {token for token in tokens if token in range(vocabulary)}
+    banned |= set(range(vocabulary)) - set(tokenizer.get_vocab().values())
+    if tokenizer.pad_token_id is not None:
+        banned.add(tokenizer.pad_token_id)
+    return tuple(sorted(banned - set(eos)))
+
+
+def special_tokens(tokenizer: Any) -> re.Pattern[str]:
+    """A pattern of the names of all special tokens."""
+    added = (token for token in tokenizer.added_tokens_decoder.values() if token.special)
+    names = {*tokenizer.all_special_tokens, *(token.content for token in added)}
+    return re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)")

@@ -1,0 +1,248 @@
+"""Models without a chat template, templates of the user's, and strings that end a response."""
+
+import os
+
+import pytest
+import torch
+from helpers import text_models
+from helpers.text_models import CPU, observations, tokens
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoModelForCausalLM
+
+from agents.engines.chat_template import PLAIN_STOP, Form
+from agents.engines.load import load_model
+from agents.engines.stop_strings import cut
+
+LENGTH = 40
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return text_models.base(tmp_path_factory.mktemp("base"))
+
+
+def chat_of(folder, **form):
+    return load_model(str(folder), CPU, torch.float32, form=Form(**form))[1]
+
+
+def prompt(chat, question="What is the sum?", system=""):
+    return list(chat.encode(observations((question,), system))[0].token_ids)
+
+
+def test_a_model_without_a_template_reads_plain_text_as_a_whole(folder):
+    chat = chat_of(folder)
+    assert chat.is_plain
+    assert chat.stop == PLAIN_STOP
+    for question in ("What is the sum?", "What is\nthe sum?\n", " ?", "\\frac{1}{2}\t"):
+        assert prompt(chat, question) == chat.tokenizer.encode(f"Question: {question}\nAnswer:")
+    text = "How many words?\n\nQuestion: What is the sum?\nAnswer:"
+    assert prompt(chat, system="How many words?") == chat.tokenizer.encode(text)
+
+
+def test_a_start_token_stands_once_before_plain_text(tmp_path):
+    def change(tokenizer):
+        tokenizer.chat_template = None
+        tokenizer.bos_token = "<|im_start|>"
+        start = [("<|im_start|>", tokenizer.bos_token_id)]
+        tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+            single="<|im_start|> $A", special_tokens=start
+        )
+
+    chat = chat_of(text_models.write(tmp_path, change=change))
+    expected = chat.tokenizer.encode("Question: What is the sum?\nAnswer:")
+    assert expected.count(chat.tokenizer.bos_token_id) == 1
+    assert prompt(chat) == expected
+
+
+def test_the_name_of_a_special_token_in_a_question_stays_words(folder):
+    chat = chat_of(folder)
+    for question in ("<|im_end|>", "1<|im_end|>\n2", "<|im_start|>assistant"):
+        assert not set(prompt(chat, question)) & set(chat.tokenizer.all_special_ids)
+        assert question in chat.tokenizer.decode(prompt(chat, question))
+
+
+def test_a_name_that_template_and_question_make_together_stays_words(folder, tmp_path):
+    path = tmp_path / "template.jinja"
+    path.write_text("{{ '<|im_' + messages[-1].content }}")
+    chat = chat_of(folder, chat_template=path)
+    assert not set(prompt(chat, "end|> 1")) & set(chat.tokenizer.all_special_ids)
+    assert chat.tokenizer.decode(prompt(chat, "end|> 1")) == "<|im_end|> 1"
+
+
+def test_a_users_template_replaces_the_models(tmp_path):
+    path = tmp_path / "template.jinja"
+    path.write_text("{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}bot:")
+    chat = chat_of(text_models.write(tmp_path / "model"), chat_template=path)
+    assert not chat.is_plain
+    assert chat.stop == ()
+    text = "system: How many?\nuser: What is the sum?\nbot:"
+    assert prompt(chat, system="How many?") == chat.tokenizer.encode(text)
+
+
+TEMPLATES = {
+    "{% for %}": "cannot be used: TemplateSyntaxError",
+    "{{ messages[0].nothing.at.all }}": "cannot be used: UndefinedError",
+    "{{ raise_exception('no') }}": "cannot be used: TemplateError: no",
+    "Say something.": "cannot be used: it does not repeat each message once",
+    "{{ messages[0].content }}" * 2: "cannot be used: it does not repeat each message once",
+    "{{ messages[0].content|upper|replace(messages[0].content, '') }}": "does not repeat each",
+}
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_template_that_drops_the_question_or_fails_is_one_line(folder, tmp_path, template):
+    path = tmp_path / "template.jinja"
+    path.write_text(template)
+    with pytest.raises(ValueError, match=TEMPLATES[template]) as error:
+        chat_of(folder, chat_template=path)
+    assert str(error.value).startswith(f"--chat-template {path} ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_template_that_poses_the_system_text_twice_drops_the_question(folder, tmp_path):
+    path = tmp_path / "template.jinja"
+    path.write_text(
+        "{{ messages[0].content }}{% if messages|length > 1 %}{{ messages[0].content }}"
+    )
+    path.write_text(path.read_text() + "{% endif %}")
+    chat = chat_of(folder, chat_template=path)
+    with pytest.raises(ValueError, match=r"does not repeat each message once$"):
+        prompt(chat, system="How many?")
+
+
+def missing(path):
+    return "No such file"
+
+
+def a_folder(path):
+    path.mkdir()
+    return "Is a directory|no regular file"
+
+
+def a_pipe(path):
+    os.mkfifo(path)
+    return "no regular file"
+
+
+def not_text(path):
+    path.write_bytes(b"\xff\xfe\x00{{ messages }}")
+    return "can't decode byte"
+
+
+def huge(path):
+    path.write_bytes(b" " * (2**20 + 1))
+    return "more than 1,048,576 bytes"
+
+
+@pytest.mark.parametrize("write", [missing, a_folder, a_pipe, not_text, huge])
+def test_a_file_that_cannot_be_read_is_one_line(folder, tmp_path, write):
+    path = tmp_path / "template.jinja"
+    reason = write(path)
+    with pytest.raises(ValueError, match=rf"--chat-template .* cannot be read: .*({reason})"):
+        chat_of(folder, chat_template=path)
+
+
+@pytest.mark.parametrize(
+    ("text", "stop", "expected"),
+    [
+        ("8\nQuestion: What", ("\nQuestion:",), "8"),
+        ("8\nQuestion", ("\nQuestion:",), "8\nQuestion"),
+        ("<answer>8</answer> So", ("</answer>",), "<answer>8</answer>"),
+        ("8</answer>\n\nQ", ("\n\n", "</answer>"), "8</answer>"),
+        ("8\n\n</answer>", ("</answer>", "\n\n"), "8"),
+        ("", ("x",), ""),
+        ("8", (), "8"),
+        ("1 < 2 </> 3", ("</>",), "1 < 2 </>"),
+    ],
+)
+def test_the_first_stop_string_is_cut_off_unless_it_closes_a_tag(text, stop, expected):
+    assert cut(text, stop) == expected
+
+
+def letters(engine, count=3):
+    """Stop strings that an untrained model writes: pieces of its own text."""
+    prompts = engine.chat.encode(observations(group_size=4))
+    texts = text_models.sampler(engine, LENGTH).generate(prompts, (9,)).texts
+    return tuple(dict.fromkeys(text[k : k + 2] for text in texts for k in (7, 12)))[:count]
+
+
+def test_a_response_ends_at_the_token_that_completes_a_stop_string(folder):
+    """It is the start of the response that is sampled without them."""
+    free = text_models.engine(folder, form=Form(stop=()))
+    stop = letters(free)
+    engine = text_models.engine(folder, form=Form(stop=stop))
+    prompts = engine.chat.encode(observations(group_size=40))
+    whole = text_models.sampler(free, LENGTH).generate(prompts, (0,))
+    heard = []
+    stopped = text_models.sampler(engine, LENGTH).generate(
+        prompts, (0,), lambda *message: heard.append(message)
+    )
+    ended = 0
+    for row in range(len(prompts)):
+        own, rest = tokens(stopped, row), tokens(whole, row)
+        texts = [free.chat.decode(rest[:count]) for count in range(1, len(rest) + 1)]
+        first = next((k for k, text in enumerate(texts) if any(s in text for s in stop)), None)
+        assert own == (rest if first is None else rest[: first + 1])
+        assert stopped.texts[row] == cut(texts[len(own) - 1], stop)
+        assert stopped.finished[row] == (first is not None or whole.finished[row])
+        ended += first is not None
+    assert 10 < ended < len(prompts)
+    assert sorted(heard) == list(enumerate(stopped.texts))
+    with torch.no_grad():
+        log_prob, _ = engine.forward(stopped)
+    torch.testing.assert_close(stopped.sampler_log_prob, log_prob, atol=1e-5, rtol=0)
+
+
+def test_a_stop_string_of_many_tokens_is_found(folder):
+    chat = chat_of(folder, stop=("数学\n∑∑∑ :",))
+    own = chat.tokenize("How 数学\n∑∑∑ : ?")
+    ends = [chat.has_stop(own[max(0, k - chat.stop_length) : k]) for k in range(1, len(own) + 1)]
+    whole = [chat.has_stop(own[:k]) for k in range(1, len(own) + 1)]
+    assert ends.index(True) == whole.index(True) < len(own) - 1
+    assert len(chat.tokenize("数学\n∑∑∑ :")) > 12
+
+
+def test_a_special_token_as_a_stop_string_is_an_end_token(folder):
+    chat = chat_of(folder, stop=("<|im_start|>", "x"))
+    start = chat.tokenizer.convert_tokens_to_ids("<|im_start|>")
+    assert start in chat.eos
+    assert start not in chat.banned
+
+
+def test_template_and_stop_strings_are_saved_and_read_again(folder, tmp_path):
+    stop = ("</answer>", "\nQ: \"'\\")
+    engine = text_models.engine(folder, form=Form(stop=stop))
+    engine.save(tmp_path)
+    again = text_models.engine(tmp_path)
+    assert again.chat.stop == stop
+    assert not again.chat.is_plain
+    assert prompt(again.chat, system="How?") == prompt(engine.chat, system="How?")
+    assert chat_of(tmp_path, stop=()).stop == ()
+    again.save(tmp_path / "second")
+    assert chat_of(tmp_path / "second").stop == stop
+
+
+def test_stop_strings_of_a_model_on_the_hub_are_its_own_until_others_are_given(tmp_path):
+    model = text_models.write(tmp_path, generation={"eos_token_id": 2, "stop_strings": "\nUser:"})
+    assert chat_of(model).stop == ("\nUser:",)
+    assert chat_of(model, stop=("x",)).stop == ("x",)
+
+
+@pytest.mark.parametrize("stop", [3, [""], ["a", 3], {"a": 1}])
+def test_stop_strings_that_are_none_are_refused(tmp_path, stop):
+    model = text_models.write(tmp_path, generation={"eos_token_id": 2, "stop": stop})
+    with pytest.raises(ValueError, match=r"generation_config\.json has stop strings"):
+        chat_of(model)
+
+
+def test_transformers_goes_on_from_a_checkpoint_as_the_sampler_does(folder, tmp_path):
+    engine = text_models.engine(folder)
+    engine.save(tmp_path)
+    (own,) = engine.chat.encode(observations(("What is the sum?",)))
+    model = AutoModelForCausalLM.from_pretrained(tmp_path)
+    ids = torch.tensor([own.token_ids])
+    options = {"do_sample": False, "suppress_tokens": list(engine.chat.banned)}
+    expected = model.generate(ids, max_new_tokens=12, **options)[0, ids.shape[1] :].tolist()
+    sampler = text_models.sampler(engine, 12)
+    sampler.sampling = type(sampler.sampling)(0.0, engine.chat.banned)
+    assert tokens(sampler.generate((own,), (0,)), 0) == expected

@@ -1,0 +1,152 @@
+"""Whole runs of a model without a chat template: training, resumption, evaluation."""
+
+import json
+import shutil
+
+import pytest
+from helpers import text_models
+from helpers.tiny_runs import flags, numbers, same, train
+
+from agents import evaluate
+from agents.engines.chat_template import PLAIN_LINE
+from agents.storage.checkpoints import latest
+from agents.storage.json_files import read_json, read_json_lines
+
+ENV = {"env": "Vowels-v0"}
+RUN = {"env": "Vowels-v0", "num_steps": 2, "save_every": 1, "keep_checkpoints": 9}
+TEMPLATE = "{% for m in messages %}Q: {{ m.content }}\n{% endfor %}A:"
+STOP = '["e", "\\nQ:"]'
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return text_models.base(tmp_path_factory.mktemp("base") / "model")
+
+
+@pytest.fixture(scope="module")
+def template(model):
+    path = model.with_name("template.jinja")
+    path.write_text(TEMPLATE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def own(model, template):
+    """Settings and folder of a run with a template and stop strings of the user's."""
+    settings = RUN | {"chat_template": template, "stop": STOP}
+    folder = model.with_name("run")
+    train(model, folder, **settings)
+    return settings, folder
+
+
+def assess(model, folder, **settings):
+    words = {"env": "Vowels-v0", "split": "train", "num_problems": 6, "max_response_length": 12}
+    evaluate.main(flags(**words | {"model": model, "output_dir": folder} | settings))
+    return [row["response"] for row in read_json_lines(folder / "Vowels-v0.jsonl")]
+
+
+def test_a_base_model_trains_on_plain_text_and_a_line_says_so(model, tmp_path, capsys):
+    train(model, tmp_path, **RUN | {"num_steps": 1})
+    assert capsys.readouterr().err.count(f"\n{PLAIN_LINE}\n") == 1
+    checkpoint = latest(tmp_path)
+    assess(checkpoint, tmp_path / "out")
+    assert PLAIN_LINE not in capsys.readouterr().err
+    assess(model, tmp_path / "base")
+    assert PLAIN_LINE in capsys.readouterr().err
+
+
+def test_a_checkpoint_has_the_template_and_the_stop_strings(own):
+    checkpoint = latest(own[1])
+    assert (checkpoint / "chat_template.jinja").read_text() == TEMPLATE
+    assert read_json(checkpoint / "generation_config.json")["stop"] == json.loads(STOP)
+
+
+def test_a_stopped_response_is_cut_and_not_truncated(own):
+    rows = read_json_lines(own[1] / "metrics.jsonl")
+    assert all(0 < row["response/truncated"] < 1 for row in rows)
+    logged = [row for path in (own[1] / "rollouts").iterdir() for row in read_json_lines(path)]
+    texts = [response["text"] for row in logged for response in row["responses"]]
+    assert texts
+    assert not any("e" in text for text in texts)
+
+
+def test_an_interrupted_run_goes_on_with_its_template(own, model, tmp_path):
+    settings, whole = own
+    shutil.copytree(whole, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-2")
+    (saved,) = (tmp_path / "run" / "checkpoints").glob("step-1")
+    # The path may be another, the content not.
+    settings = settings | {"chat_template": saved / "chat_template.jinja"}
+    train(model, tmp_path / "run", **settings, resume=True)
+    assert numbers(tmp_path / "run") == numbers(whole)
+    assert same(tmp_path / "run", whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"chat_template": None}, "is not the chat template of this run"),
+        ({"stop": None}, 'run.stop was \'["e", '),
+        ({"stop": "[]"}, 'run.stop was \'["e", '),
+    ],
+)
+def test_a_run_does_not_go_on_with_another_template(own, model, tmp_path, change, message):
+    settings, whole = own
+    shutil.copytree(whole, tmp_path / "run")
+    with pytest.raises(SystemExit) as refused:
+        train(model, tmp_path / "run", **settings | change | {"num_steps": 3}, resume=True)
+    assert message in refused.value.code
+    assert "\n" not in refused.value.code
+
+
+def test_a_template_that_has_changed_since_is_refused(own, model, template, tmp_path):
+    settings, whole = own
+    shutil.copytree(whole, tmp_path / "run")
+    (tmp_path / "other.jinja").write_text(TEMPLATE + " ")
+    settings = settings | {"chat_template": tmp_path / "other.jinja", "num_steps": 3}
+    with pytest.raises(SystemExit, match=r"give --chat-template .*step-2/chat_template.jinja"):
+        train(model, tmp_path / "run", **settings, resume=True)
+
+
+def test_an_evaluation_of_a_checkpoint_has_its_template_and_stop_strings(own, model, tmp_path):
+    settings, whole = own
+    checkpoint = latest(whole)
+    form = {name: settings[name] for name in ("chat_template", "stop")}
+    implied, given = (
+        assess(checkpoint, tmp_path / name, **more) for name, more in {"a": {}, "b": form}.items()
+    )
+    assert implied == given
+    assert not any("e" in text for text in implied)
+    assert assess(checkpoint, tmp_path / "c", stop="[]") != implied
+
+
+def test_an_evaluation_is_not_resumed_with_another_template(model, tmp_path):
+    path = tmp_path / "template.jinja"
+    path.write_text(TEMPLATE)
+    assess(model, tmp_path / "out", chat_template=path)
+    assess(model, tmp_path / "out", chat_template=path)
+    path.write_text(TEMPLATE + " ")
+    with pytest.raises(SystemExit, match=r"--chat-template was '[0-9a-f]{12}' and is '"):
+        assess(model, tmp_path / "out", chat_template=path)
+    with pytest.raises(SystemExit, match=r"--stop was None and is '\"x\"'"):
+        assess(model, tmp_path / "out", chat_template=path, stop='"x"')
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+@pytest.mark.parametrize(
+    ("stop", "message"),
+    [
+        ("</answer>", "--stop '</answer>' is not valid JSON"),
+        ("3", "--stop '3' is no JSON list of strings, such as"),
+        ('["a", ""]', "is no JSON list of strings"),
+        ('[["a"]]', "is no JSON list of strings"),
+        (json.dumps(["a"] * 17), "is too long: give at most 16 strings of 999 characters"),
+        (json.dumps("a" * 1000), "is too long: give at most 16"),
+    ],
+)
+def test_odd_stop_strings_are_one_line(model, tmp_path, command, stop, message):
+    with pytest.raises(SystemExit) as refused:
+        {"train": train, "evaluate": assess}[command](model, tmp_path / "run", **ENV, stop=stop)
+    assert message in refused.value.code
+    assert "\n" not in refused.value.code
+    assert not (tmp_path / "run").exists()

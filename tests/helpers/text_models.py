@@ -1,0 +1,109 @@
+"""Small random models of words, in the configurations that models on the hub have."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import GenerationConfig
+
+from agents import tiny_model
+from agents.engines.load import load_model
+from agents.engines.model import Policy
+from agents.engines.optimizer import Optimization
+from agents.engines.sampling import Sampling
+from agents.engines.torch import TorchEngine
+from agents.engines.transformers import TransformersSampler
+
+CPU = torch.device("cpu")
+WORDS = "What is the sum of the numbers? How many vowels are there? Question: Answer:"
+SIZES = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "max_position_embeddings": 512,
+    "tie_word_embeddings": True,
+    "bos_token_id": None,
+}
+QUESTIONS = ("What is the sum?", "How many vowels?")
+
+
+def write(
+    folder: Path,
+    kind: str = "Llama",
+    change: Callable[[Any], object] = lambda tokenizer: None,
+    generation: dict[str, Any] | None = None,
+    dtype: torch.dtype = torch.float32,
+    **config: Any,
+) -> Path:
+    """A model with tied embeddings, and six rows of the vocabulary without a token.
+
+    Args:
+        folder: Created if missing.
+        kind: Name of the architecture in transformers.
+        change: Changes the tokenizer.
+        generation: Content of generation_config.json, as it stands there.
+        dtype: Of the weights.
+        config: Further entries of the configuration.
+    """
+    tokens = tiny_model.tokenizer([WORDS])
+    change(tokens)
+    sizes = SIZES | {"vocab_size": len(tokens) + 6, "eos_token_id": tokens.eos_token_id}
+    sizes |= {"head_dim": 32} if kind.startswith("Gemma") else {}
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
+        made = getattr(transformers, f"{kind}Config")(pad_token_id=0, **sizes | config)
+        model = getattr(transformers, f"{kind}ForCausalLM")(made)
+        for weight in model.parameters():
+            weight.add_(0.1 * torch.randn(weight.shape))
+    model.generation_config = GenerationConfig(eos_token_id=tokens.eos_token_id)
+    model.to(dtype).save_pretrained(folder)
+    tokens.save_pretrained(folder)
+    if generation is not None:
+        (folder / "generation_config.json").write_text(json.dumps(generation))
+    return folder
+
+
+def base(folder: Path, **options: Any) -> Path:
+    """The same without a chat template."""
+
+    def change(tokenizer: Any) -> None:
+        tokenizer.chat_template = None
+
+    return write(folder, change=change, **options)
+
+
+def engine(folder: Path, **options: Any) -> TorchEngine:
+    model, chat = load_model(str(folder), CPU, torch.float32, **options)
+    return TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), Optimization(1e-3, 10))
+
+
+def sampler(engine: TorchEngine, length: int = 24) -> TransformersSampler:
+    return TransformersSampler(engine.policy, engine.chat, engine.sampling, length)
+
+
+def observations(questions=QUESTIONS, system: str = "", group_size: int = 1) -> dict[str, tuple]:
+    texts = tuple(question for question in questions for _ in range(group_size))
+    return {"system": (system,) * len(texts), "question": texts, "images": ((),) * len(texts)}
+
+
+def tokens(responses: Any, row: int) -> list[int]:
+    return responses.tokens[row, : int(responses.lengths[row])].tolist()
+
+
+def plain_log_probs(model: Any, chat: Any, responses: Any) -> torch.Tensor:
+    """Log-probabilities by the model itself, without its banned tokens, one sequence at a time."""
+    log_prob = torch.zeros(responses.mask.shape)
+    for row, prompt in enumerate(responses.prompts):
+        own = tokens(responses, row)
+        with torch.no_grad():
+            logits = model(torch.tensor([[*prompt.token_ids, *own]])).logits[0].float()
+        logits = logits[len(prompt.token_ids) - 1 : -1]
+        logits[:, list(chat.banned)] = -torch.inf
+        chosen = logits.log_softmax(-1).gather(-1, torch.tensor(own)[:, None])[:, 0]
+        log_prob[row, : len(own)] = chosen
+    return log_prob
