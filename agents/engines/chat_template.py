@@ -80,7 +80,7 @@ def read_template(path: Path) -> str:
         UsageError: The file cannot be read.
     """
     try:
-        return read_regular(path, LENGTH).decode()
+        return read_regular(path, LENGTH).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"--chat-template {path} cannot be read: {reason}") from error
@@ -92,8 +92,9 @@ def check_template(checkpoint: Path, tokenizer: Any) -> None:
     Raises:
         CheckpointError: They differ.
     """
-    path = checkpoint / FILE
-    if path.is_file() and path.read_text() != tokenizer.chat_template:
+    path, template = checkpoint / FILE, tokenizer.chat_template
+    # It is no text where a model has several, of which transformers saves each.
+    if isinstance(template, str) and path.is_file() and path.read_bytes().decode() != template:
         raise CheckpointError(
             f"{path} is not the chat template of this run: its model's has changed, or the file of "
             f"--chat-template; give --chat-template {path}"

@@ -14,6 +14,7 @@ from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
+from agents.engines.stop_strings import cut
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 
@@ -107,3 +108,24 @@ def plain_log_probs(model: Any, chat: Any, responses: Any) -> torch.Tensor:
         chosen = logits.log_softmax(-1).gather(-1, torch.tensor(own)[:, None])[:, 0]
         log_prob[row, : len(own)] = chosen
     return log_prob
+
+
+def assert_stopped(stopped: Any, whole: Any, chat: Any, stop: tuple[str, ...]) -> None:
+    """That responses are the starts of others, each up to the token that completes a stop string.
+
+    Args:
+        stopped: Sampled with the stop strings.
+        whole: With the same seed, without them.
+        chat: Without stop strings.
+        stop: Some are in some of the responses.
+    """
+    ended = 0
+    for row in range(len(whole)):
+        own, rest = tokens(stopped, row), tokens(whole, row)
+        texts = [chat.decode(rest[:count]) for count in range(1, len(rest) + 1)]
+        first = next((k for k, text in enumerate(texts) if any(s in text for s in stop)), None)
+        assert own == (rest if first is None else rest[: first + 1])
+        assert stopped.texts[row] == cut(texts[len(own) - 1], stop)
+        assert stopped.finished[row] == (first is not None or whole.finished[row])
+        ended += first is not None
+    assert 0.2 * len(whole) < ended < len(whole)

@@ -177,16 +177,7 @@ def test_a_response_ends_at_the_token_that_completes_a_stop_string(folder):
     stopped = text_models.sampler(engine, LENGTH).generate(
         prompts, (0,), lambda *message: heard.append(message)
     )
-    ended = 0
-    for row in range(len(prompts)):
-        own, rest = tokens(stopped, row), tokens(whole, row)
-        texts = [free.chat.decode(rest[:count]) for count in range(1, len(rest) + 1)]
-        first = next((k for k, text in enumerate(texts) if any(s in text for s in stop)), None)
-        assert own == (rest if first is None else rest[: first + 1])
-        assert stopped.texts[row] == cut(texts[len(own) - 1], stop)
-        assert stopped.finished[row] == (first is not None or whole.finished[row])
-        ended += first is not None
-    assert 10 < ended < len(prompts)
+    text_models.assert_stopped(stopped, whole, free.chat, stop)
     assert sorted(heard) == list(enumerate(stopped.texts))
     with torch.no_grad():
         log_prob, _ = engine.forward(stopped)

@@ -189,6 +189,7 @@ PARAMS = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "max_tokens": 8, "stop_t
 def test_usual_requests_are_accepted():
     groups = [GROUP, GROUP | IMAGE | {"collapsed": [1]}]
     check_generate({"groups": groups, "params": PARAMS}, 10, 16)
+    check_generate({"groups": groups, "params": PARAMS | {"stop": ["\nQ:"] * 16}}, 10, 16)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,12 @@ def test_a_group_that_the_model_cannot_hold_is_refused(change):
 
 
 @pytest.mark.parametrize(
-    "change", [{"max_tokens": 17}, {"max_tokens": None}, {"logits_processors": ["x"]}, {"n": 9}]
+    "change",
+    [
+        *({"max_tokens": 17}, {"max_tokens": None}, {"logits_processors": ["x"]}, {"n": 9}),
+        *({"stop": stop} for stop in ("a", [""], [1], ["a"] * 17, ["a" * 1000], {"a": 1}, 7)),
+    ],
+    ids=lambda change: str(change)[:30],
 )
 def test_a_sampling_parameter_that_no_trainer_sends_is_refused(change):
     with pytest.raises(ValueError, match=r"^[^\n]{1,300}$"):

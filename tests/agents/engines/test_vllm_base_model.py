@@ -1,13 +1,12 @@
-"""A base model through vLLM: plain prompts, stop strings, and logits that the model scales."""
+"""A base model through vLLM: stop strings, logits that the model scales, generation settings."""
 
 import pytest
 import torch
 from helpers import text_models
-from helpers.text_models import observations, tokens
+from helpers.text_models import observations
 from helpers.vllm_model import OPTIONS
 
 from agents.engines.chat_template import Form
-from agents.engines.stop_strings import cut
 from agents.engines.vllm.sampler import VLLMSampler
 
 LENGTH = 40
@@ -16,7 +15,9 @@ STOP = ("e", "ing", "\nQuestion:")
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
-    folder = text_models.base(tmp_path_factory.mktemp("base"), kind="Granite", logits_scaling=4.0)
+    generation = {"eos_token_id": [2, 0], "do_sample": True, "top_k": 2, "repetition_penalty": 2.0}
+    options = {"kind": "Granite", "logits_scaling": 4.0, "generation": generation}
+    folder = text_models.base(tmp_path_factory.mktemp("base"), **options)
     return text_models.engine(folder, form=Form(stop=STOP))
 
 
@@ -37,20 +38,13 @@ def test_a_stop_string_ends_a_response_of_vllm_at_the_token_that_completes_it(
     stopped = sampler.generate(prompts, (0,))
     monkeypatch.setattr(engine.chat, "stop", ())
     whole = sampler.generate(prompts, (0,))
-    ended = 0
-    for row in range(len(prompts)):
-        own, rest = tokens(stopped, row), tokens(whole, row)
-        texts = [engine.chat.decode(rest[:count]) for count in range(1, len(rest) + 1)]
-        first = next((k for k, text in enumerate(texts) if any(s in text for s in STOP)), None)
-        assert own == (rest if first is None else rest[: first + 1])
-        assert stopped.texts[row] == cut(texts[len(own) - 1], STOP)
-        assert stopped.finished[row] == (first is not None or whole.finished[row])
-        ended += first is not None
-    assert ended > 10
+    text_models.assert_stopped(stopped, whole, engine.chat, STOP)
 
 
 @pytest.mark.vllm
-def test_vllm_and_the_trainer_agree_on_scaled_logits(sampler, engine):
+def test_vllm_and_the_trainer_agree_on_scaled_logits_whatever_the_generation_settings(
+    sampler, engine
+):
     responses = sampler.generate(engine.chat.encode(observations(group_size=8)), (1,))
     with torch.no_grad():
         log_prob, _ = engine.forward(responses)

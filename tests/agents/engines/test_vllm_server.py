@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import torchrun, vllm_model
+from helpers import text_models, torchrun, vllm_model
 from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, observations, token_lists
 from helpers.vllm_served import end, served
 
@@ -87,6 +87,19 @@ def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler, url, trai
     assert torch.equal(responses.tokens, expected.tokens)
     assert responses.sampler_log_prob[responses.mask].isnan().all()
     assert (responses.sampler_log_prob[~responses.mask] == 0).all()
+
+
+@pytest.mark.vllm
+def test_a_stop_string_ends_a_response_at_the_token_that_completes_it(
+    sampler, trainer, monkeypatch
+):
+    prompts = sampler.encode(observations(group_size=12))
+    whole = sampler.generate(prompts, (5,))
+    stop = tuple({text[7:9] for text in whole.texts[::12]})
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer.chat, "stop", stop)
+        stopped = sampler.generate(prompts, (5,))
+    text_models.assert_stopped(stopped, whole, trainer.chat, stop)
 
 
 @pytest.mark.vllm

@@ -14,7 +14,8 @@ from agents.storage.json_files import read_json, read_json_lines
 
 ENV = {"env": "Vowels-v0"}
 RUN = {"env": "Vowels-v0", "num_steps": 2, "save_every": 1, "keep_checkpoints": 9}
-TEMPLATE = "{% for m in messages %}Q: {{ m.content }}\n{% endfor %}A:"
+TEMPLATE = "{% for m in messages %}Q: {{ m.content }}\n{% endfor %}A:\r\n"
+"""With an end of a line as Windows has it, which the rendered text lacks."""
 STOP = '["e", "\\nQ:"]'
 
 
@@ -26,7 +27,7 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def template(model):
     path = model.with_name("template.jinja")
-    path.write_text(TEMPLATE)
+    path.write_bytes(TEMPLATE.encode())
     return path
 
 
@@ -57,7 +58,7 @@ def test_a_base_model_trains_on_plain_text_and_a_line_says_so(model, tmp_path, c
 
 def test_a_checkpoint_has_the_template_and_the_stop_strings(own):
     checkpoint = latest(own[1])
-    assert (checkpoint / "chat_template.jinja").read_text() == TEMPLATE
+    assert (checkpoint / "chat_template.jinja").read_bytes().decode() == TEMPLATE
     assert read_json(checkpoint / "generation_config.json")["stop"] == json.loads(STOP)
 
 
@@ -102,7 +103,7 @@ def test_a_run_does_not_go_on_with_another_template(own, model, tmp_path, change
 def test_a_template_that_has_changed_since_is_refused(own, model, template, tmp_path):
     settings, whole = own
     shutil.copytree(whole, tmp_path / "run")
-    (tmp_path / "other.jinja").write_text(TEMPLATE + " ")
+    (tmp_path / "other.jinja").write_bytes(TEMPLATE.encode() + b" ")
     settings = settings | {"chat_template": tmp_path / "other.jinja", "num_steps": 3}
     with pytest.raises(SystemExit, match=r"give --chat-template .*step-2/chat_template.jinja"):
         train(model, tmp_path / "run", **settings, resume=True)
@@ -122,10 +123,10 @@ def test_an_evaluation_of_a_checkpoint_has_its_template_and_stop_strings(own, mo
 
 def test_an_evaluation_is_not_resumed_with_another_template(model, tmp_path):
     path = tmp_path / "template.jinja"
-    path.write_text(TEMPLATE)
+    path.write_bytes(TEMPLATE.encode())
     assess(model, tmp_path / "out", chat_template=path)
     assess(model, tmp_path / "out", chat_template=path)
-    path.write_text(TEMPLATE + " ")
+    path.write_bytes(TEMPLATE.encode() + b" ")
     with pytest.raises(SystemExit, match=r"--chat-template was '[0-9a-f]{12}' and is '"):
         assess(model, tmp_path / "out", chat_template=path)
     with pytest.raises(SystemExit, match=r"--stop was None and is '\"x\"'"):
