@@ -29,7 +29,6 @@ from agents.cli.settings import (
 )
 from agents.engines import TrainEngine
 from agents.engines.chat import Chat
-from agents.engines.chat_template import PLAIN_LINE, Form
 from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy
@@ -71,9 +70,6 @@ class FineTuning:
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
-    chat_template: Path | None = None
-    """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
-    of plain text, 'Question: ... Answer:'. Saved with the model."""
     num_steps: int = 4000
     """Optimizer steps."""
     batch_size: int = 48
@@ -230,11 +226,7 @@ def _base(settings: FineTuning, envs: Any) -> tuple[Any, Chat]:
     if size is None:
         trust: Any = {"trust_remote_code": settings.trust_remote_code}
         check_size(settings.model, device, trains=True, **trust)
-        form = Form(settings.chat_template)
-        model, chat = load_model(settings.model, device, torch.float32, form=form, **trust)
-        if chat.is_plain:
-            print_line(PLAIN_LINE, sys.stderr)
-        return model, chat
+        return load_model(settings.model, device, torch.float32, **trust)
     with TemporaryDirectory() as untrained:
         tiny_model.save_untrained(Path(untrained), tokenizer_corpus(envs), settings.seed, size)
         return load_model(untrained, device, torch.float32)

@@ -126,7 +126,7 @@ def _cached_stage(settings: FineTuning) -> Path:
     base = Path(settings.model).name
     key = {**asdict(settings), "model": base, "output_dir": "", "data": ""}
     key["format"] = tiny_model.FORMAT
-    del key["trust_remote_code"], key["chat_template"]  # a generated model brings its own
+    del key["trust_remote_code"]  # a generated model brings none
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
     folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
