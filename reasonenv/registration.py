@@ -137,6 +137,7 @@ def _import(module: str, id: str) -> None:
 
 
 _VISION, _TEXT = "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3-4B"
+_SMALL_TEXT = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 register("Figures-v1", "reasonenv.envs.figures", model="tiny")
 register("MMK12-v0", "reasonenv.envs.mmk12", _VISION)
@@ -152,5 +153,6 @@ register("MATH500-v0", "reasonenv.envs.math500", _TEXT)
 register("GSM8K-v0", "reasonenv.envs.gsm8k", _TEXT)
 register("DAPOMath17k-v0", "reasonenv.envs.dapo_math", _TEXT)
 register("MinervaMath-v0", "reasonenv.envs.minerva_math", _TEXT)
+register("WordProblems-v0", "reasonenv.envs.word_problems", _SMALL_TEXT)
 register("Mixture-v0", "reasonenv.envs.mixture")
 register("Figures-v0", "reasonenv.envs.figures_v0", model="tiny")

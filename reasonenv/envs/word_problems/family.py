@@ -1,0 +1,70 @@
+"""Families of word problems: numbers, the steps to the answer, and phrasings."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reasonenv.envs.families import checksum
+from reasonenv.envs.word_problems.steps import Fact, Step, Work
+
+Operands = tuple[int, ...]
+"""Numbers that a question states, each at least 2, so that its nouns are plural."""
+
+HELDOUT_PERIOD = 5
+"""One in so many facts is held out."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of word problem.
+
+    Args:
+        name: Its name.
+        levels: Levels that pose it.
+        sample: Draws the operands of a level.
+        solve: Computes the answer from the operands, step by step.
+        reasons: A phrase for each step of the solution; empty for bare arithmetic.
+        phrasings: Questions; {a}, {b}, ... stand for the operands, other fields for a
+            `scene.Scene`.
+        heldout_phrasings: Questions of the split "heldout_phrasings".
+    """
+
+    name: str
+    levels: tuple[int, ...]
+    sample: Callable[[random.Random, int], Operands]
+    solve: Callable[..., int]
+    reasons: tuple[str, ...]
+    phrasings: tuple[str, ...]
+    heldout_phrasings: tuple[str, ...]
+
+    def steps(self, operands: Operands) -> tuple[Step, ...]:
+        """The steps to the answer, which is the value of the last one."""
+        work = Work()
+        self.solve(work, *operands)
+        return tuple(work.steps)
+
+    def solution(self, steps: tuple[Step, ...]) -> str:
+        """A worked solution in words."""
+        lines = [f"{step}." for step in steps]
+        if self.reasons:
+            lines = [f"{reason}: {line}" for reason, line in zip(self.reasons, lines, strict=True)]
+        return " ".join((*lines, f"The answer is {steps[-1].value}."))
+
+
+def is_heldout(fact: Fact) -> bool:
+    """True for a fact that is for the split "heldout" alone."""
+    return checksum("word-problems-v0", *fact) % HELDOUT_PERIOD == 0
+
+
+def draw_operands(family: Family, split: str, level: int, rng: random.Random) -> Operands:
+    """Operands of the split: all steps of "heldout" rest on held-out facts, no step of the others.
+
+    Raises:
+        ValueError: When the family seems to have no operands for the split.
+    """
+    for _ in range(100_000):
+        operands = family.sample(rng, level)
+        steps = family.steps(operands)
+        if all(is_heldout(step.fact) == (split == "heldout") for step in steps):
+            return operands
+    raise ValueError(f"family {family.name!r} has too few operands for a split {split!r}")

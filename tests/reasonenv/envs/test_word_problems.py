@@ -1,0 +1,462 @@
+import random
+import re
+import zlib
+from collections import defaultdict
+from functools import cache, partial
+from math import prod
+
+import pytest
+
+import reasonenv
+from reasonenv.envs import word_problems
+from reasonenv.envs.word_problems import FAMILIES, REWARDS, SPLITS, problems
+from reasonenv.envs.word_problems.__main__ import main
+from reasonenv.envs.word_problems.family import draw_operands, is_heldout
+from reasonenv.envs.word_problems.scene import BOXES, GOODS, MEN, THINGS, WOMEN, plural
+from reasonenv.envs.word_problems.steps import Step
+from reasonenv.grading import grade
+from reasonenv.rewards import maximum, total
+from reasonenv.testing import check_env
+
+LEVELS = (1, 2, 3, 4)
+PARTS = [(split, level) for split in SPLITS for level in LEVELS]
+
+
+def word(nouns):
+    return "(?:" + "|".join(sorted(nouns, key=len, reverse=True)) + r")\b"
+
+
+BOX = "(?:" + "|".join(map(plural, BOXES)) + ")"
+
+
+@cache
+def drawn(split, level):
+    return problems(split, level)[:600]
+
+
+def content(problem):
+    fields = problem.question, problem.answer, problem.solution
+    return problem.id, *fields, dict(problem.metadata), problem.images, problem.options
+
+
+def number(pattern, question):
+    """The number that a pattern finds in the one place where it matches."""
+    ((*groups,),) = (match.groups() for match in re.finditer(pattern, question))
+    (text,) = filter(None, groups)
+    return int(text)
+
+
+def others(question, *numbers):
+    """Numbers of a question but for some."""
+    rest = [int(text) for text in re.findall(r"\d+", question)]
+    for value in numbers:
+        rest.remove(value)
+    return rest
+
+
+def groups(question):
+    """Numbers of groups and of things in each."""
+    match = re.search(
+        rf"(\d+) (?:full )?{BOX} (?:of|with) (\d+)|(\d+) rows of (\d+)|Each of (\d+) children has "
+        r"(\d+)",
+        question,
+    )
+    assert match, question
+    return [int(text) for text in match.groups() if text]
+
+
+# A reader of each question, by its words and numbers alone.
+def read_sum(question):
+    return sum(others(question))
+
+
+def read_difference(question):
+    larger, smaller = sorted(others(question), reverse=True)
+    return larger - smaller
+
+
+def read_product(question):
+    first, second = others(question)
+    return first * second
+
+
+def read_quotient(question):
+    smaller, larger = sorted(others(question))
+    assert larger % smaller == 0
+    return larger // smaller
+
+
+def read_product_sum(question):
+    pattern = r"\+ (\d+)|[Aa]dd (\d+)|is (\d+) more|sum of (\d+) and the"
+    addend = number(pattern, question)
+    return addend + prod(others(question, addend))
+
+
+def read_sum_product(question):
+    factor = number(r"\* (\d+)|by (\d+)|is (\d+) times|product of (\d+) and the", question)
+    return factor * sum(others(question, factor))
+
+
+def read_gain_loss(question):
+    loss = number(r"(?:gives|takes|loses|sold) (\d+)", question)
+    return sum(others(question)) - 2 * loss
+
+
+def read_loose(question):
+    return prod(groups(question)) + sum(others(question, *groups(question)))
+
+
+def read_rest_of_largest(question):
+    """Change of a payment, or distance to a goal."""
+    largest = max(others(question))
+    return largest - prod(others(question, largest))
+
+
+def read_more_than(question):
+    difference = number(r"(\d+)(?: \w+)? (?:more|fewer)", question)
+    (base,) = others(question, difference)
+    return 2 * base + difference
+
+
+def read_times_as_many(question):
+    multiplier = number(r"(\d+) times|owns (\d+)\.", question)
+    (base,) = others(question, multiplier)
+    return base + multiplier * base
+
+
+def read_share_rest(question):
+    everything = max(others(question))
+    divisor = number(rf"among (\d+)|(\d+) (?:{BOX}|children|equal rows)", question)
+    (part,) = others(question, everything, divisor)
+    assert (everything - part) % divisor == 0
+    return (everything - part) // divisor
+
+
+def read_two_goods(question):
+    lines = re.findall(r"(\d+) ([a-z ]+?)(?: at| for|,) (\d+) dollars each", question)
+    prices = dict(re.findall(rf"[Aa]n? ({word(GOODS)}) (?:costs )?(\d+) dollars", question))
+    counts = {name: re.search(rf"(\d+) {plural(name)}\b", question)[1] for name in prices}
+    lines += [(counts[name], name, price) for name, price in prices.items()]
+    (first, _, first_price), (second, _, second_price) = lines
+    spent = int(first) * int(first_price) + int(second) * int(second_price)
+    return max(others(question)) - spent
+
+
+def read_two_sales(question):
+    return prod(groups(question)) - sum(others(question, *groups(question)))
+
+
+def read_team_goal(question):
+    goal, days = max(others(question)), number(r"(\d+) days", question)
+    return goal - days * sum(others(question, goal, days))
+
+
+def read_repack(question):
+    divisor = number(rf"(?:new {BOX} of|sets of|child gets|groups of) (\d+)", question)
+    (single,) = others(question, divisor, *groups(question))
+    everything = prod(groups(question)) + single
+    assert everything % divisor == 0
+    return everything // divisor
+
+
+def read_working_back(question):
+    loss = number(r"(?:sold|gave|selling|losing) (\d+)", question)
+    (now,) = others(question, loss, *groups(question))
+    return now - prod(groups(question)) + loss
+
+
+def read_three_people(question):
+    multiplier, fewer = number(r"(\d+) times", question), number(r"(\d+) fewer", question)
+    (base,) = others(question, multiplier, fewer)
+    return base + base * multiplier + (base * multiplier - fewer)
+
+
+READERS = {
+    **dict.fromkeys(("sum", "gain", "together"), read_sum),
+    **dict.fromkeys(("difference", "missing", "loss", "compare", "before"), read_difference),
+    **dict.fromkeys(("product", "groups", "price", "days"), read_product),
+    **dict.fromkeys(("quotient", "share", "pack"), read_quotient),
+    **dict.fromkeys(("change", "goal"), read_rest_of_largest),
+    "product_sum": read_product_sum,
+    "sum_product": read_sum_product,
+    "gain_loss": read_gain_loss,
+    "loose": read_loose,
+    "more_than": read_more_than,
+    "times_as_many": read_times_as_many,
+    "share_rest": read_share_rest,
+    "two_goods": read_two_goods,
+    "two_sales": read_two_sales,
+    "team_goal": read_team_goal,
+    "repack": read_repack,
+    "working_back": read_working_back,
+    "three_people": read_three_people,
+}
+
+
+@pytest.mark.parametrize(("split", "level"), PARTS)
+def test_the_answer_is_that_of_a_reader_of_the_question(split, level):
+    for problem in drawn(split, level):
+        assert int(problem.answer) == READERS[problem.metadata["family"]](problem.question), problem
+        assert int(problem.answer) > 0
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_each_phrasing_of_a_family_is_read_alike(family):
+    seen = set()
+    for split in ("train", "heldout_phrasings"):
+        for problem in problems(split, family.levels[-1], families=[family.name])[:150]:
+            seen.add(problem.metadata["phrasing"])
+            assert int(problem.answer) == READERS[family.name](problem.question), problem.question
+    assert seen == {*range(len(family.phrasings) + len(family.heldout_phrasings))}
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_a_family_has_phrasings_of_its_own_some_of_them_held_out(family):
+    everyones = [text for each in FAMILIES.values() for text in each.phrasings]
+    everyones += [text for each in FAMILIES.values() for text in each.heldout_phrasings]
+    texts = (*family.phrasings, *family.heldout_phrasings)
+    assert all(everyones.count(text) == 1 for text in texts)
+    assert len(family.phrasings) >= 3
+    assert len(family.heldout_phrasings) >= 2
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_problem_is_a_pure_function_of_its_index(level):
+    forwards = [content(problems(level=level)[index]) for index in range(20)]
+    again = problems(level=level)
+    backwards = [content(again[index]) for index in reversed(range(20))]
+    assert forwards == backwards[::-1]
+    assert [content(problem) for problem in again[:20]] == forwards
+    assert len({problem_id for problem_id, *_ in forwards}) == 20
+
+
+def test_an_index_beyond_the_length_is_a_problem_and_a_negative_one_is_not():
+    assert len(problems()) == 1_000_000
+    assert problems()[10**9].id == "word-problems-v0/1/train/0/1000000000"
+    with pytest.raises(IndexError, match="problem -1 of WordProblems: indices start at 0"):
+        problems()[-1]
+
+
+def test_the_arguments_that_choose_problems_are_in_their_ids():
+    ids = {
+        problems()[5].id,
+        problems(level=3)[5].id,
+        problems("test")[5].id,
+        problems(problem_seed=1)[5].id,
+        problems(families=["sum"])[5].id,
+    }
+    assert len(ids) == 5
+    level_1 = [name for name, family in FAMILIES.items() if 1 in family.levels]
+    assert problems(families=level_1)[5].id == problems()[5].id
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_question_occurs_in_two_splits(level):
+    questions = {split: {p.question for p in drawn(split, level)} for split in SPLITS}
+    questions["train"] |= {problem.question for problem in problems(level=level)[600:3000]}
+    assert len(questions["train"]) >= 1000
+    assert sum(map(len, questions.values())) == len(set.union(*questions.values()))
+
+
+def facts(problem):
+    steps = re.findall(r"(\d+) ([-+*/]) (\d+) = (\d+)", problem.solution)
+    for a, sign, b, result in steps:
+        whole, *parts = (result, a, b) if sign in "+*" else (a, b, result)
+        assert int(whole) == (sum(map(int, parts)) if sign in "+-" else prod(map(int, parts)))
+        yield sign in "+-", frozenset(map(int, parts))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_each_step_of_heldout_rests_on_a_fact_that_no_other_split_computes(level):
+    known = {
+        split: {fact for problem in drawn(split, level) for fact in facts(problem)}
+        for split in SPLITS
+    }
+    assert not known["heldout"] & (known["train"] | known["test"] | known["heldout_phrasings"])
+    assert known["train"] & known["test"] & known["heldout_phrasings"]
+
+
+def test_held_out_facts_are_so_in_all_levels():
+    train = [fact for level in LEVELS for p in drawn("train", level) for fact in facts(p)]
+    heldout = {fact for level in LEVELS for p in drawn("heldout", level) for fact in facts(p)}
+    assert not heldout & {*train}
+
+
+def test_at_level_1_nine_sums_and_seven_products_are_held_out():
+    known = defaultdict(set)
+    for split in SPLITS:
+        for problem in problems(split)[:3000]:
+            known[split] |= {*facts(problem)}
+    assert sum(is_sum for is_sum, _ in known["heldout"]) == 9
+    assert sum(not is_sum for is_sum, _ in known["heldout"]) == 7
+    assert len(known["train"]) == len(known["heldout_phrasings"]) == 27 + 29
+    for is_sum in (True, False):
+        digits = set().union(*(parts for kind, parts in known["train"] if kind == is_sum))
+        assert digits == {*range(2, 10)}
+
+
+@pytest.mark.parametrize(("split", "level"), PARTS)
+def test_phrasings_of_heldout_phrasings_are_in_no_other_split(split, level):
+    for problem in drawn(split, level):
+        count = len(FAMILIES[problem.metadata["family"]].phrasings)
+        assert (problem.metadata["phrasing"] >= count) == (split == "heldout_phrasings")
+
+
+def test_a_fact_has_no_order_and_no_direction():
+    sums = Step(7, "+", 8), Step(8, "+", 7), Step(15, "-", 7), Step(15, "-", 8)
+    products = Step(6, "*", 7), Step(7, "*", 6), Step(42, "/", 6), Step(42, "/", 7)
+    assert {step.fact for step in sums} == {("+", 7, 8)}
+    assert {step.fact for step in products} == {("*", 6, 7)}
+    assert [step.value for step in (*sums, *products)] == [15, 15, 8, 7, 42, 42, 7, 6]
+
+
+def test_a_family_without_operands_of_a_split_is_an_error():
+    family = FAMILIES["sum"]
+    fact = next((a, b) for a in range(2, 9) for b in range(a, 9) if not is_heldout(("+", a, b)))
+    single = word_problems.Family("single", (1,), lambda *_: fact, family.solve, (), ("",), ("",))
+    with pytest.raises(ValueError, match="family 'single' has too few operands for a split 'held"):
+        draw_operands(single, "heldout", 1, random.Random(0))
+
+
+ADJECTIVES = "(?:(?:more|fewer|large|small|single|new|full) )?"
+SINGULAR, PLURAL = [*THINGS, *BOXES, *GOODS], [*map(plural, (*THINGS, *BOXES, *GOODS))]
+SLIPS = {
+    "a number of one": r"\b[01]\b",
+    "a singular after a number": rf"\d {ADJECTIVES}{word(SINGULAR)}",
+    "a singular that is many": rf"(?:many|more|fewer|of|the two|both) {word(SINGULAR)}",
+    "a plural after one": rf"\b(?:an?|one|each|another|every) {word(PLURAL)}",
+    "an article before the wrong sound": r"\b[Aa] [aeiou]|\b[Aa]n [^aeiou]",
+    "a lower-case start": r"^[a-z]|[.?] [a-z]",
+    "white space": r"  |^ | $|\n| [.,?](?! \+)",
+    "a field": r"[{}]",
+    "a negative number": r"-\d|\d\.\d",
+}
+
+
+@pytest.mark.parametrize(("split", "level"), PARTS)
+def test_questions_are_grammatical(split, level):
+    for problem in drawn(split, level):
+        question = problem.question
+        assert question[-1] in ".?", question
+        for slip, pattern in SLIPS.items():
+            text = question.replace("? +", "_ +").replace("+ ?", "+ _").replace("= ?", "= _?")
+            assert not re.search(pattern, text), (slip, question)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_pronouns_go_with_a_name_of_the_question_and_names_differ(level):
+    for problem in drawn("train", level):
+        words = re.findall(r"\b[A-Z][a-z]+", problem.question)
+        people = {name for name in words if name in (*WOMEN, *MEN)}
+        if re.search(r"\b(?:she|her|hers)\b", problem.question, re.I):
+            assert people & {*WOMEN}, problem.question
+        if re.search(r"\b(?:he|his|him)\b", problem.question, re.I):
+            assert people & {*MEN}, problem.question
+        assert not re.search(r"\b([A-Z]\w+) (?:and|gives|to) \1\b", problem.question)
+
+
+def test_the_article_of_a_noun_is_that_of_its_first_letter():
+    questions = {problem.question for problem in problems(families=["price"])[:3000]}
+    assert any("An apple pie costs" in question for question in questions)
+    assert any("A pen costs" in question for question in questions)
+
+
+@pytest.mark.parametrize(("split", "level"), PARTS)
+def test_the_solution_earns_the_maximum_and_its_neighbours_nothing(split, level):
+    for problem in drawn(split, level)[:60]:
+        verdict = grade(problem.solution, problem.answer)
+        assert verdict.correct, problem.solution
+        assert total(REWARDS, problem.solution, problem, verdict)[0] == maximum(REWARDS)
+        for distance in (-1, 1, 10):
+            neighbour = str(int(problem.answer) + distance)
+            assert not grade(problem.solution, neighbour).correct
+            assert not grade(f"The answer is {neighbour}.", problem.answer).correct
+
+
+@pytest.mark.parametrize(
+    "response", ["{}", "{}.", "The answer is {}.", "**{}**", "It is {}.", "\\boxed{{{}}}", "= {}"]
+)
+def test_free_text_is_graded_by_its_number(response):
+    for problem in problems(level=2)[:20]:
+        assert grade(response.format(problem.answer), problem.answer).correct
+        assert not grade(response.format(int(problem.answer) + 2), problem.answer).correct
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_solution_has_its_steps_in_words_and_then_the_answer(level):
+    for problem in drawn("train", level)[:200]:
+        steps = FAMILIES[problem.metadata["family"]].steps(problem.metadata["operands"])
+        assert re.findall(r"\d[^.]* = \d+(?=\.)", problem.solution) == [*map(str, steps)]
+        assert problem.solution.endswith(f" = {problem.answer}. The answer is {problem.answer}.")
+        assert len(steps) == (1 if level <= 2 else 2) or (level == 4 and 3 <= len(steps) <= 4)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_level_poses_its_families_equally_often(level):
+    counts = defaultdict(int)
+    for problem in problems(level=level)[:2000]:
+        counts[problem.metadata["family"]] += 1
+        assert problem.metadata["level"] == level
+    assert set(counts) == {name for name, each in FAMILIES.items() if level in each.levels}
+    assert min(counts.values()) > 0.7 * 2000 / len(counts)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_environment_keeps_the_contract(split):
+    check_env(partial(reasonenv.make, "WordProblems-v0", split=split, num_workers=1))
+
+
+def test_a_prompt_is_the_question_alone():
+    envs = reasonenv.make("WordProblems-v0", num_envs=4, num_workers=1)
+    observations, infos = envs.reset(seed=0)
+    assert set(observations["system"]) == {""}
+    assert set(observations["images"]) == {()}
+    own = {problem.id: problem.question for problem in envs.problems[:100]}
+    assert all(id not in own or own[id] in observations["question"] for id in infos["problem_id"])
+    envs.close()
+
+
+CHECKSUMS = (1782475275, 1947566393, 3665277010, 3082073154)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_version_means_these_problems(level):
+    words = [
+        (problem.question, problem.answer)
+        for split in SPLITS
+        for problem in drawn(split, level)[:100]
+    ]
+    checksum = zlib.crc32(repr(words).encode())
+    assert checksum == CHECKSUMS[level - 1], "other problems need another version"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"split": "val"},
+            "split 'val' of WordProblems-v0 is unknown: take one of train, test, heldout, heldout_",
+        ),
+        ({"level": 5}, "level 5 of WordProblems-v0 is unknown: take 1, 2, 3 or 4"),
+        (
+            {"families": ["quotient"]},
+            "family 'quotient' is not in level 1 of WordProblems-v0: take of sum, ",
+        ),
+        ({"families": []}, "families is empty: name at least one"),
+        ({"families": "sum"}, "families is 'sum': give a list of names"),
+    ],
+)
+def test_a_bad_argument_is_one_clear_line(arguments, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        problems(**arguments)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_command_prints_problems_with_their_solutions(capsys):
+    assert main(["--level", "3", "--num-problems", "3", "--families", "goal"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    expected = problems(level=3, families=["goal"])[:3]
+    assert lines[::2] == [f"goal: {problem.question}" for problem in expected]
+    assert [line.strip() for line in lines[1::2]] == [problem.solution for problem in expected]
+    assert main(["--level", "5"]) == 2
+    assert capsys.readouterr().err.startswith("error: level 5 of WordProblems-v0 is unknown")
