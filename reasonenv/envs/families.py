@@ -8,7 +8,7 @@ from typing import TypeVar
 from reasonenv.errors import UsageError
 from reasonenv.problem import LazySequence, Problem
 
-Family = TypeVar("Family")
+AnyFamily = TypeVar("AnyFamily")
 
 
 class DrawnProblems(LazySequence[Problem]):
@@ -57,8 +57,8 @@ def check_split_and_level(
 
 
 def choose_families(
-    families: Mapping[str, Family], names: Sequence[str] | None, source: str
-) -> tuple[Family, ...]:
+    families: Mapping[str, AnyFamily], names: Sequence[str] | None, source: str
+) -> tuple[AnyFamily, ...]:
     """The families of some names, or all of them for None.
 
     Args:

@@ -1,11 +1,11 @@
 """Families of figures, and the split of their draws."""
 
 import random
-import zlib
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any
 
+from reasonenv.envs.families import checksum
 from reasonenv.envs.figures.canvas import BLACK, Canvas, Color, Style
 
 SPLITS = ("train", "test", "heldout")
@@ -60,7 +60,7 @@ def draw_operands(family: Family, split: str, level: int, rng: random.Random) ->
     """
     for _ in range(10_000):
         operands = family.sample(rng, level)
-        held_out = _digest(family.name, family.canonical(operands)) % family.heldout_period == 0
+        held_out = checksum(family.name, family.canonical(operands)) % family.heldout_period == 0
         if held_out == (split == "heldout"):
             return operands
     raise ValueError(f"family {family.name!r} has too few operands for a split {split!r}")
@@ -69,7 +69,7 @@ def draw_operands(family: Family, split: str, level: int, rng: random.Random) ->
 def draw_style(split: str, level: int, rng: random.Random) -> Style:
     """A style of the split: no background belongs to two, hence no image does."""
     background = _sample_background(rng)
-    while BACKGROUND_SPLITS.get(_digest(background) % 10, "train") != split:
+    while BACKGROUND_SPLITS.get(checksum(background) % 10, "train") != split:
         background = _sample_background(rng)
     if level < 3:
         return Style(background)
@@ -82,8 +82,3 @@ INKS: tuple[Color, ...] = (BLACK, (20, 20, 110), (100, 30, 20), (60, 20, 90))
 
 def _sample_background(rng: random.Random) -> Color:
     return rng.randint(235, 255), rng.randint(235, 255), rng.randint(235, 255)
-
-
-def _digest(*parts: object) -> int:
-    """A number that is the same in every process and on every machine."""
-    return zlib.crc32(repr(parts).encode())

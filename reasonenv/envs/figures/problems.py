@@ -7,10 +7,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from reasonenv.envs.families import DrawnProblems, check_split_and_level, choose_families
 from reasonenv.envs.figures.family import SPLITS, Family, draw_operands, draw_style
 from reasonenv.envs.figures.solution import Solution
 from reasonenv.errors import UsageError
-from reasonenv.problem import LazySequence, Problem
+from reasonenv.problem import Problem
 
 LEVELS = (1, 2, 3)
 CHOICE_RATE = 1 / 3
@@ -34,11 +35,8 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Figures(LazySequence[Problem]):
-    """Problems of one split and level; each a pure function of its id, slip and scale.
-
-    Any index from 0 on is a problem; the length only says where one pass over them ends.
-    """
+class Figures(DrawnProblems):
+    """Problems of one split and level; each a pure function of its id, slip and scale."""
 
     split: str
     level: int
@@ -48,16 +46,10 @@ class Figures(LazySequence[Problem]):
     families: tuple[Family, ...]
     version: Version
 
-    def __len__(self) -> int:
-        return 1_000_000
-
-    def item(self, index: int) -> Problem:
-        """The problem at an index from 0 on."""
-        if index < 0:
-            raise IndexError(f"problem {index} of Figures: indices start at 0")
-        return self._problem(
-            f"{self.version.prefix}/{self._name()}/{self.split}/{self.problem_seed}/{index}"
-        )
+    @property
+    def source(self) -> str:
+        """First part of the ids, with all that chooses problems but the index."""
+        return f"{self.version.prefix}/{self._name()}/{self.split}/{self.problem_seed}"
 
     @property
     def _has_choices(self) -> bool:
@@ -69,7 +61,8 @@ class Figures(LazySequence[Problem]):
             return str(self.level)
         return f"{self.level}:{'+'.join(family.name for family in self.families)}"
 
-    def _problem(self, id: str) -> Problem:
+    def draw(self, id: str) -> Problem:
+        """The problem of an id."""
         rng = random.Random(id)
         family = rng.choice(self.families)
         operands = draw_operands(family, self.split, self.level, rng)
@@ -126,12 +119,7 @@ def make_problems(  # noqa: PLR0913 - the arguments of an environment
     Raises:
         UsageError: For an unknown split, level or family, or a slip or scale out of range.
     """
-    if split not in SPLITS:
-        raise UsageError(
-            f"split {split!r} of {version.name} is unknown: take one of {', '.join(SPLITS)}"
-        )
-    if level not in LEVELS:
-        raise UsageError(f"level {level!r} of {version.name} is unknown: take 1, 2 or 3")
+    check_split_and_level(version.name, split, SPLITS, level, LEVELS)
     if not 0 <= slip <= 1:
         raise UsageError(f"slip is {slip}: give a probability in [0, 1]")
     if not isinstance(scale, int) or scale < 1:
@@ -141,16 +129,5 @@ def make_problems(  # noqa: PLR0913 - the arguments of an environment
 
 
 def _of_level(version: Version, level: int, names: Sequence[str] | None) -> tuple[Family, ...]:
-    if isinstance(names, str):
-        raise UsageError(f"families is {names!r}: give a list of names")
     families = {name: family for name, family in version.families.items() if family.level <= level}
-    names = tuple(families) if names is None else names
-    for name in names:
-        if name not in families:
-            raise UsageError(
-                f"family {name!r} is not in level {level} of {version.name}: "
-                f"take of {', '.join(families)}"
-            )
-    if not names:
-        raise UsageError("families is empty: name at least one, or leave it out for all")
-    return tuple(families[name] for name in names)
+    return choose_families(families, names, f"level {level} of {version.name}")

@@ -11,7 +11,7 @@ from reasonenv.env import ReasonEnv
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
-LOCAL = ["Figures-v1"]
+LOCAL = ["Figures-v1", "WordProblems-v0"]
 
 
 @pytest.fixture
