@@ -31,7 +31,8 @@ class Step:
     def fact(self) -> Fact:
         """The fact behind the step: 7 + 8, 8 + 7, 15 - 7 and 15 - 8 have the same one."""
         part = self.left if self.sign in "+*" else self.value
-        return "+" if self.sign in "+-" else "*", *sorted((part, self.right))
+        kind = "+" if self.sign in "+-" else "*"
+        return kind, min(part, self.right), max(part, self.right)
 
     def __str__(self) -> str:
         return f"{self.left} {self.sign} {self.right} = {self.value}"
