@@ -35,8 +35,8 @@ def save_stop_strings(generation: Any, stop: Sequence[str]) -> None:
 
 def cut(text: str, stop: Sequence[str]) -> str:
     """A text up to its first stop string, which is left out unless it is a closing tag."""
-    found = [(text.index(string), string) for string in stop if string in text]
-    if not found:
+    matches = [(text.index(string), string) for string in stop if string in text]
+    if not matches:
         return text
-    start, string = min(found)
+    start, string = min(matches)
     return text[: start + len(string)] if _CLOSING_TAG.fullmatch(string) else text[:start]
