@@ -74,6 +74,21 @@ def errors(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def methods(runs: list[dict[str, Any]]) -> str:
+    """Accuracy on both splits after each method of `methods.json`."""
+    lines = ["| | seconds | test | held out |", "|---|---|---|---|"]
+    for name in runs[0]["methods"]:
+        rows = [run["methods"][name] for run in runs]
+        cells = [f"{statistics.mean(row['seconds'] for row in rows):.0f}"]
+        for split in SPLITS:
+            parts = [row[split]["all"] for row in rows]
+            mean = statistics.mean(part["accuracy"] for part in parts)
+            low, high = (statistics.mean(part["interval"][end] for part in parts) for end in (0, 1))
+            cells.append(f"{mean:.3f} [{low:.3f}, {high:.3f}]")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def draw(runs: list[dict[str, Any]], path: Path) -> None:
     """Accuracy over seconds of each seed, and of each family at both ends."""
     figure, (left, right) = plt.subplots(
@@ -118,6 +133,8 @@ def main() -> None:
             print(f"## {name}, {len(runs)} seeds\n\n{times(runs)}\n")
             print(f"{table(runs)}\n\n{errors(runs)}\n")
             draw(runs, path.with_suffix(".png"))
+    if (path := HERE / "methods.json").exists():
+        print(f"## methods\n\n{methods(json.loads(path.read_text()))}")
 
 
 if __name__ == "__main__":

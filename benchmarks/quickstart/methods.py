@@ -1,17 +1,17 @@
 """CPGD beside more supervised steps and rejection sampling, from one start, at one cost.
 
-    python -m benchmarks.quickstart.methods --seeds 0 1 2
+    python -m benchmarks.quickstart.run --seeds 0 1
+    python -m benchmarks.quickstart.methods --seeds 0 1
 
-All begin with the warm start of the tiny model that is part of the package, and train for the
-seconds that CPGD's default run takes: on the teacher's solutions with slips, as in the last stage
-of the warm start; on correct solutions, which nobody has for a task without a teacher; and on the
-policy's own correct responses (`agents.reinforce`, whose raw reward of 0 or 1 makes it
-rejection sampling with a step on each rollout). Results go to methods.json beside this file.
+All begin with the warm start of the tiny model that is part of the package. Beside CPGD's runs of
+level2.json are trained, for as many seconds: on the teacher's solutions with slips, as in the last
+stage of the warm start; on correct solutions, which nobody has for a task without a teacher; and
+for as many steps on the policy's own correct responses (`agents.reinforce`, whose raw reward of 0
+or 1 makes it rejection sampling with a step on each rollout). Results go to methods.json.
 """
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.warm_start import SLIP, TINY
-from benchmarks.quickstart.families import by_family
-from benchmarks.quickstart.run import SPLITS, evaluate
+from benchmarks.quickstart.run import accuracies
 
 HERE = Path(__file__).parent
 PROBE = 40
@@ -29,59 +28,50 @@ PROBE = 40
 REJECTION = ["--env-options", '{"rewards": {"accuracy": 1.0}}', "--learning-rate", "3e-4"]
 
 
-def train(words: list[str], scratch: Path) -> float:
+def train(words: list[str]) -> float:
     """Seconds of a command."""
     began = time.perf_counter()
-    environment = os.environ | {"REASONENV_CACHE": str(scratch)}
-    subprocess.run([sys.executable, "-m", *words], check=True, env=environment)
+    subprocess.run([sys.executable, "-m", *words], check=True)
     return time.perf_counter() - began
 
 
-def reinforce(module: str, seed: int, flags: list[str], scratch: Path) -> tuple[Path, float]:
-    """The last checkpoint of a run, and its seconds."""
-    out = scratch / module
-    words = [module, "--seed", str(seed), "--num-test-problems", "0", "--output-dir", str(out)]
-    seconds = train([*words, *flags], scratch)
-    return max(out.glob("checkpoints/step-*"), key=lambda path: int(path.name[5:])), seconds
+def rejection(seed: int, scratch: Path) -> dict[str, Any]:
+    """Rejection sampling for the steps of CPGD's default run."""
+    out = scratch / "rejection"
+    words = ["agents.reinforce", "--seed", str(seed), "--num-test-problems", "0"]
+    seconds = train([*words, *REJECTION, "--output-dir", str(out)])
+    model = max(out.glob("checkpoints/step-*"), key=lambda path: int(path.name[5:]))
+    return {"seconds": round(seconds, 1)} | accuracies(model)
 
 
-def supervised(
-    name: str, slip: float, seed: int, limit: float, scratch: Path
-) -> tuple[Path, float]:
-    """A model after supervised steps on solutions, as many as fit the seconds, and its seconds."""
+def supervised(slip: float, seed: int, limit: float, scratch: Path) -> dict[str, Any]:
+    """Supervised steps on solutions, as many as fit the seconds."""
     options = json.dumps({"slip": slip, "problem_seed": 2 + seed})
     words = ["agents.sft", "--model", str(TINY), "--env-options", options, "--seed", str(seed)]
     words += ["--learning-rate", "3e-4", "--no-balance"]
 
-    def steps(count: int, folder: str) -> float:
-        return train(
-            [*words, "--num-steps", str(count), "--output-dir", str(scratch / folder)], scratch
-        )
+    def steps(count: int) -> tuple[Path, float]:
+        out = scratch / f"slip-{slip}-{count}"
+        return out, train([*words, "--num-steps", str(count), "--output-dir", str(out)])
 
-    one, more = steps(1, f"{name}-1"), steps(1 + PROBE, f"{name}-probe")
+    (_, one), (_, more) = steps(1), steps(1 + PROBE)
     count = max(1, int((limit - one) / ((more - one) / PROBE)))
-    seconds = steps(count, name)
-    return scratch / name, seconds
+    model, seconds = steps(count)
+    return {"seconds": round(seconds, 1), "steps": count} | accuracies(model)
 
 
 def run_seed(seed: int, scratch: Path) -> dict[str, Any]:
     """Accuracies of each method after the seconds of CPGD's run."""
-    cpgd, limit = reinforce("agents.cpgd", seed, [], scratch)
-    models = {
-        "start": (TINY, 0.0),
-        "cpgd": (cpgd, limit),
-        "rejection": reinforce("agents.reinforce", seed, REJECTION, scratch),
-        "slips": supervised("slips", SLIP, seed, limit, scratch),
-        "correct": supervised("correct", 0.0, seed, limit, scratch),
+    runs = json.loads((HERE / "level2.json").read_text())
+    run = next(run for run in runs if run["seed"] == seed)
+    methods = {
+        "start": {"seconds": 0.0} | run["start"],
+        "cpgd": {"seconds": run["seconds"]} | run["end"],
+        "rejection": rejection(seed, scratch),
+        "slips": supervised(SLIP, seed, run["seconds"], scratch),
+        "correct": supervised(0.0, seed, run["seconds"], scratch),
     }
-    return {
-        "seed": seed,
-        "methods": {
-            name: {"seconds": round(seconds, 1)}
-            | {split: by_family(evaluate(model, split, "{}", scratch)) for split in SPLITS}
-            for name, (model, seconds) in models.items()
-        },
-    }
+    return {"seed": seed, "methods": methods}
 
 
 def main() -> None:

@@ -24,10 +24,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agents.warm_start import TINY, cached, recipe
+from agents.warm_start import cached, folder, recipe
 from benchmarks.quickstart.families import by_family
 
 HERE = Path(__file__).parent
@@ -37,8 +38,8 @@ INTERVAL = 10
 """Steps between checkpoints."""
 GOAL = 0.8
 """Accuracy on new images, the seconds to which are reported."""
-NUM_PROBLEMS = {"curve": 260, "end": 1300}
-"""Problems of a checkpoint on the way, and of the last one."""
+CURVE_PROBLEMS, END_PROBLEMS = 260, 1300
+"""Problems of a checkpoint on the way, and of the first and the last model."""
 
 
 def run_seed(seed: int, flags: list[str], scratch: Path) -> dict[str, Any]:
@@ -47,14 +48,11 @@ def run_seed(seed: int, flags: list[str], scratch: Path) -> dict[str, Any]:
     options = ["--seed", str(seed), *flags]
     saving = ["--save-every", str(INTERVAL), "--keep-checkpoints", "1000"]
     command = [sys.executable, "-m", "agents.cpgd", *options, *saving, "--output-dir", str(out)]
-    clock = Stopwatch(command, scratch, out / "metrics.jsonl")
+    clock = Stopwatch(command, out / "metrics.jsonl")
     rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
     record = json.loads((out / "run.json").read_text())
     env_options = record["settings"]["run"]["env_options"]
-
-    def at_end(model: Path) -> dict[str, Any]:
-        return {s: by_family(evaluate(model, s, env_options, scratch)) for s in SPLITS}
-
+    start = folder("Figures-v1", env_options, seed, is_fresh="--fresh" in flags)
     return {
         "seed": seed,
         "command": "python -m agents.cpgd " + shlex.join(options),
@@ -62,9 +60,9 @@ def run_seed(seed: int, flags: list[str], scratch: Path) -> dict[str, Any]:
         "first_reward_seconds": round(clock.first_reward, 1),
         "training_seconds": round(sum(row["time/step_s"] for row in rows), 1),
         "peak_gib": round(clock.peak_gib, 2),
-        "test_curve": test_curve(out, clock.steps, env_options, scratch),
-        "start": at_end(TINY),
-        "end": at_end(out / "checkpoints" / f"step-{len(rows)}"),
+        "test_curve": test_curve(out, clock.steps, env_options),
+        "start": accuracies(start, env_options),
+        "end": accuracies(out / "checkpoints" / f"step-{len(rows)}", env_options),
         "curves": {name: [round(row[name], 4) for row in rows] for name in CURVES},
         "versions": record["versions"],
         "machine": record["machine"] | {"platform": platform.system()},
@@ -74,12 +72,11 @@ def run_seed(seed: int, flags: list[str], scratch: Path) -> dict[str, Any]:
 class Stopwatch:
     """A run to its end: its seconds, those of its first reward and of each step, its memory."""
 
-    def __init__(self, command: list[str], cache: Path, metrics: Path) -> None:
+    def __init__(self, command: list[str], metrics: Path) -> None:
         self.first_reward = math.nan
         self.steps: list[float] = []
         self._began = time.perf_counter()
-        environment = os.environ | {"REASONENV_CACHE": str(cache)}
-        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         lines = threading.Thread(target=self._read, args=(process.stderr,))
         lines.start()
         status = 0
@@ -106,31 +103,33 @@ class Stopwatch:
         return time.perf_counter() - self._began
 
 
-def test_curve(
-    out: Path, seconds: list[float], env_options: str, scratch: Path
-) -> list[dict[str, Any]]:
+def test_curve(out: Path, seconds: list[float], env_options: str) -> list[dict[str, Any]]:
     """Accuracy on new images of every tenth step until it is above .8, of every fiftieth then."""
     curve: list[dict[str, Any]] = []
     for step in range(INTERVAL, len(seconds), INTERVAL):
         if step % 50 and any(point["accuracy"] > GOAL for point in curve):
             continue
-        rows = evaluate(out / "checkpoints" / f"step-{step}", "test", env_options, scratch, "curve")
+        rows = evaluate(out / "checkpoints" / f"step-{step}", "test", env_options, CURVE_PROBLEMS)
         accuracy = sum(row["correct"] for row in rows) / len(rows)
         point = {"step": step, "seconds": round(seconds[step - 1], 1)}
         curve.append(point | {"accuracy": round(accuracy, 4)})
     return curve
 
 
-def evaluate(
-    model: Path, split: str, env_options: str, scratch: Path, kind: str = "end"
-) -> list[dict[str, Any]]:
+@cache
+def accuracies(model: Path, env_options: str = "{}") -> dict[str, Any]:
+    """Accuracy on each split, of all problems and by family."""
+    return {s: by_family(evaluate(model, s, env_options, END_PROBLEMS)) for s in SPLITS}
+
+
+def evaluate(model: Path, split: str, env_options: str, count: int) -> list[dict[str, Any]]:
     """Graded responses of a model to the first problems of a split."""
-    folder = scratch / f"{model.parent.parent.name}-{model.name}-{split}-{kind}"
     words = ["--env", "Figures-v1", "--model", str(model), "--split", split]
-    words += ["--env-options", env_options, "--num-problems", str(NUM_PROBLEMS[kind])]
-    command = [sys.executable, "-m", "agents.evaluate", *words, "--output-dir", str(folder)]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    return [json.loads(line) for line in (folder / "Figures-v1.jsonl").open()]
+    words += ["--env-options", env_options, "--num-problems", str(count)]
+    with tempfile.TemporaryDirectory() as out:
+        command = [sys.executable, "-m", "agents.evaluate", *words, "--output-dir", out]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        return [json.loads(line) for line in (Path(out) / "Figures-v1.jsonl").open()]
 
 
 def main() -> None:
@@ -143,13 +142,12 @@ def main() -> None:
     parser.add_argument("--clean", action="store_true", help="the model before its slips")
     arguments, flags = parser.parse_known_args()
     if arguments.clean:
-        with tempfile.TemporaryDirectory() as scratch:
-            model = cached(recipe()[:1])
-            rows = {s: by_family(evaluate(model, s, "{}", Path(scratch))) for s in SPLITS}
+        rows = accuracies(cached(recipe()[:1]))
         (HERE / "clean.json").write_text(json.dumps(rows, indent=1) + "\n")
     path = HERE / f"{arguments.name}.json"
     for seed in arguments.seeds:
         with tempfile.TemporaryDirectory() as scratch:
+            os.environ["REASONENV_CACHE"] = scratch
             row = run_seed(seed, flags, Path(scratch))
         before = json.loads(path.read_text()) if path.exists() else []
         others = [run for run in before if run["seed"] != seed]
