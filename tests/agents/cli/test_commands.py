@@ -45,7 +45,7 @@ ALL = sorted({command for page in PAGES for command in commands(page)})
 
 def start(module):
     """What `python -m` runs, in this process."""
-    if module.endswith("figures"):
+    if module.startswith("reasonenv.envs."):
         return importlib.import_module(module + ".__main__").main
     found = getattr(importlib.import_module(module), "main", None)
     if found:
