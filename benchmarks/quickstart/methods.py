@@ -4,10 +4,11 @@
     python -m benchmarks.quickstart.methods --seeds 0 1
 
 All begin with the warm start of the tiny model that is part of the package. Beside CPGD's runs of
-level2.json are trained, for as many seconds: on the teacher's solutions with slips, as in the last
-stage of the warm start; on correct solutions, which nobody has for a task without a teacher; and
-for as many steps on the policy's own correct responses (`agents.reinforce`, whose raw reward of 0
-or 1 makes it rejection sampling with a step on each rollout). Results go to methods.json.
+level2.json are trained: as many steps on the policy's own correct responses (`agents.reinforce`,
+whose raw reward of 0 or 1 makes it rejection sampling with a step on each rollout); and, for as
+many seconds as these steps take, which cost what CPGD's do, on the teacher's solutions with slips,
+as in the last stage of the warm start, and on correct solutions, which nobody has for a task
+without a teacher. Results go to methods.json.
 """
 
 import argparse
@@ -61,15 +62,16 @@ def supervised(slip: float, seed: int, limit: float, scratch: Path) -> dict[str,
 
 
 def run_seed(seed: int, scratch: Path) -> dict[str, Any]:
-    """Accuracies of each method after the seconds of CPGD's run."""
+    """Accuracies of each method at the cost of CPGD's default run."""
     runs = json.loads((HERE / "level2.json").read_text())
     run = next(run for run in runs if run["seed"] == seed)
+    by_rejection = rejection(seed, scratch)
     methods = {
         "start": {"seconds": 0.0} | run["start"],
         "cpgd": {"seconds": run["seconds"]} | run["end"],
-        "rejection": rejection(seed, scratch),
-        "slips": supervised(SLIP, seed, run["seconds"], scratch),
-        "correct": supervised(0.0, seed, run["seconds"], scratch),
+        "rejection": by_rejection,
+        "slips": supervised(SLIP, seed, by_rejection["seconds"], scratch),
+        "correct": supervised(0.0, seed, by_rejection["seconds"], scratch),
     }
     return {"seed": seed, "methods": methods}
 

@@ -95,7 +95,7 @@ def test_a_stop_string_ends_a_response_at_the_token_that_completes_it(
 ):
     prompts = sampler.encode(observations(group_size=12))
     whole = sampler.generate(prompts, (5,))
-    stop = tuple({text[7:9] for text in whole.texts[::12]})
+    stop = tuple({text[7:9] for text in whole.texts[::12]} - {""})
     with monkeypatch.context() as patch:
         patch.setattr(trainer.chat, "stop", stop)
         stopped = sampler.generate(prompts, (5,))
