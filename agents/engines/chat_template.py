@@ -39,9 +39,7 @@ MODELS = "this model's chat template"
 """Name of a template in messages, unless it is the user's."""
 PLAIN = """\
 {%- for message in messages -%}
-{%- if message.role == "system" -%}
-{{ message.content + "\\n\\n" }}
-{%- elif message.role == "user" -%}
+{%- if message.role == "user" -%}
 {{ "Question: " + message.content + "\\nAnswer:" }}
 {%- else -%}
 {{ message.content + "\\n\\n" }}

@@ -77,13 +77,11 @@ def errors(runs: list[dict[str, Any]]) -> str:
 def methods(runs: list[dict[str, Any]]) -> str:
     """Accuracy on both splits after each method of `methods.json`."""
     lines = ["| | seconds | test | held out |", "|---|---|---|---|"]
-    for name in runs[0]["methods"]:
-        rows = [run["methods"][name] for run in runs]
-        cells = [f"{statistics.mean(row['seconds'] for row in rows):.0f}"]
+    rows = [run["methods"] for run in runs]
+    for name in rows[0]:
+        cells = [f"{statistics.mean(row[name]['seconds'] for row in rows):.0f}"]
         for split in SPLITS:
-            parts = [row[split]["all"] for row in rows]
-            mean = statistics.mean(part["accuracy"] for part in parts)
-            low, high = (statistics.mean(part["interval"][end] for part in parts) for end in (0, 1))
+            mean, low, high = pooled(rows, name, split, None)
             cells.append(f"{mean:.3f} [{low:.3f}, {high:.3f}]")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -26,7 +26,7 @@ from benchmarks.quickstart.run import accuracies
 HERE = Path(__file__).parent
 PROBE = 40
 """Supervised steps of which the seconds of one are measured."""
-REJECTION = ["--env-options", '{"rewards": {"accuracy": 1.0}}', "--learning-rate", "3e-4"]
+REJECTION = ["--env-options", '{"rewards": {"accuracy": 1.0}}']
 
 
 def train(words: list[str]) -> float:
