@@ -15,7 +15,7 @@ from agents.cli.settings import GENERATED, Run, json_object, stop_strings
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
 from agents.engines.chat import Chat
-from agents.engines.chat_template import PLAIN_LINE, Form
+from agents.engines.chat_template import PLAIN_LINE, ChatOptions
 from agents.engines.load import check_size, load_model, local_device
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy, Sampling
@@ -113,7 +113,7 @@ def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tu
         _dtype(local_device()),
         options.max_pixels,
         trust_remote_code=options.trust_remote_code,
-        form=Form(options.chat_template, stop_strings(options.stop)),
+        chat_options=ChatOptions(options.chat_template, stop_strings(options.stop)),
     )
     if chat.is_plain:
         print_line(PLAIN_LINE, sys.stderr)

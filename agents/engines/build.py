@@ -12,7 +12,7 @@ from transformers import DynamicCache
 from agents.cli.settings import Run, json_object, stop_strings
 from agents.engines import RolloutEngine, TrainEngine, lora
 from agents.engines.chat import Chat
-from agents.engines.chat_template import Form
+from agents.engines.chat_template import ChatOptions
 from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
@@ -52,9 +52,11 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     deepspeed, device = uses_deepspeed(run), local_device()
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
     dtype = torch.bfloat16 if deepspeed and device.type == "cuda" else torch.float32
-    form = Form(run.chat_template, stop_strings(run.stop))
+    chat_options = ChatOptions(run.chat_template, stop_strings(run.stop))
     trust: Any = {"trust_remote_code": run.trust_remote_code}
-    model, chat = load_model(folder, device, dtype, run.max_pixels, form=form, **trust)
+    model, chat = load_model(
+        folder, device, dtype, run.max_pixels, chat_options=chat_options, **trust
+    )
     apply_liger(model)
     # Copied before adapters are attached and DeepSpeed shards the weights.
     base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None

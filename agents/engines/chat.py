@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from agents.engines.chat_template import (
-    MODELS,
+    OWN_TEMPLATE,
     PLAIN_STOP,
-    Form,
+    ChatOptions,
     plain_template,
     read_template,
     render,
@@ -39,39 +39,39 @@ class Chat:
         image_processor: Any | None,
         config: Any,
         generation: Any = None,
-        form: Form | None = None,
+        options: ChatOptions | None = None,
     ) -> None:
         """Checks that the parts fit each other; `check` tries them.
 
         Args:
-            tokenizer: Of transformers; gets the chat template of `form`, or a plain one where it
+            tokenizer: Of transformers; gets the chat template of `options`, or a plain one where it
                 has none.
             image_processor: Of transformers; None for a text-only model.
             config: The model's configuration.
             generation: Its generation configuration, which may have further end tokens.
-            form: Chat template and stop strings of the user's; None for the model's own.
+            options: Chat template and stop strings of the user's; None for the model's own.
 
         Raises:
             ModelError: They do not fit.
             UsageError: The user's chat template cannot be read.
         """
-        form = form or Form()
+        options = options or ChatOptions()
         self.tokenizer = tokenizer
         self.vocabulary: int = config.get_text_config().vocab_size
         self.image_processor: Any = image_processor
         image_token = getattr(config, "image_token_id", None) or 0
         check_token("image", image_token, len(tokenizer))
         self.image_token = tokenizer.convert_ids_to_tokens(image_token)
-        self._template_name = MODELS
-        self.is_plain = form.chat_template is None and tokenizer.chat_template is None
+        self._template_name = OWN_TEMPLATE
+        self.is_plain = options.chat_template is None and tokenizer.chat_template is None
         """True if the model has no chat template, so that prompts are plain text."""
-        if form.chat_template is not None:
-            tokenizer.chat_template = read_template(form.chat_template)
-            self._template_name = f"--chat-template {form.chat_template}"
+        if options.chat_template is not None:
+            tokenizer.chat_template = read_template(options.chat_template)
+            self._template_name = f"--chat-template {options.chat_template}"
         elif self.is_plain:
             tokenizer.chat_template = plain_template(tokenizer)
         own = saved_stop_strings(generation) or (PLAIN_STOP if self.is_plain else ())
-        self.stop: tuple[str, ...] = own if form.stop is None else form.stop
+        self.stop: tuple[str, ...] = own if options.stop is None else options.stop
         """Strings that end a response."""
         self.eos = end_tokens(tokenizer, generation, self.vocabulary, self.stop)
         self.banned = banned_tokens(tokenizer, config, self.eos)

@@ -35,7 +35,7 @@ _REASONS = {
 }
 FILE = "chat_template.jinja"
 """Name of the template's file in a model's folder."""
-MODELS = "this model's chat template"
+OWN_TEMPLATE = "this model's chat template"
 """Name of a template in messages, unless it is the user's."""
 PLAIN = """\
 {%- for message in messages -%}
@@ -56,8 +56,8 @@ PLAIN_LINE = (
 
 
 @dataclass(frozen=True)
-class Form:
-    """A user's form of prompts and of the ends of responses, in place of the model's own."""
+class ChatOptions:
+    """A user's chat template and stop strings, in place of the model's own."""
 
     chat_template: Path | None = None
     """File with a template in Jinja."""
@@ -99,7 +99,7 @@ def check_template(checkpoint: Path, tokenizer: Any) -> None:
         )
 
 
-def render(tokenizer: Any, messages: Sequence[dict[str, Any]], name: str = MODELS) -> str:
+def render(tokenizer: Any, messages: Sequence[dict[str, Any]], name: str = OWN_TEMPLATE) -> str:
     """Messages in the tokenizer's chat template, up to the start of the response.
 
     Args:
@@ -136,7 +136,7 @@ def render(tokenizer: Any, messages: Sequence[dict[str, Any]], name: str = MODEL
     return text
 
 
-def unusable_template(reason: str, name: str = MODELS) -> ModelError:
+def unusable_template(reason: str, name: str = OWN_TEMPLATE) -> ModelError:
     """Error of one line for a chat template."""
     return ModelError(f"{name} cannot be used: {reason}")
 

@@ -13,7 +13,7 @@ from transformers.utils import logging
 
 from agents.engines import lora
 from agents.engines.chat import Chat
-from agents.engines.chat_template import Form
+from agents.engines.chat_template import ChatOptions
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
 from agents.engines.model import model_logits
 from agents.engines.pretrained import (
@@ -53,7 +53,7 @@ def load_model(
     max_pixels: int | None = None,
     *,
     trust_remote_code: bool = False,
-    form: Form | None = None,
+    chat_options: ChatOptions | None = None,
 ) -> tuple[Any, Chat]:
     """Loads a model and its chat from the hub or from a folder in Hugging Face format.
 
@@ -63,7 +63,7 @@ def load_model(
         dtype: Of the weights.
         max_pixels: Larger images are resized to this area; None keeps the model's own limit.
         trust_remote_code: True to run Python code that the model brings.
-        form: Chat template and stop strings of the user's.
+        chat_options: Chat template and stop strings of the user's.
 
     Raises:
         ModelError: The model cannot be loaded, or its parts do not fit each other.
@@ -78,7 +78,7 @@ def load_model(
         _check_patches(name, images, config.vision_config)
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
-    chat = Chat(tokenizer, images, model.config, model.generation_config, form)
+    chat = Chat(tokenizer, images, model.config, model.generation_config, chat_options)
     _check_forward(name, model, chat)
     return model, chat
 

@@ -172,17 +172,14 @@ class Policy(nn.Module):
 
 
 def model_logits(model: Any, logits: Tensor) -> Tensor:
-    """Logits as a model gives them, from those of its head: scaled in some models, or capped.
+    """Logits `[... v]` as a model gives them, from those of its head: scaled or capped in some.
 
     Source: Granite divides (`logits_scaling`), Cohere multiplies (`logit_scale`), Gemma 2 caps
     smoothly (`final_logit_softcapping`), in transformers.
     """
     config = model.config.get_text_config()
-    divisor, factor, cap = (getattr(config, name, None) for name in _LOGITS)
+    names = ("logits_scaling", "logit_scale", "final_logit_softcapping")
+    divisor, factor, cap = (getattr(config, name, None) for name in names)
     logits = logits / divisor if divisor else logits
     logits = logits * factor if factor else logits
     return (logits / cap).tanh() * cap if cap else logits
-
-
-_LOGITS = ("logits_scaling", "logit_scale", "final_logit_softcapping")
-"""Names in configurations of what changes the logits of the head."""

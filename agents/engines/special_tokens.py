@@ -45,9 +45,8 @@ def check_token(kind: str, token: Any, count: int) -> None:
 def banned_tokens(tokenizer: Any, config: Any, eos: Sequence[int]) -> tuple[int, ...]:
     """Token ids that are never sampled: vision placeholders, padding, ids without a token.
 
-    An end token is never among them, also where the model pads with it.
-
-    A sampled placeholder would make the next forward pass look for an image that does not exist.
+    A sampled placeholder would make the next forward pass look for an image that does not exist. An
+    end token is never among them, also where the model pads with it.
     """
     names = (
         "image_token_id",

@@ -4,6 +4,8 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
+from agents.cli.settings import LONGEST_STOP_STRING, MOST_STOP_STRINGS
+
 MAX_BODY = 2**31
 """Bytes of a request: prompts with their images."""
 MAX_TIMEOUT = 1800.0
@@ -12,8 +14,6 @@ MAX_PIXELS = 2**26
 """Of an image."""
 MAX_RESPONSES = 2**16
 """Of a group."""
-MAX_STOP, MAX_STOP_LENGTH = 16, 999
-"""Stop strings, and characters of one: they are searched at every token of a response."""
 SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "stop_token_ids", "stop", "logprobs")
 """Sampling parameters that a trainer may set; vLLM checks their values."""
 
@@ -78,9 +78,9 @@ def check_tokens(name: str, tokens: Any, vocabulary: int) -> None:
 
 def _check_stop(stop: Any) -> None:
     strings = _items("stop", stop)
-    fit = [isinstance(string, str) and 0 < len(string) <= MAX_STOP_LENGTH for string in strings]
-    if not all(fit) or len(fit) > MAX_STOP:
-        most = f"up to {MAX_STOP} strings of 1 to {MAX_STOP_LENGTH} characters"
+    fit = [isinstance(string, str) and 0 < len(string) <= LONGEST_STOP_STRING for string in strings]
+    if not all(fit) or len(fit) > MOST_STOP_STRINGS:
+        most = f"up to {MOST_STOP_STRINGS} strings of 1 to {LONGEST_STOP_STRING} characters"
         raise ValueError(f"stop is {stop!r:.100}: it takes {most}")
 
 

@@ -3,7 +3,8 @@ r"""WordProblems-v0: arithmetic in words, drawn by program, from 3 + 8 to storie
 Description:
     Each problem is a question in English whose answer is a positive whole number: bare
     arithmetic, or a story with names and things. It is drawn on access: no data set, no download.
-    Level 1 suits a model of 100 million parameters, level 4 one of a few billion.
+    SmolLM2-135M-Instruct begins with 6 of 160 right at level 1, and 0 of 64 at level 2 (temperature
+    1, at most 40 tokens); the higher levels are meant for larger models.
     `python -m reasonenv.envs.word_problems --level 3` prints examples.
 
 Action Space: text whose final answer is a number; no tags, no box.

@@ -14,7 +14,7 @@ HELDOUT_PERIOD = 5
 """One in so many facts is held out."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Family:
     """One kind of word problem.
 

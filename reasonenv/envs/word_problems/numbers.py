@@ -38,12 +38,12 @@ def multiple_and_divisor(rng: random.Random, level: int) -> Operands:
 
 
 SUM = Family(
-    "sum",
-    (1, 2),
-    addends,
-    Work.add,
-    (),
-    (
+    name="sum",
+    levels=(1, 2),
+    sample=addends,
+    solve=Work.add,
+    reasons=(),
+    phrasings=(
         "What is {a} + {b}?",
         "What is {a} plus {b}?",
         "Add {a} and {b}.",
@@ -52,19 +52,19 @@ SUM = Family(
         "How much is {a} plus {b}?",
         "{a} + {b} = ?",
     ),
-    (
+    heldout_phrasings=(
         "What do you get if you add {b} to {a}?",
         "Which number is {b} more than {a}?",
         "Find the total of {a} and {b}.",
     ),
 )
 DIFFERENCE = Family(
-    "difference",
-    (1, 2),
-    total_and_part,
-    Work.subtract,
-    (),
-    (
+    name="difference",
+    levels=(1, 2),
+    sample=total_and_part,
+    solve=Work.subtract,
+    reasons=(),
+    phrasings=(
         "What is {a} - {b}?",
         "What is {a} minus {b}?",
         "Subtract {b} from {a}.",
@@ -73,19 +73,19 @@ DIFFERENCE = Family(
         "How much is {a} minus {b}?",
         "{a} - {b} = ?",
     ),
-    (
+    heldout_phrasings=(
         "What is left if you take {b} away from {a}?",
         "Which number is {b} less than {a}?",
         "By how much is {a} greater than {b}?",
     ),
 )
 PRODUCT = Family(
-    "product",
-    (1, 2),
-    factors,
-    Work.multiply,
-    (),
-    (
+    name="product",
+    levels=(1, 2),
+    sample=factors,
+    solve=Work.multiply,
+    reasons=(),
+    phrasings=(
         "What is {a} * {b}?",
         "What is {a} times {b}?",
         "Multiply {a} by {b}.",
@@ -94,19 +94,19 @@ PRODUCT = Family(
         "How much is {a} times {b}?",
         "{a} * {b} = ?",
     ),
-    (
+    heldout_phrasings=(
         "What do you get if you multiply {a} and {b}?",
         "Which number is {a} times as large as {b}?",
         "Find the result of {a} multiplied by {b}.",
     ),
 )
 QUOTIENT = Family(
-    "quotient",
-    (2,),
-    multiple_and_divisor,
-    Work.divide,
-    (),
-    (
+    name="quotient",
+    levels=(2,),
+    sample=multiple_and_divisor,
+    solve=Work.divide,
+    reasons=(),
+    phrasings=(
         "What is {a} / {b}?",
         "What is {a} divided by {b}?",
         "Divide {a} by {b}.",
@@ -115,25 +115,25 @@ QUOTIENT = Family(
         "How many times does {b} go into {a}?",
         "{a} / {b} = ?",
     ),
-    (
+    heldout_phrasings=(
         "What do you get if you divide {a} by {b}?",
         "Which number times {b} makes {a}?",
     ),
 )
 MISSING = Family(
-    "missing",
-    (2,),
-    total_and_part,
-    Work.subtract,
-    (),
-    (
+    name="missing",
+    levels=(2,),
+    sample=total_and_part,
+    solve=Work.subtract,
+    reasons=(),
+    phrasings=(
         "Which number plus {b} makes {a}?",
         "Which number must be added to {b} to get {a}?",
         "Two numbers add up to {a}. One of them is {b}. What is the other one?",
         "Find the missing number: {b} + ? = {a}.",
         "Find the missing number: ? + {b} = {a}.",
     ),
-    (
+    heldout_phrasings=(
         "I think of a number and add {b}. The result is {a}. What is my number?",
         "If {b} is one part of {a}, how large is the other part?",
     ),
@@ -151,37 +151,37 @@ def addends_and_factor(rng: random.Random, level: int) -> Operands:
 
 
 PRODUCT_SUM = Family(
-    "product_sum",
-    (3,),
-    factors_and_addend,
-    lambda work, a, b, c: work.add(work.multiply(a, b), c),
-    (),
-    (
+    name="product_sum",
+    levels=(3,),
+    sample=factors_and_addend,
+    solve=lambda work, a, b, c: work.add(work.multiply(a, b), c),
+    reasons=(),
+    phrasings=(
         "What is {a} * {b} + {c}?",
         "Calculate {a} * {b} + {c}.",
         "Multiply {a} by {b}, then add {c}. What is the result?",
         "What is {c} more than {a} times {b}?",
         "Add {c} to the product of {a} and {b}.",
     ),
-    (
+    heldout_phrasings=(
         "Take {a} times {b} and add {c} to it. Which number do you get?",
         "What is the sum of {c} and the product of {a} and {b}?",
     ),
 )
 SUM_PRODUCT = Family(
-    "sum_product",
-    (3,),
-    addends_and_factor,
-    lambda work, a, b, c: work.multiply(work.add(a, b), c),
-    (),
-    (
+    name="sum_product",
+    levels=(3,),
+    sample=addends_and_factor,
+    solve=lambda work, a, b, c: work.multiply(work.add(a, b), c),
+    reasons=(),
+    phrasings=(
         "What is ({a} + {b}) * {c}?",
         "Calculate ({a} + {b}) * {c}.",
         "Add {a} and {b}, then multiply the sum by {c}. What is the result?",
         "What is {c} times the sum of {a} and {b}?",
         "Multiply the sum of {a} and {b} by {c}.",
     ),
-    (
+    heldout_phrasings=(
         "Take the sum of {a} and {b} and multiply it by {c}. Which number do you get?",
         "What is the product of {c} and the sum of {a} and {b}?",
     ),

@@ -11,12 +11,12 @@ from reasonenv.envs.word_problems.numbers import (
 from reasonenv.envs.word_problems.steps import Work
 
 GAIN = Family(
-    "gain",
-    (1, 2),
-    addends,
-    Work.add,
-    ("In all",),
-    (
+    name="gain",
+    levels=(1, 2),
+    sample=addends,
+    solve=Work.add,
+    reasons=("In all",),
+    phrasings=(
         "{Ada} has {a} {beads}. {She} gets {b} more. How many {beads} does {she} have now?",
         "{Ada} had {a} {beads} and then got {b} more {beads}. "
         "How many {beads} does {Ada} have now?",
@@ -29,19 +29,19 @@ GAIN = Family(
         "{Ada} collected {a} {beads} on Monday and {b} {beads} on Tuesday. "
         "How many {beads} did {she} collect on the two days?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} does {Ada} have after getting {b} more if {she} had {a} before?",
         "{Ben} brings {b} {beads} to {Ada}, who already has {a}. "
         "How many {beads} does {Ada} have then?",
     ),
 )
 LOSS = Family(
-    "loss",
-    (1, 2),
-    total_and_part,
-    Work.subtract,
-    ("What is left",),
-    (
+    name="loss",
+    levels=(1, 2),
+    sample=total_and_part,
+    solve=Work.subtract,
+    reasons=("What is left",),
+    phrasings=(
         "{Ada} has {a} {beads}. {She} gives {b} of them to {Ben}. "
         "How many {beads} does {Ada} have left?",
         "{Ada} had {a} {beads} and lost {b} of them. How many {beads} does {she} have left?",
@@ -51,19 +51,19 @@ LOSS = Family(
         "{Ada} had {a} {beads}. {Ben} took {b} of them. How many {beads} does {Ada} still have?",
         "Of {her} {a} {beads}, {Ada} gives {b} away. How many {beads} does {she} keep?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} does {Ada} have left if {she} had {a} and gave {b} away?",
         "{Ben} borrows {b} of the {a} {beads} that {Ada} has. "
         "How many {beads} does {Ada} have then?",
     ),
 )
 TOGETHER = Family(
-    "together",
-    (1, 2),
-    addends,
-    Work.add,
-    ("Together",),
-    (
+    name="together",
+    levels=(1, 2),
+    sample=addends,
+    solve=Work.add,
+    reasons=("Together",),
+    phrasings=(
         "{Ada} has {a} {beads} and {Ben} has {b} {beads}. How many {beads} do they have together?",
         "There are {a} large {beads} and {b} small {beads} in {a_box}. "
         "How many {beads} are in the {box}?",
@@ -75,19 +75,19 @@ TOGETHER = Family(
         "{Ada} and {Ben} count their {beads}. {Ada} counts {a} and {Ben} counts {b}. "
         "How many {beads} do they have in total?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} do {Ada} and {Ben} own together if {Ada} owns {a} and {Ben} owns {b}?",
         "{Ada} and {Ben} put their {beads} into one {box}: {a} from {Ada} and {b} from {Ben}. "
         "How many {beads} does the {box} hold?",
     ),
 )
 COMPARE = Family(
-    "compare",
-    (1, 2),
-    total_and_part,
-    Work.subtract,
-    ("The difference",),
-    (
+    name="compare",
+    levels=(1, 2),
+    sample=total_and_part,
+    solve=Work.subtract,
+    reasons=("The difference",),
+    phrasings=(
         "{Ada} has {a} {beads} and {Ben} has {b} {beads}. "
         "How many more {beads} does {Ada} have than {Ben}?",
         "{Ada} has {a} {beads}. {Ben} has {b}. How many fewer {beads} does {Ben} have than {Ada}?",
@@ -98,19 +98,19 @@ COMPARE = Family(
         "{Ada} finds {a} {beads}, and {Ben} finds {b}. "
         "What is the difference between their numbers of {beads}?",
     ),
-    (
+    heldout_phrasings=(
         "If {Ada} has {a} {beads} and {Ben} has {b}, by how many {beads} is {Ada} ahead?",
         "{Ben} has {b} {beads} and wants to have as many as {Ada}, who has {a}. "
         "How many {beads} are missing?",
     ),
 )
 GROUPS = Family(
-    "groups",
-    (1, 2),
-    factors,
-    Work.multiply,
-    ("In all",),
-    (
+    name="groups",
+    levels=(1, 2),
+    sample=factors,
+    solve=Work.multiply,
+    reasons=("In all",),
+    phrasings=(
         "There are {a} {boxes} with {b} {beads} in each. How many {beads} are there in all?",
         "{Ada} has {a} {boxes}. Each {box} holds {b} {beads}. How many {beads} does {she} have?",
         "{Ada} fills {a} {boxes} with {b} {beads} each. How many {beads} are in the {boxes}?",
@@ -118,36 +118,36 @@ GROUPS = Family(
         "{Ada} gives {b} {beads} to each of {a} children. How many {beads} does {she} give away?",
         "Each of {a} children has {b} {beads}. How many {beads} do the children have together?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} are in {a} {boxes} if each {box} holds {b}?",
         "If {b} {beads} fit into one {box}, how many {beads} fit into {a} {boxes}?",
     ),
 )
 PRICE = Family(
-    "price",
-    (1, 2),
-    digit_and_factor,
-    Work.multiply,
-    ("In dollars",),
-    (
+    name="price",
+    levels=(1, 2),
+    sample=digit_and_factor,
+    solve=Work.multiply,
+    reasons=("In dollars",),
+    phrasings=(
         "{A_pen} costs {a} dollars. How many dollars do {b} {pens} cost?",
         "{Ada} buys {b} {pens} at {a} dollars each. How many dollars does {she} pay?",
         "One {pen} costs {a} dollars. {Ada} orders {b} of them. How many dollars is that?",
         "A shop sells {pens} for {a} dollars each. What is the price of {b} {pens} in dollars?",
         "{Ada} sells {b} {pens} for {a} dollars each. How many dollars does {she} get?",
     ),
-    (
+    heldout_phrasings=(
         "How many dollars does {Ada} need for {b} {pens} if {a_pen} costs {a} dollars?",
         "The price of {a_pen} is {a} dollars. What do {b} {pens} cost in dollars?",
     ),
 )
 DAYS = Family(
-    "days",
-    (1, 2),
-    digit_and_factor,
-    Work.multiply,
-    ("In all",),
-    (
+    name="days",
+    levels=(1, 2),
+    sample=digit_and_factor,
+    solve=Work.multiply,
+    reasons=("In all",),
+    phrasings=(
         "{Ada} {reads} {a} {pages} every day. How many {pages} does {she} {read} in {b} days?",
         "{Ada} {reads} {a} {pages} a day. How many {pages} is that in {b} days?",
         "For {b} days, {Ada} {reads} {a} {pages} a day. How many {pages} is that in all?",
@@ -155,19 +155,19 @@ DAYS = Family(
         "How many {pages} is that altogether?",
         "Every day, {Ada} {reads} {a} {pages}. How many {pages} does {she} {read} in {b} days?",
     ),
-    (
+    heldout_phrasings=(
         "How many {pages} does {Ada} {read} in {b} days if {she} {reads} {a} {pages} a day?",
         "{Ada} wants to {read} {a} {pages} a day. "
         "How many {pages} will {she} {read} within {b} days?",
     ),
 )
 SHARE = Family(
-    "share",
-    (2,),
-    multiple_and_divisor,
-    Work.divide,
-    ("For each",),
-    (
+    name="share",
+    levels=(2,),
+    sample=multiple_and_divisor,
+    solve=Work.divide,
+    reasons=("For each",),
+    phrasings=(
         "{Ada} shares {a} {beads} equally among {b} friends. "
         "How many {beads} does each friend get?",
         "There are {a} {beads} for {b} children. Each child gets the same number of {beads}. "
@@ -176,37 +176,37 @@ SHARE = Family(
         "How many {beads} are in each {box}?",
         "{Ada} lays out {a} {beads} in {b} equal rows. How many {beads} are in each row?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} does each of {b} children get if they share {a} {beads} equally?",
         "Together, {b} {boxes} hold {a} {beads}, each {box} the same number. "
         "How many {beads} are in one {box}?",
     ),
 )
 PACK = Family(
-    "pack",
-    (2,),
-    multiple_and_divisor,
-    Work.divide,
-    ("How many times",),
-    (
+    name="pack",
+    levels=(2,),
+    sample=multiple_and_divisor,
+    solve=Work.divide,
+    reasons=("How many times",),
+    phrasings=(
         "{Ada} puts {a} {beads} into {boxes}, {b} into each. How many {boxes} does {she} fill?",
         "A {box} holds {b} {beads}. How many {boxes} does {Ada} need for {a} {beads}?",
         "{Ada} has {a} {beads} and gives {b} of them to each of {her} friends until none are "
         "left. How many friends get {beads}?",
         "{Ada} sorts {a} {beads} into groups of {b}. How many groups are there?",
     ),
-    (
+    heldout_phrasings=(
         "If {b} {beads} go into each {box}, how many {boxes} do {a} {beads} fill?",
         "{Ada} gives {b} {beads} away every day. After how many days are {her} {a} {beads} gone?",
     ),
 )
 BEFORE = Family(
-    "before",
-    (2,),
-    total_and_part,
-    Work.subtract,
-    ("Before",),
-    (
+    name="before",
+    levels=(2,),
+    sample=total_and_part,
+    solve=Work.subtract,
+    reasons=("Before",),
+    phrasings=(
         "{Ada} had some {beads}. {Ben} gave {to_her} {b} more, and now {Ada} has {a}. "
         "How many {beads} did {Ada} have at first?",
         "After getting {b} {beads}, {Ada} has {a} {beads}. How many {beads} did {she} have before?",
@@ -215,7 +215,7 @@ BEFORE = Family(
         "{Ada} has {a} {beads}. {She} got {b} of them today. "
         "How many {beads} did {she} have yesterday?",
     ),
-    (
+    heldout_phrasings=(
         "{Ada} now has {a} {beads}, {b} more than last week. "
         "How many {beads} did {she} have last week?",
         "How many {beads} did {Ada} have before if {b} more {beads} made it {a}?",

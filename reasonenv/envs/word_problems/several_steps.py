@@ -62,12 +62,12 @@ def count_collections(work: Any, a: int, b: int, c: int) -> int:
 
 
 TWO_GOODS = Family(
-    "two_goods",
-    (4,),
-    two_goods_and_money,
-    count_goods,
-    ("The first price in dollars", "The second one", "Together", "What is left"),
-    (
+    name="two_goods",
+    levels=(4,),
+    sample=two_goods_and_money,
+    solve=count_goods,
+    reasons=("The first price in dollars", "The second one", "Together", "What is left"),
+    phrasings=(
         "{Ada} buys {a} {pens} at {b} dollars each and {c} {mugs} at {d} dollars each. "
         "{She} pays with {e} dollars. How many dollars does {she} get back?",
         "{A_pen} costs {b} dollars and {a_mug} costs {d} dollars. {Ada} has {e} dollars and buys "
@@ -75,7 +75,7 @@ TWO_GOODS = Family(
         "A club has {e} dollars. It orders {a} {pens} for {b} dollars each and {c} {mugs} for "
         "{d} dollars each. How many dollars remain?",
     ),
-    (
+    heldout_phrasings=(
         "How many dollars are left of {e} dollars after {Ada} buys {a} {pens} and {c} {mugs} if "
         "{a_pen} costs {b} dollars and {a_mug} {d} dollars?",
         "For a party {Ada} orders {a} {pens}, {b} dollars each, and {c} {mugs}, {d} dollars each. "
@@ -83,12 +83,12 @@ TWO_GOODS = Family(
     ),
 )
 TWO_SALES = Family(
-    "two_sales",
-    (4,),
-    stock_and_two_sales,
-    lambda work, a, b, c, d: work.subtract(work.subtract(work.multiply(a, b), c), d),
-    ("At first", "After the first day", "After the second day"),
-    (
+    name="two_sales",
+    levels=(4,),
+    sample=stock_and_two_sales,
+    solve=lambda work, a, b, c, d: work.subtract(work.subtract(work.multiply(a, b), c), d),
+    reasons=("At first", "After the first day", "After the second day"),
+    phrasings=(
         "A shop gets {a} {boxes} of {b} {beads} each. It sells {c} {beads} on Monday and {d} on "
         "Tuesday. How many {beads} are left?",
         "{Ada} has {a} {boxes} with {b} {beads} in each. {She} gives {c} {beads} away on Saturday "
@@ -96,7 +96,7 @@ TWO_SALES = Family(
         "There were {a} rows of {b} {beads}. {Ben} took {c} {beads} yesterday, and {Cleo} took "
         "{d} today. How many {beads} are still there?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} remain of {a} {boxes} with {b} each if {c} {beads} are sold on Friday "
         "and {d} on Saturday?",
         "A shop sells {c} {beads} one day and {d} the next. Before that it had {a} full {boxes} "
@@ -104,12 +104,12 @@ TWO_SALES = Family(
     ),
 )
 TEAM_GOAL = Family(
-    "team_goal",
-    (4,),
-    two_rates_days_and_goal,
-    lambda work, a, b, c, d: work.subtract(d, work.multiply(work.add(a, b), c)),
-    ("Both on one day", "In all days", "What is left"),
-    (
+    name="team_goal",
+    levels=(4,),
+    sample=two_rates_days_and_goal,
+    solve=lambda work, a, b, c, d: work.subtract(d, work.multiply(work.add(a, b), c)),
+    reasons=("Both on one day", "In all days", "What is left"),
+    phrasings=(
         "{Ada} {reads} {a} {pages} a day, and {Ben} {reads} {b}. Together they want to {read} "
         "{d} {pages}. How many {pages} are left to {read} after {c} days?",
         "Every day, {Ada} {reads} {a} {pages} and {Ben} {reads} {b} {pages}. After {c} days, how "
@@ -117,7 +117,7 @@ TEAM_GOAL = Family(
         "The goal of {Ada} and {Ben} is {d} {pages} in all. For {c} days, {Ada} {reads} {a} and "
         "{Ben} {reads} {b} {pages} a day. How many {pages} are left to {read} then?",
     ),
-    (
+    heldout_phrasings=(
         "How many of {d} {pages} are left to {read} if {Ada} {reads} {a} and {Ben} {reads} {b} "
         "{pages} a day for {c} days?",
         "{Ada} and {Ben} agree to {read} {d} {pages} between them, {Ada} {a} and {Ben} {b} a "
@@ -125,12 +125,12 @@ TEAM_GOAL = Family(
     ),
 )
 REPACK = Family(
-    "repack",
-    (4,),
-    stock_and_boxes,
-    lambda work, a, b, c, d: work.divide(work.add(work.multiply(a, b), c), d),
-    ("In the groups", "With the others", "How many times"),
-    (
+    name="repack",
+    levels=(4,),
+    sample=stock_and_boxes,
+    solve=lambda work, a, b, c, d: work.divide(work.add(work.multiply(a, b), c), d),
+    reasons=("In the groups", "With the others", "How many times"),
+    phrasings=(
         "{Ada} has {a} {boxes} of {b} {beads} and {c} more {beads}. {She} packs all of them "
         "into new {boxes} of {d}. How many new {boxes} does {she} fill?",
         "A shop gets {a} {boxes} with {b} {beads} each and already has {c} {beads}. It sells all "
@@ -138,7 +138,7 @@ REPACK = Family(
         "There are {a} rows of {b} {beads} and {c} single {beads}. A group of children shares "
         "them, and each child gets {d}. How many children are in the group?",
     ),
-    (
+    heldout_phrasings=(
         "How many sets of {d} {beads} can {Ada} make of {a} {boxes} of {b} {beads} and {c} single "
         "{beads}?",
         "{Ada} empties {a} {boxes} of {b} {beads} each onto a table with {c} {beads} and sorts "
@@ -146,12 +146,12 @@ REPACK = Family(
     ),
 )
 WORKING_BACK = Family(
-    "working_back",
-    (4,),
-    stock_sale_and_delivery,
-    lambda work, a, b, c, d: work.add(work.subtract(d, work.multiply(b, c)), a),
-    ("The delivery", "Before the delivery", "At first"),
-    (
+    name="working_back",
+    levels=(4,),
+    sample=stock_sale_and_delivery,
+    solve=lambda work, a, b, c, d: work.add(work.subtract(d, work.multiply(b, c)), a),
+    reasons=("The delivery", "Before the delivery", "At first"),
+    phrasings=(
         "A shop sold {a} {beads} and then got {b} {boxes} of {c} {beads} each. Now it has {d} "
         "{beads}. How many {beads} did it have at first?",
         "{Ada} had some {beads}. {She} gave {a} to {Ben} and then bought {b} {boxes} of {c} "
@@ -159,7 +159,7 @@ WORKING_BACK = Family(
         "After selling {a} {beads} and receiving {b} {boxes} with {c} {beads} each, a shop has "
         "{d} {beads}. How many {beads} did it have before?",
     ),
-    (
+    heldout_phrasings=(
         "A shop has {d} {beads} today. Yesterday it sold {a}, and in the evening {b} {boxes} of "
         "{c} {beads} arrived. How many {beads} were there before that?",
         "How many {beads} did {Ada} start with if losing {a} and then finding {b} {boxes} of {c} "
@@ -167,12 +167,17 @@ WORKING_BACK = Family(
     ),
 )
 THREE_PEOPLE = Family(
-    "three_people",
-    (4,),
-    three_collections,
-    count_collections,
-    ("The second number", "The third number", "The first two together", "All three together"),
-    (
+    name="three_people",
+    levels=(4,),
+    sample=three_collections,
+    solve=count_collections,
+    reasons=(
+        "The second number",
+        "The third number",
+        "The first two together",
+        "All three together",
+    ),
+    phrasings=(
         "{Ada} has {a} {beads}. {Ben} has {b} times as many as {Ada}, and {Cleo} has {c} fewer "
         "than {Ben}. How many {beads} do the three have together?",
         "One {box} holds {a} {beads}, a second one {b} times as many, and a third one {c} fewer "
@@ -180,7 +185,7 @@ THREE_PEOPLE = Family(
         "{Ada} collects {a} {beads} on Monday, {b} times as many on Tuesday, and on Wednesday "
         "{c} fewer than on Tuesday. How many {beads} does {she} collect on the three days?",
     ),
-    (
+    heldout_phrasings=(
         "{Cleo} has {c} fewer {beads} than {Ben}, who has {b} times as many as {Ada}. {Ada} has "
         "{a}. How many {beads} do all three have?",
         "How many {beads} are there in all if {Ada} owns {a}, {Ben} owns {b} times that number, "

@@ -42,12 +42,12 @@ def multiplier_and_number(rng: random.Random, level: int) -> Operands:
 
 
 GAIN_LOSS = Family(
-    "gain_loss",
-    (3,),
-    gain_and_loss,
-    lambda work, a, b, c: work.subtract(work.add(a, b), c),
-    ("In all", "What is left"),
-    (
+    name="gain_loss",
+    levels=(3,),
+    sample=gain_and_loss,
+    solve=lambda work, a, b, c: work.subtract(work.add(a, b), c),
+    reasons=("In all", "What is left"),
+    phrasings=(
         "{Ada} has {a} {beads}. {She} gets {b} more and then gives {c} to {Ben}. "
         "How many {beads} does {Ada} have now?",
         "There are {a} {beads} in {a_box}. {Ada} puts {b} more into it, and {Ben} takes {c} out. "
@@ -57,19 +57,19 @@ GAIN_LOSS = Family(
         "{Ada} and {Ben} put {a} and {b} {beads} together, and {Cleo} takes {c} of them away. "
         "How many {beads} are left?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} does {Ada} have if {she} started with {a}, got {b} and sold {c}?",
         "{Cleo} takes {c} {beads} from a table on which {Ada} put {a} and {Ben} put {b}. "
         "How many {beads} stay on the table?",
     ),
 )
 LOOSE = Family(
-    "loose",
-    (3,),
-    factors_and_addend,
-    lambda work, a, b, c: work.add(work.multiply(a, b), c),
-    ("In the groups", "With the others"),
-    (
+    name="loose",
+    levels=(3,),
+    sample=factors_and_addend,
+    solve=lambda work, a, b, c: work.add(work.multiply(a, b), c),
+    reasons=("In the groups", "With the others"),
+    phrasings=(
         "{Ada} has {a} {boxes} with {b} {beads} in each, and {c} more {beads} on the table. "
         "How many {beads} does {she} have in all?",
         "Each of {a} children has {b} {beads}, and their teacher has {c}. "
@@ -79,19 +79,19 @@ LOOSE = Family(
         "{Ada} already has {c} {beads} and then gets {a} {boxes} of {b} {beads} each. "
         "How many {beads} does {she} have now?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} does {Ada} have if {she} owns {a} {boxes} of {b} and {c} single ones?",
         "There are {c} {beads} in {a_box}, and {a} rows of {b} {beads} next to it. "
         "How many {beads} are there altogether?",
     ),
 )
 CHANGE = Family(
-    "change",
-    (3,),
-    price_count_and_note,
-    lambda work, a, b, c: work.subtract(c, work.multiply(a, b)),
-    ("The price in dollars", "What is left"),
-    (
+    name="change",
+    levels=(3,),
+    sample=price_count_and_note,
+    solve=lambda work, a, b, c: work.subtract(c, work.multiply(a, b)),
+    reasons=("The price in dollars", "What is left"),
+    phrasings=(
         "{Ada} buys {b} {pens} at {a} dollars each and pays with {c} dollars. "
         "How many dollars does {she} get back?",
         "{A_pen} costs {a} dollars. {Ada} has {c} dollars and buys {b} {pens}. "
@@ -101,19 +101,19 @@ CHANGE = Family(
         "{Ada} takes {c} dollars to a shop and buys {b} {pens} that cost {a} dollars each. "
         "How many dollars does {she} take home?",
     ),
-    (
+    heldout_phrasings=(
         "How many of {c} dollars are left after {Ada} buys {b} {pens} for {a} dollars each?",
         "How much money, in dollars, does {Ada} keep of {c} dollars if {she} buys {b} {pens} "
         "and {a_pen} costs {a} dollars?",
     ),
 )
 MORE_THAN = Family(
-    "more_than",
-    (3,),
-    lambda rng, level: addends(rng, 2),
-    lambda work, a, b: work.add(a, work.add(a, b)),
-    ("The larger number", "Together"),
-    (
+    name="more_than",
+    levels=(3,),
+    sample=lambda rng, level: addends(rng, 2),
+    solve=lambda work, a, b: work.add(a, work.add(a, b)),
+    reasons=("The larger number", "Together"),
+    phrasings=(
         "{Ada} has {a} {beads}. {Ben} has {b} more than {Ada}. "
         "How many {beads} do they have together?",
         "There are {a} {beads} in one {box}. Another {box} holds {b} more than that. "
@@ -123,7 +123,7 @@ MORE_THAN = Family(
         "{Ben} has {b} {beads} more than {Ada}, who has {a}. "
         "How many {beads} do the two of them have?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} do {Ada} and {Ben} have in all if {Ada} has {a} and {Ben} has {b} "
         "more than that?",
         "{Ada} owns {a} {beads}, which is {b} fewer than {Ben} owns. "
@@ -131,12 +131,12 @@ MORE_THAN = Family(
     ),
 )
 TIMES_AS_MANY = Family(
-    "times_as_many",
-    (3,),
-    multiplier_and_number,
-    lambda work, a, b: work.add(work.multiply(a, b), b),
-    ("The larger number", "Together"),
-    (
+    name="times_as_many",
+    levels=(3,),
+    sample=multiplier_and_number,
+    solve=lambda work, a, b: work.add(work.multiply(a, b), b),
+    reasons=("The larger number", "Together"),
+    phrasings=(
         "{Ada} has {b} {beads}. {Ben} has {a} times as many. "
         "How many {beads} do they have together?",
         "One {box} holds {b} {beads}, and another {box} holds {a} times as many. "
@@ -146,7 +146,7 @@ TIMES_AS_MANY = Family(
         "{Ben} has {a} times as many {beads} as {Ada}, who has {b}. "
         "How many {beads} do the two have in total?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} do {Ada} and {Ben} have in all if {Ada} has {b} and {Ben} has "
         "{a} times that number?",
         "For each of the {b} {beads} that {Ada} owns, {Ben} owns {a}. "
@@ -154,12 +154,12 @@ TIMES_AS_MANY = Family(
     ),
 )
 GOAL = Family(
-    "goal",
-    (3,),
-    rate_days_and_goal,
-    lambda work, a, b, c: work.subtract(c, work.multiply(a, b)),
-    ("In these days", "What is left"),
-    (
+    name="goal",
+    levels=(3,),
+    sample=rate_days_and_goal,
+    solve=lambda work, a, b, c: work.subtract(c, work.multiply(a, b)),
+    reasons=("In these days", "What is left"),
+    phrasings=(
         "{Ada} wants to {read} {c} {pages}. {She} {reads} {a} {pages} every day. "
         "How many {pages} are left to {read} after {b} days?",
         "{Ada} {reads} {a} {pages} a day for {b} days. {Her} goal is {c} {pages}. "
@@ -167,18 +167,18 @@ GOAL = Family(
         "To {read} {c} {pages}, {Ada} {reads} {a} {pages} a day. "
         "How many {pages} does {she} still have to {read} after {b} days?",
     ),
-    (
+    heldout_phrasings=(
         "How many of {c} {pages} are left to {read} after {b} days if {Ada} {reads} {a} a day?",
         "{Ada} {reads} {a} {pages} a day. How many {pages} is {she} short of {c} after {b} days?",
     ),
 )
 SHARE_REST = Family(
-    "share_rest",
-    (3,),
-    total_part_and_share,
-    lambda work, a, b, c: work.divide(work.subtract(a, b), c),
-    ("The rest", "For each"),
-    (
+    name="share_rest",
+    levels=(3,),
+    sample=total_part_and_share,
+    solve=lambda work, a, b, c: work.divide(work.subtract(a, b), c),
+    reasons=("The rest", "For each"),
+    phrasings=(
         "{Ada} has {a} {beads}. {She} keeps {b} of them and shares the rest equally among "
         "{c} friends. How many {beads} does each friend get?",
         "Of {a} {beads}, {Ada} loses {b} and puts the others into {c} {boxes}, the same number "
@@ -186,7 +186,7 @@ SHARE_REST = Family(
         "There are {a} {beads} for a class. The teacher takes {b} away, and {c} children share "
         "the rest equally. How many {beads} does each child get?",
     ),
-    (
+    heldout_phrasings=(
         "How many {beads} does each of {c} children get if {Ada} has {a}, keeps {b} and shares "
         "the rest equally among them?",
         "After {Ben} takes {b} of {a} {beads}, {Ada} lays out the rest in {c} equal rows. "

@@ -9,7 +9,7 @@ from helpers.text_models import CPU, observations, tokens
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForCausalLM
 
-from agents.engines.chat_template import PLAIN_STOP, Form
+from agents.engines.chat_template import PLAIN_STOP, ChatOptions
 from agents.engines.load import load_model
 from agents.engines.stop_strings import cut
 
@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 
 
 def chat_of(folder, **form):
-    return load_model(str(folder), CPU, torch.float32, form=Form(**form))[1]
+    return load_model(str(folder), CPU, torch.float32, chat_options=ChatOptions(**form))[1]
 
 
 def prompt(chat, question="What is the sum?", system=""):
@@ -168,9 +168,9 @@ def letters(engine, count=3):
 
 def test_a_response_ends_at_the_token_that_completes_a_stop_string(folder):
     """It is the start of the response that is sampled without them."""
-    free = text_models.engine(folder, form=Form(stop=()))
+    free = text_models.engine(folder, chat_options=ChatOptions(stop=()))
     stop = letters(free)
-    engine = text_models.engine(folder, form=Form(stop=stop))
+    engine = text_models.engine(folder, chat_options=ChatOptions(stop=stop))
     prompts = engine.chat.encode(observations(group_size=40))
     whole = text_models.sampler(free, LENGTH).generate(prompts, (0,))
     heard = []
@@ -202,7 +202,7 @@ def test_a_special_token_as_a_stop_string_is_an_end_token(folder):
 
 def test_template_and_stop_strings_are_saved_and_read_again(folder, tmp_path):
     stop = ("</answer>", "\nQ: \"'\\")
-    engine = text_models.engine(folder, form=Form(stop=stop))
+    engine = text_models.engine(folder, chat_options=ChatOptions(stop=stop))
     engine.save(tmp_path)
     again = text_models.engine(tmp_path)
     assert again.chat.stop == stop

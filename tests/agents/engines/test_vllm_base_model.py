@@ -6,7 +6,7 @@ from helpers import text_models
 from helpers.text_models import observations
 from helpers.vllm_model import OPTIONS
 
-from agents.engines.chat_template import Form
+from agents.engines.chat_template import ChatOptions
 from agents.engines.vllm.sampler import VLLMSampler
 
 LENGTH = 40
@@ -18,7 +18,7 @@ def engine(tmp_path_factory):
     generation = {"eos_token_id": [2, 0], "do_sample": True, "top_k": 2, "repetition_penalty": 2.0}
     options = {"kind": "Granite", "logits_scaling": 4.0, "generation": generation}
     folder = text_models.base(tmp_path_factory.mktemp("base"), **options)
-    return text_models.engine(folder, form=Form(stop=STOP))
+    return text_models.engine(folder, chat_options=ChatOptions(stop=STOP))
 
 
 @pytest.fixture(scope="module")
