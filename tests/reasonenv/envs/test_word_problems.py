@@ -9,7 +9,6 @@ from math import prod
 import pytest
 
 import reasonenv
-from reasonenv.envs import word_problems
 from reasonenv.envs.word_problems import FAMILIES, REWARDS, SPLITS, problems
 from reasonenv.envs.word_problems.__main__ import main
 from reasonenv.envs.word_problems.family import draw_operands, is_heldout
