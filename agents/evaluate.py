@@ -28,6 +28,9 @@ from agents.evaluation.published import published
 from agents.evaluation.session import Stopped, run_evaluation
 from reasonenv.terminal import print_line
 
+ALONE = {"gpu_memory_utilization": 0.9, "enable_sleep_mode": False}
+"""Options of vLLM on a GPU that no trainer shares."""
+
 
 @standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -92,13 +95,14 @@ def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
     # Only the chat of this copy is used: vLLM reads the weights itself.
     trust: Any = {"trust_remote_code": options.trust_remote_code}
     _, chat = _load(options, folder, torch.device("meta"))
+    defaults = trust | (ALONE if torch.cuda.is_available() else {})
     sampler = VLLMSampler(
         folder,
         chat,
         _sampling(options, chat.banned),
         options.max_response_length,
         log_probs=False,
-        options=trust | json_object("vllm", options.vllm),
+        options=defaults | json_object("vllm", options.vllm),
     )
     try:
         yield sampler

@@ -1,6 +1,6 @@
-"""Attention over a packed row of sequences, as an attention implementation of transformers.
+"""Attention over a packed row of sequences or of images, as implementations of transformers.
 
-It is registered through transformers' `AttentionInterface`. Calls without a packing fall through
+They are registered through transformers' `AttentionInterface`. Calls without a packing fall through
 to the `sdpa` implementation.
 """
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import varlen
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.weak import WeakTensorKeyDictionary
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -20,6 +21,8 @@ from agents.engines.packing import Packing, SegmentBatch
 
 NAME = "packed"
 """Name of the attention implementation."""
+IMAGES = "packed_flash"
+"""Name of that of vision towers: transformers gives cumulative lengths to "flash" in a name."""
 _LAYERS = {"full_attention", "sliding_attention"}
 # From PyTorch 2.12 on, the kernel supports fewer key than query heads.
 _GROUPED = "enable_gqa" in inspect.signature(varlen.varlen_attn).parameters
@@ -44,6 +47,14 @@ def enable_packing(model: Any) -> bool:
     if supported:
         text.set_attn_implementation(NAME)
     return supported
+
+
+def enable_image_packing(model: Any) -> None:
+    """Switches the vision tower of a model of Qwen's kinds to `image_attention`."""
+    tower = getattr(model.base_model, "visual", None)
+    if tower is not None and tower.config._attn_implementation == "sdpa":
+        # `set_attn_implementation` would look for flash-attn.
+        tower.config._attn_implementation = IMAGES
 
 
 def empty_mask(device: torch.device) -> Tensor:
@@ -97,6 +108,58 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
         for batch in packing.batches
     ]
     return torch.cat(outputs).index_select(0, packing.order)[None], None
+
+
+def image_attention(  # noqa: PLR0913 - as transformers calls it
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    cu_seq_lens_q: Tensor | None = None,
+    max_length_q: int | None = None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **rest: Any,
+) -> tuple[Tensor, None]:
+    """Attention output `[1 n heads c]` of a row of images, or of their windows.
+
+    On a GPU in half precision one kernel computes all of them; transformers' `sdpa` would wait for
+    the GPU in each layer to learn their lengths, and then compute one at a time.
+
+    Args:
+        module: The layer.
+        query: `[1 heads n c]`.
+        key: Of the same shape.
+        value: Of the same shape.
+        attention_mask: Used without lengths only.
+        cu_seq_lens_q: Cumulative lengths of the images or windows, from 0; None for a batch that is
+            not packed.
+        max_length_q: The largest length.
+        scaling: Factor of the scores; None for `c ** -0.5`.
+        dropout: Probability.
+        rest: Passed on to the `sdpa` implementation of a batch that is not packed.
+    """
+    options: dict[str, Any] = {"scaling": scaling, "dropout": dropout}
+    if cu_seq_lens_q is None:
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **options, **rest)
+    parts = query[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1)
+    if max_length_q is not None and _has_kernel(*parts, dropout):
+        lengths = cu_seq_lens_q, cu_seq_lens_q, max_length_q, max_length_q
+        return cast(Tensor, varlen.varlen_attn(*parts, *lengths, scale=scaling))[None], None
+    if cu_seq_lens_q not in _lengths:
+        _lengths[cu_seq_lens_q] = cu_seq_lens_q.diff().tolist()
+    images = (part.split(_lengths[cu_seq_lens_q], 2) for part in (query, key, value))
+    outputs = [
+        sdpa_attention_forward(module, *image, None, is_causal=False, **options)[0]
+        for image in zip(*images, strict=True)
+    ]
+    return torch.cat(outputs, 1), None
+
+
+_lengths = WeakTensorKeyDictionary()
+"""Lengths of images by the tensor that transformers passes to each layer."""
 
 
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor, dropout: float) -> bool:
@@ -177,4 +240,6 @@ def gather_rows(values: Tensor, index: Tensor) -> Tensor:
 
 
 AttentionInterface.register(NAME, packed_attention)
+AttentionInterface.register(IMAGES, image_attention)
 AttentionMaskInterface.register(NAME, sdpa_mask)
+AttentionMaskInterface.register(IMAGES, sdpa_mask)

@@ -56,8 +56,8 @@ class DeepSpeedEngine:
         _join_ranks(deepspeed, cuda)
         self.rank, self.num_ranks = distributed.get_rank(), distributed.get_world_size()
         self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
-        num_weights = sum(weight.numel() for weight in policy.parameters())
-        settings = complete(config or {}, optimization, cuda=cuda, num_weights=num_weights)
+        num_trained = sum(weight.numel() for weight in self._trained())
+        settings = complete(config or {}, optimization, cuda=cuda, num_weights=num_trained)
         is_sharded = settings["zero_optimization"]["stage"] == 3
         has_vision = hasattr(policy.model.config, "vision_config")
         # Ranks make collectives together, and stage 3 adds to the gradient of the step before where
@@ -78,14 +78,9 @@ class DeepSpeedEngine:
         except (AssertionError, ValueError) as error:
             raise UsageError(f"DeepSpeed rejects its configuration: {_line(error)}") from error
         except RuntimeError as error:
-            if "failed to build" not in str(error):
+            if (message := _explained(error)) is None:
                 raise
-            raise UsageError(
-                f"DeepSpeed cannot compile what its configuration needs: {_line(error)} (it needs "
-                "g++, and nvcc for GPUs; PyTorch's optimizer needs neither: "
-                '"optimizer": {"type": "AdamW", "params": {"torch_adam": true}} and '
-                '"zero_force_ds_cpu_optimizer": false)'
-            ) from error
+            raise UsageError(message) from error
         if self.plain:
             self.engine.optimizer.register_step_pre_hook(self._clip)
 
@@ -250,17 +245,17 @@ def complete(
 ) -> dict[str, Any]:
     """DeepSpeed configuration with defaults for options that are missing or "auto".
 
-    The defaults are AdamW with bf16, fp32 master weights and gradients and ZeRO stage 1 on GPUs,
+    The defaults are AdamW with bf16, fp32 master weights and gradients and ZeRO stage 2 on GPUs,
     and AdamW with fp32 and without ZeRO on CPUs.
 
     Args:
         config: As in DeepSpeed's JSON.
         optimization: Of AdamW and of gradient clipping.
         cuda: True to train on GPUs.
-        num_weights: Of the policy; no gradient buffer needs to be larger.
+        num_weights: That are trained; no gradient buffer needs to be larger.
     """
     options = _without_auto(config)
-    defaults = {"stage": 1 if cuda else 0, "reduce_bucket_size": min(_BUCKET, num_weights)}
+    defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(_BUCKET, num_weights)}
     zero = defaults | options.get("zero_optimization", {})
     adamw = {
         "lr": optimization.learning_rate,
@@ -321,6 +316,10 @@ def _import(cuda: bool) -> Any:
     if not cuda:
         # Skips the search for compilable operators: gloo already has all collectives.
         deepspeed.ops.__compatible_ops__ = {}  # pyright: ignore[reportAttributeAccessIssue] - lazy
+    from deepspeed.runtime import bf16_optimizer
+
+    # It prints twelve lines at each start, which are of use to its authors.
+    bf16_optimizer.see_memory_usage = lambda *_, **__: None
     warnings.filterwarnings("ignore", r".torch\.distributed\.\w+. is deprecated", FutureWarning)
     return deepspeed
 
@@ -355,6 +354,23 @@ def _saved_classes() -> list[Any]:
 def _leave_ranks() -> None:
     if distributed.is_initialized():
         distributed.destroy_process_group()
+
+
+def _explained(error: RuntimeError) -> str | None:
+    """The cause of an error that a user can mend, in one line; None for others."""
+    if "failed to build" in str(error):
+        return (
+            f"DeepSpeed cannot compile what its configuration needs: {_line(error)} (it needs "
+            "g++, and nvcc for GPUs; PyTorch's optimizer needs neither: "
+            '"optimizer": {"type": "AdamW", "params": {"torch_adam": true}} and '
+            '"zero_force_ds_cpu_optimizer": false)'
+        )
+    if "Duplicate GPU" in str(error):
+        return (
+            "several ranks see one GPU: CUDA_VISIBLE_DEVICES must name another GPU for each rank, "
+            "or all GPUs for all of them"
+        )
+    return None
 
 
 def _line(error: Exception) -> str:

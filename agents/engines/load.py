@@ -27,16 +27,25 @@ from agents.engines.stop_strings import save_stop_strings
 from agents.errors import ModelError, UsageError
 from agents.storage.digests import check_model
 
+_VISIBLE = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}
+"""Variables by which a launcher shows a process some of the GPUs."""
+_LOCAL_RANKS = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}
+"""Variables with the rank on this node, which DeepSpeed requires to be equal."""
+
 
 def local_device() -> torch.device:
-    """Device of this process.
+    """Device of this process: the one with its local rank, or the only one that it was given.
 
     Raises:
         UsageError: There are more local ranks than devices.
     """
     if not torch.cuda.is_available():
         return torch.device("cpu")
-    rank, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    count = torch.cuda.device_count()
+    if count == 1 and not _VISIBLE.isdisjoint(os.environ):
+        # A launcher gave each rank a GPU of its own; DeepSpeed and vLLM ask the environment.
+        os.environ.update(dict.fromkeys(_LOCAL_RANKS.intersection(os.environ), "0"))
+    rank = int(os.environ.get("LOCAL_RANK", "0"))
     if rank >= count:
         raise UsageError(
             f"local rank {rank} has no device: this machine has {count}; "
@@ -187,9 +196,10 @@ def _with_ties(model: Any, weights: dict[str, torch.Tensor]) -> dict[str, torch.
 def apply_liger(model: Any) -> bool:
     """Patches a model with Liger's fused kernels: normalisation, gated MLP, rotary embedding.
 
-    Kernels that change a layer's weights or outputs, such as the fused cross-entropy, stay off.
-    Gives False, with the model unchanged, if it is not on a GPU, if Liger is not installed, or if
-    Liger does not support the model type.
+    Of a vision tower it is normalisation alone, in Qwen3-VL the rotary embedding too. Kernels that
+    change a layer's weights or outputs, such as the fused cross-entropy, stay off. Gives False,
+    with the model unchanged, if it is not on a GPU, if Liger is not installed, or if Liger does not
+    support the model type.
     """
     if model.device.type != "cuda" or find_spec("liger_kernel") is None:
         return False
@@ -200,7 +210,18 @@ def apply_liger(model: Any) -> bool:
     losses = {"cross_entropy": False, "fused_linear_cross_entropy": False}
     parameters = signature(patch).parameters
     patch(model=model, **{name: value for name, value in losses.items() if name in parameters})
+    modeling = import_module(type(model).__module__)
+    if model.config.model_type in _MULTIMODAL and hasattr(modeling, "apply_rotary_pos_emb"):
+        rope = import_module("liger_kernel.transformers.rope")
+        modeling.apply_rotary_pos_emb = rope.liger_rotary_pos_emb  # pyright: ignore
     return True
+
+
+_MULTIMODAL = {"qwen2_vl", "qwen2_5_vl"}
+"""Models of which Liger 0.8 patches `apply_multimodal_rotary_pos_emb`.
+
+In transformers 5.17 their rotary embedding joins the axes, and the function is that of text.
+"""
 
 
 def check_size(

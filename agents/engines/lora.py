@@ -49,7 +49,8 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
         from peft import LoraConfig, inject_adapter_in_model
 
         config = LoraConfig(**(defaults | fields))
-        with torch.random.fork_rng(), torch.no_grad():
+        devices = [model.device.index] if model.device.type == "cuda" else []
+        with torch.random.fork_rng(devices), torch.no_grad():
             torch.manual_seed(seed)
             inject_adapter_in_model(config, model, _NAME)
     except ImportError as error:

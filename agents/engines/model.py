@@ -37,6 +37,7 @@ class Policy(nn.Module):
         super().__init__()
         self.model = model
         self.packs = attention.enable_packing(model)
+        attention.enable_image_packing(model)
         self._positions: WeakKeyDictionary[Prompt, Tensor] = WeakKeyDictionary()
 
     def freeze_vision(self) -> None:

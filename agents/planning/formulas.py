@@ -38,9 +38,12 @@ def state_bytes(num_weights: float, num_trained: float, sharding: Sharding) -> d
     ZeRO counts 2 + 2 + 12 bytes of each trained weight: weight, gradient, and in fp32 master and
     two moments. Here gradients are 4: they are accumulated in fp32, as the DeepSpeed engine
     configures. With N ranks stage 1 leaves 12 / N, stage 2 also 4 / N, stage 3 also 2 / N of them.
-    "host" is offloaded to the memory of the machine; stage 3 has "kept gradients" between steps.
+    "host" is offloaded to the memory of the machine. "kept gradients" and "kept buckets" stay
+    between steps: gradients of all weights for stage 1 in bf16, which has them in bf16 too until
+    the step ends, and both for stage 3.
 
-    Source: ZeRO, section 5; buffers and copies, DeepSpeed 0.19 (`stage_1_and_2.py`, `stage3.py`).
+    Source: ZeRO, section 5; buffers and copies, DeepSpeed 0.19 (`bf16_optimizer.py`,
+    `stage_1_and_2.py`, `stage3.py`).
     """
     n, stage = sharding.num_ranks, sharding.stage
     size = 2 if sharding.half else 4
@@ -49,11 +52,16 @@ def state_bytes(num_weights: float, num_trained: float, sharding: Sharding) -> d
     weights = size * num_weights / (n if shards_weights else 1)
     masters, moments = 4 * part if stage or size == 2 else 0, 8 * part
     gradients = (4 if stage or size == 4 else 2) * (part if stage >= 2 else num_trained)
-    kept_gradients = gradients if stage == 3 else 0
+    keeps_all = stage == 1 and sharding.half and not sharding.offload_optimizer
+    kept_gradients = gradients if stage == 3 or keeps_all else 0
+    kept_buckets = size * min(BUCKET, num_trained) if stage == 3 else 0
     buckets = 4 * min(BUCKET, num_trained) if stage else 0
     buckets += size * min(LIVE, num_weights) if shards_weights else 0
     # The gradients of this rank, and a flat copy of them or the root of the second moments.
     step = 4 * part if sharding.fused else 4 * part + 4 * (min(part, 1e9) if stage == 3 else part)
+    if keeps_all:
+        gradients += size * num_trained
+        step = gradients + 4 * part
     host = 0
     if sharding.offload_optimizer:
         host = masters + moments + 4 * part
@@ -63,7 +71,8 @@ def state_bytes(num_weights: float, num_trained: float, sharding: Sharding) -> d
         host, weights = host + weights, 0
     return {
         **{"weights": weights, "masters": masters, "moments": moments, "gradients": gradients},
-        **{"kept gradients": kept_gradients, "buckets": buckets, "step": step, "host": host},
+        **{"kept gradients": kept_gradients, "kept buckets": kept_buckets},
+        **{"buckets": buckets, "step": step, "host": host},
         "gathered": size * num_weights if shards_weights else 0,
     }
 

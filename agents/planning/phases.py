@@ -102,11 +102,11 @@ def make_plan(setting: Setting) -> Plan:
         constant["reference"] = setting.size * setting.shape.num_weights / GIB
     training = constant | {name: states[name] for name in ("gradients", "buckets")}
     training |= _gib(_training(setting))
-    step = constant | {"step": states["step"]}
+    kept = {name: states[f"kept {name}"] for name in ("gradients", "buckets")}
+    step = constant | {"step": states["step"], "buckets": kept["buckets"]}
     sampler, num_responses = _sampling(setting)
     # A server has GPUs of its own.
-    sampling = sampler if setting.sampler == "separate" else constant | sampler
-    sampling["gradients"] = states["kept gradients"]
+    sampling = sampler if setting.sampler == "separate" else constant | kept | sampler
     if setting.sampler == "transformers":
         sampling["gathered"] = states["gathered"]
     elif setting.sampler == "vllm":

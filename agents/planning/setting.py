@@ -118,7 +118,7 @@ def _is_number(value: Any) -> bool:
 def make_sharding(run: Run, num_gpus: int) -> Sharding:
     """Sharding and precision of the training engine.
 
-    Defaults are those of `agents.engines.deepspeed.complete`, stage 1 in bf16, on GPUs; plain
+    Defaults are those of `agents.engines.deepspeed.complete`, stage 2 in bf16, on GPUs; plain
     PyTorch in fp32 on the CPU.
 
     Raises:
@@ -132,7 +132,7 @@ def make_sharding(run: Run, num_gpus: int) -> Sharding:
         name: _part(zero, f"offload_{name}").get("device", "none") != "none"
         for name in ("optimizer", "param")
     }
-    stage = zero.get("stage", 1 if num_gpus else 0)
+    stage = zero.get("stage", 2 if num_gpus else 0)
     if stage not in (0, 1, 2, 3):
         raise RecordError(f"{run.deepspeed}: stage is {stage!r} in zero_optimization: give 0 to 3")
     return Sharding(

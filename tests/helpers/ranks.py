@@ -28,6 +28,7 @@ from agents.rollout import Responses
 from agents.training.dynamic_sampling import select_groups
 from agents.training.update import Passes, update
 from helpers import tiny_engines
+from helpers.kept_state import kept_bytes
 from helpers.tiny_engines import LENGTHS, STAGES, difference, vector
 
 GROUP_SIZE = 2
@@ -299,6 +300,9 @@ def findings(folder: Path, empty: Path) -> dict:
     for stage in ("deepspeed-0", "deepspeed-2", "deepspeed-3"):
         results[f"{stage} at rest"] = rest(folder, stage)
     engine = tiny_engines.build("deepspeed-0", folder)
+    for stage in STAGES:
+        counts = kept_bytes(stage, folder, {"bf16": {"enabled": True}})
+        results[f"{stage} kept"] = engine.all_gather(torch.tensor([counts])).tolist()
     results |= whole_and_hurt(folder, engine.num_ranks)
     results["lent"] = engine.all_gather(torch.tensor([lent(engine)])).tolist()
     results["gathered"] = engine.all_gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()

@@ -55,7 +55,7 @@ def write(
     change(tokens)
     sizes = SIZES | {"vocab_size": len(tokens) + 6, "eos_token_id": tokens.eos_token_id}
     sizes |= {"head_dim": 32} if kind.startswith("Gemma") else {}
-    with torch.random.fork_rng(), torch.no_grad():
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         made = getattr(transformers, f"{kind}Config")(pad_token_id=0, **sizes | config)
         model = getattr(transformers, f"{kind}ForCausalLM")(made)

@@ -41,7 +41,7 @@ def write(folder: Path) -> Path:
         eos_token_id=end,
         pad_token_id=pad,
     )
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = Qwen2ForCausalLM(config)
         with torch.no_grad():

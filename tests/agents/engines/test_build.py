@@ -1,3 +1,4 @@
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,37 @@ def test_more_local_ranks_than_devices_is_one_line(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "2")
     with pytest.raises(ValueError, match=r"local rank 2 has no device.*--nproc-per-node 2$"):
         local_device()
+
+
+@pytest.mark.parametrize("variable", ["CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", None])
+def test_a_rank_that_was_given_one_gpu_takes_it(monkeypatch, variable):
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", "3")
+    if variable is None:  # then all ranks see this one GPU
+        with pytest.raises(UsageError, match=r"local rank 3 has no device"):
+            local_device()
+        return
+    monkeypatch.setenv(variable, "3")
+    assert [local_device(), local_device()] == 2 * [torch.device("cuda", 0)]
+    assert chosen == [0, 0]
+    # DeepSpeed and vLLM read these, and DeepSpeed requires them to be equal.
+    assert os.environ["LOCAL_RANK"] == os.environ["OMPI_COMM_WORLD_LOCAL_RANK"] == "0"
+
+
+def test_a_rank_of_several_gpus_takes_that_of_its_number(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda _: None)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert local_device() == torch.device("cuda", 3)
+    assert os.environ["LOCAL_RANK"] == "3"
 
 
 @pytest.mark.parametrize("trust", [False, True])

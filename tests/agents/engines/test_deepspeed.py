@@ -11,6 +11,7 @@ from torch.utils import cpp_extension
 
 from agents.engines.deepspeed import complete
 from agents.engines.load import load_model
+from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
@@ -33,10 +34,10 @@ def test_a_bad_configuration_of_deepspeed_is_refused_in_one_line(folder):
         tiny_engines.build("deepspeed-0", folder, config={"zero_optimization": {"stage": 7}})
 
 
-def test_a_silent_configuration_means_bf16_and_stage_1_on_gpus():
+def test_a_silent_configuration_means_bf16_and_stage_2_on_gpus():
     settings = complete({}, Optimization(1e-6, 100), cuda=True)
     assert settings["bf16"]["enabled"]
-    assert settings["zero_optimization"]["stage"] == 1
+    assert settings["zero_optimization"]["stage"] == 2
     assert settings["data_types"]["grad_accum_dtype"] == "fp32"
     assert settings["gradient_clipping"] == 1.0
     assert settings["optimizer"]["params"]["lr"] == 1e-6
@@ -48,9 +49,13 @@ def test_a_silent_configuration_means_fp32_without_zero_on_cpus():
     assert settings["zero_optimization"]["stage"] == 0
 
 
-def test_no_buffer_is_larger_than_the_policy():
+def test_no_buffer_is_larger_than_what_is_trained(folder):
     zero = complete({}, ADAMW, cuda=True, num_weights=10)["zero_optimization"]
-    assert zero == {"stage": 1, "reduce_bucket_size": 10}
+    assert zero == {"stage": 2, "reduce_bucket_size": 10}
+    engine = tiny_engines.build("deepspeed-2", folder, prepare=Policy.freeze_vision)
+    weights = engine.policy.parameters()
+    num_trained = sum(weight.numel() for weight in weights if weight.requires_grad)
+    assert engine.engine.zero_reduce_bucket_size() == num_trained
 
 
 def test_what_the_user_configures_stays_and_auto_is_filled_in():
@@ -174,6 +179,24 @@ def test_what_cannot_be_compiled_is_one_line(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", str(tmp_path / "no-compiler"))
     with pytest.raises(ValueError, match=r"^DeepSpeed cannot compile [^\n]*torch_adam[^\n]*$"):
         offload(2, {"offload_optimizer": {"device": "cpu"}}, folder)
+
+
+def test_ranks_that_share_a_gpu_are_one_line(folder, monkeypatch):
+    def initialize(**_):
+        raise torch.distributed.DistBackendError(
+            "NCCL error in: ProcessGroupNCCL.cpp:1\nLast error:\n"
+            "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000"
+        )
+
+    monkeypatch.setattr("deepspeed.initialize", initialize)
+    with pytest.raises(ValueError, match=r"^several ranks see one GPU: [^\n]*$"):
+        tiny_engines.build("deepspeed-2", folder)
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2, 3])
+def test_deepspeed_prints_nothing_on_standard_output(folder, capsys, stage):
+    tiny_engines.build(f"deepspeed-{stage}", folder, config={"bf16": {"enabled": True}})
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("stage", [2, 3])

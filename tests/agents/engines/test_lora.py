@@ -254,3 +254,14 @@ def test_an_adapter_file_is_whole(folder, tmp_path):
     names = load_file(tmp_path / lora.ADAPTER / "adapter_model.safetensors")
     assert names
     assert all(name.startswith("base_model.model.") for name in names)
+
+
+def test_adapters_are_drawn_without_a_word_where_there_are_several_gpus(folder, monkeypatch):
+    states = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", states.append)
+    policy = tiny_engines.build("torch", folder).policy
+    before = torch.random.get_rng_state()
+    lora.attach(policy.model, json.dumps(ALL))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert not states

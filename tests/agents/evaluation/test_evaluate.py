@@ -5,9 +5,11 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow
 import pytest
+import torch
 from helpers import letters, vllm_model
 from helpers.tiny_runs import before_response, flags
 from PIL import Image
@@ -15,7 +17,8 @@ from pyarrow import parquet
 
 from agents import evaluate as command
 from agents.engines.transformers import TransformersSampler
-from agents.evaluation.arguments import default_arguments
+from agents.engines.vllm import sampler as vllm_sampler
+from agents.evaluation.arguments import EvaluationArguments, default_arguments
 from agents.storage.json_files import json_line, read_json_lines
 
 SHORT = {"env": "Letters-v0", "num_problems": 5, "max_response_length": 6, "sampler_batch_size": 4}
@@ -337,6 +340,30 @@ def test_a_folder_of_something_else_is_left_unchanged(evaluated, tmp_path):
     ):
         evaluated()
     assert (tmp_path / "out" / "Letters-v0.jsonl").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("has_gpu", "words", "options"),
+    [
+        (True, "{}", {"gpu_memory_utilization": 0.9, "enable_sleep_mode": False}),
+        (True, '{"gpu_memory_utilization": 0.3}', {"gpu_memory_utilization": 0.3}),
+        (False, "{}", {}),
+    ],
+)
+def test_vllm_has_the_gpu_that_nobody_trains_on(monkeypatch, has_gpu, words, options):
+    given = {}
+
+    def start(*_, options, **__):
+        given.update(options)
+        return SimpleNamespace(close=lambda: None)
+
+    chat = SimpleNamespace(banned=())
+    monkeypatch.setattr(vllm_sampler, "VLLMSampler", start)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has_gpu)
+    monkeypatch.setattr(command, "_load", lambda *_: (None, chat))
+    with command.loaded_sampler(EvaluationArguments(model="DIR", sampler="vllm", vllm=words)):
+        assert given | {"trust_remote_code": False} | options == given
+        assert has_gpu or "gpu_memory_utilization" not in given
 
 
 @pytest.mark.vllm

@@ -66,7 +66,21 @@ def test_each_stage_of_zero_needs_less_than_the_one_before(planned, tmp_path):
         result = planned(*PAPER, "--num-gpus", "8", "--deepspeed", str(file))
         totals.append(result["totals"]["training"])
     assert totals == sorted(totals, reverse=True)
-    assert totals[0] - totals[1] == pytest.approx(1.05 * 4 * 7.6156e9 * 7 / 8 / 2**30, rel=1e-3)
+    # Stage 1 has the gradients of all weights, in fp32 and in bf16.
+    saved = 1.05 * (4 + 2 - 4 / 8) * 7.6156e9 / 2**30
+    assert totals[0] - totals[1] == pytest.approx(saved, rel=1e-3)
+
+
+def test_the_paper_s_setting_does_not_fit_where_a_stage_keeps_all_gradients(planned, tmp_path):
+    file = tmp_path / "zero.json"
+    file.write_text('{"zero_optimization": {"stage": 1}}')
+    words = (*PAPER, "--num-gpus", "8", "--deepspeed", str(file))
+    result = planned(*words, "--sampler", "vllm")
+    assert result["verdict"] == "does not fit"
+    kept = 4 * 7_615_616_512 / 2**30
+    assert part(result, "sampling", "gradients") == pytest.approx(kept)
+    apart = planned(*words, "--vllm-server", "http://there:8000")
+    assert part(apart, "sampling", "gradients") == 0
 
 
 def test_checkpointing_keeps_less_and_computes_one_layer_again(planned):
@@ -137,9 +151,12 @@ def test_adapters_alone_have_gradients_and_moments(planned):
     assert result["verdict"] == "fits"
 
 
-def test_changes_go_on_until_the_run_fits_and_each_saves_something(planned):
+def test_changes_go_on_until_the_run_fits_and_each_saves_something(planned, tmp_path):
+    file = tmp_path / "zero.json"
+    file.write_text('{"zero_optimization": {"stage": 1}}')
     words = ("--env", "DAPOMath17k-v0", "--num-gpus", "4", "--gpu-memory", "40")
-    result = planned(*words, "--sampler", "vllm", "--tokens-per-microbatch", "65536")
+    words += "--sampler", "vllm", "--deepspeed", str(file)
+    result = planned(*words, "--tokens-per-microbatch", "65536")
     assert result["verdict"] == "does not fit"
     assert [change["fits"] for change in result["changes"]].index(True) + 1 == len(
         result["changes"]
@@ -199,7 +216,7 @@ def test_auto_in_a_file_of_deepspeed_is_the_default_of_the_engine(tmp_path):
         '{"zero_optimization": {"stage": "auto", "offload_optimizer": {"device": "cpu"}}}'
     )
     result = make_sharding(replace(Run(), deepspeed=file), 4)
-    assert (result.stage, result.half, result.offload_optimizer) == (1, True, True)
+    assert (result.stage, result.half, result.offload_optimizer) == (2, True, True)
 
 
 @pytest.mark.parametrize(

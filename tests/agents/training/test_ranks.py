@@ -4,8 +4,10 @@ import json
 
 import pytest
 from helpers import tiny_engines, torchrun
+from helpers.kept_state import KEPT
 
 import reasonenv
+from agents.planning.formulas import Sharding, state_bytes
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,14 @@ def test_two_ranks_move_their_reference_as_one_does(found, stage):
     assert result["two"] == pytest.approx(result["one"], rel=1e-4, abs=1e-6)
     assert result["two"]["steps"] == 0
     assert result["two"]["equal"]
+
+
+@pytest.mark.parametrize("stage", tiny_engines.STAGES)
+def test_each_of_two_ranks_keeps_between_steps_what_is_planned(found, stage):
+    sharding = Sharding(2, tiny_engines.STAGES[stage]["stage"], half=True)
+    for held, *counts in found[0][f"{stage} kept"]:
+        planned = state_bytes(*counts, sharding)
+        assert held == pytest.approx(sum(planned[name] for name in KEPT), rel=0.03)
 
 
 @pytest.mark.parametrize("stage", ["deepspeed-2", "deepspeed-3"])

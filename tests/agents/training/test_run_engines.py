@@ -161,7 +161,7 @@ def written(folder, model_class, config_class, **options):
     tokens = tiny_model.tokenizer(["How many vowels are there?"])
     end, pad = tokens.convert_tokens_to_ids([tokens.eos_token, tokens.pad_token])
     special = {"bos_token_id": None, "eos_token_id": end, "pad_token_id": pad}
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         config = config_class(vocab_size=len(tokens), **SIZES, **options, **special)
         model_class(config).save_pretrained(folder)

@@ -1,0 +1,38 @@
+"""State of the training engines between steps, as planned and as their tensors hold it."""
+
+import pytest
+from helpers import tiny_engines
+from helpers.kept_state import KEPT, kept_bytes
+from helpers.tiny_engines import STAGES
+
+from agents.engines import lora
+from agents.engines.model import Policy
+from agents.planning.formulas import Sharding, state_bytes
+
+# DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
+
+
+def adapt(policy):
+    lora.attach(policy.model, '{"r": 16, "target_modules": "all-linear"}')
+
+
+CASES = {
+    **{f"{kind} in bf16": (kind, True, lambda policy: None) for kind in STAGES},
+    **{f"{kind} in fp32": (kind, False, lambda policy: None) for kind in STAGES},
+    **{f"{kind}, frozen tower": (kind, True, Policy.freeze_vision) for kind in STAGES},
+    **{f"deepspeed-{stage}, adapters": (f"deepspeed-{stage}", True, adapt) for stage in (2, 3)},
+}
+"""Stage, whether in bf16, and change of the policy."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.mark.parametrize(("kind", "half", "prepare"), CASES.values(), ids=CASES)
+def test_a_rank_keeps_between_steps_what_is_planned(kind, half, prepare, folder):
+    held, *counts = kept_bytes(kind, folder, {"bf16": {"enabled": half}}, prepare)
+    planned = state_bytes(*counts, Sharding(1, STAGES[kind]["stage"], half=half))
+    assert held == pytest.approx(sum(planned[name] for name in KEPT), rel=0.03)

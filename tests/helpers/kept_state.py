@@ -1,0 +1,42 @@
+"""State that a training engine keeps between steps, as the allocator of a GPU would count it."""
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from agents.engines.model import Policy
+from helpers import tiny_engines
+
+KEPT = ("weights", "masters", "moments", "kept gradients", "kept buckets")
+"""Parts of `state_bytes` that stay on a rank between steps."""
+
+
+def kept_bytes(
+    kind: str, folder: Path, config: dict, prepare: Callable[[Policy], object] = lambda _: None
+) -> tuple[int, int, int]:
+    """Bytes on this rank after two steps, and the numbers of weights and of trained ones."""
+    chat = tiny_engines.pristine(folder)[1]
+    prompts = chat.encode(tiny_engines.observations(group_size=2))
+    responses = tiny_engines.respond(prompts, (9, 1, 4, 6, 2, 7), chat)
+    before = _storages()
+    engine = tiny_engines.build(kind, folder, config=config, prepare=prepare)
+    for _ in range(2):
+        engine.backward(engine.forward(responses)[0].sum() / 10)
+        engine.step()
+    held = sum(s.nbytes() for address, s in _storages().items() if address not in before)
+    parts = [
+        (getattr(w, "ds_numel", w.numel()), w.requires_grad) for w in engine.policy.parameters()
+    ]
+    return held, sum(n for n, _ in parts), sum(n for n, trained in parts if trained)
+
+
+def _storages() -> dict[int, Any]:
+    """Storage of each tensor that Python refers to, by its address, which it keeps."""
+    gc.collect()
+    tensors = [item for item in gc.get_objects() if isinstance(item, torch.Tensor)]
+    gradients = [tensor.grad for tensor in tensors if tensor.is_leaf and tensor.grad is not None]
+    found = [tensor.untyped_storage() for tensor in tensors + gradients if not tensor.is_meta]
+    return {storage.data_ptr(): storage for storage in found}
