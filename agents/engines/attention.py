@@ -152,8 +152,8 @@ def image_attention(  # noqa: PLR0913 - as transformers calls it
         _lengths[cu_seq_lens_q] = cu_seq_lens_q.diff().tolist()
     images = (part.split(_lengths[cu_seq_lens_q], 2) for part in (query, key, value))
     outputs = [
-        sdpa_attention_forward(module, *image, None, is_causal=False, **options)[0]
-        for image in zip(*images, strict=True)
+        sdpa_attention_forward(module, q, k, v, None, is_causal=False, **options)[0]
+        for q, k, v in zip(*images, strict=True)
     ]
     return torch.cat(outputs, 1), None
 
