@@ -15,7 +15,7 @@ from agents.cli.settings import GENERATED, Run, json_object, stop_strings
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
 from agents.engines.chat import Chat
-from agents.engines.chat_template import PLAIN_LINE, ChatOptions
+from agents.engines.chat_template import PLAIN_LINE, SYSTEM_LINE, ChatOptions
 from agents.engines.load import check_size, load_model, local_device
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy, Sampling
@@ -121,6 +121,8 @@ def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tu
     )
     if chat.is_plain:
         print_line(PLAIN_LINE, sys.stderr)
+    if not chat.takes_system:
+        print_line(SYSTEM_LINE, sys.stderr)
     return model, chat
 
 

@@ -26,9 +26,11 @@ from agents.cli.settings import (
     MOST_RESPONSES,
     check_integer,
     environment_options,
+    stop_strings,
 )
 from agents.engines import TrainEngine
 from agents.engines.chat import Chat
+from agents.engines.chat_template import PLAIN_LINE, SYSTEM_LINE, ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy
@@ -70,6 +72,13 @@ class FineTuning:
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
+    chat_template: Path | None = None
+    """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
+    of plain text, 'Question: ... Answer:'. Saved with the model."""
+    stop: str | None = None
+    """Strings that end a response of the model when it samples, besides end tokens, as JSON:
+    '["\\nQuestion:", "</answer>"]'. Training does not read them. By default the model's own, or
+    "\\nQuestion:" where it has no chat template. Saved with the model."""
     num_steps: int = 4000
     """Optimizer steps."""
     batch_size: int = 48
@@ -200,6 +209,10 @@ def fine_tune(settings: FineTuning) -> Path:
     envs = reasonenv.make(settings.env, num_envs=1, **options)
     _solution(envs.problems[0])
     model, chat = _base(settings, envs)
+    if chat.is_plain:
+        print_line(PLAIN_LINE, sys.stderr)
+    if not chat.takes_system:
+        print_line(SYSTEM_LINE, sys.stderr)
     optimization = Optimization(
         settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
     )
@@ -222,14 +235,15 @@ def fine_tune(settings: FineTuning) -> Path:
 def _base(settings: FineTuning, envs: Any) -> tuple[Any, Chat]:
     """The base model; an untrained tiny model is never written to the output directory."""
     device = local_device()
+    chat_options = ChatOptions(settings.chat_template, stop_strings(settings.stop))
     size = tiny_model.GENERATED.get(settings.model)
     if size is None:
         trust: Any = {"trust_remote_code": settings.trust_remote_code}
         check_size(settings.model, device, trains=True, **trust)
-        return load_model(settings.model, device, torch.float32, **trust)
+        return load_model(settings.model, device, torch.float32, chat_options=chat_options, **trust)
     with TemporaryDirectory() as untrained:
         tiny_model.save_untrained(Path(untrained), tokenizer_corpus(envs), settings.seed, size)
-        return load_model(untrained, device, torch.float32)
+        return load_model(untrained, device, torch.float32, chat_options=chat_options)
 
 
 def _check(settings: FineTuning) -> None:
@@ -240,6 +254,7 @@ def _check(settings: FineTuning) -> None:
     if not 0 <= settings.learning_rate < math.inf:
         raise UsageError(f"--learning-rate is {settings.learning_rate}: give at least 0")
     check_integer("seed", settings.seed, MINIMA["seed"], MAXIMA["seed"])
+    stop_strings(settings.stop)
     folder = settings.output_dir
     if folder.exists() and any(path.name != LOCK for path in folder.iterdir()):
         raise UsageError(f"{settings.output_dir} is not empty: give another --output-dir")

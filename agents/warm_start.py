@@ -43,6 +43,8 @@ SLIP = 0.7
 """Probability that a solution of the second stage has a slip."""
 DEPRECATED = "Figures-v0"
 """Environment with a tiny model of its own."""
+_FOREIGN = ("trust_remote_code", "chat_template", "stop")
+"""Settings for a model of the user's, which a generated one has no use for."""
 
 
 def recipe(
@@ -126,7 +128,8 @@ def _cached_stage(settings: FineTuning) -> Path:
     base = Path(settings.model).name
     key = {**asdict(settings), "model": base, "output_dir": "", "data": ""}
     key["format"] = tiny_model.FORMAT
-    del key["trust_remote_code"]  # a generated model brings none
+    for name in _FOREIGN:
+        del key[name]
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
     folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -190,7 +193,7 @@ class WarmStart:
 
 def recipe_rows(stages: Sequence[FineTuning]) -> list[dict[str, Any]]:
     """The settings of stages that determine their numbers."""
-    unused = ("data", "trust_remote_code", "output_dir")
+    unused = ("data", "output_dir", *_FOREIGN)
     rows = [{k: v for k, v in asdict(stage).items() if k not in unused} for stage in stages]
     return [rows[0], *(row | {"model": "that of the stage before"} for row in rows[1:])]
 

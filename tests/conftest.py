@@ -44,18 +44,34 @@ if importlib.util.find_spec("jaxtyping") and importlib.util.find_spec("beartype"
     check_shapes()
 
 
-MOST_SLOW = 0.03
-"""Of all tests, the share that may be marked slow."""
+SLOW = pytest.StashKey[dict[str, str | None]]()
+"""Reason of each collected test that is marked slow, deselected ones too."""
+COLLECTED = pytest.StashKey[int]()
+"""Number of collected tests."""
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     skip_where_absent(items)
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    for item in slow:
-        if not item.get_closest_marker("slow").kwargs.get("reason"):
-            raise pytest.UsageError(f"{item.nodeid} is slow without a reason: slow(reason=...)")
-    if len(items) > 1000 and len(slow) > MOST_SLOW * len(items):
-        raise pytest.UsageError(f"{len(slow)} of {len(items)} tests are slow: more than 3 %")
+    marks = {item.nodeid: item.get_closest_marker("slow") for item in items}
+    config.stash[SLOW] = {test: mark.kwargs.get("reason") for test, mark in marks.items() if mark}
+    config.stash[COLLECTED] = len(items)
+
+
+@pytest.fixture
+def slow(pytestconfig) -> dict[str, str | None]:
+    """Reason of each slow test of the whole suite.
+
+    What a test says, `pytest -n` shows; an error at collection ends its workers without a line.
+    """
+    if pytestconfig.option.file_or_dir not in ([], ["tests"]):
+        pytest.skip("concerns the whole suite")
+    return pytestconfig.stash[SLOW]
+
+
+@pytest.fixture
+def num_tests(pytestconfig) -> int:
+    """Number of tests of the run, deselected ones too."""
+    return pytestconfig.stash[COLLECTED]
 
 
 def skip_where_absent(items):

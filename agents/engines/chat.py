@@ -4,6 +4,8 @@ import json
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from agents.engines.chat_template import (
     read_template,
     render,
     unusable_template,
+    without_system,
 )
 from agents.engines.pretrained import one_line
 from agents.engines.special_tokens import banned_tokens, check_token, end_tokens, special_tokens
@@ -87,6 +90,17 @@ class Chat:
         if not self.tokenize("1"):
             raise ModelError("this model's tokenizer reads no text: its tokenizer.json is missing")
         return self._tokens("", ["1"], [])
+
+    @cached_property
+    def takes_system(self) -> bool:
+        """False if the chat template fails on a system message (Gemma, Mistral) or drops it."""
+        system, user = islice(_marks(), 2)
+        roles = {"system": system, "user": user}
+        try:
+            text = self._template([{"role": r, "content": mark} for r, mark in roles.items()])
+        except ModelError:
+            return False
+        return system in text
 
     def encode(self, observations: Mapping[str, Sequence]) -> tuple[Prompt, ...]:
         """One prompt per row of a vector observation; equal neighbours share one object.
@@ -229,7 +243,8 @@ class Chat:
             content.append({"type": "image"})
         content = [*content, {"type": "text", "text": next(marks)}] if sizes else next(marks)
         messages.append({"role": "user", "content": content})
-        text = self._template(messages)
+        folds = has_system and not self.takes_system
+        text = self._template(without_system(messages) if folds else messages)
         if not sizes:
             return text
         pieces = text.split(self.image_token)

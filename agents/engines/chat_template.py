@@ -54,6 +54,11 @@ PLAIN_LINE = (
     "response ends at the next 'Question:' too (--chat-template and --stop choose others)"
 )
 
+SYSTEM_LINE = (
+    "this model's chat template takes no system message: where a prompt has a system text, it "
+    "stands in front of the question"
+)
+
 
 @dataclass(frozen=True)
 class ChatOptions:
@@ -97,6 +102,20 @@ def check_template(checkpoint: Path, tokenizer: Any) -> None:
             f"{path} is not the chat template of this run: its model's has changed, or the file of "
             f"--chat-template; give --chat-template {path}"
         )
+
+
+def without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A system and a user message as one of the user's.
+
+    Source: the templates of Gemma 3 and Mistral 7B v0.3 put the system text there.
+    """
+    system, user = messages
+    start, content = system["content"] + "\n\n", user["content"]
+    if isinstance(content, str):
+        return [user | {"content": start + content}]
+    own = content[0].get("text", "")  # "" before an image
+    parts = [{"type": "text", "text": start + own}, *content[bool(own) :]]
+    return [user | {"content": parts}]
 
 
 def render(tokenizer: Any, messages: Sequence[dict[str, Any]], name: str = OWN_TEMPLATE) -> str:

@@ -14,7 +14,7 @@ import reasonenv
 from agents import warm_start
 from agents.cli.settings import GENERATED, Run, check_run, environment_options
 from agents.engines.build import build, describe_engines, ranks
-from agents.engines.chat_template import PLAIN_LINE
+from agents.engines.chat_template import PLAIN_LINE, SYSTEM_LINE
 from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
 from agents.errors import UsageError
@@ -73,6 +73,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
             print_once(PADDED)
         if engines.chat.is_plain:
             print_once(PLAIN_LINE)
+        if not engines.chat.takes_system:
+            print_once(SYSTEM_LINE)
         penalty = length_penalty(run)
         state = RunState(run, learner, folder, envs, engines, splits, penalty)
         state.resume(checkpoint)

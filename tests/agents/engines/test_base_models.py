@@ -9,7 +9,7 @@ from helpers.text_models import CPU, observations, tokens
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForCausalLM
 
-from agents.engines.chat_template import PLAIN_STOP, ChatOptions
+from agents.engines.chat_template import PLAIN_STOP, ChatOptions, without_system
 from agents.engines.load import load_model
 from agents.engines.stop_strings import cut
 
@@ -97,6 +97,48 @@ def test_a_template_that_drops_the_question_or_fails_is_one_line(folder, tmp_pat
         chat_of(folder, chat_template=path)
     assert str(error.value).startswith(f"--chat-template {path} ")
     assert "\n" not in str(error.value)
+
+
+BODY = "{% for m in messages %}{{ '<' + m.role + '>' + m.content }}{% endfor %}<model>"
+WITHOUT_SYSTEM = {
+    "refuses": "{% if messages[0].role == 'system' %}{{ raise_exception('System role not "
+    "supported') }}{% endif %}" + BODY,
+    "alternates": "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('roles must alternate user/assistant') }}{% endif %}{% endfor %}" + BODY,
+    "leaves out": BODY.replace("messages %}", "messages if m.role != 'system' %}"),
+    "fails": "{{ {'user': 1}[messages[0].role] + 1 and '' }}" + BODY,
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_SYSTEM)
+def test_a_system_text_that_a_template_does_not_take_stands_before_the_question(
+    folder, tmp_path, kind
+):
+    path = tmp_path / "template.jinja"
+    path.write_text(WITHOUT_SYSTEM[kind])
+    chat = chat_of(folder, chat_template=path)
+    assert not chat.takes_system
+    expected = "<user>How many?\n\nWhat is the sum?<model>"
+    assert prompt(chat, system="How many?") == chat.tokenizer.encode(expected)
+    expected = "<user>What is the sum?<model>"
+    assert prompt(chat) == chat.tokenizer.encode(expected)
+
+
+@pytest.mark.parametrize("image_first", [True, False])
+def test_a_system_text_stands_before_images_too(image_first):
+    text, image = {"type": "text", "text": "Q"}, {"type": "image"}
+    parts = [image, text] if image_first else [text, image]
+    (message,) = without_system(
+        [{"role": "system", "content": "S"}, {"role": "user", "content": parts}]
+    )
+    texts = [part.get("text") for part in message["content"]]
+    assert texts == (["S\n\n", None, "Q"] if image_first else ["S\n\nQ", None])
+
+
+def test_a_template_that_takes_system_messages_is_left_alone(tmp_path):
+    path = tmp_path / "template.jinja"
+    path.write_text(BODY)
+    assert chat_of(text_models.write(tmp_path / "model"), chat_template=path).takes_system
 
 
 def test_a_template_that_poses_the_system_text_twice_drops_the_question(folder, tmp_path):

@@ -1,15 +1,17 @@
+import re
 import signal
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from helpers import letters
+from helpers import letters, text_models
 from helpers.tiny_runs import flags
-from transformers import AutoModelForImageTextToText
+from transformers import AutoModelForImageTextToText, AutoTokenizer
 
 import reasonenv
 from agents import sft
+from agents.engines.chat_template import PLAIN_LINE
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
@@ -169,6 +171,72 @@ def test_only_problems_that_come_again_are_cached(tiny_folder, tmp_path, monkeyp
             replace(FEW, model=str(tiny_folder), num_problems=count, output_dir=tmp_path / name)
         )
     assert limits == [sft.IMAGE_CACHE, 0]
+
+
+@pytest.fixture(scope="module")
+def base_model(tmp_path_factory):
+    return text_models.base(tmp_path_factory.mktemp("base") / "model")
+
+
+def tune_on_words(model, folder, **settings):
+    words = {"env": "WordProblems-v0", "model": str(model), "balance": False, "output_dir": folder}
+    return fine_tune(replace(FEW, **words | settings))
+
+
+def posed(folder):
+    """The prompt of a model in a folder, in words, and its stop strings."""
+    _, chat = load_model(str(folder), torch.device("cpu"), torch.float32)
+    tokens = chat.encode(text_models.observations(("1 + 1?",), "Add."))[0].token_ids
+    return chat.tokenizer.decode(tokens), chat.stop
+
+
+def test_a_template_and_stop_strings_are_trained_with_and_saved(base_model, tmp_path, monkeypatch):
+    path = tmp_path / "template.jinja"
+    path.write_text("{% for m in messages %}Q: {{ m.content }}\n{% endfor %}A:")
+    trained = []
+    batch = SupervisedDataset.batch
+    monkeypatch.setattr(
+        SupervisedDataset,
+        "batch",
+        lambda self, rows: trained.append(batch(self, rows)) or trained[-1],
+    )
+    stop = '["e", "\\nQ:"]'
+    folder = tune_on_words(base_model, tmp_path / "out", chat_template=path, stop=stop)
+    assert posed(folder) == ("Q: Add.\nQ: 1 + 1?\nA:", ("e", "\nQ:"))
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for responses in trained:
+        for prompt in responses.prompts:
+            assert re.fullmatch(r"(Q: (?s:.*)\n)+A:", tokenizer.decode(prompt.token_ids))
+    # What is saved needs no flag.
+    again = tune_on_words(folder, tmp_path / "again")
+    assert posed(again) == posed(folder)
+
+
+def test_a_base_model_is_fine_tuned_on_plain_text_and_a_line_says_so(base_model, tmp_path, capsys):
+    folder = tune_on_words(base_model, tmp_path / "out")
+    assert PLAIN_LINE in capsys.readouterr().err
+    assert posed(folder) == ("Add.\n\nQuestion: 1 + 1?\nAnswer:", ("\nQuestion:",))
+    tune_on_words(folder, tmp_path / "again", stop="[]")
+    assert PLAIN_LINE not in capsys.readouterr().err
+    assert posed(tmp_path / "again")[1] == ()
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ({"chat_template": "no.jinja"}, "--chat-template no.jinja cannot be read: No such file"),
+        ({"stop": "x"}, "--stop 'x' is not valid JSON"),
+        ({"stop": "[3]"}, "is no JSON list of strings"),
+    ],
+)
+def test_a_template_or_stop_strings_that_cannot_be_used_are_one_line(
+    base_model, flag, message, tmp_path
+):
+    own = {"env": "WordProblems-v0", "model": base_model, "output_dir": tmp_path / "out"}
+    with pytest.raises(SystemExit, match=re.escape(message)) as refused:
+        sft.main(flags(**own | flag))
+    assert "\n" not in refused.value.code
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_corpus_is_no_longer_than_the_problems():
