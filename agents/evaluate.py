@@ -19,6 +19,7 @@ from agents.engines.chat_template import PLAIN_LINE, SYSTEM_LINE, ChatOptions
 from agents.engines.load import check_size, load_model, local_device
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy, Sampling
+from agents.engines.precision import computation_dtype, half_weights
 from agents.engines.threads import set_threads
 from agents.engines.transformers import TransformersSampler
 from agents.errors import MissingPackageError, typed_errors
@@ -85,15 +86,19 @@ def _transformers(options: EvaluationArguments, folder: str) -> RolloutEngine:
     check_size(folder, device, trains=False, **trust)
     model, chat = _load(options, folder, device)
     length, batch_size = options.max_response_length, options.sampler_batch_size
-    sampling = _sampling(options, chat.banned)
-    return TransformersSampler(Policy(model), chat, sampling, length, batch_size)
+    sampling, dtype = _sampling(options, chat.banned), model.dtype
+    if dtype == torch.float32:
+        dtype = computation_dtype(options.dtype, device, model.num_parameters())
+    return TransformersSampler(Policy(model, dtype), chat, sampling, length, batch_size)
 
 
 def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
     from agents.engines.vllm.sampler import VLLMSampler
 
     # Only the chat of this copy is used: vLLM reads the weights itself.
-    trust: Any = {"trust_remote_code": options.trust_remote_code}
+    defaults: Any = {"trust_remote_code": options.trust_remote_code}
+    if options.dtype != "auto":
+        defaults["dtype"] = options.dtype
     _, chat = _load(options, folder, torch.device("meta"))
     defaults = trust | (ALONE if torch.cuda.is_available() else {})
     sampler = VLLMSampler(
@@ -114,7 +119,7 @@ def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tu
     model, chat = load_model(
         folder,
         device,
-        _dtype(local_device()),
+        _weight_dtype(options),
         options.max_pixels,
         trust_remote_code=options.trust_remote_code,
         chat_options=ChatOptions(options.chat_template, stop_strings(options.stop)),
@@ -130,8 +135,11 @@ def _sampling(options: EvaluationArguments, banned: tuple[int, ...]) -> Sampling
     return Sampling(options.temperature, banned, options.top_p, options.top_k)
 
 
-def _dtype(device: torch.device) -> torch.dtype:
-    return torch.bfloat16 if device.type == "cuda" else torch.float32
+def _weight_dtype(options: EvaluationArguments) -> torch.dtype:
+    """bfloat16 on GPUs unless another is asked for; on the CPU the model computes in it at most."""
+    device = local_device().type
+    is_half = device == "cuda" and half_weights(options.dtype, device)
+    return torch.bfloat16 if is_half else torch.float32
 
 
 if __name__ == "__main__":

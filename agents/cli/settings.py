@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agents.cli.exit import short
+from agents.engines.precision import Choice
 from agents.errors import RecordError, UsageError
 from agents.storage.json_files import parse_json
 from reasonenv.registration import find
@@ -94,6 +95,10 @@ class Run:
     lora: str | None = None
     """Train LoRA adapters: arguments of peft's LoraConfig as JSON, such as
     '{"r": 16, "target_modules": "all-linear"}'."""
+    dtype: Choice = "auto"
+    """Number format of matrix products: auto is bfloat16 on GPUs with DeepSpeed, and for a model of
+    50 million weights or more on a processor with instructions for it, else float32. Weights and
+    moments of the optimizer are kept in float32 in any case."""
     engine: Literal["auto", "torch", "deepspeed"] = "auto"
     """Training engine: auto is DeepSpeed on GPUs or several ranks, else plain PyTorch."""
     deepspeed: Path | None = None

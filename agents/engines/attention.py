@@ -78,6 +78,8 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
 ) -> tuple[Tensor, None]:
     """Attention output `[1 n heads c]` of a packed row.
 
+    Under autocast rotated queries and keys are in float32; they get the dtype of the values.
+
     Args:
         module: The layer.
         query: `[1 heads n c]`.
@@ -92,6 +94,7 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
         sliding_window: Number of keys that a query attends to, its own included; None for all.
         rest: Passed on to the `sdpa` implementation.
     """
+    query, key = query.to(value.dtype), key.to(value.dtype)
     if cache_of_groups is not None:
         if packing is None:
             scale = query.shape[-1] ** -0.5 if scaling is None else scaling
@@ -205,11 +208,16 @@ def _padded(
         gather_rows(part, index.flatten()).unflatten(0, index.shape).transpose(1, 2)
         for part, index in ((query, batch.queries), (key, batch.keys), (value, batch.keys))
     )
+    dtype = query.dtype
+    if query.device.type == "cpu":  # whose kernel takes three times as long in half precision
+        exact = torch.promote_types(dtype, torch.float32)
+        query, key, value = (part.to(exact) for part in (query, key, value))
     mask = batch.mask(window, query.dtype)
-    output = scaled_dot_product_attention(
-        query, key, value, mask, is_causal=mask is None, enable_gqa=True, **options
-    )
-    return output.transpose(1, 2).flatten(0, 1)
+    with torch.autocast(query.device.type, enabled=False):
+        output = scaled_dot_product_attention(
+            query, key, value, mask, is_causal=mask is None, enable_gqa=True, **options
+        )
+    return output.to(dtype).transpose(1, 2).flatten(0, 1)
 
 
 class _GatherRows(torch.autograd.Function):

@@ -16,6 +16,7 @@ from agents.engines.chat_template import ChatOptions
 from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.precision import computation_dtype, half_weights
 from agents.engines.reference_policy import ReferencePolicy
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
@@ -51,7 +52,8 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     """
     deepspeed, device = uses_deepspeed(run), local_device()
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
-    dtype = torch.bfloat16 if deepspeed and device.type == "cuda" else torch.float32
+    is_half = deepspeed and half_weights(run.dtype, device.type)
+    dtype = torch.bfloat16 if is_half else torch.float32
     chat_options = ChatOptions(run.chat_template, stop_strings(run.stop))
     trust: Any = {"trust_remote_code": run.trust_remote_code}
     model, chat = load_model(
@@ -60,7 +62,9 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     apply_liger(model)
     # Copied before adapters are attached and DeepSpeed shards the weights.
     base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None
-    policy = _policy(run, model)
+    count = model.num_parameters()
+    computed = dtype if deepspeed else computation_dtype(run.dtype, device, count)
+    policy = _policy(run, model, computed)
     sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
     optimization = Optimization(
         run.learning_rate,
@@ -77,9 +81,9 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     return Engines(engine, _sampler(run, folder, sampling, engine), policy, chat, reference)
 
 
-def _policy(run: Run, model: Any) -> Policy:
+def _policy(run: Run, model: Any, dtype: torch.dtype) -> Policy:
     """Policy with the run's frozen parts, adapters and gradient checkpointing."""
-    policy = Policy(model)
+    policy = Policy(model, dtype)
     if run.freeze_vision:
         policy.freeze_vision()
     if run.lora is not None:
@@ -105,7 +109,7 @@ def _reference(
 ) -> ReferencePolicy:
     """Reference with a model of its own, or with the policy's adapters disabled."""
     if base is not None:
-        policy = Policy(base)
+        policy = Policy(base, engine.policy.dtype)
         return ReferencePolicy(base, lambda responses: policy(responses, sampling)[0], refresh)
 
     def log_prob(responses: Responses) -> PerToken:
@@ -127,6 +131,8 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
 
         # The trainer's weights are loaded before the first response.
         defaults = {"load_format": "dummy", "trust_remote_code": run.trust_remote_code}
+        if run.dtype != "auto" or engine.policy.device.type == "cpu":
+            defaults["dtype"] = str(engine.policy.dtype).removeprefix("torch.")
         options = defaults | json_object("vllm", run.vllm)
         return VLLMSampler(
             folder, engine.chat, sampling, length, log_probs=log_probs, options=options

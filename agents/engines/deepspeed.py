@@ -51,13 +51,14 @@ class DeepSpeedEngine:
         optimization: Optimization,
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        cuda = policy.device.type == "cuda"
+        cuda, half = policy.device.type == "cuda", policy.dtype == torch.bfloat16
         deepspeed = _import(cuda)
         _join_ranks(deepspeed, cuda)
         self.rank, self.num_ranks = distributed.get_rank(), distributed.get_world_size()
         self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
         num_trained = sum(weight.numel() for weight in self._trained())
-        settings = complete(config or {}, optimization, cuda=cuda, num_weights=num_trained)
+        sizes: Any = {"cuda": cuda, "half": half, "num_weights": num_trained}
+        settings = complete(config or {}, optimization, **sizes)
         is_sharded = settings["zero_optimization"]["stage"] == 3
         has_vision = hasattr(policy.model.config, "vision_config")
         # Ranks make collectives together, and stage 3 adds to the gradient of the step before where
@@ -241,6 +242,7 @@ def complete(
     optimization: Optimization,
     *,
     cuda: bool,
+    half: bool | None = None,
     num_weights: int = _BUCKET,
 ) -> dict[str, Any]:
     """DeepSpeed configuration with defaults for options that are missing or "auto".
@@ -252,9 +254,11 @@ def complete(
         config: As in DeepSpeed's JSON.
         optimization: Of AdamW and of gradient clipping.
         cuda: True to train on GPUs.
+        half: True for a policy in bfloat16; None for that on GPUs.
         num_weights: That are trained; no gradient buffer needs to be larger.
     """
     options = _without_auto(config)
+    half = cuda if half is None else half
     defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(_BUCKET, num_weights)}
     zero = defaults | options.get("zero_optimization", {})
     adamw = {
@@ -266,7 +270,7 @@ def complete(
         "torch_adam": "offload_optimizer" not in zero,
     }
     settings = {
-        "bf16": {"enabled": cuda and not options.get("fp16", {}).get("enabled", False)},
+        "bf16": {"enabled": half and not options.get("fp16", {}).get("enabled", False)},
         "gradient_clipping": optimization.max_grad_norm,
         **options,
         "optimizer": _optimizer(options.get("optimizer", {}), adamw),

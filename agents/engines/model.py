@@ -32,10 +32,16 @@ class Policy(nn.Module):
     """True if the model computes all prompts and responses in one row, without padding."""
     model: Any
 
-    def __init__(self, model: nn.Module) -> None:
-        """Wraps `model` and enables packed attention if the model supports it."""
+    def __init__(self, model: nn.Module, dtype: torch.dtype | None = None) -> None:
+        """Wraps `model` and enables packed attention if the model supports it.
+
+        Args:
+            model: A causal language model of transformers.
+            dtype: Of its matrix products; None for that of its weights.
+        """
         super().__init__()
         self.model = model
+        self.dtype: torch.dtype = dtype or self.model.dtype
         self.packs = attention.enable_packing(model)
         attention.enable_image_packing(model)
         self._positions: WeakKeyDictionary[Prompt, Tensor] = WeakKeyDictionary()
@@ -54,6 +60,11 @@ class Policy(nn.Module):
     def device(self) -> torch.device:
         """Device of the weights."""
         return next(self.model.parameters()).device
+
+    def autocast(self) -> torch.autocast:
+        """Context of computation in `dtype`."""
+        enabled = self.dtype != self.model.dtype
+        return torch.autocast(self.device.type, self.dtype, enabled=enabled)
 
     def positions(self, prompt: Prompt) -> Tensor:
         """Position ids `[d s]` of a prompt, computed once for its sampling and its training.
@@ -118,11 +129,14 @@ class Policy(nn.Module):
         prompts, rows = unique_prompts(responses.prompts)
         lengths = responses.lengths.tolist()
         packing = pack([len(prompt.token_ids) for prompt in prompts], rows, lengths, device)
-        embedded, positions = self.row(prompts, rows, responses.tokens, packing)
-        hidden_states = self._packed if self.packs else self._padded
-        hidden = hidden_states(embedded, positions, packing)
         tokens, head = responses.tokens.to(device)[mask], self.model.get_output_embeddings()
-        values, entropy = log_prob(head, hidden, tokens, lambda x: sampling.logits(self.logits(x)))
+        hidden_states = self._packed if self.packs else self._padded
+        with self.autocast():
+            embedded, positions = self.row(prompts, rows, responses.tokens, packing)
+            hidden = hidden_states(embedded, positions, packing)
+            values, entropy = log_prob(
+                head, hidden, tokens, lambda x: sampling.logits(self.logits(x))
+            )
         zeros = values.new_zeros(mask.shape)
         return zeros.masked_scatter(mask, values), zeros.masked_scatter(mask, entropy)
 

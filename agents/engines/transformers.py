@@ -72,7 +72,7 @@ class TransformersSampler:
         entropy = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
         generator = torch.Generator(self.policy.device).manual_seed(entropy)
         rows: list[Row] = []
-        with self.unsharded() as policy:
+        with self.unsharded() as policy, policy.autocast():
             was_training = policy.training
             policy.eval()
             for start in range(0, len(prompts), self.batch_size):

@@ -24,6 +24,7 @@ from agents.cli.settings import (
     stop_strings,
 )
 from agents.engines.chat_template import read_template
+from agents.engines.precision import Choice
 from agents.errors import UsageError
 from agents.evaluation.evaluator import BATCH, EvaluationTask
 from agents.storage.json_files import json_value
@@ -75,6 +76,9 @@ class EvaluationArguments:
     """Tokens after which a response is truncated."""
     max_pixels: int = Run.max_pixels
     """Larger images are downscaled to this area."""
+    dtype: Choice = "auto"
+    """Number format of matrix products: auto is bfloat16 on GPUs, and with transformers for a model
+    of 50 million weights or more on a processor with instructions for it, else float32."""
     sampler: Literal["auto", "transformers", "vllm"] = "auto"
     """Sampling engine: auto is vLLM where a GPU and vLLM are available, else transformers."""
     vllm: str = "{}"

@@ -144,7 +144,7 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
             raise RecordError(f"{folder} is no folder of an evaluation: give another --output-dir")
         return
     # Records of earlier versions lack these settings, which could not be given.
-    added = {"trust_remote_code": False, "chat_template": None, "stop": None}
+    added = {"trust_remote_code": False, "chat_template": None, "stop": None, "dtype": "auto"}
     before = added | read_run(folder)["settings"]
     changes = [
         f"{_flag(name)} was {before.get(name)!r} and is {value!r}"

@@ -99,8 +99,9 @@ def make_plan(setting: Setting) -> Plan:
     states = _gib(state_bytes(num_weights, setting.num_trained, setting.sharding))
     constant = {name: states[name] for name in ("weights", "masters", "moments")}
     if setting.reference:
-        constant["reference"] = setting.size * setting.shape.num_weights / GIB
-    training = constant | {name: states[name] for name in ("gradients", "buckets")}
+        constant["reference"] = setting.weight_size * setting.shape.num_weights / GIB
+    cast = {"cast weights": 2 * num_weights / GIB} if setting.autocasts else {}
+    training = constant | cast | {name: states[name] for name in ("gradients", "buckets")}
     training |= _gib(_training(setting))
     kept = {name: states[f"kept {name}"] for name in ("gradients", "buckets")}
     step = constant | {"step": states["step"], "buckets": kept["buckets"]}
@@ -108,7 +109,7 @@ def make_plan(setting: Setting) -> Plan:
     # A server has GPUs of its own.
     sampling = sampler if setting.sampler == "separate" else constant | kept | sampler
     if setting.sampler == "transformers":
-        sampling["gathered"] = states["gathered"]
+        sampling |= cast | {"gathered": states["gathered"]}
     elif setting.sampler == "vllm":
         share = setting.vllm["gpu_memory_utilization"] * setting.memory
         training["vLLM"] = step["vLLM"] = ASLEEP if setting.vllm["enable_sleep_mode"] else share

@@ -4,7 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from agents.cli.settings import Run, json_object, lora_rank
+from agents.engines.precision import computation_dtype, half_weights
 from agents.errors import RecordError, UsageError
 from agents.planning.formulas import Sharding, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
@@ -36,9 +39,21 @@ class Setting:
     """Images of a problem, for vision models."""
 
     @property
+    def autocasts(self) -> bool:
+        """True if plain PyTorch computes in bfloat16, from weights in float32."""
+        device = torch.device("cuda" if self.num_gpus else "cpu")
+        dtype = computation_dtype(self.run.dtype, device, self.shape.num_weights)
+        return self.sharding.fused and dtype == torch.bfloat16
+
+    @property
+    def weight_size(self) -> int:
+        """Bytes of a weight."""
+        return 2 if self.sharding.half else 4
+
+    @property
     def size(self) -> int:
         """Bytes of a number in computation."""
-        return 2 if self.sharding.half else 4
+        return 2 if self.autocasts else self.weight_size
 
     @property
     def adapter_weights(self) -> int:
@@ -138,10 +153,14 @@ def make_sharding(run: Run, num_gpus: int) -> Sharding:
     return Sharding(
         num_ranks=max(1, num_gpus),
         stage=int(stage),
-        half=num_gpus > 0 and _part(config, "bf16").get("enabled", True) is not False,
+        half=bool(_part(config, "bf16").get("enabled", _is_half(run, num_gpus))),
         offload_optimizer=offloads["optimizer"],
         offload_weights=offloads["param"],
     )
+
+
+def _is_half(run: Run, num_gpus: int) -> bool:
+    return half_weights(run.dtype, "cuda" if num_gpus else "cpu")
 
 
 def _part(config: dict[str, Any], name: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from agents.planning.setting import Setting
 LABELS = {
     "weights": "weights",
     "masters": "weights in fp32",
+    "cast weights": "weights in bf16",
     "gradients": "gradients",
     "moments": "moments of AdamW",
     "reference": "reference policy",
@@ -54,7 +55,7 @@ def plan_title(setting: Setting) -> str:
     trained = f", {_count(setting.num_trained)} trained" * (setting.num_trained < shape.num_weights)
     engine = "plain PyTorch" if sharding.fused else f"DeepSpeed, ZeRO {sharding.stage}"
     engine += ", optimizer on the CPU" * sharding.offload_optimizer
-    dtype = "bf16" if sharding.half else "fp32"
+    dtype = "bf16" if setting.size == 2 else "fp32"
     weights = f"{shape.name}, {_count(shape.num_weights)} weights{trained}"
     return f"{weights}, {dtype}; {engine}, on {machine_text(setting)}"
 

@@ -39,6 +39,11 @@ PADDED = (
     "in a batch, a short response costs as much as the longest"
 )
 
+AUTOCAST = (
+    "matrix products are computed in bfloat16, from weights in float32; --dtype float32 is exact, "
+    "and takes three times as long"
+)
+
 
 def prepare(run: Run, learner: Learner) -> RunState:
     """State of a new run, or of a resumed one at its last checkpoint.
@@ -69,6 +74,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
             print_once(memory_plan(run, learner))
         engines = build(run, model_folder(run), learner.reference_schedule)
         stack.enter_context(closing(engines.sampler))
+        if engines.policy.dtype != engines.policy.model.dtype:
+            print_once(AUTOCAST)
         if not engines.policy.packs:
             print_once(PADDED)
         if engines.chat.is_plain:
@@ -148,7 +155,7 @@ def check_parity(state: RunState) -> Parity:
     count = min(parity.NUM_PROBLEMS, len(state.envs.problems))
     observations, _ = state.envs.reset(options={"indices": list(range(count))})
     result = parity.compare(engines.train, engines.sampler, engines.chat, observations)
-    dtypes = engines.policy.model.dtype, getattr(engines.sampler, "dtype", torch.float32)
+    dtypes = engines.policy.dtype, getattr(engines.sampler, "dtype", torch.float32)
     tolerance = run.parity_tolerance
     result.check(parity.tolerance(*dtypes) if tolerance is None else tolerance)
     return result

@@ -1,0 +1,108 @@
+import copy
+
+import pytest
+import torch
+from helpers import tiny_engines
+
+from agents.engines import precision
+from agents.engines.model import Policy
+from agents.engines.sampling import Sampling
+from agents.engines.torch import TorchEngine
+from agents.engines.transformers import TransformersSampler
+from agents.training import parity
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+LARGE = precision.LEAST_WEIGHTS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
+
+
+def policies(folder, packs):
+    """The same model computed in float32 and in bfloat16, and its chat."""
+    model, chat = tiny_engines.pristine(folder)
+    dtypes = torch.float32, torch.bfloat16
+    pair = [Policy(copy.deepcopy(model), dtype).ready() for dtype in dtypes]
+    for policy in pair:
+        policy.packs = packs
+    return *pair, chat
+
+
+def responses_of(folder):
+    """Responses to problems with 0, 1 and 3 images, two each."""
+    _, chat = tiny_engines.pristine(folder)
+    prompts = chat.encode(tiny_engines.observations(group_size=2))
+    return tiny_engines.respond(prompts, (9, 1, 4, 6, 2, 7), chat)
+
+
+@pytest.mark.parametrize(
+    ("choice", "device", "count", "fast", "expected"),
+    [
+        ("auto", CPU, LARGE, True, torch.bfloat16),
+        ("auto", CPU, LARGE, False, torch.float32),
+        ("auto", CPU, LARGE - 1, True, torch.float32),
+        ("auto", CUDA, LARGE, True, torch.float32),
+        ("float32", CPU, LARGE, True, torch.float32),
+        ("bfloat16", CPU, 1, False, torch.bfloat16),
+        ("bfloat16", CUDA, 1, False, torch.bfloat16),
+    ],
+)
+def test_bfloat16_is_the_default_where_it_is_fast(
+    monkeypatch, choice, device, count, fast, expected
+):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": fast}, raising=False)
+    assert precision.computation_dtype(choice, device, count) == expected
+
+
+@pytest.mark.parametrize(
+    ("choice", "device", "expected"),
+    [("auto", "cuda", True), ("auto", "cpu", False), ("float32", "cuda", False)]
+    + [("bfloat16", device, True) for device in ("cpu", "cuda")],
+)
+def test_deepspeed_trains_in_bfloat16_by_default_on_gpus_alone(choice, device, expected):
+    assert precision.half_weights(choice, device) == expected
+
+
+@pytest.mark.parametrize("packs", [True, False])
+def test_log_probabilities_in_bfloat16_are_those_of_float32_rounded(folder, packs):
+    exact, half, _ = policies(folder, packs)
+    responses = responses_of(folder)
+    one, other = (p(responses, Sampling())[0] for p in (exact, half))
+    assert other.dtype == torch.float32
+    difference = (one - other)[responses.mask].abs()
+    assert 0 < difference.mean() < parity.tolerance(torch.bfloat16)
+
+
+def test_weights_gradients_and_moments_stay_in_float32(folder):
+    _, half, chat = policies(folder, True)
+    engine = TorchEngine(half, chat, Sampling(), tiny_engines.ADAMW)
+    log_prob, _ = engine.forward(responses_of(folder))
+    engine.backward(log_prob.sum())
+    assert all(w.grad is None or w.grad.dtype == torch.float32 for w in half.parameters())
+    engine.step()
+    moments = [part for state in engine.optimizer.state.values() for part in state.values()]
+    assert {part.dtype for part in (*moments, *half.parameters())} == {torch.float32}
+
+
+@pytest.mark.parametrize("packs", [True, False])
+def test_sampler_and_trainer_agree_in_bfloat16(folder, packs):
+    _, half, chat = policies(folder, packs)
+    prompts = responses_of(folder).prompts
+    sampler = TransformersSampler(half, chat, Sampling(1.0, chat.banned), 12)
+    responses = sampler.generate(prompts, (0,))
+    log_prob = half(responses, sampler.sampling)[0]
+    difference = (log_prob - responses.sampler_log_prob)[responses.mask].abs()
+    assert difference.mean() < parity.tolerance(torch.bfloat16)
+
+
+def test_gradients_in_bfloat16_point_where_those_of_float32_do(folder):
+    exact, half, _ = policies(folder, True)
+    gradients = []
+    for policy in (exact, half):
+        policy(responses_of(folder), Sampling())[0].sum().backward()
+        gradients.append(
+            torch.cat([w.grad.flatten() for w in policy.parameters() if w.grad is not None])
+        )
+    assert torch.cosine_similarity(*gradients, 0) > 0.999
