@@ -100,7 +100,7 @@ def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
     if options.dtype != "auto":
         defaults["dtype"] = options.dtype
     _, chat = _load(options, folder, torch.device("meta"))
-    defaults = trust | (ALONE if torch.cuda.is_available() else {})
+    defaults |= ALONE if torch.cuda.is_available() else {}
     sampler = VLLMSampler(
         folder,
         chat,

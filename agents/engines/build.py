@@ -131,8 +131,8 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
 
         # The trainer's weights are loaded before the first response.
         defaults = {"load_format": "dummy", "trust_remote_code": run.trust_remote_code}
-        if run.dtype != "auto" or engine.policy.device.type == "cpu":
-            defaults["dtype"] = str(engine.policy.dtype).removeprefix("torch.")
+        if run.dtype != "auto":
+            defaults["dtype"] = run.dtype
         options = defaults | json_object("vllm", run.vllm)
         return VLLMSampler(
             folder, engine.chat, sampling, length, log_probs=log_probs, options=options

@@ -6,6 +6,7 @@ id, h features of a hidden state.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -41,7 +42,7 @@ class Policy(nn.Module):
         """
         super().__init__()
         self.model = model
-        self.dtype: torch.dtype = dtype or self.model.dtype
+        self._dtype = dtype
         self.packs = attention.enable_packing(model)
         attention.enable_image_packing(model)
         self._positions: WeakKeyDictionary[Prompt, Tensor] = WeakKeyDictionary()
@@ -61,10 +62,16 @@ class Policy(nn.Module):
         """Device of the weights."""
         return next(self.model.parameters()).device
 
-    def autocast(self) -> torch.autocast:
+    @property
+    def dtype(self) -> torch.dtype:
+        """Number format of matrix products."""
+        return self._dtype or self.model.dtype
+
+    def autocast(self) -> AbstractContextManager[Any]:
         """Context of computation in `dtype`."""
-        enabled = self.dtype != self.model.dtype
-        return torch.autocast(self.device.type, self.dtype, enabled=enabled)
+        if self.dtype == self.model.dtype:
+            return nullcontext()
+        return torch.autocast(self.device.type, self.dtype)
 
     def positions(self, prompt: Prompt) -> Tensor:
         """Position ids `[d s]` of a prompt, computed once for its sampling and its training.

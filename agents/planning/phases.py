@@ -135,7 +135,11 @@ def _training(setting: Setting) -> dict[str, float]:
     tokens, checkpointing = setting.microbatch_tokens, run.gradient_checkpointing
     padded_length = 0 if shape.packs else setting.length
     activations, transient = activation_bytes(
-        shape, tokens, size, checkpointing=checkpointing, padded_length=padded_length
+        shape,
+        tokens,
+        setting.activation_size,
+        checkpointing=checkpointing,
+        padded_length=padded_length,
     )
     num_answers = tokens - setting.num_prompts * setting.prompt_length * shape.packs
     chunk = min(num_answers, LOGITS_PER_CHUNK / shape.vocabulary)

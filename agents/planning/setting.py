@@ -56,6 +56,14 @@ class Setting:
         return 2 if self.autocasts else self.weight_size
 
     @property
+    def activation_size(self) -> int:
+        """Mean bytes of a number that is kept until the backward pass.
+
+        Autocast keeps half of them in float32: of the residual stream, norms and attention.
+        """
+        return 3 if self.autocasts else self.weight_size
+
+    @property
     def adapter_weights(self) -> int:
         """Weights of LoRA adapters; 0 without."""
         return adapter_weights(self.shape, lora_rank(self.run.lora))
@@ -153,14 +161,18 @@ def make_sharding(run: Run, num_gpus: int) -> Sharding:
     return Sharding(
         num_ranks=max(1, num_gpus),
         stage=int(stage),
-        half=bool(_part(config, "bf16").get("enabled", _is_half(run, num_gpus))),
+        half=_is_half(run, config, num_gpus),
         offload_optimizer=offloads["optimizer"],
         offload_weights=offloads["param"],
     )
 
 
-def _is_half(run: Run, num_gpus: int) -> bool:
-    return half_weights(run.dtype, "cuda" if num_gpus else "cpu")
+def _is_half(run: Run, config: dict[str, Any], num_gpus: int) -> bool:
+    """True if DeepSpeed keeps the weights in bf16, by its configuration or else by `--dtype`."""
+    enabled = _part(config, "bf16").get("enabled", "auto")
+    if enabled == "auto":
+        return half_weights(run.dtype, "cuda" if num_gpus else "cpu")
+    return enabled is not False
 
 
 def _part(config: dict[str, Any], name: str) -> dict[str, Any]:

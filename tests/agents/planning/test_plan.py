@@ -287,3 +287,34 @@ def test_vllm_on_a_cpu_takes_a_cache_of_one_gib_and_not_a_part_of_the_memory():
     (sampling,) = [phase for phase in result.phases if phase.name == "sampling"]
     assert sampling.parts["KV cache"] == 1.0
     assert result.verdict == "fits"
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("bfloat16", 2)])
+def test_plain_pytorch_computes_in_bfloat16_from_weights_in_float32(dtype, size):
+    run = replace(defaults("MMK12-v0"), dtype=dtype)
+    setting = make_setting(run, read_shape("Qwen/Qwen2.5-1.5B"), num_gpus=0, memory=64)
+    training, step, sampling = (phase.parts for phase in make_plan(setting).phases)
+    assert (setting.size, setting.weight_size) == (size, 4)
+    assert training["weights"] == pytest.approx(4 * setting.shape.num_weights / 2**30)
+    cast = pytest.approx(training["weights"] / 2) if size == 2 else 0.0
+    assert training.get("cast weights", 0.0) == sampling.get("cast weights", 0.0) == cast
+    assert "cast weights" not in step
+
+
+@pytest.mark.parametrize(
+    ("bf16", "dtype", "num_gpus", "half"),
+    [
+        ({}, "auto", 1, True),
+        ({}, "float32", 1, False),
+        ({"enabled": "auto"}, "float32", 1, False),
+        ({"enabled": False}, "bfloat16", 1, False),
+        ({"enabled": True}, "auto", 0, True),
+        ({}, "auto", 0, False),
+        ({}, "bfloat16", 0, True),
+    ],
+)
+def test_deepspeeds_configuration_decides_over_the_dtype(tmp_path, bf16, dtype, num_gpus, half):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"bf16": bf16}))
+    run = replace(Run(), deepspeed=path, dtype=dtype, engine="deepspeed")
+    assert make_sharding(run, num_gpus).half == half
