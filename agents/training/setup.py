@@ -13,7 +13,7 @@ import torch
 import reasonenv
 from agents import warm_start
 from agents.cli.settings import GENERATED, Run, check_run, environment_options
-from agents.engines.build import build, describe_engines, ranks
+from agents.engines.build import Engines, build, describe_engines, ranks
 from agents.engines.chat_template import PLAIN_LINE, SYSTEM_LINE
 from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
@@ -74,20 +74,27 @@ def prepare(run: Run, learner: Learner) -> RunState:
             print_once(memory_plan(run, learner))
         engines = build(run, model_folder(run), learner.reference_schedule)
         stack.enter_context(closing(engines.sampler))
-        if engines.policy.dtype != engines.policy.model.dtype:
-            print_once(AUTOCAST)
-        if not engines.policy.packs:
-            print_once(PADDED)
-        if engines.chat.is_plain:
-            print_once(PLAIN_LINE)
-        if not engines.chat.takes_system:
-            print_once(SYSTEM_LINE)
+        for line in model_lines(engines):
+            print_once(line)
         penalty = length_penalty(run)
         state = RunState(run, learner, folder, envs, engines, splits, penalty)
         state.resume(checkpoint)
         print_once(str(check_parity(state)))
         stack.pop_all()
     return state
+
+
+def model_lines(engines: Engines) -> Iterator[str]:
+    """Lines on a model that is not like most: its number format, attention or chat template."""
+    policy, chat = engines.policy, engines.chat
+    if policy.dtype != policy.model.dtype:
+        yield AUTOCAST
+    if not policy.packs:
+        yield PADDED
+    if chat.is_plain:
+        yield PLAIN_LINE
+    if not chat.takes_system:
+        yield SYSTEM_LINE
 
 
 def memory_plan(run: Run, learner: Learner) -> str:
