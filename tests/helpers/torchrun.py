@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 HELPERS = Path(__file__).parent
-ENVIRONMENT = os.environ | {
-    "PYTHONPATH": os.pathsep.join([str(HELPERS.parents[1]), str(HELPERS.parent)])
-}
+_PATH = [str(HELPERS.parents[1]), str(HELPERS.parent), os.environ.get("PYTHONPATH", "")]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, _PATH))}
 
 
 def command(script: str, *words: object) -> list[str]:

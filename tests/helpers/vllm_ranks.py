@@ -35,9 +35,16 @@ def check(folder: Path, rank: int, size: int) -> dict:
         responses = sampler.generate(prompts, (rank, step), lambda *words: announced.append(words))
         assert sorted(announced) == list(enumerate(responses.texts))
         differences.append(vllm_model.differences(engine, responses).max().item())
+    tokens = token_lists(responses)
+    # One seed for a rollout: all ranks that share a vLLM must draw the same.
+    sampler._one_seed = True
+    first, again = (sampler.generate(prompts, (rank, 9)) for _ in range(2))
+    differences.append(vllm_model.differences(engine, first).max().item())
     sampler.close()
     assert distributed.is_initialized()
-    return {"likeliest": likeliest, "differences": differences, "tokens": token_lists(responses)}
+    repeats = token_lists(first) == token_lists(again)
+    results = {"likeliest": likeliest, "differences": differences}
+    return results | {"tokens": tokens, "repeats": repeats}
 
 
 if __name__ == "__main__":

@@ -56,6 +56,17 @@ def check_installed(*, sees: bool) -> None:
         )
 
 
+def vision_options() -> dict[str, Any]:
+    """Arguments of vLLM for a model that reads images.
+
+    Mean and standard deviation of the pixels are weights of vLLM's own where it normalizes them on
+    the device: `load_format` "dummy" would fill them with noise, and no trainer has them.
+    """
+    name = "mm_device_do_normalize"
+    arguments = importlib.import_module("vllm.engine.arg_utils").EngineArgs.__dataclass_fields__
+    return {"limit_mm_per_prompt": {"video": 0}} | ({name: False} if name in arguments else {})
+
+
 def banned_tokens_processor(banned: tuple[int, ...]) -> type:
     """Class of a logits processor for vLLM that gives these tokens probability 0.
 

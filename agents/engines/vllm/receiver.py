@@ -53,7 +53,15 @@ class WeightReceiver:
             device: Kind of memory that receives weights: "cpu" or "cuda".
             banned: Tokens that are never sampled.
             timeout: Seconds to wait for weights.
+
+        Raises:
+            ValueError: There are banned tokens, and the server was started for a model without.
         """
+        if banned and not self.vllm_config.model_config.logits_processors:
+            raise ValueError(
+                f"the trainer's model has {len(banned)} tokens that are never sampled, {banned[0]} "
+                "first, and the server's has none: start it with the trainer's model"
+            )
         ranks = self.parallel_config
         rank = 1 + ranks.data_parallel_index * ranks.world_size + ranks.rank
         size = 1 + ranks.world_size_across_dp

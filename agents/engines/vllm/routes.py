@@ -150,6 +150,7 @@ async def _load(engine: Any, _: dict[str, Any], __: Send) -> None:
         await engine.collective_rpc("receive_weights")
         if not await engine.reset_prefix_cache():
             raise RuntimeError("its prefix cache is in use: it still samples")
+        await engine.reset_encoder_cache()
     finally:
         await engine.resume_generation()
 

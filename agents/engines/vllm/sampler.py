@@ -8,7 +8,7 @@ import importlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from agents.engines.vllm.compatibility import (
     preserve_process_group,
     preserve_process_state,
     sampler_errors,
+    vision_options,
 )
 from agents.engines.vllm.sampling_requests import (
     SamplingRequest,
@@ -49,7 +50,8 @@ ENVIRONMENT = {
 class VLLMSampler:
     """A `RolloutEngine` on vLLM, which prefills each prompt once for its group.
 
-    Each response has its own seed, so other requests of a batch change its rounding at most.
+    Each response has its own seed, so other requests of a batch change its rounding at most; but
+    one seed serves the whole rollout where vLLM would draw for each response by itself.
     """
 
     def __init__(
@@ -94,6 +96,9 @@ class VLLMSampler:
         self.dtype: torch.dtype = config.model_config.dtype
         self.max_length = int(config.model_config.max_model_len)
         self._ranks = config.parallel_config.tensor_parallel_size
+        # With its first model runner a seed for each response is a kernel for each response.
+        on_gpu = config.device_config.device_type == "cuda"
+        self._one_seed = on_gpu and not config.use_v2_model_runner
         self._sleeps = bool(config.model_config.enable_sleep_mode)
         self._asleep: set[str] = set()
         self._has_weights = options.get("load_format") != "dummy"
@@ -105,7 +110,7 @@ class VLLMSampler:
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """See `RolloutEngine`; names and shapes are those of the trainer's `state_dict`.
 
-        The prefix cache, which is of the old weights, is reset.
+        The caches of prefixes and images, which are of the old weights, are reset.
 
         Raises:
             SamplerError: vLLM cannot load them, or the iterator fails; a later call may succeed.
@@ -120,8 +125,7 @@ class VLLMSampler:
             except BaseException:
                 self.llm.collective_rpc(discard_partial_load)
                 raise
-            if not self.llm.reset_prefix_cache():
-                raise RuntimeError("its prefix cache is in use: it still samples")
+            self._reset_caches()
         self._has_weights = True
 
     def release(self) -> None:
@@ -138,6 +142,11 @@ class VLLMSampler:
         """Shuts vLLM down and frees its memory; the sampler cannot be used afterwards."""
         if not hasattr(self, "llm"):
             return
+        # vLLM frees a sleeping allocation twice. Where there is no memory to wake it, the error
+        # that ends the run says more.
+        with suppress(RuntimeError):
+            for part in sorted(self._asleep):
+                self._wake(part)
         with nullcontext() if self._owns_group else preserve_process_group():
             self.llm.llm_engine.engine_core.shutdown()
             del self.llm
@@ -173,17 +182,19 @@ class VLLMSampler:
         """Default arguments of `vllm.LLM`."""
         cuda, sees = torch.cuda.is_available(), self.chat.image_processor is not None
         defaults: dict[str, Any] = DEFAULTS | {
-            "logits_processors": [banned_tokens_processor(self.sampling.banned)],
             "enable_prefix_caching": True,
             "use_tqdm_on_load": False,
             "skip_tokenizer_init": not sees and not self.chat.stop,
         }
         on_gpu = {"dtype": "bfloat16", "enable_sleep_mode": True, "gpu_memory_utilization": 0.45}
         defaults |= on_gpu if cuda else ON_CPU
+        if self.sampling.banned:
+            # Any processor costs the overlap of scheduling and sampling.
+            defaults["logits_processors"] = [banned_tokens_processor(self.sampling.banned)]
         if sees:
             size = self.chat.image_processor.size
             pixels = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"]}
-            defaults |= {"mm_processor_kwargs": pixels, "limit_mm_per_prompt": {"video": 0}}
+            defaults |= {"mm_processor_kwargs": pixels} | vision_options()
         if int(os.environ.get("WORLD_SIZE", "1")) > 1 or options.get("tensor_parallel_size", 1) > 1:
             defaults["distributed_executor_backend"] = "external_launcher"
         return defaults
@@ -198,9 +209,25 @@ class VLLMSampler:
         return {"prompt_token_ids": tokens, "multi_modal_data": {"image": images}}
 
     def _wake(self, part: str) -> None:
+        """Maps the memory of "weights" or "kv_cache" again, after PyTorch has freed its own."""
         if part in self._asleep:
+            gc.collect()
+            torch.cuda.empty_cache()
             self.llm.wake_up(tags=[part])
             self._asleep.discard(part)
+
+    def _reset_caches(self) -> None:
+        if not self.llm.reset_prefix_cache():
+            raise RuntimeError("its prefix cache is in use: it still samples")
+        self.llm.llm_engine.reset_encoder_cache()
+
+    def _seed(self, seed: int) -> None:
+        """Seeds the generator from which vLLM draws for requests without a seed.
+
+        Its schedule orders the draws, and would depend on what the caches hold.
+        """
+        self._reset_caches()
+        torch.manual_seed(seed)
 
     def _run(
         self,
@@ -210,12 +237,16 @@ class VLLMSampler:
     ) -> None:
         """Fills `rows` with the responses and reports each as it finishes."""
         engine, ids, own = self.llm.llm_engine, [], {}
+        batches = self._all_gather(requests)
+        if self._one_seed:
+            self._seed(next(request.seed for batch in batches for request in batch))
         try:
-            for rank, batch in enumerate(self._all_gather(requests)):
+            for rank, batch in enumerate(batches):
                 for request in batch:
                     ids.append(f"{rank}:{request.first}")
                     with sampler_errors("vLLM rejects a prompt"):
-                        params = self._params(request.count, request.seed)
+                        seed = None if self._one_seed else request.seed
+                        params = self._params(request.count, seed)
                         (prompt,) = self.llm.renderer.render_cmpl([request.prompt])
                         engine.add_request(ids[-1], prompt, params)
                     if batch is requests:
@@ -240,7 +271,7 @@ class VLLMSampler:
         batches[group.rank_in_group] = requests
         return batches
 
-    def _params(self, count: int, seed: int) -> Any:
+    def _params(self, count: int, seed: int | None) -> Any:
         length = self.max_response_length
         options = sampling_options(self.sampling, length, self.chat, log_probs=self.log_probs)
         count = 1 if self.sampling.temperature == 0 else count

@@ -9,38 +9,41 @@ answers nobody without its key (`agents.engines.vllm.access`).
 
 import argparse
 import importlib.metadata
+import json
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
 from agents.cli.exit import standard_streams
 from agents.engines.pretrained import load_parts
+from agents.engines.special_tokens import banned_tokens
 from agents.engines.vllm.access import VARIABLE, api_key, key_file
-from agents.engines.vllm.compatibility import DEFAULTS, ON_CPU, check_installed
+from agents.engines.vllm.compatibility import DEFAULTS, ON_CPU, check_installed, vision_options
 from agents.errors import UsageError
 
 PACKAGE = "agents.engines.vllm"
 OPTIONS = DEFAULTS | {
     "middleware": f"{PACKAGE}.routes.TrainerRoutes",
     "worker_extension_cls": f"{PACKAGE}.receiver.WeightReceiver",
-    "logits_processors": f"{PACKAGE}.receiver:BannedTokens",
     # The trainer's weights come before the first response.
     "load_format": "dummy",
 }
 """Options of `vllm serve`, by their names in Python."""
 
 
-def command(model: str, rest: Sequence[str] = ()) -> list[str]:
+def command(model: str, of_model: Mapping[str, Any], rest: Sequence[str] = ()) -> list[str]:
     """Command line that starts the server.
 
     Args:
         model: Folder or hub name; its weight files are not needed.
+        of_model: Options that this model needs.
         rest: Further options of `vllm serve`, which override the ones set here.
     """
-    options = OPTIONS | ({} if torch.cuda.is_available() else ON_CPU)
+    options = OPTIONS | ({} if torch.cuda.is_available() else ON_CPU) | of_model
     words = [word for name, value in options.items() for word in _flag(name, value)]
     return [sys.executable, "-m", *_entry(model), *words, *rest]
 
@@ -49,7 +52,16 @@ def _flag(name: str, value: object) -> list[str]:
     word = name.replace("_", "-")
     if isinstance(value, bool):
         return [f"--{word}" if value else f"--no-{word}"]
-    return [f"--{word}", str(value)]
+    return [f"--{word}", value if isinstance(value, str) else json.dumps(value)]
+
+
+def _model_options(config: Any, tokenizer: Any, image_processor: Any | None) -> dict[str, Any]:
+    """Options that depend on the model: for images, and for tokens that are never sampled."""
+    options = vision_options() if image_processor is not None else {}
+    # The trainer may know of further end tokens, and then bans fewer.
+    if banned_tokens(tokenizer, config, (tokenizer.eos_token_id,)):
+        options["logits_processors"] = f"{PACKAGE}.receiver:BannedTokens"
+    return options
 
 
 def _entry(model: str) -> list[str]:
@@ -91,12 +103,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if any(word.startswith("--api-key") for word in options.options):
         raise UsageError(f"--api-key would show the key to other users: set {VARIABLE}")
     # vLLM would end with a traceback on a model that cannot be loaded, or needs its code.
-    load_parts(options.model, trust_remote_code=options.trust_remote_code)
+    parts = load_parts(options.model, trust_remote_code=options.trust_remote_code)
+    check_installed(sees=parts[-1] is not None)
     os.environ[VARIABLE] = _key()
     settings = {"host": options.host, "port": options.port}
     settings |= {"trust_remote_code": options.trust_remote_code}
     flags = [word for name, value in settings.items() for word in _flag(name, value)]
-    words = command(options.model, [*flags, *options.options])
+    words = command(options.model, _model_options(*parts), [*flags, *options.options])
     print(shlex.join(words), file=sys.stderr, flush=True)
     os.execv(words[0], words)
 

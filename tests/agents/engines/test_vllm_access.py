@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -304,12 +305,21 @@ def test_weights_of_another_model_are_refused(weights, words):
         list(checked(weights, SHAPES))
 
 
+def parts(num_rows=3, image_processor=None):
+    """Configuration, tokenizer of three tokens, and image processor of a model."""
+    config = SimpleNamespace(vocab_size=num_rows)
+    config.get_text_config = lambda: config
+    tokenizer = SimpleNamespace(pad_token_id=2, eos_token_id=2)
+    tokenizer.get_vocab = lambda: {"a": 0, "b": 1, "<end>": 2}
+    return config, tokenizer, image_processor
+
+
 @pytest.fixture
 def started(monkeypatch, cache):
     """Command and key with which the server replaces this process."""
     starts = []
-    for check in ("check_installed", "load_parts"):
-        monkeypatch.setattr(server, check, lambda *_, **__: None)
+    monkeypatch.setattr(server, "check_installed", lambda *_, **__: None)
+    monkeypatch.setattr(server, "load_parts", lambda *_, **__: parts())
 
     def execv(_, words):
         starts.append((words, server.os.environ[VARIABLE]))
@@ -338,3 +348,26 @@ def test_a_key_on_the_command_line_is_refused(started):
     with pytest.raises(UsageError, match=f"set {VARIABLE}"):
         server.main(["--model", "DIR", "--", "--api-key", "mine"])
     assert not started
+
+
+@pytest.mark.parametrize("num_rows", [3, 4])
+def test_the_server_has_a_logits_processor_where_a_token_is_never_sampled(
+    started, monkeypatch, num_rows
+):
+    monkeypatch.setattr(server, "load_parts", lambda *_, **__: parts(num_rows))
+    server.main(["--model", "DIR"])
+    ((words, _),) = started
+    assert ("--logits-processors" in words) == (num_rows > 3)
+
+
+def test_the_server_of_a_model_that_reads_images_has_its_options(started, monkeypatch):
+    options = {"limit_mm_per_prompt": {"video": 0}, "mm_device_do_normalize": False}
+    monkeypatch.setattr(server, "vision_options", lambda: options)
+    server.main(["--model", "DIR"])
+    monkeypatch.setattr(server, "load_parts", lambda *_, **__: parts(image_processor=object()))
+    server.main(["--model", "DIR", "--", "--limit-mm-per-prompt", "{}"])
+    (text, _), (vision, _) = started
+    assert "--no-mm-device-do-normalize" not in text
+    assert "--no-mm-device-do-normalize" in vision
+    assert vision[vision.index("--limit-mm-per-prompt") + 1] == '{"video": 0}'
+    assert vision[-2:] == ["--limit-mm-per-prompt", "{}"]

@@ -200,6 +200,24 @@ def test_a_response_does_not_depend_on_what_is_sampled_beside_it(sampler):
 
 
 @pytest.mark.vllm
+def test_a_rollout_of_one_seed_is_repeated_whatever_was_sampled_before(
+    sampler, trainer, monkeypatch
+):
+    monkeypatch.setattr(sampler, "_one_seed", True)
+    # vLLM prefills them in several steps, or in one if it finds them in its cache.
+    questions = tuple(f"{number} " + "letters " * 120 for number in range(60))
+    prompts = sampler.encode(observations(questions, group_size=2))
+    state = torch.get_rng_state()
+    first, other, again = (sampler.generate(prompts, (seed,)) for seed in (1, 2, 1))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.equal(again.tokens, first.tokens)
+    torch.testing.assert_close(again.sampler_log_prob, first.sampler_log_prob, atol=BOUND, rtol=0)
+    assert other.texts != first.texts
+    assert sum(first.texts[i] != first.texts[i + 1] for i in range(0, 120, 2)) > 50
+    assert differences(trainer, first).max() < BOUND
+
+
+@pytest.mark.vllm
 def test_responses_of_a_group_differ_and_share_a_request(sampler, monkeypatch):
     asked = []
     add = sampler.llm.llm_engine.add_request
@@ -355,12 +373,13 @@ def test_where_vllm_is_missing_the_line_says_what_to_do(monkeypatch):
         check_installed(sees=False)
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("torchvision") is not None, reason="torchvision is installed"
-)
 @pytest.mark.vllm
-def test_images_without_torchvision_are_refused_in_one_line(tiny_folder):
+def test_images_without_torchvision_are_refused_in_one_line(tiny_folder, monkeypatch):
     _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "torchvision" else find(name)
+    )
     with pytest.raises(ValueError, match=r"^vLLM reads images with torchvision[^\n]*matches torch"):
         VLLMSampler(tiny_folder, chat, vllm_model.Sampling(), LENGTH)
 
@@ -388,6 +407,7 @@ def test_two_ranks_sample_each_for_itself_and_both_as_one(folder, tmp_path):
         for size in ("1", "2"):
             assert one[size]["likeliest"] == [True, True]
             assert max(one[size]["differences"]) < BOUND
+            assert one[size]["repeats"]
         assert one["1"]["tokens"] == one["2"]["tokens"]
     assert len(results[0]["1"]["tokens"]) == 2
     assert len(results[1]["1"]["tokens"]) == 6
