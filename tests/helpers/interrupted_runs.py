@@ -13,7 +13,7 @@ from typing import Any
 
 from agents import run
 from agents.cpgd import CPGD
-from helpers import letters
+from helpers import letters, torchrun
 from helpers.tiny_runs import SMALL, before_response, flags
 
 HELPERS = Path(__file__).parent
@@ -66,8 +66,7 @@ def command(fault: str, number: int, **settings: Any) -> list[str]:
 
 def start(words: list[str]) -> subprocess.Popen[str]:
     """The process, with its standard error as text."""
-    paths = os.pathsep.join([str(HELPERS.parents[1]), str(HELPERS.parent)])
-    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+    environment = torchrun.ENVIRONMENT | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
 
 

@@ -26,6 +26,8 @@ from agents.engines.vllm.compatibility import DEFAULTS, ON_CPU, check_installed,
 from agents.errors import UsageError
 
 PACKAGE = "agents.engines.vllm"
+BANNED = f"{PACKAGE}.receiver:BannedTokens"
+"""Logits processor for a model with tokens that are never sampled."""
 OPTIONS = DEFAULTS | {
     "middleware": f"{PACKAGE}.routes.TrainerRoutes",
     "worker_extension_cls": f"{PACKAGE}.receiver.WeightReceiver",
@@ -60,7 +62,7 @@ def _model_options(config: Any, tokenizer: Any, image_processor: Any | None) -> 
     options = vision_options() if image_processor is not None else {}
     # The trainer may know of further end tokens, and then bans fewer.
     if banned_tokens(tokenizer, config, (tokenizer.eos_token_id,)):
-        options["logits_processors"] = f"{PACKAGE}.receiver:BannedTokens"
+        options["logits_processors"] = BANNED
     return options
 
 

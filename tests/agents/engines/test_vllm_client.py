@@ -25,7 +25,7 @@ from agents.engines.sampling import Sampling
 from agents.engines.vllm import routes, weight_transfer
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.remote_sampler import RemoteSampler
-from agents.engines.vllm.server import OPTIONS, command
+from agents.engines.vllm.server import BANNED, OPTIONS, command
 
 
 def server(url: str) -> VLLMClient:
@@ -202,16 +202,19 @@ def test_images_arrive_unchanged(tiny_folder):
 
 
 def test_the_command_is_that_of_vllm_and_the_users_options_come_last():
-    words = command("DIR", ["--port", "1", "--dtype", "float16"])
+    words = command("DIR", {"limit": {"video": 0}}, ["--port", "1", "--dtype", "float16"])
     assert "DIR" in words
     assert words[-4:] == ["--port", "1", "--dtype", "float16"]
     assert words[words.index("--logprobs-mode") + 1] == "processed_logprobs"
+    assert words[words.index("--limit") + 1] == '{"video": 0}'
 
 
-@pytest.mark.parametrize("option", ["middleware", "worker_extension_cls", "logits_processors"])
-def test_classes_that_vllm_imports_by_name_exist(option):
+@pytest.mark.parametrize(
+    "path", [*map(OPTIONS.get, ["middleware", "worker_extension_cls"]), BANNED]
+)
+def test_classes_that_vllm_imports_by_name_exist(path):
     # By syntax: the module of the workers can be imported where vLLM is installed only.
-    module, _, name = OPTIONS[option].replace(":", ".").rpartition(".")
+    module, _, name = path.replace(":", ".").rpartition(".")
     source = Path(find_spec(module).origin).read_text()
     classes = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
     assert name in classes
