@@ -1,4 +1,4 @@
-"""Prompts with images, and engines of the tiny vision model, for the tests of images through vLLM."""
+"""Prompts with images, and engines of the tiny vision model, for tests of images through vLLM."""
 
 from dataclasses import replace
 

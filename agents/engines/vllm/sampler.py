@@ -54,6 +54,8 @@ class VLLMSampler:
     one seed serves the whole rollout where vLLM would draw for each response by itself.
     """
 
+    _one_seed = False
+
     def __init__(
         self,
         folder: str | Path,
@@ -221,13 +223,14 @@ class VLLMSampler:
             raise RuntimeError("its prefix cache is in use: it still samples")
         self.llm.llm_engine.reset_encoder_cache()
 
-    def _seed(self, seed: int) -> None:
-        """Seeds the generator from which vLLM draws for requests without a seed.
+    def _seed(self, batches: list[list[SamplingRequest]]) -> None:
+        """Seeds the generator from which vLLM draws for requests without a seed, if there are any.
 
         Its schedule orders the draws, and would depend on what the caches hold.
         """
-        self._reset_caches()
-        torch.manual_seed(seed)
+        if self._one_seed:
+            self._reset_caches()
+            torch.manual_seed(next(request.seed for batch in batches for request in batch))
 
     def _run(
         self,
@@ -238,15 +241,13 @@ class VLLMSampler:
         """Fills `rows` with the responses and reports each as it finishes."""
         engine, ids, own = self.llm.llm_engine, [], {}
         batches = self._all_gather(requests)
-        if self._one_seed:
-            self._seed(next(request.seed for batch in batches for request in batch))
+        self._seed(batches)
         try:
             for rank, batch in enumerate(batches):
                 for request in batch:
                     ids.append(f"{rank}:{request.first}")
                     with sampler_errors("vLLM rejects a prompt"):
-                        seed = None if self._one_seed else request.seed
-                        params = self._params(request.count, seed)
+                        params = self._params(request.count, request.seed)
                         (prompt,) = self.llm.renderer.render_cmpl([request.prompt])
                         engine.add_request(ids[-1], prompt, params)
                     if batch is requests:
@@ -271,11 +272,12 @@ class VLLMSampler:
         batches[group.rank_in_group] = requests
         return batches
 
-    def _params(self, count: int, seed: int | None) -> Any:
+    def _params(self, count: int, seed: int) -> Any:
         length = self.max_response_length
         options = sampling_options(self.sampling, length, self.chat, log_probs=self.log_probs)
         count = 1 if self.sampling.temperature == 0 else count
-        return vllm_params(options | {"n": count, "seed": seed})
+        own_seed = None if self._one_seed else seed
+        return vllm_params(options | {"n": count, "seed": own_seed})
 
     def _store(
         self,
