@@ -45,7 +45,7 @@ def command(model: str, of_model: Mapping[str, Any], rest: Sequence[str] = ()) -
         of_model: Options that this model needs.
         rest: Further options of `vllm serve`, which override the ones set here.
     """
-    options = OPTIONS | ({} if torch.cuda.is_available() else ON_CPU) | of_model
+    options = OPTIONS | ({} if torch.cuda.is_available() else ON_CPU) | dict(of_model)
     words = [word for name, value in options.items() for word in _flag(name, value)]
     return [sys.executable, "-m", *_entry(model), *words, *rest]
 
