@@ -3,6 +3,7 @@
     extraction       the final answer in a response
     choice           multiple choice: a letter, an option's text, or both
     names            names in capital letters: figures, criteria, numerals, formulas of chemistry
+    computations     computations in words, and those that are not carried out
     words            texts, sentences that state words, numbers in words
     times            times of day, dates, durations
     ranges           ranges, scores and codes with hyphens
@@ -43,8 +44,10 @@ Grading policy:
   a + b = 5 is not 5, and another label than that of the reference is wrong.
 - "And", "or" and commas are the same between values and between equations for one name; a = 2 or
   b = 3 is not a = 2, b = 3. Signs of logic and of sets have their meaning and their order.
+- A sum, difference, product or quotient of plain numbers is not carried out, and equals no number;
+  fractions are numbers.
 - What looks like a time of day on both sides is one, and no ratio. Numbers joined by a hyphen are a
-  range, a score or a code, compared one by one; only an answer may be a difference of two numbers.
+  range, a score or a code, compared one by one.
 - Names in capital letters are compared as spelled, except for the ends of a segment, a line, an arc
   and an angle, and for where the name of a quadrilateral begins.
 - Expressions are equal when they agree at every point where both are real.
@@ -64,12 +67,13 @@ from dataclasses import dataclass
 
 from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted, spend_on_text
 from reasonenv.grading.choice.multiple_choice import choice_verdict
+from reasonenv.grading.computations import in_signs, is_not_carried_out
 from reasonenv.grading.digits import in_fractions, is_number_of, plain_digits, single_number
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.equivalence.quantities import is_measured
 from reasonenv.grading.extraction import final_answer, has_qualifier, prose_answer, solution_answer
 from reasonenv.grading.extraction.equations import stated_equation
-from reasonenv.grading.extraction.qualifiers import words_around
+from reasonenv.grading.extraction.qualifiers import is_unsure, words_around
 from reasonenv.grading.extraction.sentences import has_statement
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.names import name_verdict
@@ -257,7 +261,7 @@ def _spelled(answer: str, reference: str) -> tuple[str, str]:
     answer, reference = in_digits(answer, reference)
     if any(map(str.isdigit, reference)):
         answer = with_digits(answer) or answer
-    return answer, reference
+    return in_signs(answer), reference
 
 
 def _are_digits(text: str) -> bool:
@@ -304,7 +308,8 @@ def _formula_verdict(answer: str, reference: str) -> bool | None:
     verdict = None if is_sentence else _parsed_verdict(answer, reference)
     if is_sentence or is_prose(answer) or (verdict is None and _CHINESE.search(answer)):
         if verdict:
-            return not has_qualifier(words_around(answer)) or has_qualifier(reference)
+            is_changed = has_qualifier(words_around(answer)) or is_unsure(answer)
+            return not is_changed or has_qualifier(reference)
         statement = prose_answer(answer)
         if verdict is None and "=" in reference and "=" in answer:
             statement = stated_equation(answer, statement)
@@ -318,12 +323,16 @@ def _formula_verdict(answer: str, reference: str) -> bool | None:
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 # Words too short to tell them from products, and an end of one sentence before another.
 _SENTENCE = re.compile(
-    r"(?<![\\a-zA-Z])(?:it is|we get|we have|he has)\s|[a-zA-Z\d)$][.!]\s+[A-Z][a-z]+\b|。.", re.I
+    r"(?<![\\a-zA-Z])(?:it is|we get|we have|he has)\s|[a-zA-Z\d)$][.!]\s+[A-Z][a-z]+\b|。."
+    r"|[a-zA-Z]\s(?:is|are|was|has|have|had|gets?|got)\s[$€£]?\d",
+    re.I,
 )
 
 
 def _parsed_verdict(answer: str, reference: str) -> bool | None:
     """Verdict on both as plain formulas, then as quantities with units; True if either is."""
+    if is_not_carried_out(answer, reference):
+        return False
     verdicts: dict[tuple[Node, Node], bool | None] = {}
     has_unit = False
     for setting in _parser_settings(answer, reference):

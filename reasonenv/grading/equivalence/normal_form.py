@@ -147,6 +147,10 @@ def _is_plain_number(node: Node) -> bool:
 
 def _equation(sides: Sequence[Node]) -> Node | None:
     """1 + 1 = 2 as 2, x = 1 + 1 = 2 as x = 2; None for the false 1 + 1 = 3, and for 2 = 2."""
+    if _is_counted(sides):
+        *computations, result = sides
+        number = _equation([*computations, result.args[0]])
+        return number and Node("quantity", (number, *result.args[1:]))
     constants = [side for side in sides if _is_value(side)]
     if not all(_agree(constants[0], other) for other in constants[1:]):
         return None
@@ -160,6 +164,15 @@ def _equation(sides: Sequence[Node]) -> Node | None:
     elif len(sides) > 2 and all(map(_is_name, sides[:-1])) and not _is_name(sides[-1]):
         sides = (sides[0], sides[-1])  # y = f(x) = 2x
     return Node("relation", (("=",) * (len(sides) - 1), tuple(sides)))
+
+
+def _is_counted(sides: Sequence[Node]) -> bool:
+    """True for 8 + 3 = 11 apples, where the last number alone has a unit."""
+    *computations, result = sides
+    if result.op != "quantity" or not all(map(_is_value, computations)):
+        return False
+    number, unit, _ = result.args
+    return is_constant(number) and (unit is None or bool(unit.dimension))
 
 
 def _contradicts(side: Node, name: Node, value: Node) -> bool:

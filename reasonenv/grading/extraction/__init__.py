@@ -7,6 +7,7 @@ r"""Extraction of the final answer from a response. Linear in its length; never 
     sentences     sentences, corrections, reasons
     statements    the formula that ends a sentence
     claims        the value that prose states
+    circumstances numbers that prose repeats beside its claim
     equations     the equation that prose states, with its left side
     qualifiers    words around a value that change it
     languages     such words in other languages than English and Chinese

@@ -1,14 +1,19 @@
 """The value that prose states: its only number or formula, or the one that a verb states."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
 from reasonenv.grading.extraction.boxes import joined, joins_answers
-from reasonenv.grading.extraction.qualifiers import has_qualifier, names_number
+from reasonenv.grading.extraction.circumstances import (
+    circumstances,
+    counts_things,
+    without_opening,
+)
+from reasonenv.grading.extraction.qualifiers import has_qualifier, is_unsure, names_number
 from reasonenv.grading.extraction.sentences import CONCLUSION, sentence_spans, without_reason
 from reasonenv.grading.extraction.statements import SENTENCE_END, last_clause, stated_formula
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
@@ -76,6 +81,7 @@ def prose_answer(prose: str) -> str | None:
     if formula := stated_formula(prose):
         return formula
     prose = _statements(_LEFT.sub(r"\1", _RAISED.sub(r"^\1", prose[-_PROSE:])))
+    prose = without_opening(prose)
     for shorten in (_without_tail, without_reason):
         if any(map(str.isdigit, shortened := shorten(prose))):
             prose = shortened
@@ -106,7 +112,7 @@ def _statements(prose: str) -> str:
     if _CHECK.search(prose):
         spans = sentence_spans(prose)
         kept = [span for span in spans if not _CHECK.match(prose[slice(*span)])]
-        prose = "".join(prose[slice(*span)] for span in kept)
+        prose = " ".join(prose[slice(*span)].strip() for span in kept)
     return _NOT_ANOTHER.sub("", _NOT_BUT.sub(" it is ", prose))
 
 
@@ -160,7 +166,19 @@ def _claims(prose: str) -> list[_Claim]:
             groups[-1].append(match)
         else:
             groups.append([match])
-    return [_claim(prose, group) for group in groups]
+    return [_claim(prose, part) for group in groups for part in _without_enumerated(prose, group)]
+
+
+def _without_enumerated(
+    prose: str, group: Sequence[re.Match[str]]
+) -> Iterator[Sequence[re.Match[str]]]:
+    """The equation that ends a group apart from what is enumerated before: 5, and 5 - 1 = 4."""
+    gaps = [prose[a.end() : b.start()] for a, b in pairwise(group)]
+    equals = max((index for index, gap in enumerate(gaps) if "=" in gap), default=0)
+    cut = max((index + 1 for index in range(equals) if joins_answers(gaps[index])), default=0)
+    if cut:
+        yield group[:cut]
+    yield group[cut:]
 
 
 def _is_bold(match: re.Match[str]) -> bool:
@@ -238,7 +256,9 @@ _AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
 # Letters of scripts without spaces between words: Chinese, kana, Hangul.
 _UNSPACED = r"\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af"
 _PLAIN_BEFORE = re.compile(rf"(?:^|[\s{_UNSPACED}*(（:：=，,≈“\"\[}}])$")
-_PLAIN_AFTER = re.compile(rf"$|[\s{_UNSPACED}.,;:!?。，；：！？)）*’'”\"\]${{^²³℃(（-]")
+_PLAIN_AFTER = re.compile(
+    rf"$|[\s{_UNSPACED}.,;:!?。，；：！？)）*’'”\"\]${{^²³℃(（]|-(?![a-zA-Z])"
+)
 _NUMBER_WORD = re.compile(
     r"\b(?:is|equals|gets?)\s(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
     r"|twelve)\b(?! of)",
@@ -249,20 +269,21 @@ _NUMBER_WORD = re.compile(
 def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
     """The claim of prose that no word changes; None if there is none, or several."""
     begin, claims = _conclusion(prose, claims)
-    keys = {claim.key for claim in claims if claim.is_stated}
     is_only = len({claim.key for claim in claims}) == 1
-    if not is_only and not (len(keys) == 1 and claims[-1].is_stated):
+    if not is_only and not (_num_stated(claims) == 1 and claims[-1].is_stated):
         return None
     last = claims[-1]
     before, after = prose[begin : last.start], prose[last.end :]
     if before.strip():
         after = _MORE.sub("", after)
+    if is_unsure(_sentence(prose, last.start)):
+        return None
     if not is_only:
         before = SENTENCE_END.split(prose[claims[-2].end : last.start])[-1]
     suffix = _suffix(prose[last.end :])
     if next_word_changes(after.removeprefix(suffix)) or (is_only and _is_described(before, after)):
         return None
-    if _QUESTION.search(after) or _NUMBER_WORD.search(prose):
+    if _BREAKS_OFF.match(after) or _QUESTION.search(after) or _NUMBER_WORD.search(prose):
         return None
     if not is_only or begin:
         after = SENTENCE_END.split(after, maxsplit=1)[0]
@@ -271,7 +292,18 @@ def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
     return None if is_changed else last.text + suffix
 
 
+def _num_stated(claims: Sequence[_Claim]) -> int:
+    """How many different values are stated."""
+    return len({claim.key for claim in claims if claim.is_stated})
+
+
 _QUESTION = re.compile("[?？]")
+_BREAKS_OFF = re.compile(r"\s?[-+*/×÷=x]\s*\Z")
+
+
+def _sentence(prose: str, place: int) -> str:
+    """The sentence of a place in prose."""
+    return next((prose[start:end] for start, end in sentence_spans(prose) if place < end), prose)
 
 
 def _is_described(before: str, after: str) -> bool:
@@ -298,8 +330,22 @@ def _conclusion(prose: str, claims: Sequence[_Claim]) -> tuple[int, Sequence[_Cl
     begin = 0
     if start and last and CONCLUSION.match(prose[start:end]):
         begin, claims = start, last
+    claims = _without_circumstances(prose, claims)
     rest = _without_premises(prose, claims)
     return (claims[-2].end, rest) if len(rest) < len(claims) else (begin, rest)
+
+
+def _without_circumstances(prose: str, claims: Sequence[_Claim]) -> Sequence[_Claim]:
+    """The claims without the numbers that a sentence repeats beside the only one of things."""
+    if len(claims) < 2 or (claims[-1].is_stated and _num_stated(claims) == 1):
+        return claims
+    places = circumstances(prose)
+    rest = [each for each in claims if each.start not in places or not each.text.isdecimal()]
+    if len({claim.key for claim in rest}) != 1:
+        return claims
+    text = prose[rest[0].start : rest[0].end]
+    is_amount = "=" in text or text[0] in "$€£" or counts_things(prose, rest[0].end)
+    return rest if is_amount else claims
 
 
 def _without_premises(prose: str, claims: Sequence[_Claim]) -> Sequence[_Claim]:
@@ -308,9 +354,14 @@ def _without_premises(prose: str, claims: Sequence[_Claim]) -> Sequence[_Claim]:
         return claims
     last = claims[-1]
     chain = prose[last.start : last.end]
-    if "=" not in chain or not _CONCLUDES.search(prose[max(0, last.start - 40) : last.start]):
+    if "=" not in chain:
         return claims
     members = _values(chain)
+    if not _CONCLUDES.search(prose[max(0, last.start - 40) : last.start]):
+        # All operands are given before, and nothing else: 4 for each of 9 is 4 x 9 = 36.
+        given = set().union(*(_values(claim.text) for claim in claims[:-1]))
+        if given != _values(chain.rpartition("=")[0]) or has_qualifier(prose[: last.start]):
+            return claims
     return [*(claim for claim in claims[:-1] if not members.issuperset(_values(claim.text))), last]
 
 

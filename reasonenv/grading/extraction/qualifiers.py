@@ -32,7 +32,7 @@ _OPERATIONS = (
     r"|root|square of|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal"
     r"|halves|thirds|quarters"
     r"|percent of|(?:below|above|under|over) zero|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?"
-    r"|reference|and a half|and some"
+    r"|reference|remainder(?=\s*$|\s*\d)|and a half|and some"
 )
 _LISTED = by_first_letter(f"{_DENIALS}|{_GUESSES}|{_COMPARISONS}|{_OPERATIONS}")
 _ENGLISH = re.compile(rf"\b(?:{_LISTED})\b|n't\b", re.IGNORECASE)
@@ -86,6 +86,21 @@ def names_number(before: str) -> bool:
         return True
     match = _OF.search(before[-60:])
     return match is not None and (match[1] or "").lower() not in _MEASURES
+
+
+_UNSURE = re.compile(
+    r"[\s*]{0,4}(?:(?:so|but|and|then),?\s)?(?:maybe|perhaps|possibly|probably|unless|suppose|assume"
+    r"|if(?!\s(?:you|we)\s(?:add|subtract|multiply|divide)\b)"
+    r"|let(?:'s|\sus)?\s(?:denote|call|say|assume|suppose|[a-z]\b)"
+    r"|(?!(?:so|this|that|it|i|we)\b)[a-z]{2,15}\s(?:says?|said|claim(?:s|ed)|thinks?|thought"
+    r"|believes?|believed|guess(?:es|ed)))\b",
+    re.IGNORECASE,
+)
+
+
+def is_unsure(sentence: str) -> bool:
+    """True if a sentence opens as a guess, a condition, an assumption or the report of another."""
+    return _UNSURE.match(sentence) is not None
 
 
 def has_qualifier(words: str) -> bool:

@@ -48,7 +48,8 @@ _CHANGING_ENGLISH = _listed(
     # operators
     """squared cubed half halved doubled tripled quadrupled double triple factorial
     power times plus minus over divided multiplied reciprocal inverse negative
-    opposite logarithm modulo mod base binary ternary octal hexadecimal hex percentile ish""",
+    opposite remainder logarithm modulo mod base binary ternary octal hexadecimal hex percentile
+    ish""",
     # comparisons
     """more less fewer greater larger smaller bigger higher lower least most max maximum min
     minimum above below under beyond exceeding within upward upwards downward downwards onward
