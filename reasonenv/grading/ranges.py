@@ -1,7 +1,7 @@
 """Ranges, scores and codes: 10-20, 10~20, 2-1, 2011-2012, 555-0134, which are no differences.
 
-Two numbers with a hyphen are a difference only where the reference is another value, and one that is
-not carried out; 20-30 is not 10-20, nor is 1 the score 2-1.
+Two numbers with a hyphen are a difference, which is not carried out, only where the reference is no
+range: 20-30 is not 10-20, nor is 1 the score 2-1.
 """
 
 import re

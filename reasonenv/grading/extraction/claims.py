@@ -293,7 +293,7 @@ def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
 
 
 def _num_stated(claims: Sequence[_Claim]) -> int:
-    """How many different values are stated."""
+    """Number of different values that are stated."""
     return len({claim.key for claim in claims if claim.is_stated})
 
 
@@ -359,8 +359,8 @@ def _without_premises(prose: str, claims: Sequence[_Claim]) -> Sequence[_Claim]:
     members = _values(chain)
     if not _CONCLUDES.search(prose[max(0, last.start - 40) : last.start]):
         # All operands are given before, and nothing else: 4 for each of 9 is 4 x 9 = 36.
-        given = set().union(*(_values(claim.text) for claim in claims[:-1]))
-        if given != _values(chain.rpartition("=")[0]) or has_qualifier(prose[: last.start]):
+        operands: set[object] = set().union(*(_values(claim.text) for claim in claims[:-1]))
+        if operands != _values(chain.rpartition("=")[0]) or has_qualifier(prose[: last.start]):
             return claims
     return [*(claim for claim in claims[:-1] if not members.issuperset(_values(claim.text))), last]
 
