@@ -35,6 +35,9 @@ ROUNDING = 1e-6
 Eight units in the last place of float32, the dtype of rewards: the error of a sum of several parts.
 """
 
+BISECTIONS = 40
+"""Halvings of a range of thresholds: below `ROUNDING` of it, whatever the number of ranks."""
+
 
 def exceeds_rounding(spread: Tensor, scale: Tensor) -> Tensor:
     """Spread > max(`ROUNDING` scale, `STD_EPSILON`): True where values differ beyond rounding.
@@ -148,6 +151,29 @@ def whitened(advantage: PerToken, mask: Mask, all_reduce: AllReduce) -> PerToken
     scale = (mean.square() + variance).sqrt()
     result = deviation / variance.clamp(min=1e-8).sqrt()  # the floor is that of the authors' code
     return torch.where(exceeds_rounding(variance.sqrt(), scale), result, 0).to(advantage)
+
+
+def largest(values: PerToken, mask: Mask, share: float, all_reduce: AllReduce) -> Mask:
+    """True for the share of the rollout's response tokens with the largest values.
+
+    Ties, up to rounding, are all among them. Over all ranks, by bisection, since ranks exchange
+    sums alone. Source: the threshold of Wang et al., Beyond the 80/20 Rule (arXiv:2506.01939), for
+    entropies.
+
+    Args:
+        values: Of each token, >= 0.
+        mask: True on response tokens.
+        share: Of the tokens, in (0, 1].
+        all_reduce: Sum over all ranks.
+    """
+    values = values.where(mask, 0.0).double()
+    count, high = all_reduce(torch.stack([mask.sum().double(), values.amax()]))
+    low, margin = torch.zeros_like(high), ROUNDING * high
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        is_low = all_reduce(((values >= middle) & mask).sum()) >= share * count
+        low, high = torch.where(is_low, middle, low), torch.where(is_low, high, middle)
+    return (values >= low - margin) & mask
 
 
 def has_spread(reward: Float[Tensor, "*p g"]) -> Bool[Tensor, "*p 1"]:

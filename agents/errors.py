@@ -52,6 +52,10 @@ class SaveError(AgentsError, OSError):
     """Raised when a checkpoint cannot be written, because the disk is full for example."""
 
 
+class UploadError(AgentsError, OSError):
+    """Raised when the hub refuses a model, or cannot be reached."""
+
+
 class RecordError(AgentsError, ValueError):
     """Raised when a JSON file of settings, metrics or responses is damaged or of another run."""
 

@@ -1,32 +1,37 @@
 """Accuracy of a model on the problems of some environments: python -m agents.evaluate --help."""
 
+import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from agents import warm_start
+from agents.cli.defaults import GENERATED
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.settings import GENERATED, Run, json_object, stop_strings
+from agents.cli.json_flags import json_object, stop_strings
+from agents.cli.settings import Run
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
 from agents.engines.chat import Chat
-from agents.engines.chat_template import PLAIN_LINE, SYSTEM_LINE, ChatOptions
+from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy, Sampling
-from agents.engines.precision import computation_dtype, half_weights
+from agents.engines.precision import computation_dtype, has_half_weights
 from agents.engines.threads import set_threads
 from agents.engines.transformers import TransformersSampler
 from agents.errors import MissingPackageError, typed_errors
 from agents.evaluation.arguments import EvaluationArguments, default_arguments, envs_and_model
-from agents.evaluation.presentation import draw_results, evaluation_lines
+from agents.evaluation.presentation import draw_results, evaluation_tables
 from agents.evaluation.published import published
 from agents.evaluation.session import Stopped, run_evaluation
+from agents.evaluation.statistics import Result
+from reasonenv.score_tables import table_lines
 from reasonenv.terminal import print_line
 
 ALONE = {"gpu_memory_utilization": 0.9, "enable_sleep_mode": False}
@@ -49,15 +54,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Stopped as stopped:
         print_line(f"{stopped}: the responses are in {folder}; repeat the command to resume")
         sys.exit(128 + signal.Signals[str(stopped)])
-    for line in evaluation_lines(results, options.compare):
+    for line in printed_lines(results, options):
         print_line(line)
-    print_line(f"responses and results: {folder}")
+    # Tables to paste stand alone on standard output.
+    stream = sys.stdout if options.format == "text" else sys.stderr
+    print_line(f"responses and results: {folder}", stream)
     try:
         tables = published()[options.compare].tables if options.compare else ()
+        if tables and not any(table.comparison(results) for table in tables):
+            print_line(f"no table of {options.compare} has these environments", stream)
         draw_results(folder / "results.png", results, tables)
-        print_line(f"picture: {folder / 'results.png'}")
+        print_line(f"picture: {folder / 'results.png'}", stream)
     except MissingPackageError as error:
-        print_line(str(error))
+        print_line(str(error), stream)
+
+
+def printed_lines(results: Mapping[str, Result], options: EvaluationArguments) -> Iterable[str]:
+    """Lines of the results in the format of the options."""
+    if options.format == "json":
+        return json.dumps(results, indent=2, allow_nan=False).splitlines()
+    return table_lines(evaluation_tables(results, options.compare), options.format)
 
 
 @contextmanager
@@ -124,10 +140,8 @@ def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tu
         trust_remote_code=options.trust_remote_code,
         chat_options=ChatOptions(options.chat_template, stop_strings(options.stop)),
     )
-    if chat.is_plain:
-        print_line(PLAIN_LINE, sys.stderr)
-    if not chat.takes_system:
-        print_line(SYSTEM_LINE, sys.stderr)
+    for line in chat.remarks():
+        print_line(line, sys.stderr)
     return model, chat
 
 
@@ -138,7 +152,7 @@ def _sampling(options: EvaluationArguments, banned: tuple[int, ...]) -> Sampling
 def _weight_dtype(options: EvaluationArguments) -> torch.dtype:
     """bfloat16 on GPUs unless another is asked for; on the CPU the model computes in it at most."""
     device = local_device().type
-    is_half = device == "cuda" and half_weights(options.dtype, device)
+    is_half = device == "cuda" and has_half_weights(options.dtype, device)
     return torch.bfloat16 if is_half else torch.float32
 
 

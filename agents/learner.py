@@ -2,11 +2,11 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from agents import references
@@ -15,7 +15,7 @@ from agents.errors import UsageError
 from agents.losses import sampler_weight
 from agents.reductions import Reduction, token_mean
 from agents.references import Refresh
-from agents.rollout import Batch, Group, Mask, PerResponse, PerToken
+from agents.rollout import EXTRAS, Batch, Group, Mask, PerResponse, PerToken, RewardParts
 
 Scalar = Float[Tensor, ""]
 Range = tuple[Callable[[float], bool], str]
@@ -46,10 +46,21 @@ class Learner(ABC):
     are its hyper-parameters and its command line.
     """
 
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Names of `EXTRAS` that loss or advantages read from a batch; others are not computed."""
+
     reduction: Reduction = token_mean
     """From the losses of tokens to a scalar."""
     sampler_correction: float | None = None
     """Cap > 0 of the importance weights π_old / μ of tokens drawn from the sampler's μ."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Raises UsageError for a name in `reads` that is none of `EXTRAS`."""
+        super().__init_subclass__(**options)
+        if set(cls.reads) - set(EXTRAS):
+            raise UsageError(
+                f"{cls.__name__} has reads = {cls.reads!r}: give a tuple of {', '.join(EXTRAS)}"
+            )
 
     def __post_init__(self) -> None:
         """Raises UsageError for a number outside its range."""
@@ -92,6 +103,15 @@ class Learner(ABC):
     def advantage(self, reward: Group) -> Group:
         """Advantage of each response, from the rewards of the whole rollout on all ranks."""
 
+    def advantage_from_parts(self, reward: Group, parts: Mapping[str, Group]) -> Group:
+        """Advantage of each response from the components of its reward, by default `advantage`.
+
+        Args:
+            reward: Weighted sums, with the overlong penalty.
+            parts: Components by name, unweighted; none unless `reads` has "reward_parts".
+        """
+        return self.advantage(reward)
+
     def token_advantage(self, batch: Batch, all_reduce: AllReduce) -> PerToken:
         """Advantage of each token of a rollout, by default that of its response.
 
@@ -101,6 +121,22 @@ class Learner(ABC):
             all_reduce: Sum over all ranks; every rank calls it equally often.
         """
         return batch.advantage
+
+    def curriculum(
+        self, history: Sequence[Mapping[str, Any]], problems: Sequence[Any]
+    ) -> Sequence[int] | None:
+        """Problems to draw the next step's from, by number; None, the default, for all of them.
+
+        Called before every step where it is overridden, on rank 0. A function of its arguments
+        alone, so that a resumed run poses the problems of one that was never stopped. A number
+        that stands twice is posed twice as often.
+
+        Args:
+            history: Metrics of each step so far, the rows of `metrics.jsonl`; None where a value
+                is not finite.
+            problems: Of the training split.
+        """
+        return None
 
     @abstractmethod
     def loss(self, log_prob: PerToken, batch: Batch) -> PerToken:
@@ -116,6 +152,11 @@ class Learner(ABC):
         ref_log_prob: PerToken | None = None,
         *,
         sampler_log_prob: PerToken | None = None,
+        entropy: PerToken | None = None,
+        old_entropy: PerToken | None = None,
+        texts: tuple[str, ...] | None = None,
+        tokens: Int[Tensor, "b t"] | None = None,
+        reward_parts: Mapping[str, PerResponse] | None = None,
     ) -> Scalar:
         """The whole algorithm on tensors: the scalar to be minimised.
 
@@ -127,10 +168,17 @@ class Learner(ABC):
             group_size: Responses per prompt.
             ref_log_prob: Under the reference policy, where the learner uses one.
             sampler_log_prob: Under the sampler's distribution; None where that is the old policy.
+            entropy: Of the policy being trained; carries a gradient. This and the following are
+                read by learners that name them in `reads`.
+            old_entropy: Of the policy that sampled.
+            texts: Of each response.
+            tokens: Token ids.
+            reward_parts: Components of the reward of each response, by name.
 
         Raises:
             UsageError: `group_size` does not divide the number of responses, or the learner uses a
-                reference and none is given, or a correction and log-probabilities are NaN.
+                reference or reads a value and none is given, or a correction and log-probabilities
+                are NaN.
         """
         if len(reward) % group_size:
             raise UsageError(f"group_size {group_size} does not divide {len(reward)} responses")
@@ -138,20 +186,49 @@ class Learner(ABC):
             raise UsageError(
                 f"{type(self).__name__} with a reference constraint needs ref_log_prob"
             )
-        advantage = (
-            self.advantage(reward.reshape(-1, group_size)).flatten()[:, None].expand_as(log_prob)
+        extras = self.select_extras(
+            entropy=entropy,
+            old_entropy=old_entropy,
+            texts=texts,
+            tokens=tokens,
+            reward_parts=RewardParts(reward_parts or {}),
         )
+        parts = extras.get("reward_parts", {}).items()
+        groups = RewardParts({name: part.reshape(-1, group_size) for name, part in parts})
+        advantage = self.advantage_from_parts(reward.reshape(-1, group_size), groups)
+        advantage = advantage.flatten()[:, None].expand_as(log_prob)
         if self.sampler_correction is not None and sampler_log_prob is not None:
             self.check_sampler(bool(sampler_log_prob[response_mask].isnan().any()))
         policies = old_log_prob, old_log_prob, ref_log_prob, sampler_log_prob
-        batch = Batch(response_mask, advantage, *policies)
+        extras.pop("entropy", None)
+        batch = Batch(response_mask, advantage, *policies, extras)
         batch = replace(batch, advantage=self.token_advantage(batch, lambda part: part))
         weight = self.reduction(response_mask.sum(-1), group_size)
-        return self.weighted(log_prob, batch, weight)
+        return self.weighted(log_prob, batch, weight, entropy)
 
-    def weighted(self, log_prob: PerToken, batch: Batch, weight: PerResponse) -> Scalar:
+    def select_extras(self, **values: Any) -> dict[str, Any]:
+        """Those of the values that the learner `reads`, by name.
+
+        Raises:
+            UsageError: One of them is None or empty.
+        """
+        extras = {name: value for name, value in values.items() if name in self.reads}
+        for name, value in extras.items():
+            if value is None or not len(value):
+                raise UsageError(f"{type(self).__name__} reads {name}, and none is given")
+        return extras
+
+    def weighted(
+        self,
+        log_prob: PerToken,
+        batch: Batch,
+        weight: PerResponse,
+        entropy: PerToken | None = None,
+    ) -> Scalar:
         """Sum of the token losses, weighted by response; padding has neither value nor gradient."""
         log_prob = log_prob.where(batch.mask, batch.old_log_prob.where(batch.mask, 0.0))
+        if entropy is not None and "entropy" in self.reads:
+            batch = batch.with_extras(entropy=entropy.where(batch.mask, 0.0))
         loss = self.loss(log_prob, batch)
         if self.sampler_correction is not None:
             loss = loss * sampler_weight(batch, self.sampler_correction)

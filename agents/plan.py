@@ -19,9 +19,10 @@ from typing import Any
 
 import torch
 
+from agents.cli.checks import check_integer, check_run
 from agents.cli.exit import errors_in_one_line, short, standard_streams
 from agents.cli.flags import parse_run
-from agents.cli.settings import Run, check_integer, check_run
+from agents.cli.settings import Run
 from agents.engines.build import needs_reference_model, uses_vllm
 from agents.errors import ModelError, UsageError
 from agents.learner import Learner

@@ -4,16 +4,29 @@ Axis letters, here and everywhere: p prompts, g responses of a group, b = p * g 
 t response tokens, s prompt tokens, v vocabulary.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from jaxtyping import Bool, Float, Int, UInt8
 from torch import Tensor
 
+from agents.errors import UsageError
+
 PerToken = Float[Tensor, "b t"]
 PerResponse = Float[Tensor, " b"]
 Group = Float[Tensor, "p g"]
 Mask = Bool[Tensor, "b t"]
+EXTRAS = ("entropy", "old_entropy", "texts", "tokens", "reward_parts")
+"""Properties of `Batch` that a learner gets where its `reads` names them."""
+
+
+class RewardParts(dict[str, Any]):
+    """Components of the reward by name, unweighted, as the infos of the environment have them."""
+
+    def __missing__(self, name: str) -> Any:
+        """Raises UsageError with the names that there are."""
+        raise UsageError(f"no part of the reward is called {name!r}: there are {', '.join(self)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +63,8 @@ class Responses:
     the sampler does not give it."""
     finished: Bool[Tensor, " b"]
     """False where the length limit cut the response."""
+    reward_parts: RewardParts = field(default_factory=RewardParts)
+    """Components of the reward, where the learner reads them."""
 
     def __len__(self) -> int:
         return len(self.prompts)
@@ -70,6 +85,7 @@ class Responses:
             self.texts[rows],
             self.sampler_log_prob[rows, :width],
             self.finished[rows],
+            _rows(self.reward_parts, rows, width),
         )
 
 
@@ -90,22 +106,73 @@ class Batch:
     sampler_log_prob: PerToken | None = None
     """By the sampler, of the distribution that it drew from, NaN where unknown; None where the
     sampler is the trainer."""
+    extras: dict[str, Any] = field(default_factory=dict)
+    """Values of the properties below that the learner `reads`, by name."""
+
+    @property
+    def entropy(self) -> PerToken:
+        """Entropy of the policy being trained at each token, in nats; carries a gradient.
+
+        In `loss` alone: token-level advantages are computed before the policy is trained.
+        """
+        return self._extra("entropy")
+
+    @property
+    def old_entropy(self) -> PerToken:
+        """Entropy of the policy before this update at each token, in nats, as `old_log_prob`."""
+        return self._extra("old_entropy")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Text of each response, without special tokens."""
+        return self._extra("texts")
+
+    @property
+    def tokens(self) -> Int[Tensor, "b t"]:
+        """Token ids."""
+        return self._extra("tokens")
+
+    @property
+    def reward_parts(self) -> Mapping[str, PerResponse]:
+        """Components of the reward of each response by name, unweighted."""
+        return self._extra("reward_parts")
+
+    def _extra(self, name: str) -> Any:
+        if name not in self.extras:
+            place = ", of which only `loss` has the entropy" if name == "entropy" else ""
+            raise UsageError(
+                f"this batch has no {name}: name it in the learner's class, "
+                f"reads = ({name!r},){place}"
+            )
+        return self.extras[name]
+
+    def with_extras(self, **values: Any) -> "Batch":
+        """The same with further values of the properties above."""
+        return replace(self, extras={**self.extras, **values})
 
     def rows(self, start: int, stop: int, width: int) -> "Batch":
         """Rows start, ..., stop - 1 and the first `width` tokens."""
-        part = (slice(start, stop), slice(width))
-        values = {
-            field.name: getattr(self, field.name)[part]
-            for field in fields(self)
-            if getattr(self, field.name) is not None
-        }
-        return Batch(**values)
+        values = (getattr(self, field.name) for field in fields(self))
+        return Batch(*(_rows(value, slice(start, stop), width) for value in values))
 
     def to(self, like: Tensor) -> "Batch":
-        """The same on the device and, but for the mask, in the dtype of another tensor."""
-        values = {
-            field.name: value.to(like) if value.is_floating_point() else value.to(like.device)
-            for field in fields(self)
-            if (value := getattr(self, field.name)) is not None
-        }
-        return Batch(**values)
+        """The same on the device and, but for masks and ids, in the dtype of another tensor."""
+        return Batch(*(_to(getattr(self, field.name), like) for field in fields(self)))
+
+
+def _rows(value: Any, rows: slice, width: int) -> Any:
+    """Rows of values of responses, and the first `width` of those of tokens."""
+    if isinstance(value, dict):
+        return type(value)({name: _rows(part, rows, width) for name, part in value.items()})
+    if isinstance(value, Tensor) and value.ndim > 1:
+        return value[rows, :width]
+    return value if value is None else value[rows]
+
+
+def _to(value: Any, like: Tensor) -> Any:
+    """Tensors on the device and, if of floating point, in the dtype of another one."""
+    if isinstance(value, dict):
+        return type(value)({name: _to(part, like) for name, part in value.items()})
+    if not isinstance(value, Tensor):
+        return value
+    return value.to(like) if value.is_floating_point() else value.to(like.device)

@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from agents import report
@@ -15,13 +15,14 @@ from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
 from agents.monitoring.contrast import logged_groups
 from agents.monitoring.logs import RunLog
-from agents.monitoring.timing import Clock
+from agents.monitoring.timing import Clock, Interval
 from agents.monitoring.traces import Trace
 from agents.rollout import Group, Responses
-from agents.storage import checkpoints
+from agents.storage import checkpoints, hub
 from agents.storage.json_files import read_steps
 from agents.storage.lock import locked
 from agents.storage.provenance import write_run
+from agents.training.distributed import all_gather_object
 from agents.training.dynamic_sampling import balance_tokens, select_groups
 from agents.training.interrupt import Interrupt
 from agents.training.rollouts import Rollout, count_tokens, reward_metrics, sample_rollout
@@ -33,6 +34,8 @@ from reasonenv.grading import VERSION
 L = TypeVar("L", bound=Learner)
 ROLLOUT_LOG_INTERVAL = 10
 """Steps between logged rollouts."""
+REPORT_SECONDS = 300
+"""Time between two reports while the run goes on."""
 ACTIONS = ("continue", "stop", "rollback")
 MAX_ROLLBACKS = 3
 EXIT_COLLAPSED = 3
@@ -52,9 +55,11 @@ def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
             f"warning: metrics.jsonl has {len(rows)} of {state.step} steps: the report lacks others"
         )
     monitor = CollapseMonitor(run.on_collapse, run.max_skipped, rows)
+    reports = Interval(REPORT_SECONDS)
     observations, _ = state.envs.reset(seed=run.seed, options={"start": state.position})
     while state.step < run.num_steps and not state.any(bool(interrupt)):
         state.step += 1
+        observations = pose(state, observations, monitor.rows)
         observations, metrics = train_step(state, observations, log)
         log.write(state.step, metrics)
         decision = monitor.update(state.step, metrics)
@@ -64,9 +69,29 @@ def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
         action = ACTIONS[state.broadcast(ACTIONS.index(decision.action))]
         if action == "continue":
             evaluate_and_save(state, log)
+            if log.writes and reports.is_due():
+                with reports.action():
+                    report.report_at_end(state.folder)
         elif action == "stop" or not roll_back(state, log, monitor, decision.warnings):
             return decision.reason or "see rank 0"
     return ""
+
+
+def pose(state: RunState, observations: Any, history: Sequence[Mapping[str, Any]]) -> Any:
+    """Observations of the next step, of the problems that the learner's curriculum draws from.
+
+    Args:
+        state: State of the run.
+        observations: Last ones of the environment, for a learner without a curriculum.
+        history: Metrics of each step so far; those of rank 0 count.
+    """
+    learner, engine = state.learner, state.engines.train
+    if type(learner).curriculum is Learner.curriculum:
+        return observations
+    own = learner.curriculum(history, state.envs.problems) if engine.rank == 0 else None
+    numbers = all_gather_object([own], engine)[0]
+    options = {"start": state.position} | ({} if numbers is None else {"subset": numbers})
+    return state.envs.reset(seed=state.run.seed, options=options)[0]
 
 
 def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, dict[str, float]]:
@@ -89,6 +114,7 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
     logged = state.step == 1 or state.step % ROLLOUT_LOG_INTERVAL == 0
     trace = Trace(responses) if logged and log.writes else None
     sampler.release()
+    log.activity("training")
     with clock("train"):
         passes, reference = state.passes(), state.engines.reference
         metrics |= update(state.learner, engine, responses, reward, passes, reference, trace=trace)
@@ -96,7 +122,7 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
         sampler.load_weights(engine.weights())
     num_responses = len(rollouts) * run.num_prompts * run.group_size
     metrics |= clock.metrics(num_responses, count_tokens(rollouts, engine))
-    metrics |= reward_metrics(rollouts, ("accuracy", "format", *state.envs.rewards), engine)
+    metrics |= reward_metrics(rollouts, state.reward_names, engine)
     state.position = state.envs.position
     if trace is not None:
         log_rollout(state, log, rollouts[0], trace)
@@ -111,6 +137,7 @@ def sample_rollouts(
     Prints the reward of the first rollout of this process before the update, which takes longer.
     """
     run = state.run
+    parts = state.reward_names if "reward_parts" in state.learner.reads else ()
     for number in range(run.max_generations):
         rollout = sample_rollout(
             state.envs,
@@ -118,12 +145,15 @@ def sample_rollouts(
             rollouts[-1].next_observations if rollouts else observations,
             (run.seed, state.step, state.engines.train.rank, number),
             clock,
-            state.length_penalty,
+            length_penalty=state.length_penalty,
+            on_response=lambda done: log.activity("sampling", done, state.envs.num_envs),
         )
         rollouts.append(rollout)
         if state.step == log.start + 1 and number == 0:
             log.say(f"step {state.step}: first rollout: {rollout.summary()}")
-        yield rollout.groups(run.group_size)
+        if number == 0:
+            log.show_responses(state.step, rollout, run.group_size)
+        yield rollout.groups(run.group_size, parts)
 
 
 def log_rollout(state: RunState, log: RunLog, rollout: Rollout, trace: Trace) -> None:
@@ -143,11 +173,16 @@ def log_rollout(state: RunState, log: RunLog, rollout: Rollout, trace: Trace) ->
 
 def evaluate_and_save(state: RunState, log: RunLog) -> None:
     """Evaluates and saves at the intervals of the settings, and at the last step."""
-    run, last = state.run, state.step == state.run.num_steps
+    run, last, is_best = state.run, state.step == state.run.num_steps, False
     if last or (run.evaluate_every and state.step % run.evaluate_every == 0):
         state.evaluate(log)
-    if last or state.step % run.save_every == 0:
+        is_best = state.best_step() == state.step
+    # The files and the clock of rank 0 decide.
+    is_due = state.broadcast(is_best or state.save_interval.is_due())
+    if last or state.step % run.save_every == 0 or is_due:
         state.save()
+    if is_best:
+        log.say(f"step {state.step}: the best {run.keep_best} so far: its checkpoint is kept")
 
 
 def roll_back(
@@ -197,6 +232,8 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
         stack.enter_context(errors_in_one_line(lambda: checkpoints.resume_hint(folder)))
         stack.enter_context(typed_errors("training"))
         with errors_in_one_line():
+            if run.push_to_hub:
+                hub.check_upload(run.push_to_hub)
             if ranks()[0] == 0:
                 stack.enter_context(locked(folder))
             state = prepare(run, algorithm)
@@ -216,9 +253,15 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
 
 def open_log(state: RunState) -> RunLog:
     """Log of the run, from its current step on."""
-    rank, run = state.engines.train.rank, state.run
+    run = state.run
     return RunLog(
-        state.folder, run.num_steps, start=state.step, rank=rank, tensorboard=run.tensorboard
+        state.folder,
+        run.num_steps,
+        start=state.step,
+        rank=state.engines.train.rank,
+        trackers=run.trackers(),
+        settings=run_settings(run, state.learner),
+        num_shown=run.show_responses,
     )
 
 
@@ -230,6 +273,9 @@ def finish(state: RunState, log: RunLog, interrupt: Interrupt, reason: str) -> i
     if log.writes:
         log.say(report.report_at_end(state.folder))
     if complete:
+        if state.run.push_to_hub and log.writes:
+            checkpoint = checkpoints.path_of(state.folder, state.step)
+            log.say(f"uploaded: {hub.upload(checkpoint, state.run.push_to_hub)}")
         log.say(f"done: {state.folder}")
         return 0
     name = "collapse" if reason else interrupt.name or "SIGTERM"

@@ -6,31 +6,22 @@ It works for every environment whose problems have a `solution`. `agents.warm_st
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
-from tqdm import tqdm
 
 import reasonenv
 from agents import tiny_model
+from agents.cli.checks import MAXIMA, MINIMA, MOST_RESPONSES, check_integer
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.settings import (
-    MAXIMA,
-    MINIMA,
-    MOST_RESPONSES,
-    check_integer,
-    environment_options,
-    stop_strings,
-)
-from agents.engines import TrainEngine
+from agents.cli.json_flags import environment_options, stop_strings
 from agents.engines.chat import Chat
-from agents.engines.chat_template import PLAIN_LINE, SYSTEM_LINE, ChatOptions
+from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy
@@ -40,20 +31,20 @@ from agents.engines.sampling import Sampling
 from agents.engines.threads import set_threads
 from agents.engines.torch import TorchEngine
 from agents.errors import UsageError, typed_errors
+from agents.monitoring.progress_bar import ProgressBar
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
 from agents.storage.digests import write_digests
 from agents.storage.lock import LOCK, locked
+from agents.training.interrupt import Interrupt
+from agents.training.partial import PartialTraining
+from agents.training.problem_choice import ProblemChoice
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
 from reasonenv.terminal import print_line
 
 IMAGE_CACHE = 3 * 2**29
 """Bytes of encoded images that a dataset caches."""
-LEAST_WEIGHT = 0.15
-"""Frequency of a family that the model has learnt, where that of an unknown one is 1 more."""
-MEMORY = 50
-"""Solutions of a family over which their probability is averaged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +57,8 @@ class FineTuning:
     """Further arguments of the environment as JSON, such as '{"slip": 0.5}' for solutions of
     Figures half of which have a slip."""
     data: str | None = None
-    """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
+    """Folder with local files of the data set; by default REASONENV_DATA, then the hub. With --env
+    file, your questions: .jsonl, .json, .csv, .parquet, or a folder."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, or untrained: 'tiny', 'tiny-v0', 'small'."""
     trust_remote_code: bool = False
@@ -132,69 +124,47 @@ class SupervisedDataset:
     def _encode(self, index: int) -> tuple[Prompt, torch.Tensor]:
         solution = _solution(self.envs.problems[index])
         observations, _ = self.envs.reset(options={"indices": [index]})
-        tokens = [*self.chat.tokenize(solution), self.chat.tokenizer.eos_token_id]
-        return self.chat.encode(observations)[0], torch.tensor(tokens)
-
-
-@dataclass
-class FamilyBalance:
-    """Choice of problems in favour of the families whose solutions the model would not sample."""
-
-    problems: Sequence[Problem]
-    probability: dict[Any, float] = field(default_factory=dict)
-    """Mean probability of the solutions of a family, exponentially weighted."""
-
-    def draw(self, count: int, batch_size: int, rng: np.random.Generator) -> list[int]:
-        """Indices below `count`, of each family with a frequency that grows with its deficit."""
-        most = 1 + LEAST_WEIGHT - min(self.probability.values(), default=0.0)
-        indices: list[int] = []
-        while len(indices) < batch_size:
-            index = int(rng.integers(count))
-            weight = 1 + LEAST_WEIGHT - self.probability.get(self._family(index), 0.0)
-            if rng.random() * most < weight:
-                indices.append(index)
-        return indices
-
-    def update(self, indices: Sequence[int], probabilities: Sequence[float]) -> None:
-        """Counts the probabilities of some problems' solutions."""
-        for index, probability in zip(indices, probabilities, strict=True):
-            family = self._family(index)
-            mean = self.probability.get(family, 0.0)
-            self.probability[family] = mean + (probability - mean) / MEMORY
-
-    def _family(self, index: int) -> tuple[Any, bool]:
-        """The family of a problem; its multiple choices count as another."""
-        problem = self.problems[index]
-        return problem.metadata.get("family"), bool(problem.options)
+        response = self.chat.encode_response(solution)
+        return self.chat.encode(observations)[0], torch.tensor(response)
 
 
 def finetune(
-    engine: TrainEngine, dataset: SupervisedDataset, settings: FineTuning
-) -> Iterator[tuple[float, float]]:
+    engine: TorchEngine,
+    dataset: SupervisedDataset,
+    settings: FineTuning,
+    partial: PartialTraining | None = None,
+) -> Iterator[tuple[int, float, float]]:
     """Maximises the likelihood of the solutions.
 
+    Args:
+        engine: Of the model.
+        dataset: Problems with solutions.
+        settings: Numbers of steps and problems, batch size, seed, balance.
+        partial: Steps of an earlier process, which are not repeated, and a place for later ones.
+
     Yields:
-        Of each step, the mean loss of a token and the mean probability of a solution.
+        Number of each step, its mean loss of a token and mean probability of a solution.
     """
-    rng = np.random.default_rng(settings.seed)
-    problems = dataset.envs.problems
-    count = min(settings.num_problems, len(problems))
-    batch_size = min(settings.batch_size, count)
-    balance = FamilyBalance(problems) if settings.balance else None
-    for _ in range(settings.num_steps):
-        if balance is None:
-            indices = rng.choice(count, batch_size, replace=False).tolist()
-        else:
-            indices = balance.draw(count, batch_size, rng)
+    choice = ProblemChoice(
+        dataset.envs.problems,
+        settings.num_problems,
+        settings.batch_size,
+        settings.seed,
+        balance=settings.balance,
+    )
+    first = partial.load(engine, choice) if partial else 0
+    for step in range(first + 1, settings.num_steps + 1):
+        indices = choice.draw()
         responses = dataset.batch(indices)
         log_prob, _ = engine.forward(responses)
         loss = -(token_mean(responses.lengths, 1).to(log_prob) * log_prob.sum(-1)).sum()
         engine.backward(loss)
         engine.step()
         probabilities = log_prob.detach().sum(-1).exp()
-        if balance is not None:
-            balance.update(indices, probabilities.tolist())
-        yield loss.item(), probabilities.mean().item()
+        choice.update(indices, probabilities.tolist())
+        yield step, loss.item(), probabilities.mean().item()
+        if partial:
+            partial.save_if_due(step, engine, choice)
 
 
 def fine_tune(settings: FineTuning) -> Path:
@@ -209,10 +179,8 @@ def fine_tune(settings: FineTuning) -> Path:
     envs = reasonenv.make(settings.env, num_envs=1, **options)
     _solution(envs.problems[0])
     model, chat = _base(settings, envs)
-    if chat.is_plain:
-        print_line(PLAIN_LINE, sys.stderr)
-    if not chat.takes_system:
-        print_line(SYSTEM_LINE, sys.stderr)
+    for line in chat.remarks():
+        print_line(line, sys.stderr)
     optimization = Optimization(
         settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
     )
@@ -221,15 +189,28 @@ def fine_tune(settings: FineTuning) -> Path:
         use_muon(engine)
     repeats = settings.num_steps * settings.batch_size > settings.num_problems
     dataset = SupervisedDataset(envs, chat, IMAGE_CACHE if repeats else 0)
-    steps = finetune(engine, dataset, settings)
-    with tqdm(steps, total=settings.num_steps, desc="fine-tuning", unit="step") as bar:
-        for step, (loss, probability) in enumerate(bar):
-            if step % 20 == 0:
-                bar.set_postfix(loss=f"{loss:.3f}", solved=f"{probability:.2f}")
+    target = settings.output_dir
+    path = target.with_name(f".{target.name.lstrip('.')}.partial")
+    identity = {**asdict(settings), "output_dir": "", "data": ""}
+    with Interrupt() as interrupt:
+        partial = PartialTraining(path, identity, interrupt)
+        _show_progress(finetune(engine, dataset, settings, partial), settings.num_steps)
     envs.close()
     save_model(settings.output_dir, model, chat)
     write_digests(settings.output_dir)
+    partial.remove()
     return settings.output_dir
+
+
+def _show_progress(steps: Iterator[tuple[int, float, float]], num_steps: int) -> None:
+    displayed = {"loss": ("loss", ".3f"), "solved": ("solved", ".2f")}
+    bar: ProgressBar | None = None
+    for step, loss, probability in steps:
+        # Made after the steps of an earlier process, which its ETA does not count.
+        bar = bar or ProgressBar(num_steps, step - 1, of="fine-tuning", displayed=displayed)
+        bar.show(step, {"loss": loss, "solved": probability})
+    if bar:
+        bar.close()
 
 
 def _base(settings: FineTuning, envs: Any) -> tuple[Any, Chat]:
@@ -264,7 +245,7 @@ def _solution(problem: Problem) -> str:
     if problem.solution is None:
         raise UsageError(
             f"problem {problem.id} has no worked solution: choose an environment with solutions, "
-            "such as Figures-v1"
+            "such as Figures-v1, or add a column 'solution' to your own questions"
         )
     return problem.solution
 

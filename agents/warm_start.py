@@ -9,7 +9,6 @@ needed, once for each recipe and seed, and cached.
 
 import hashlib
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,13 +23,14 @@ from filelock import FileLock, Timeout
 from agents import sft, tiny_model
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.settings import environment_options
+from agents.cli.json_flags import environment_options
 from agents.engines.load import load_model, save_model
 from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
 from agents.errors import ModelError, UsageError, typed_errors
 from agents.sft import FineTuning
 from agents.storage.atomic_files import write_atomically
+from agents.storage.cache import cache_folder
 from agents.storage.digests import DIGESTS, damage, write_digests
 from agents.storage.lock import LOCK, locked
 from reasonenv.terminal import print_line
@@ -114,7 +114,7 @@ def _has_tiny(env: str, env_options: str) -> bool:
 def cached(stages: Sequence[FineTuning]) -> Path:
     """Folder of the model after some stages of fine-tuning, each trained once and cached.
 
-    The cache is `$REASONENV_CACHE`, by default `~/.cache/reasonenv`. One of several concurrent
+    The cache is `agents.storage.cache.cache_folder`. One of several concurrent
     processes trains the model while the others wait; a killed one leaves no partial model.
     """
     model = _cached_stage(stages[0])
@@ -124,14 +124,13 @@ def cached(stages: Sequence[FineTuning]) -> Path:
 
 
 def _cached_stage(settings: FineTuning) -> Path:
-    cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
     base = Path(settings.model).name
     key = {**asdict(settings), "model": base, "output_dir": "", "data": ""}
     key["format"] = tiny_model.FORMAT
     for name in _FOREIGN:
         del key[name]
     digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:12]
-    folder = Path(cache) / f"tiny-{digest}-seed{settings.seed}"
+    folder = cache_folder() / f"tiny-{digest}-seed{settings.seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _exclusive(folder.with_suffix(".lock")):
         temporary = folder.with_name(f".{folder.name}.tmp")

@@ -8,7 +8,7 @@
 tokens, seed 0), with the verdict of the grader of that day. The key is arithmetic: the number of
 the problem, and the number that the response claims as `number_claims` reads it. Where that differs
 from a verdict, the response was read by eye: grading/pretrained_labels.json has "right", "wrong" or
-"unclear" with the kind. A response that is cut off after 64 tokens is counted apart.
+"unclear" with the kind. A response that is cut off after 64 tokens is rows_of_table apart.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def sample() -> None:
             options = {
                 "env": "WordProblems-v0", "env-options": json.dumps({"level": level}),
                 "split": "train", "num-problems": size, "model": pretrained.make(),
-                "max-response-length": 64, "temperature": 1, "seed": 0,
+                "max-response-length": 64, "temperature": 1, "seed": 0, "dtype": "float32",
                 "sampler-batch-size": 100, "output-dir": folder,
             }  # fmt: skip
             flags = [text for name, value in options.items() for text in (f"--{name}", str(value))]
@@ -63,7 +63,7 @@ def write(rows: list[list[Any]]) -> None:
     RESPONSES.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def judged() -> list[dict[str, Any]]:
+def judgements() -> list[dict[str, Any]]:
     """Each response with the verdicts on it then and now, and what it is by the key."""
     labels = json.loads(LABELS.read_text())
     sequences = {level: problems("train", level) for level in SIZES}
@@ -96,7 +96,7 @@ def unread(rows: list[dict[str, Any]]) -> list[str]:
 
 def table(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Counts by level, complete and cut-off responses apart."""
-    found = []
+    rows_of_table = []
     for level in SIZES:
         for is_complete in (True, False):
             part = [r for r in rows if (r["level"], r["complete"]) == (level, is_complete)]
@@ -110,8 +110,8 @@ def table(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 counts[f"paid_{when}"] = sum(row[when] for row in part)
                 counts[f"false_accepts_{when}"] = count(part, "wrong", when, True)
                 counts[f"false_refusals_{when}"] = count(part, "right", when, False)
-            found.append(counts)
-    return found
+            rows_of_table.append(counts)
+    return rows_of_table
 
 
 def count(rows: list[dict[str, Any]], label: str, when: str, verdict: bool) -> int:
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--sample", action="store_true", help="sample the responses anew")
     if parser.parse_args().sample:
         sample()
-    rows = judged()
+    rows = judgements()
     if missing := unread(rows):
         print(f"to be read and labelled in {LABELS.name}: {' '.join(missing)}", file=sys.stderr)
     result = provenance("grading_pretrained.py") | {"grader_version": VERSION, "table": table(rows)}

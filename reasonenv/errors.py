@@ -30,6 +30,14 @@ class DataError(ReasonEnvError, ValueError):
     """Raised when rows, files or images cannot be read or lack what the data set must have."""
 
 
+class RowsError(DataError):
+    """Raised when rows make no problem; its arguments are lines, each of which a command prints."""
+
+    def __str__(self) -> str:
+        """The lines."""
+        return "\n".join(self.args)
+
+
 class MissingDataError(DataError, FileNotFoundError):
     """Raised when a file or folder of data does not exist."""
 
@@ -49,3 +57,8 @@ class EndpointError(ReasonEnvError, RuntimeError):
 def is_explained(error: BaseException) -> bool:
     """True if the message says enough: a type of this module, or an OSError of files or disks."""
     return isinstance(error, ReasonEnvError) or getattr(error, "errno", None) in SYSTEM_ERRNOS
+
+
+def message_lines(error: BaseException) -> tuple[str, ...]:
+    """The lines that a command prints of an error: one, but of a `RowsError` its lines."""
+    return error.args if isinstance(error, RowsError) else (str(error),)

@@ -1,13 +1,10 @@
 """Observations as messages of a chat API, images at their marks in the question."""
 
-import base64
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from PIL import Image
-
-from reasonenv.datasets.images import png
+from reasonenv.datasets.images import png_url
 
 _MARK = re.compile(r"<image ([0-9]+)>")
 
@@ -29,8 +26,7 @@ def messages(observation: Mapping[str, Any]) -> list[dict[str, Any]]:
         for text, image in zip(texts, [*order, None], strict=True):
             content += [{"type": "text", "text": text}] if text else []
             if image is not None:
-                data = png(Image.fromarray(observation["images"][image]))
-                url = "data:image/png;base64," + base64.b64encode(data).decode("ascii")
+                url = png_url(observation["images"][image])
                 content.append({"type": "image_url", "image_url": {"url": url}})
     system = [{"role": "system", "content": observation["system"]}] if observation["system"] else []
     return [*system, {"role": "user", "content": content}]
@@ -39,7 +35,7 @@ def messages(observation: Mapping[str, Any]) -> list[dict[str, Any]]:
 def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int]]:
     """The texts around the images, and the order of the images.
 
-    An image stands at its first mark, "<image 1>" for the first; images without a mark stand
+    An image stands at its first mark, `<image 1>` for the first; images without a mark stand
     before the text. A mark without an image stays in the text.
 
     Returns:

@@ -18,17 +18,25 @@ class ProblemOrder:
         num_problems: Problems of the split, at least 1.
         seed: The permutation of a pass is drawn from the seed and the number of the pass.
         indices: Problems to repeat in this order instead; None for all, shuffled.
+        subset: Problems to shuffle in place of all; one that stands twice comes twice a pass.
     """
 
-    def __init__(self, num_problems: int, seed: int, indices: Sequence[int] | None = None) -> None:
-        self._seed, self._num_problems = seed, num_problems
-        self._indices = None if indices is None else _check_indices(indices, num_problems)
+    def __init__(
+        self,
+        num_problems: int,
+        seed: int,
+        indices: Sequence[int] | None = None,
+        subset: Sequence[int] | None = None,
+    ) -> None:
+        self._seed = seed
+        self._indices = _problem_numbers("indices", indices, num_problems)
+        self._subset = _problem_numbers("subset", subset, num_problems) or range(num_problems)
 
     def __getitem__(self, position: int) -> int:
         if self._indices is not None:
             return self._indices[position % len(self._indices)]
-        pass_number, place = divmod(position, self._num_problems)
-        return int(_permutation(self._seed, pass_number, self._num_problems)[place])
+        pass_number, place = divmod(position, len(self._subset))
+        return self._subset[_permutation(self._seed, pass_number, len(self._subset))[place]]
 
 
 # A batch may span two passes, and a second order, such as an evaluation's, be in use.
@@ -37,29 +45,46 @@ def _permutation(seed: int, pass_number: int, num_problems: int) -> np.ndarray:
     return np.random.default_rng([seed, pass_number]).permutation(num_problems)
 
 
-def _check_indices(indices: Sequence[int], num_problems: int) -> list[int]:
-    numbers = [int(index) for index in indices]
+def _problem_numbers(
+    name: str, numbers: Sequence[int] | None, num_problems: int
+) -> list[int] | None:
+    if numbers is None:
+        return None
+    numbers = [int(number) for number in numbers]
     if not numbers:
-        raise UsageError("indices=[]: at least one problem is needed")
-    outside = [index for index in numbers if not 0 <= index < num_problems]
+        raise UsageError(f"{name}=[]: at least one problem is needed")
+    outside = [number for number in numbers if not 0 <= number < num_problems]
     if outside:
-        raise UsageError(f"index {outside[0]} in indices is not in [0, {num_problems})")
+        raise UsageError(f"index {outside[0]} in {name} is not in [0, {num_problems})")
     return numbers
 
 
-def parse_options(options: Mapping[str, object] | None) -> tuple[list[int] | None, int | None]:
-    """The `indices` and `start` of a reset's options, either None when it is not given.
+def parse_options(
+    options: Mapping[str, object] | None,
+) -> tuple[dict[str, list[int]], int | None]:
+    """The problems, `indices` or `subset`, and the `start` of a reset's options.
+
+    Returns:
+        Arguments of a `ProblemOrder`, empty where none is given, and the start or None.
 
     Raises:
-        UsageError: For any other option, and for a start below 0.
+        UsageError: For any other option, both kinds of problems, and a start below 0.
     """
     options = options or {}
-    unknown = sorted(set(options) - {"indices", "start"})
+    unknown = sorted(set(options) - {"indices", "subset", "start"})
     if unknown:
-        raise UsageError(f"unknown option {unknown[0]!r} of reset: it takes indices and start")
-    indices, start = options.get("indices"), options.get("start")
+        raise UsageError(
+            f"unknown option {unknown[0]!r} of reset: it takes indices, subset and start"
+        )
+    start = options.get("start")
     if start is not None and (not isinstance(start, int | np.integer) or start < 0):
         raise UsageError(f"start={start!r}: a position of 0 or above is needed")
-    if indices is not None and not isinstance(indices, Sequence | np.ndarray):
-        raise UsageError(f"indices={indices!r}: a list of problem numbers is needed")
-    return (None if indices is None else list(indices)), (None if start is None else int(start))
+    problems: dict[str, list[int]] = {}
+    for name in ("indices", "subset"):
+        numbers = options.get(name)
+        if numbers is not None and not isinstance(numbers, Sequence | np.ndarray):
+            raise UsageError(f"{name}={numbers!r}: a list of problem numbers is needed")
+        problems |= {} if numbers is None else {name: list(numbers)}
+    if len(problems) == 2:
+        raise UsageError("reset got indices and subset: give one of them")
+    return problems, (None if start is None else int(start))

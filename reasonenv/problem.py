@@ -24,7 +24,7 @@ class Problem:
     Args:
         id: Its stable id: the data set's own where there is one.
         question: The question in words, without any instruction about the form of the response.
-            "<image 1>" marks the place of the first image; unmarked images precede the text.
+            `<image 1>` marks the place of the first image; unmarked images precede the text.
         answer: The reference answer; a letter when `options` are given.
         images: Figures in the order of the question, each [height, width, 3] uint8, RGB.
         options: Texts of a multiple choice in the order A, B, C, ..., without their letters.

@@ -4,8 +4,10 @@
     mm_eureka  the system text of its evaluation scripts, and the benchmark's own prompt
     official   the benchmark's own prompt, where it has one
     dapo, boxed, plain
+    NAME:user  the prompt of that name with its system text in front of the user text, "cpgd:user",
+               for a chat template that takes no system message
 
-An image stands at its mark in the question, "<image 1>" for the first; before the text without
+An image stands at its mark in the question, `<image 1>` for the first; before the text without
 a mark.
 """
 
@@ -47,6 +49,17 @@ class Instruction:
         if self.own and problem.query is not None:
             return self.system, problem.query
         return self.system, self.user(problem.question)
+
+
+@dataclass(frozen=True)
+class InUserText:
+    """A prompt whose system text stands in front of its user text."""
+
+    prompt: PromptTemplate
+
+    def ask(self, problem: Problem) -> tuple[str, str]:
+        """No system text, and both texts, with an empty line between them."""
+        return "", "\n\n".join(filter(None, self.prompt.ask(problem)))
 
 
 # Table 3 of the CPGD paper (arXiv:2505.12504), with its grammar corrected.
@@ -99,6 +112,7 @@ def find_prompt(name: str | PromptTemplate) -> PromptTemplate:
     """
     if not isinstance(name, str):
         return name
-    if name not in PROMPTS:
+    known, _, role = name.partition(":")
+    if known not in PROMPTS or name not in (known, f"{known}:user"):
         raise UsageError(f"no prompt is called {name!r}: there are {', '.join(PROMPTS)}")
-    return PROMPTS[name]
+    return InUserText(PROMPTS[known]) if role else PROMPTS[known]

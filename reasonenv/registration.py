@@ -12,6 +12,8 @@ import gymnasium
 from reasonenv.errors import UsageError
 
 NAMESPACE = "reasonenv"
+LIBRARIES = {"reasoning_gym": "reasonenv.adapters.reasoning_gym"}
+"""Libraries with tasks "library/task": name -> module with `register_task(task)`."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Registration:
     """An environment's entry in the registry.
 
     Args:
-        id: Such as "Figures-v1"; Gymnasium knows it as "reasonenv/Figures-v1".
+        id: Such as "Figures-v1", or "reasoning_gym/chain_sum" with a namespace.
         module: The module with `problems(split, ...)`, `REWARDS`, `PROMPT` and `SPLITS`, imported
             when the environment is made.
         model: Default base model of a run.
@@ -28,6 +30,11 @@ class Registration:
     id: str
     module: str
     model: str = "tiny"
+
+    @property
+    def gymnasium_id(self) -> str:
+        """The id that Gymnasium knows, such as "reasonenv/Figures-v1"."""
+        return self.id if "/" in self.id else f"{NAMESPACE}/{self.id}"
 
 
 class UnknownEnvironmentError(UsageError, gymnasium.error.NameNotFound):
@@ -45,9 +52,9 @@ def register(id: str, module: str, model: str = "tiny") -> None:
         module: Importable name of a module with `problems` and `REWARDS`; see `entry_points`.
         model: Default base model of a run.
     """
-    registry[id] = Registration(id, module, model)
+    registration = registry[id] = Registration(id, module, model)
     gymnasium.register(
-        id=f"{NAMESPACE}/{id}",
+        id=registration.gymnasium_id,
         entry_point="reasonenv.entry_points:make_env",
         vector_entry_point="reasonenv.entry_points:make_vector_env",
         kwargs={"module": module},
@@ -59,7 +66,7 @@ def make(
     num_envs: int | None = None,
     group_size: int = 1,
     split: str | None = None,
-    data: str | os.PathLike[str] | None = None,
+    data: Any = None,
     num_workers: int | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -69,19 +76,21 @@ def make(
 
     Args:
         id: A registered name such as "Figures-v1", with or without "reasonenv/", or
-            "module:Mine-v0", whose module is imported first. Several are mixed, each as often
-            as `weights` says: see `reasonenv.envs.mixture`.
+            "module:Mine-v0", whose module is imported first, or a task of another library,
+            "reasoning_gym/chain_sum": see `reasonenv.adapters.reasoning_gym`. Several are mixed,
+            each as often as `weights` says: see `reasonenv.envs.mixture`.
         num_envs: Responses of one step; None for a `gymnasium.Env` with a single one.
         group_size: Consecutive sub-environments that share a problem; divides `num_envs`.
         split: Split of the data set; None for "train", or the main one of a benchmark.
-        data: Folder with local files of the data set; None for `REASONENV_DATA`, then the hub.
+        data: Folder with local files of the data set; None for `REASONENV_DATA`, then the hub. Of
+            "file", your questions: a path, a list of dicts, a `datasets.Dataset`, a data frame.
         num_workers: Number of grading processes; None for the number of CPU cores, at most 8.
         **kwargs: Further arguments of the environment: `rewards`, names and weights instead of
             its own (see `reasonenv.rewards`); `unjudged`, the reward of an answer without a
             verdict (0.0); `prompt`, such as "official" (see `reasonenv.prompts`); `filter`, such
             as {"subject": ["algebra"], "level": [1, 2]} of the problems' metadata; `without`, ids
-            to exclude; `holdout`, a fraction of the training split that is taken out of it as
-            the split "heldout"; `rank`, `render_mode`, `level` ...
+            to exclude, or "invalid"; `holdout`, a fraction of the training split that is taken out
+            of it as the split "heldout"; `rank`, `render_mode`, `level` ...
 
     Raises:
         gymnasium.error.NameNotFound: When no environment has this name.
@@ -89,9 +98,9 @@ def make(
     """
     if not isinstance(id, str):
         id, kwargs = "Mixture-v0", {**kwargs, "envs": list(id)}
-    name = f"{NAMESPACE}/{find(id).id}"
+    name = find(id).gymnasium_id
     # The spec of an environment is written as JSON, which knows no paths.
-    data = None if data is None else os.fspath(data)
+    data = os.fspath(data) if isinstance(data, os.PathLike) else data
     options = {"split": split, "data": data, "num_workers": num_workers, **kwargs}
     if num_envs is not None:
         return gymnasium.make_vec(name, num_envs=num_envs, group_size=group_size, **options)
@@ -113,6 +122,9 @@ def find(id: str) -> Registration:
     if module:
         _import(module, id)
     name = name.removeprefix(f"{NAMESPACE}/")
+    library, _, task = name.partition("/")
+    if library in LIBRARIES and name not in registry:
+        importlib.import_module(LIBRARIES[library]).register_task(task)
     if name in registry:
         return registry[name]
     ids = {id.lower(): id for id in registry}
@@ -155,4 +167,5 @@ register("DAPOMath17k-v0", "reasonenv.envs.dapo_math", _TEXT)
 register("MinervaMath-v0", "reasonenv.envs.minerva_math", _TEXT)
 register("WordProblems-v0", "reasonenv.envs.word_problems", _SMALL_TEXT)
 register("Mixture-v0", "reasonenv.envs.mixture")
+register("file", "reasonenv.envs.file", _SMALL_TEXT)
 register("Figures-v0", "reasonenv.envs.figures_v0", model="tiny")

@@ -1,6 +1,9 @@
 """A problem, its response and the verdict, as text or as an image."""
 
 import textwrap
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -58,10 +61,10 @@ def _resize(image: np.ndarray) -> Image.Image:
 
 
 def _text_block(text: str, color: tuple[int, int, int]) -> Image.Image:
-    font = ImageFont.load_default(_FONT_SIZE)
+    font = _font()
     # Surrogates cannot be drawn, and a tab has no glyph.
     printable = text.encode("utf-8", "replace").decode("utf-8").replace("\t", "    ")
-    columns = (_WIDTH - 2 * _MARGIN) // 7
+    columns = int((_WIDTH - 2 * _MARGIN) / font.getlength("n"))
     lines = [row for line in printable.splitlines() for row in textwrap.wrap(line, columns) or [""]]
     line_height = _FONT_SIZE + 4
     block = Image.new("RGB", (_WIDTH - 2 * _MARGIN, max(1, line_height * len(lines))), "white")
@@ -69,3 +72,18 @@ def _text_block(text: str, color: tuple[int, int, int]) -> Image.Image:
     for row, line in enumerate(lines):
         draw.text((0, row * line_height), line, fill=color, font=font)
     return block
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """DejaVu Sans, which has ∠, √ and ≤, of the system or of matplotlib; else Pillow's own."""
+    places = [Path("DejaVuSans.ttf")]
+    if spec := find_spec("matplotlib"):
+        folders = spec.submodule_search_locations or ()
+        places += [Path(folder) / "mpl-data/fonts/ttf/DejaVuSans.ttf" for folder in folders]
+    for place in places:
+        try:
+            return ImageFont.truetype(str(place), _FONT_SIZE)
+        except OSError:
+            continue
+    return ImageFont.load_default(_FONT_SIZE)

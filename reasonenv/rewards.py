@@ -5,16 +5,18 @@ They are selected by name, with weights, here as on the command line (`--env-opt
     reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "format": 0.5, "repetition": 0.1})
     reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "repetition": {"weight": 0.1, "n": 4}})
     reasonenv.make("MMK12-v0", unjudged=-0.5)   # the environment's own, and this without a verdict
+    reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "mine:brief": 0.2})   # of your module
 """
 
 import difflib
+import importlib
 import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
@@ -197,7 +199,8 @@ def by_name(choice: Mapping[str, Any], own: Rewards | None = None) -> Rewards:
 
     Args:
         choice: Name -> weight; or -> {"weight": 1.0, ...} with arguments of the reward; or
-            -> (weight, function) for a reward of your own.
+            -> (weight, function) for a reward of your own. "module:function" is one too, called by
+            the name of the function.
         own: Rewards of an environment, which take precedence over those of this module.
 
     Raises:
@@ -205,7 +208,11 @@ def by_name(choice: Mapping[str, Any], own: Rewards | None = None) -> Rewards:
     """
     if not isinstance(choice, Mapping) or not choice:
         raise UsageError(f"rewards={choice!r}: give names and weights, such as {{'accuracy': 1.0}}")
-    return {name: _weighted(name, value, own or {}) for name, value in choice.items()}
+    rewards = {str(name): _weighted(name, value, own or {}) for name, value in choice.items()}
+    names = [name.rpartition(":")[2] for name in rewards]
+    if len(set(names)) < len(names):
+        raise UsageError(f"rewards {', '.join(rewards)}: give functions different names")
+    return dict(zip(names, rewards.values(), strict=True))
 
 
 def _weighted(name: str, value: Any, own: Rewards) -> tuple[float, Reward]:
@@ -229,6 +236,8 @@ def _check_weight(name: str, weight: object) -> float:
 
 def _build(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
     functions = {**FUNCTIONS, **{key: function for key, (_, function) in own.items()}}
+    if ":" in str(name):
+        functions[name] = imported(str(name))
     if name in functions:
         if arguments:
             raise UsageError(f"reward {name!r} takes no argument {next(iter(arguments))!r}")
@@ -243,3 +252,27 @@ def _build(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
     except TypeError as error:
         raise UsageError(f"reward {name!r}: {error}") from error
     return FACTORIES[name](**arguments)
+
+
+def imported(name: str) -> Reward:
+    """The function of a module, by its name "module:function".
+
+    Raises:
+        UsageError: In one line, where there is no such module or function.
+    """
+    module, _, function = name.rpartition(":")
+    absent = UsageError(
+        f"reward {name!r}: no module is called {module!r}: run in its folder, or add the folder "
+        "to PYTHONPATH"
+    )
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise absent
+    try:
+        reward = getattr(importlib.import_module(module), function, None)
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise  # of a module that this one imports
+        raise absent from None
+    if not callable(reward):
+        raise UsageError(f"reward {name!r}: module {module!r} has no function {function!r}")
+    return cast("Reward", reward)

@@ -9,6 +9,11 @@ answer extracted by a judge model, that is scored. A `.json` file may hold such 
 id, and any file may be compressed by gzip. Labels are read from the files of the data set; their
 rows need neither question nor image.
 
+Official are the rules of the benchmark's own evaluation code, where this package has them, without
+a judge model; all else is scored by this package's grader, and the table says so. Intervals are of
+95 %, over the choice of problems. --compare tests the difference problem by problem. --format
+markdown, latex and json are for pasting.
+
 A line that cannot be scored (an unknown id, a repetition, broken JSON) is reported on standard
 error and skipped. Status: 0 when the rest is scored, 1 with --strict when a line was skipped,
 2 when nothing could be scored, 130 when interrupted.
@@ -20,13 +25,21 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from reasonenv.atomic_write import atomic_write
-from reasonenv.cli import check_output_path, exit_status, new_parser, standard_streams
+from reasonenv.cli import (
+    add_data_flags,
+    check_output_path,
+    env_options,
+    exit_status,
+    new_parser,
+    standard_streams,
+)
+from reasonenv.score_tables import FORMATS, table_lines
 from reasonenv.scoring import judges
 from reasonenv.scoring.final_answers import GradedResponses
 from reasonenv.scoring.response_files import SkipLog, read_responses
+from reasonenv.scoring.result_tables import score_tables
 from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize, to_stderr
 from reasonenv.terminal import print_line
 
@@ -43,22 +56,31 @@ def _run(options: argparse.Namespace) -> int:
     check_output_path("verdicts", options.verdicts)
     graded = _graded(options, options.responses)
     scores = summarize(graded, options.seed)
+    if options.judge:
+        scores["rules"] = options.judge
     if options.compare:
         other = _graded(options, options.compare)
         scores["compared"] = {
+            "responses": options.responses,
             "with": options.compare,
             "accuracy": summarize(other, options.seed)["accuracy"],
             **comparison(graded, other, options.seed),
         }
+    document = json.dumps(scores, indent=1)
     for path, content in (
-        (options.output, json.dumps(scores, indent=1) + "\n"),
+        (options.output, document + "\n"),
         (options.verdicts, _verdicts(graded)),
     ):
         if path:
             with atomic_write(path) as file:
                 file.write_text(content, encoding="utf-8")
     with contextlib.suppress(BrokenPipeError):
-        _print(scores)
+        is_json = options.format == "json"
+        lines = (
+            document.splitlines() if is_json else table_lines(score_tables(scores), options.format)
+        )
+        for line in lines:
+            print_line(line)
         sys.stdout.flush()
     return 1 if options.strict and scores["skipped"] else 0
 
@@ -68,8 +90,9 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--env", required=True, help="an environment, such as MathVista-v0")
     add("--responses", required=True, metavar="FILE.jsonl", help="responses to score")
-    add("--data", metavar="DIR", help="folder of the labels; default REASONENV_DATA, then the hub")
+    add_data_flags(parser)
     add("--split", help="split of the data; default the one that covers most ids")
+    add("--format", choices=FORMATS, default="text", help="format on standard output (text)")
     add("--output", metavar="FILE.json", help="file to write the scores to")
     add("--verdicts", metavar="FILE.jsonl", help="file to write a verdict a response to")
     add("--compare", metavar="OTHER.jsonl", help="responses to compare with, problem by problem")
@@ -86,7 +109,13 @@ def _graded(options: argparse.Namespace, path: str) -> GradedResponses:
     judge = None if options.judge is None else judges.load_judge(options.judge)
     rows = read_responses(Path(path), skipped)
     return grade_responses(
-        options.env, rows, options.data, split=options.split, judge=judge, skipped=skipped
+        options.env,
+        rows,
+        options.data,
+        split=options.split,
+        env_options=env_options(options.env_options),
+        judge=judge,
+        skipped=skipped,
     )
 
 
@@ -96,47 +125,6 @@ def _verdicts(graded: GradedResponses) -> str:
         for case, grade in zip(graded.cases, graded.grades, strict=True)
     )
     return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def _print(scores: dict[str, Any]) -> None:
-    print_line(f"{'':34}problems  accuracy  95 % interval")
-    _print_line(scores["env"], {**scores, "num": scores["num_problems"]})
-    for title, table in scores["by"].items():
-        if len(table) <= _MAX_ROWS:
-            print_line(title)
-            for name, line in table.items():
-                _print_line(f"  {name}", line)
-    for name in ("mean@k", "pass@k", "maj@k"):
-        for k, value in scores.get(name, {}).items():
-            _print_line(name.replace("k", k), {"num": "", "accuracy": value, "interval": []})
-    _print_extras(scores)
-    if other := scores.get("compared"):
-        ends = ", ".join(f"{end:+.2%}" for end in other["interval"]) or "no interval"
-        print_line(
-            f"{other['difference']:+.2%} [{ends}] compared with {other['with']}, "
-            f"p = {other['p_value']:.3g} over {other['num_problems']} problems"
-        )
-
-
-_MAX_ROWS = 40
-
-
-def _print_line(name: str, line: dict[str, Any]) -> None:
-    ends = "  ".join(f"{end:.2%}" for end in line["interval"])
-    print_line(f"{name[:32]:34}{line['num']:>8}  {line['accuracy']:8.2%}  {ends}")
-
-
-def _print_extras(scores: dict[str, Any]) -> None:
-    """Extra scores of a benchmark."""
-    if exact := scores.get("exact"):
-        _print_line("to 1e-6", {**exact, "num": ""})
-    metric = scores.get("four_dimensional", {})
-    for name in ("strict", "loose"):
-        if name in metric:
-            line = {**metric[name], "accuracy": metric[name]["score"]}
-            _print_line(f"score ({name})", {**line, "num": metric["num_composite_problems"]})
-            kinds = ", ".join(f"{kind} {count}" for kind, count in line["counts"].items())
-            print_line(f"  {kinds}")
 
 
 if __name__ == "__main__":

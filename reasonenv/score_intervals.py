@@ -30,7 +30,7 @@ def wilson(count: int, total: int) -> list[float]:
 def over_problems(values: Sequence[float] | np.ndarray) -> list[float]:
     """Interval of the mean score, over the choice of problems or seeds.
 
-    Wilson's, with the variance of the values in place of that of verdicts, and Student's t.
+    Of verdicts Wilson's; of other scores the same form, with their variance and Student's t:
     Dean and Pagano, Evaluating confidence interval methods for binomial proportions in clustered
     surveys (Journal of Survey Statistics and Methodology 3, 2015).
 
@@ -38,22 +38,48 @@ def over_problems(values: Sequence[float] | np.ndarray) -> list[float]:
         values: One for each problem, within [0, 1], such as the mean over its samples.
 
     Returns:
-        Ends of the 95 % interval. Of values that are all 0 or all 1, Wilson's; empty for other
-        values without spread, which say nothing about it.
+        Ends of the 95 % interval, as of `over_clusters`.
 
     Raises:
         ValueError: A value lies outside [0, 1].
     """
-    scores, count = np.asarray(values, float), len(values)
+    return over_clusters(values, np.ones(len(values)))
+
+
+def over_clusters(
+    totals: Sequence[float] | np.ndarray, sizes: Sequence[float] | np.ndarray
+) -> list[float]:
+    """Interval of the mean score of problems in clusters, over the choice of clusters.
+
+    Problems of one cluster, such as parts of one figure, are right and wrong together. That of
+    `over_problems`, which are clusters of size 1, with the variance of a ratio: Cochran, Sampling
+    Techniques (1977), chapter 6.
+
+    Args:
+        totals: Sum of the scores of each cluster.
+        sizes: Number of scores of each cluster, at least 1.
+
+    Returns:
+        Ends of the 95 % interval. Of scores that are all 0 or all 1, Wilson's of one verdict a
+        cluster; empty for other scores without spread, which say nothing about it.
+
+    Raises:
+        ValueError: A mean score lies outside [0, 1].
+    """
+    totals, sizes = np.asarray(totals, float), np.asarray(sizes, float)
+    scores, count = totals / sizes, len(sizes)
     if not count:
         return []
     if not (scores.min() >= -_ROUNDING and scores.max() <= 1 + _ROUNDING):
         raise ValueError(f"scores from {scores.min()} to {scores.max()}: give values in [0, 1]")
-    mean = float(scores.mean())
+    if np.isin(totals, (0, 1)).all() and (sizes == 1).all():
+        return wilson(int(totals.sum()), count)
+    mean = float(totals.sum() / sizes.sum())
     if np.ptp(scores) <= _ROUNDING:
         is_end = min(mean, 1 - mean) <= _ROUNDING
         return wilson(round(mean) * count, count) if is_end else []
-    variance = float(scores.var(ddof=1)) / count
+    deviations = (totals - mean * sizes) / sizes.mean()
+    variance = float((deviations**2).sum() / (count - 1)) / count
     return _wilson_form(mean, _weight(mean, variance, count - 1))
 
 

@@ -117,6 +117,18 @@ def paired_comparison(
     }
 
 
+def paired_test(first: Sequence[float], second: Sequence[float]) -> str:
+    """Name of the test behind the p-value of `paired_comparison`."""
+    scores = np.asarray([first, second], float)
+    if np.isin(scores, (0, 1)).all():
+        return "Exact McNemar test"
+    sizes = np.abs(scores[0] - scores[1]).round(12)
+    num = np.count_nonzero(sizes)
+    if num <= _NUM_ENUMERATED or len(np.unique(sizes[sizes != 0])) == 1:
+        return "Exact sign-flip test over problems"
+    return f"Sign-flip test over problems, {_NUM_FLIPS:,} draws"
+
+
 def sign_flip_p_value(differences: Sequence[float] | np.ndarray, seed: int = 0) -> float:
     """Two-sided p-value of a mean difference under random signs; at least 2 / 2^n, as it must be.
 

@@ -3,7 +3,8 @@
 from typing import Any, TypeVar
 
 import numpy as np
-from gymnasium.spaces import Space
+from gymnasium.spaces import Space, Tuple
+from gymnasium.vector.utils import batch_space
 
 Value_co = TypeVar("Value_co", covariant=True)
 
@@ -27,6 +28,20 @@ class UnboundedSpace(Space[Value_co]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+
+class BatchSpace(Tuple):
+    """The space of sub-environments that are many and alike, with a short `repr`."""
+
+    def __repr__(self) -> str:
+        return f"Tuple({self.spaces[0]} x {len(self.spaces)})"
+
+
+@batch_space.register(UnboundedSpace)
+def _batch(space: Space[Any], n: int = 1) -> BatchSpace:
+    """Gymnasium's own batch of a space, seeds included."""
+    batch: Any = batch_space.dispatch(Space)(space, n)
+    return BatchSpace(batch.spaces)
 
 
 class TextSpace(UnboundedSpace[str]):

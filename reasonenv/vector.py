@@ -19,17 +19,21 @@ from reasonenv.env import (
     observation_space,
     render_frame,
     status_masks,
+    warn_without_mode,
 )
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
+from reasonenv.notebook import Observation, ShortDict, frames_html
 from reasonenv.ordering import ProblemOrder, parse_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
+from reasonenv.render import rgb_array
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import TextSpace
 from reasonenv.workers import Grader
 
-Observations = dict[str, tuple[Any, ...]]
+Observations = Observation
+"""`system` and `question`, tuples of texts, and `images`, a tuple of tuples of arrays."""
 
 
 class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
@@ -41,7 +45,8 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
 
     `reset(seed)` starts an order of the problems, each pass shuffled anew; `reset()` continues
     it. The options of `reset` are `indices`, to pose exactly these problems in this order, again
-    from the first after the last, and `start`, the position in the order to begin at.
+    from the first after the last; `subset`, to shuffle these in place of all, such as those of a
+    curriculum; and `start`, the position in the order to begin at.
 
     Args:
         problems: The problems to pose.
@@ -112,17 +117,17 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         if isinstance(seed, list):
             raise ValueError("sub-environments share one problem order: give one seed, not a list")
         super().reset(seed=seed)
-        indices, start = parse_options(options)
-        if self._order is None or seed is not None or indices is not None:
+        problems, start = parse_options(options)
+        if self._order is None or seed is not None or problems:
             order_seed = self.np_random_seed if seed is None else seed
-            self._order = ProblemOrder(len(self.problems), order_seed or 0, indices)
+            self._order = ProblemOrder(len(self.problems), order_seed or 0, **problems)
             self._position = 0
         elif start is None:
             self._position += self._stride
         self._position = self._position if start is None else start
         self._answered = []
         self._pose(self._order)
-        return self._observations(), {"problem_id": _objects([p.id for p in self._current])}
+        return self._observations(), ShortDict(problem_id=self._ids())
 
     def submit(self, index: int, response: str) -> None:
         """Starts grading a response before `step`, which then collects its grade.
@@ -149,7 +154,8 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             truncations, all False; and infos about the problems just answered, with an array
             for each: every component of the reward, `answer`, `reference`, `status`,
             `problem_id`, `metadata`, and `grade`, a dict of status -> bools, so that
-            `infos["grade"]["timeout"].sum()` counts the responses that timed out.
+            `infos["grade"]["timeout"].sum()` counts the responses that timed out. The same stands
+            in `final_info`; `next_problem_id` has the problems posed now.
         """
         order = self._check_reset("step")
         responses = self._check_actions(actions)
@@ -159,6 +165,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         infos = self._infos([parts for _, parts in totals])
         self._position += self._stride
         self._pose(order)
+        infos["next_problem_id"] = self._ids()
         rewards = np.array([reward for reward, _ in totals], dtype=np.float64)
         terminations = np.ones(self.num_envs, dtype=bool)
         return self._observations(), rewards, terminations, ~terminations, infos
@@ -167,9 +174,19 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         """A frame of each sub-environment: the problem just answered, or the one just posed."""
         self._check_reset("render")
         if self.render_mode is None:
+            return warn_without_mode(self)
+        return tuple(render_frame(self.render_mode, *entry) for entry in self._entries())
+
+    def _repr_html_(self) -> str | None:
+        """Frames of the first problems in a notebook; None before `reset`."""
+        if self._order is None:
             return None
-        entries = self._answered or [(problem, None, None) for problem in self._current]
-        return tuple(render_frame(self.render_mode, *entry) for entry in entries)
+        entries = self._entries()[:: self.group_size][:3]
+        return frames_html(rgb_array(*entry) for entry in entries)
+
+    def _entries(self) -> Sequence[tuple[Problem, str | None, Grade | None]]:
+        """Problem, response and grade of each sub-environment."""
+        return self._answered or [(problem, None, None) for problem in self._current]
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the grading processes."""
@@ -188,7 +205,11 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
 
     def _observations(self) -> Observations:
         singles = [make_observation(problem, self.instruction) for problem in self._current]
-        return {key: tuple(single[key] for single in singles) for key in singles[0]}
+        return Observation({key: tuple(single[key] for single in singles) for key in singles[0]})
+
+    def _ids(self) -> np.ndarray:
+        """Ids of the problems posed now."""
+        return _objects([problem.id for problem in self._current])
 
     def _start_grading(self, index: int, response: str) -> Future[Grade]:
         problem = self._current[index]
@@ -213,13 +234,13 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         infos["grade"] = status_masks(infos["status"])
         all_envs = np.ones(self.num_envs, dtype=bool)
         final_obs = [make_observation(problem, self.instruction) for problem in self._current]
-        return {
+        return ShortDict(
             **infos,
-            "final_info": dict(infos),
-            "_final_info": all_envs,
-            "final_obs": _objects(final_obs),
-            "_final_obs": all_envs.copy(),
-        }
+            final_info=dict(infos),
+            _final_info=all_envs,
+            final_obs=_objects(final_obs),
+            _final_obs=all_envs.copy(),
+        )
 
     def _check_reset(self, caller: str) -> ProblemOrder:
         if self._order is None:

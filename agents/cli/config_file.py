@@ -1,6 +1,7 @@
 """Settings from a file, in YAML or JSON: `--config FILE`."""
 
 import difflib
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import yaml
 
 from agents.cli.exit import short
+from agents.cli.json_flags import EXAMPLES
 from agents.cli.settings import RENAMED
 from agents.errors import UsageError
 from agents.storage.json_files import NESTING, read_regular
@@ -41,13 +43,29 @@ def read_config(path: Path) -> dict[str, Any]:
         if not (isinstance(run, dict) and isinstance(learner, dict)):
             raise UsageError(f"--config {path} is no record of a run: it lacks its settings")
         content = {**run, **learner, "resume": False}
-    for name, value in content.items():
-        if isinstance(value, dict | list):
-            kind = "mapping" if isinstance(value, dict) else "list"
-            raise UsageError(
-                f"--config {path}: {short(name)} is a {kind}: give it as text, in quotes"
-            )
-    return {current_name(name.replace("-", "_")): value for name, value in content.items()}
+    settings = {current_name(name.replace("-", "_")): value for name, value in content.items()}
+    return {name: _as_json(name, value) for name, value in settings.items()}
+
+
+def _as_json(name: str, value: Any) -> Any:
+    """The JSON text of a mapping or list, for a setting that takes JSON; else the value itself.
+
+    Raises:
+        UsageError: It has a value that JSON has no type for, such as a date, or a key that is no
+            text, such as `on`, which YAML reads as true.
+    """
+    flag = name.replace("_", "-")
+    if flag not in EXAMPLES or not isinstance(value, dict | list):
+        return value
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"--config: {flag} is no JSON: {error}: quote it") from error
+    if json.loads(text) != value:
+        raise UsageError(
+            f"--config: {flag} is no JSON: a key of {short(text)} is no text: quote it"
+        )
+    return text
 
 
 def _check_events(text: str) -> None:
@@ -96,10 +114,13 @@ def as_arguments(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> li
 
 
 def _flag(name: str, value: Any, default: Any) -> list[str]:
+    if isinstance(value, list) and isinstance(default, tuple):
+        return [f"--{name}", *map(str, value)]
+    if isinstance(value, dict | list):
+        kind = "mapping" if isinstance(value, dict) else "list"
+        raise UsageError(f"--config: {name} is a {kind}: give a single value")
     if not isinstance(default, bool):
         return [f"--{name}", str(value)]
     if not isinstance(value, bool):
         raise UsageError(f"--config: {name} is {value!r}: give true or false")
-    if value == default:
-        return []
     return [f"--{name}" if value else f"--no-{name}"]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from agents.errors import AgentsError
 from reasonenv.cli import LONGEST, short, standard_streams
-from reasonenv.errors import ReasonEnvError, is_explained
+from reasonenv.errors import ReasonEnvError, is_explained, message_lines
 from reasonenv.terminal import printable
 
 __all__ = ["INTERRUPTED", "errors_in_one_line", "short", "standard_streams"]
@@ -34,7 +34,9 @@ def errors_in_one_line(advice: Callable[[], str] = lambda: "") -> Iterator[None]
         explained = isinstance(error, AgentsError) or is_explained(error)
         if os.environ.get("REASONENV_TRACEBACK") or not explained:
             raise
-        sys.exit(_line(f"error: {error}", advice()))
+        first, *others = message_lines(error)
+        *lines, last = f"error: {first}", *others
+        sys.exit("\n".join([*map(_line, lines), _line(last, advice())]))
 
 
 def _line(*parts: str) -> str:

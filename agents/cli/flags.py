@@ -4,8 +4,8 @@ import argparse
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, make_dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, make_dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar, get_origin
@@ -14,10 +14,12 @@ import tyro
 
 from agents import advantages, divergences, losses, reductions, references
 from agents.cli import config_file
+from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
-from agents.cli.settings import RENAMED, Run, defaults
+from agents.cli.settings import RENAMED, Run
 from agents.errors import UsageError
 from agents.learner import Learner
+from agents.storage.resumed_settings import recorded_settings
 
 Namespace = ModuleType | tuple[Callable[..., Any], ...]
 MODULES = (advantages, reductions, divergences)
@@ -37,6 +39,8 @@ FUNCTION_TYPES = (
     (losses.Clip, (losses.masked, losses.truncated)),
 )
 """Type of a field that is a function, and the namespace of its values."""
+SIZES = ("num_prompts", "group_size", "max_response_length")
+"""Settings from which the defaults of others follow."""
 C = TypeVar("C")
 L = TypeVar("L", bound=Learner)
 
@@ -68,17 +72,18 @@ def parse(
     """
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_named_function)
-    marks = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
+    extra: dict[str, Any] = {} if default is None else {"default": default}
+    extra["config"] = (tyro.conf.OmitArgPrefixes,)
     with registry:
-        extra: dict[str, Any] = {} if default is None else {"default": default}
-        return tyro.cli(command, prog=f"python -m {module}", args=arguments, config=marks, **extra)
+        return tyro.cli(command, prog=f"python -m {module}", args=arguments, **extra)
 
 
 def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple[Run, L]:
     """A run and a learner from the command line of the learner's module.
 
-    The defaults, also those in the help, follow from `--env` and `--model`. The settings of a
-    `--config` file stand before the arguments, which therefore take precedence.
+    The defaults, also those in the help, follow from `--env` and `--model`. Arguments take
+    precedence over the settings of a `--config` file, and these over those of a run that
+    `--resume` continues.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     # DeepSpeed's launcher adds the local rank, which the environment holds too.
@@ -88,16 +93,31 @@ def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple
     command.__doc__ = (inspect.getdoc(learner) or "").split("\n\n")[0]
     with errors_in_one_line():
         first = _leading_flags(words)
-        settings = config_file.read_config(first.config) if first.config else {}
-        run = defaults(first.env or settings.get("env"), first.model or settings.get("model"))
-        length = first.max_response_length or settings.get("max_response_length")
-        run = replace(run, max_response_length=length) if isinstance(length, int) else run
+        settings = config_file.read_config(first.pop("config")) if "config" in first else {}
+        settings = _resumed_settings(learner, settings | first) | settings
+        given = settings | first
+        run = defaults(given.get("env"), given.get("model"))
+        run = _fitting(run, {name: given[name] for name in SIZES if name in given})
         run = replace(run, **learner.run_defaults(run.max_response_length))
         default = command(run, learner(), ConfigFile())
-        fields = vars(default.run) | vars(default.learner)
-        words = config_file.as_arguments(settings, fields) + words
+        known = vars(default.run) | vars(default.learner)
+        words = config_file.as_arguments(settings, known) + words
     parsed: Any = parse(command, _module(learner), words, default)
     return parsed.run, parsed.learner
+
+
+def _fitting(run: Run, sizes: Mapping[str, Any]) -> Run:
+    """Defaults that fit sizes that are given; those that are no integers are refused later.
+
+    A buffer is at most half of a response, and a rollout that minibatches do not divide is one.
+    """
+    run = replace(run, **{name: size for name, size in sizes.items() if type(size) is int})
+    responses = max(run.num_prompts * run.group_size, 1)
+    return replace(
+        run,
+        overlong_buffer=min(run.overlong_buffer, max(run.max_response_length // 2, 0)),
+        minibatch_size=responses if responses % run.minibatch_size else run.minibatch_size,
+    )
 
 
 def _current_flag(word: str) -> str:
@@ -109,14 +129,46 @@ def _current_flag(word: str) -> str:
     return f"--{config_file.current_name(name).replace('_', '-')}{equals}{value}"
 
 
-def _leading_flags(arguments: Sequence[str]) -> argparse.Namespace:
-    """The flags from which defaults of other flags follow; None for each that is absent."""
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first.add_argument("--env")
-    first.add_argument("--model")
-    first.add_argument("--max-response-length", "--max_response_length", type=int)
-    first.add_argument("--config", type=Path)
-    return first.parse_known_args(arguments)[0]
+def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
+    """The flags from which defaults of other flags follow, without those that are absent."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    add = parser.add_argument
+    add("--env")
+    add("--model")
+    for name in SIZES:
+        add(f"--{name.replace('_', '-')}", f"--{name}", type=_size)
+    add("--config", type=Path)
+    add("--output-dir", "--output_dir")
+    add("--seed")
+    add("--resume", action=argparse.BooleanOptionalAction)
+    flags = vars(parser.parse_known_args(arguments)[0])
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _size(text: str) -> int | str:
+    """An integer, or a text that is none as it is."""
+    return int(text) if text.isdecimal() and len(text) < 10 else text
+
+
+def _resumed_settings(learner: type[Learner], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The recorded settings of the run to continue; none for a new run or other algorithm's.
+
+    Raises:
+        RecordError: The record of the run is damaged.
+    """
+    if given.get("resume") is not True:
+        return {}
+    run = defaults(given.get("env"), given.get("model"))
+    places: Any = {name: str(given[name]) for name in ("seed", "output_dir") if name in given}
+    folder = replace(run, **places).folder(learner.__name__)
+    if not (folder / "run.json").is_file():
+        return {}
+    settings = recorded_settings(folder)
+    if settings["algorithm"] != learner.__name__:
+        return {}
+    known = {field.name for field in (*fields(Run), *fields(learner))}
+    names = {name: RENAMED.get(name, name) for name in settings}
+    return {names[name]: value for name, value in settings.items() if names[name] in known}
 
 
 def parse_function(text: str, namespaces: Sequence[Namespace] = MODULES) -> Callable[..., Any]:

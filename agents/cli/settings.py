@@ -1,24 +1,20 @@
-"""Settings of a training run; their defaults follow from the environment and the model."""
+"""Settings of a training run; `defaults` has those of other models, `checks` what is valid."""
 
-import json
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from agents.cli.exit import short
-from agents.engines.precision import Choice
-from agents.errors import RecordError, UsageError
-from agents.storage.json_files import parse_json
-from reasonenv.registration import find
+from agents.engines.optimizer import Schedule
+from agents.engines.precision import Precision
+from agents.monitoring.trackers import Name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """Settings of a training run: environment, model, batch sizes, engines, checkpoints.
 
-    The defaults are those of the tiny model, which trains in minutes on two CPU cores. `defaults`
-    returns those of other models.
+    The defaults are those of the tiny model, which trains in minutes on two CPU cores;
+    `agents.cli.defaults` has those of other models.
     """
 
     env: str = "Figures-v1"
@@ -26,7 +22,8 @@ class Run:
     env_options: str = "{}"
     """Further arguments of the environment as JSON, such as '{"level": 1}'."""
     data: str | None = None
-    """Folder with local files of the data set; by default REASONENV_DATA, then the hub."""
+    """Folder with local files of the data set; by default REASONENV_DATA, then the hub. With --env
+    file, your questions: .jsonl, .json, .csv, .parquet, or a folder."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format, or 'tiny' or 'small' (0.7 and 28 million
     parameters, generated); by default the environment's."""
@@ -50,7 +47,8 @@ class Run:
     group_size: int = 8
     """Responses per prompt."""
     minibatch_size: int = 128
-    """Responses per optimizer step, over all ranks; whole groups."""
+    """Responses per optimizer step, over all ranks; whole groups. By default all responses of a
+    rollout, if 128 do not divide them."""
     microbatch_size: int = 128
     """Responses per forward pass on one rank; changes memory and speed, not the result."""
     tokens_per_microbatch: int | None = None
@@ -77,12 +75,24 @@ class Run:
     top_k: int = 0
     """Samples from this many of the most likely tokens; 0 for all. See --sampler-correction."""
     learning_rate: float = 3e-4
-    """Peak learning rate of AdamW, with cosine decay to a tenth."""
+    """Peak learning rate of AdamW."""
+    learning_rate_schedule: Schedule = "cosine"
+    """Decay of the learning rate over the run, to --min-learning-rate-ratio; constant for none."""
+    min_learning_rate_ratio: float = 0.1
+    """Learning rate at the end of the run, as a fraction of the peak."""
+    warmup_steps: int = 0
+    """Optimizer steps over which the learning rate first rises in a line to its peak."""
     weight_decay: float = 0.01
     """Weight decay of AdamW, times the learning rate, as in the released CPGD scripts."""
+    adam_beta1: float = 0.9
+    """Decay of AdamW's mean of gradients from step to step."""
+    adam_beta2: float = 0.95
+    """Decay of AdamW's mean of squared gradients from step to step."""
     adam_epsilon: float = 1e-8
     """Added by AdamW to the root mean square of a weight's gradient before that divides, as in the
     released scripts; 1e-6 slows the tiny model down."""
+    max_grad_norm: float | None = 1.0
+    """Norm to which the gradient of an optimizer step is clipped; None for no clipping."""
     step_without_signal: bool = False
     """Take optimizer steps whose gradient is exactly zero too, by weight decay and momentum, as in
     0.2.0."""
@@ -95,10 +105,13 @@ class Run:
     lora: str | None = None
     """Train LoRA adapters: arguments of peft's LoraConfig as JSON, such as
     '{"r": 16, "target_modules": "all-linear"}'."""
-    dtype: Choice = "auto"
+    dtype: Precision = "auto"
     """Number format of matrix products: auto is bfloat16 on GPUs with DeepSpeed, and for a model of
-    50 million weights or more on a processor with instructions for it, else float32. Weights and
-    moments of the optimizer are kept in float32 in any case."""
+    50 million weights or more on a CPU with instructions for it, else float32. What the optimizer
+    updates is in float32 in any case."""
+    deterministic: bool = False
+    """Compute with kernels that give the same numbers in each run, in the trainer and in vLLM;
+    slower. A server gets VLLM_BATCH_INVARIANT=1 in its own environment."""
     engine: Literal["auto", "torch", "deepspeed"] = "auto"
     """Training engine: auto is DeepSpeed on GPUs or several ranks, else plain PyTorch."""
     deepspeed: Path | None = None
@@ -123,17 +136,33 @@ class Run:
     output_dir: str = "runs/{algorithm}-{env}-seed{seed}"
     """Directory of metrics, rollouts and checkpoints."""
     resume: bool = False
-    """Continue from the last checkpoint in the output directory."""
+    """Continue from the last checkpoint in the output directory, with the settings of the run there
+    unless flags say otherwise."""
     save_every: int = 50
     """Steps between checkpoints; the last step is always saved."""
+    save_minutes: float = 10.0
+    """Minutes between checkpoints besides, of which the newest is kept; 0 for none. Saving takes at
+    most a twentieth of the time: where it takes long, they are further apart."""
     keep_checkpoints: int = 2
     """Number of checkpoints to keep; older ones are deleted."""
+    keep_best: str | None = None
+    """Keep the checkpoint with the greatest value of an evaluation besides, such as
+    evaluation/test/accuracy; every best one is saved. See --evaluate-every."""
+    push_to_hub: str | None = None
+    """Repository on the Hugging Face hub, such as you/model, to which the last checkpoint of a
+    complete run is uploaded; python -m agents.push uploads any other."""
     evaluate_every: int = 0
     """Steps between evaluations; 0 evaluates before the first step and after the last only."""
     num_test_problems: int = 500
     """Problems per evaluation split; 0 turns evaluation off."""
+    track: tuple[Name, ...] = ()
+    """Trackers that get metrics, evaluations and sampled rollouts, each through its own library,
+    whose environment variables say where they go. Several: --track wandb tensorboard."""
     tensorboard: bool = False
-    """Also write TensorBoard files."""
+    """The same as --track tensorboard: files in the output directory."""
+    show_responses: int = 1
+    """Problems that the terminal shows with a response of the model, before the first step and then
+    at most once a minute; 0 for none."""
 
     def folder(self, algorithm: str) -> Path:
         """The output directory, with its placeholders replaced."""
@@ -144,262 +173,16 @@ class Run:
             name = name.replace(placeholder, value.lower())
         return Path(name)
 
+    def trackers(self) -> list[Name]:
+        """Trackers of the run, each once."""
+        names: list[Name] = ["tensorboard"] if self.tensorboard else []
+        return list(dict.fromkeys([*self.track, *names]))
+
     def optimizer_steps(self) -> int:
         """Optimizer steps of the whole run."""
         minibatches = self.num_prompts * self.group_size // self.minibatch_size
         return self.num_steps * self.epochs * minibatches
 
 
-GENERATED = ("tiny", "tiny-v0", "small")
-"""Names of the models that are generated instead of loaded; see `agents.tiny_model`."""
-
-# The released CPGD scripts: five passes over the 15,616 problems of MMK12, 128 at a time.
-PAPER = {
-    "num_steps": 610,
-    "num_prompts": 128,
-    "microbatch_size": 1,
-    "tokens_per_microbatch": 16384,
-    "sampler_batch_size": 32,
-    "max_response_length": 4096,
-    "max_pixels": 640 * 28 * 28,
-    "learning_rate": 1e-6,
-    "freeze_vision": True,
-    "gradient_checkpointing": True,
-}
-
-# A model of 28 million parameters on one GPU.
-SMALL = {
-    "num_prompts": 64,
-    "minibatch_size": 256,
-    "microbatch_size": 256,
-    "learning_rate": 1e-4,
-}
-
-OLD_DEFAULTS = {"Figures-v0": {"num_steps": 150, "max_response_length": 48}}
-"""Defaults of deprecated environments, where those of the tiny model are others now."""
-
-MINIMA = dict.fromkeys(
-    ("evaluate_every", "num_test_problems", "seed", "top_k", "overlong_buffer"), 0
-) | dict.fromkeys(
-    (
-        *("num_steps", "num_prompts", "group_size", "minibatch_size", "microbatch_size"),
-        *("epochs", "max_response_length", "save_every", "keep_checkpoints", "max_pixels"),
-        *("sampler_batch_size", "max_generations", "tokens_per_microbatch", "max_skipped"),
-    ),
-    1,
-)
-"""Minimum of each integer setting."""
-MAXIMA = dict.fromkeys(MINIMA, 2**31 - 1) | {
-    "seed": 2**63 - 1,
-    "max_response_length": 2**20,
-    "epochs": 1000,
-}
-"""Maximum of each integer setting; no model has a context of more than 2^20 tokens."""
-MOST_STOP_STRINGS, LONGEST_STOP_STRING = 16, 999
-"""Bounds of --stop, in strings and characters: they are searched at every token of a response."""
-MOST_RESPONSES = 2**20
-"""Responses of a training step at most: a thousand times the papers' rollouts. Each takes memory in
-the environment and in the rollout, whatever the batches of sampler and trainer are."""
-LEAST_TOP_P = 1e-6
-"""Smallest top-p: below float32's resolution no token would be kept."""
-MOST_RANKS = 2**14
-"""Rank of LoRA adapters at most; that of the widest layers of today's models."""
-TEMPERATURES = 1e-3, 1e3
-"""Temperatures between which logits of models, divided by them, are float32 numbers."""
-
 RENAMED = {"agreement": "parity_tolerance"}
 """Current name of each setting that had another name before; the old one is still accepted."""
-
-
-def defaults(env: str | None = None, model: str | None = None) -> Run:
-    """Default settings for an environment and a model.
-
-    Args:
-        env: None for Figures-v1.
-        model: None for the default model of the environment.
-
-    Raises:
-        UnknownEnvironmentError: No environment has this name.
-    """
-    registration = find(env or Run.env)
-    run = Run(env=registration.id, model=model or registration.model)
-    if run.model not in GENERATED and not _is_tiny(Path(run.model)):
-        return replace(run, **PAPER)
-    return replace(run, **(SMALL if run.model == "small" else OLD_DEFAULTS.get(run.env, {})))
-
-
-def _is_tiny(folder: Path) -> bool:
-    """True for a folder with a model as small as the tiny one, such as one of its checkpoints."""
-    path = folder / "config.json"
-    if not path.is_file():
-        return False
-    try:
-        config = json.loads(path.read_bytes())
-        return config.get("text_config", config)["hidden_size"] <= 256
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return False  # loading the model reports a folder that is damaged
-
-
-def check_run(run: Run) -> None:
-    """Validates each setting and how they fit together.
-
-    Raises:
-        UsageError: In one line, with the flag, its value and the values that are valid.
-    """
-    for name, minimum in MINIMA.items():
-        value = getattr(run, name)
-        if value is not None:
-            check_integer(name.replace("_", "-"), value, minimum, MAXIMA[name])
-    _check_numbers(run)
-    _check_json(run)
-    if run.overlong_buffer > run.max_response_length:
-        raise UsageError(
-            f"--overlong-buffer {run.overlong_buffer} is longer than --max-response-length "
-            f"{run.max_response_length}"
-        )
-    if run.vllm_server is not None and (run.sampler == "transformers" or run.vllm != "{}"):
-        raise UsageError(
-            f"--vllm-server {run.vllm_server} is not for --sampler transformers, and gets its "
-            "options when it is started, not from --vllm: drop one"
-        )
-    responses = run.num_prompts * run.group_size
-    if responses * run.max_generations > MOST_RESPONSES:
-        raise UsageError(
-            f"--num-prompts {run.num_prompts} x --group-size {run.group_size} x --max-generations "
-            f"{run.max_generations} are {responses * run.max_generations:,} responses a step: give "
-            f"at most {MOST_RESPONSES:,}"
-        )
-    if run.minibatch_size % run.group_size or responses % run.minibatch_size:
-        raise UsageError(
-            f"--minibatch-size {run.minibatch_size} must be a multiple of --group-size "
-            f"{run.group_size} and divide the {responses} responses of a rollout"
-        )
-
-
-def _check_numbers(run: Run) -> None:
-    """Validates the optimizer, the temperature and top-p."""
-    for name in ("learning_rate", "weight_decay", "adam_epsilon"):
-        if not 0 <= getattr(run, name) < math.inf:
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} is {getattr(run, name)}: give at least 0")
-    if not run.temperature > 0:
-        raise UsageError(f"--temperature is {run.temperature}: training needs one above 0")
-    check_temperature(run.temperature)
-    if run.parity_tolerance is not None and not run.parity_tolerance >= 0:
-        raise UsageError(f"--parity-tolerance is {run.parity_tolerance}: give at least 0")
-    check_top_p(run.top_p)
-
-
-def _check_json(run: Run) -> None:
-    """Validates the settings that are JSON."""
-    json_object("env-options", run.env_options)
-    json_object("vllm", run.vllm)
-    lora_rank(run.lora)
-    stop_strings(run.stop)
-
-
-def check_integer(flag: str, value: int, minimum: int, maximum: int) -> None:
-    """Raises UsageError for an integer out of range."""
-    if not value >= minimum:
-        raise UsageError(f"--{flag} is {value}: give at least {minimum}")
-    if value > maximum:
-        raise UsageError(f"--{flag} is {short(str(value))}: give at most {maximum}")
-
-
-def check_temperature(temperature: float) -> None:
-    """Raises UsageError for a temperature, other than 0, at which logits overflow."""
-    lowest, highest = TEMPERATURES
-    if temperature and not lowest <= temperature <= highest:
-        raise UsageError(f"--temperature is {temperature}: give one in [{lowest:g}, {highest:g}]")
-
-
-def check_top_p(top_p: float) -> None:
-    """Raises UsageError for a share that is none, or that float32 rounds to 0."""
-    if not 0 < top_p <= 1:
-        raise UsageError(f"--top-p is {top_p}: give one in (0, 1]")
-    if top_p < LEAST_TOP_P:
-        raise UsageError(f"--top-p is {top_p}: give at least {LEAST_TOP_P:g}")
-
-
-def lora_rank(lora: str | None) -> int:
-    """The rank of the adapters of `--lora`; 0 without.
-
-    Raises:
-        UsageError: The rank is no integer of the size of a rank.
-    """
-    if lora is None:
-        return 0
-    rank = json_object("lora", lora).get("r", 8)
-    if not isinstance(rank, int) or isinstance(rank, bool) or not 1 <= rank <= MOST_RANKS:
-        raise UsageError(
-            f"--lora {short(lora)} is invalid: give a positive integer r up to {MOST_RANKS}"
-        )
-    return rank
-
-
-def stop_strings(text: str | None) -> tuple[str, ...] | None:
-    """The strings of `--stop`, without repetitions; None without the flag.
-
-    Raises:
-        UsageError: It is no JSON, or anything but a few strings.
-    """
-    if text is None:
-        return None
-    value = _json("stop", text)
-    strings = [value] if isinstance(value, str) else value
-    if not isinstance(strings, list) or not all(isinstance(s, str) and s for s in strings):
-        raise UsageError(
-            f"--stop {short(text)!r} is no JSON list of strings, such as {EXAMPLES['stop']!r}"
-        )
-    longest = max(map(len, strings), default=0)
-    if len(strings) > MOST_STOP_STRINGS or longest > LONGEST_STOP_STRING:
-        raise UsageError(
-            f"--stop {short(text)!r} is too long: give at most {MOST_STOP_STRINGS} strings of "
-            f"{LONGEST_STOP_STRING} characters"
-        )
-    return tuple(dict.fromkeys(strings))
-
-
-def environment_options(text: str, data: str | None) -> dict[str, Any]:
-    """Keyword arguments of `reasonenv.make` from `--env-options` and `--data`.
-
-    Raises:
-        UsageError: The text is no JSON object, or sets what other flags decide.
-    """
-    options = json_object("env-options", text)
-    reserved = sorted(options.keys() & {"num_envs", "group_size", "rank", "num_ranks"})
-    if reserved:
-        raise UsageError(
-            f"--env-options cannot set {reserved[0]}: another flag or the number of ranks does"
-        )
-    return options | ({"data": data} if data else {})
-
-
-EXAMPLES = {
-    "env-options": '{"level": 1}',
-    "vllm": '{"max_model_len": 8192}',
-    "lora": '{"r": 16, "target_modules": "all-linear"}',
-    "stop": '["\\nQuestion:", "</answer>"]',
-}
-"""Example of each flag that takes JSON."""
-
-
-def json_object(flag: str, text: str) -> dict[str, Any]:
-    """The JSON object in the value of a flag.
-
-    Raises:
-        UsageError: The value is no JSON object.
-    """
-    options = _json(flag, text)
-    if not isinstance(options, dict):
-        raise UsageError(
-            f"--{flag} {short(text)!r} is not a JSON object, such as {EXAMPLES[flag]!r}"
-        )
-    return options
-
-
-def _json(flag: str, text: str) -> Any:
-    try:
-        return parse_json(text)
-    except RecordError as error:
-        raise UsageError(f"--{flag} {short(text)!r} is not valid JSON: {error}") from error

@@ -21,12 +21,19 @@ class TrainEngine(Protocol):
     """Of this process, in [0, num_ranks)."""
     num_ranks: int
 
-    def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
+    def forward(
+        self, responses: Responses, entropy_gradient: bool = False
+    ) -> tuple[PerToken, PerToken]:
         """Log-probability of each response token, and the policy's entropy at it, in nats.
 
         Both are float32 `[b t]`, 0 outside the mask, at the sampling temperature and over all
         tokens but the banned ones: `top_p` and `top_k` truncate the sampler, not the policy. The
-        log-probability is differentiable in the weights, the entropy is not.
+        log-probability is differentiable in the weights.
+
+        Args:
+            responses: Of this rank.
+            entropy_gradient: True for an entropy that is differentiable too; given only for
+                learners that read it.
         """
         ...
 

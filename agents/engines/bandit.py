@@ -101,12 +101,15 @@ class BanditEngine:
         self.ranks = ranks
         self.num_ranks = ranks.num_ranks if ranks else 1
 
-    def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
+    def forward(
+        self, responses: Responses, entropy_gradient: bool = False
+    ) -> tuple[PerToken, PerToken]:
         """See `TrainEngine`."""
         problems = [prompt.token_ids[0] for prompt in responses.prompts]
         log_prob = self.logits[problems, : responses.tokens.shape[1]].log_softmax(-1)
         token_log_prob = log_prob.gather(-1, responses.tokens[..., None])[..., 0]
-        entropy = torch.special.entr(log_prob.detach().exp()).sum(-1)
+        source = log_prob if entropy_gradient else log_prob.detach()
+        entropy = torch.special.entr(source.exp()).sum(-1)
         return token_log_prob.where(responses.mask, 0.0), entropy.where(responses.mask, 0.0)
 
     def backward(self, loss: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import importlib.util
+import math
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +10,15 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from agents.cli.settings import Run, json_object, stop_strings
+from agents.cli.json_flags import json_object, stop_strings
+from agents.cli.settings import Run
 from agents.engines import RolloutEngine, TrainEngine, lora
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.precision import computation_dtype, half_weights
+from agents.engines.precision import computation_dtype, has_half_weights
 from agents.engines.reference_policy import ReferencePolicy
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
@@ -52,7 +54,7 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     """
     deepspeed, device = uses_deepspeed(run), local_device()
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
-    is_half = deepspeed and half_weights(run.dtype, device.type)
+    is_half = deepspeed and has_half_weights(run.dtype, device.type)
     dtype = torch.bfloat16 if is_half else torch.float32
     chat_options = ChatOptions(run.chat_template, stop_strings(run.stop))
     trust: Any = {"trust_remote_code": run.trust_remote_code}
@@ -62,26 +64,32 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     apply_liger(model)
     # Copied before adapters are attached and DeepSpeed shards the weights.
     base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None
-    count = model.num_parameters()
-    computed = dtype if deepspeed else computation_dtype(run.dtype, device, count)
+    # DeepSpeed may convert the weights, as its configuration says, and computes in their dtype.
+    size = model.num_parameters()
+    computed = None if deepspeed else computation_dtype(run.dtype, device, size)
     policy = _policy(run, model, computed)
     sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
     optimization = Optimization(
         run.learning_rate,
         run.optimizer_steps(),
+        warmup_steps=run.warmup_steps,
+        min_ratio=run.min_learning_rate_ratio,
         weight_decay=run.weight_decay,
         epsilon=run.adam_epsilon,
+        betas=(run.adam_beta1, run.adam_beta2),
+        max_grad_norm=math.inf if run.max_grad_norm is None else run.max_grad_norm,
+        learning_rate_schedule=run.learning_rate_schedule,
     )
     parts: Any = (policy, chat, sampling, optimization)
     engine = _deepspeed(run, *parts) if deepspeed else TorchEngine(*parts)
     reference = None
     if refresh:
-        reference = _reference(base, engine, sampling, refresh)
+        reference = _reference(base and Policy(base, computed), engine, sampling, refresh)
         reference.is_policy = run.lora is None or lora.keeps_base_model(run.lora)
     return Engines(engine, _sampler(run, folder, sampling, engine), policy, chat, reference)
 
 
-def _policy(run: Run, model: Any, dtype: torch.dtype) -> Policy:
+def _policy(run: Run, model: Any, dtype: torch.dtype | None) -> Policy:
     """Policy with the run's frozen parts, adapters and gradient checkpointing."""
     policy = Policy(model, dtype)
     if run.freeze_vision:
@@ -89,7 +97,7 @@ def _policy(run: Run, model: Any, dtype: torch.dtype) -> Policy:
     if run.lora is not None:
         lora.attach(model, run.lora, run.seed)
     if run.gradient_checkpointing:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        policy.checkpoint_activations()
     return policy
 
 
@@ -105,12 +113,13 @@ def needs_reference_model(refresh: Refresh | None, adapters: str | None) -> bool
 
 
 def _reference(
-    base: Any | None, engine: TorchEngine, sampling: Sampling, refresh: Refresh
+    policy: Policy | None, engine: TorchEngine, sampling: Sampling, refresh: Refresh
 ) -> ReferencePolicy:
     """Reference with a model of its own, or with the policy's adapters disabled."""
-    if base is not None:
-        policy = Policy(base, engine.policy.dtype)
-        return ReferencePolicy(base, lambda responses: policy(responses, sampling)[0], refresh)
+    if policy is not None:
+        return ReferencePolicy(
+            policy.model, lambda responses: policy(responses, sampling)[0], refresh
+        )
 
     def log_prob(responses: Responses) -> PerToken:
         with lora.adapters_disabled(engine.policy.model):

@@ -12,7 +12,9 @@ import numpy as np
 
 from agents.engines.chat_template import (
     OWN_TEMPLATE,
+    PLAIN_LINE,
     PLAIN_STOP,
+    SYSTEM_LINE,
     ChatOptions,
     plain_template,
     read_template,
@@ -29,6 +31,9 @@ from agents.rollout import Prompt
 TEXT = "\ue000"
 """Placeholder of the first text in the rendered chat template, from Unicode's private use area; the
 next characters are those of the others."""
+_RENDERED: dict[str, str] = {}
+"""Rendered texts, by template, special tokens and placeholders: a model that is loaded once more,
+such as the next checkpoint of an evaluation, starts no process for them."""
 _IMAGE_MARK = re.compile(r"<image ([0-9]+)>")
 """Position of an image in an observation's question, counted from 1."""
 
@@ -79,7 +84,6 @@ class Chat:
         self.eos = end_tokens(tokenizer, generation, self.vocabulary, self.stop)
         self.banned = banned_tokens(tokenizer, config, self.eos)
         self._special = special_tokens(tokenizer)
-        self._rendered: dict[str, str] = {}
 
     def check(self) -> tuple[int, ...]:
         """Token ids of a first prompt, so that an unusable chat template is found at once.
@@ -101,6 +105,19 @@ class Chat:
         except ModelError:
             return False
         return system in text
+
+    @cached_property
+    def _separator(self) -> str:
+        """Space before a written response, none after white space or a special token."""
+        ends_apart = rf"(\s|{self._special.pattern})\Z"
+        return "" if re.search(ends_apart, self._render(False, [""], [])) else " "
+
+    def remarks(self) -> Iterator[str]:
+        """Lines on a missing chat template, and on one that takes no system message."""
+        if self.is_plain:
+            yield PLAIN_LINE
+        if not self.takes_system:
+            yield SYSTEM_LINE
 
     def encode(self, observations: Mapping[str, Sequence]) -> tuple[Prompt, ...]:
         """One prompt per row of a vector observation; equal neighbours share one object.
@@ -159,6 +176,10 @@ class Chat:
         """Token ids of plain text, in which the name of a special token is ordinary text."""
         return self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
 
+    def encode_response(self, text: str) -> list[int]:
+        """Token ids of a written response, such as a worked solution, up to its end token."""
+        return [*self.tokenize(self._separator + text), self.tokenizer.eos_token_id]
+
     def _prompt(self, system: str, question: str, images: Sequence[np.ndarray]) -> Prompt:
         if not images:
             return Prompt(self._tokens(system, [question], []))
@@ -178,8 +199,10 @@ class Chat:
         Raises:
             ModelError: The image processor cannot be used.
         """
+        # Copies: a processor that uses torchvision has PyTorch warn of read-only arrays.
+        copies = [np.array(image) for image in images]
         try:
-            output = self.image_processor(images=list(images), return_tensors="pt")
+            output = self.image_processor(images=copies, return_tensors="pt")
             pixels, grid = output["pixel_values"], output["image_grid_thw"]
         except MemoryError:
             raise
@@ -256,14 +279,19 @@ class Chat:
 
     def _template(self, messages: list[dict[str, Any]]) -> str:
         """Messages of placeholders in the chat template, rendered once for each of their forms."""
-        form = json.dumps(messages)
-        if form not in self._rendered:
-            self._rendered[form] = render(self.tokenizer, messages, self._template_name)
-        return self._rendered[form]
+        own = (
+            type(self.tokenizer),
+            self.tokenizer.chat_template,
+            self.tokenizer.special_tokens_map,
+        )
+        form = json.dumps([*own, messages], default=str)
+        if form not in _RENDERED:
+            _RENDERED[form] = render(self.tokenizer, messages, self._template_name)
+        return _RENDERED[form]
 
 
 def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int]]:
-    """Splits a question at its image marks, "<image 1>" for the first image.
+    """Splits a question at its image marks, `<image 1>` for the first image.
 
     An image stands at its first mark; images without a mark come before the text, and a mark
     without an image is text.

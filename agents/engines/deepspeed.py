@@ -2,8 +2,10 @@
 
 import atexit
 import copy
+import math
 import os
 import warnings
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
@@ -84,10 +86,14 @@ class DeepSpeedEngine:
             raise UsageError(message) from error
         if self.plain:
             self.engine.optimizer.register_step_pre_hook(self._clip)
+        else:
+            weakref.finalize(self, _release, self.engine).atexit = False
 
-    def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
+    def forward(
+        self, responses: Responses, entropy_gradient: bool = False
+    ) -> tuple[PerToken, PerToken]:
         """See `TrainEngine`."""
-        return self.engine(responses, self.sampling)
+        return self.engine(responses, self.sampling, entropy_gradient)
 
     def backward(self, loss: Tensor) -> None:
         """See `TrainEngine`."""
@@ -257,7 +263,7 @@ def complete(
         half: True for a policy in bfloat16; None for that on GPUs.
         num_weights: That are trained; no gradient buffer needs to be larger.
     """
-    options = _without_auto(config)
+    options, limit = _without_auto(config), optimization.max_grad_norm
     half = cuda if half is None else half
     defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(_BUCKET, num_weights)}
     zero = defaults | options.get("zero_optimization", {})
@@ -271,7 +277,8 @@ def complete(
     }
     settings = {
         "bf16": {"enabled": half and not options.get("fp16", {}).get("enabled", False)},
-        "gradient_clipping": optimization.max_grad_norm,
+        # DeepSpeed clips to any limit but 0.
+        "gradient_clipping": 0.0 if math.isinf(limit) else limit,
         **options,
         "optimizer": _optimizer(options.get("optimizer", {}), adamw),
         "zero_optimization": zero,
@@ -304,6 +311,19 @@ def _is_plain(settings: Mapping[str, Any]) -> bool:
     """True if DeepSpeed does not wrap the optimizer; it then reports no norm when it clips."""
     half = any(settings.get(name, {}).get("enabled") for name in ("bf16", "fp16"))
     return not half and settings["zero_optimization"]["stage"] == 0
+
+
+def _release(engine: Any) -> None:
+    """Removes the hooks of DeepSpeed's engine, which nobody uses any more.
+
+    They hold it from within PyTorch, where no garbage collection looks, and stage 3 notes each
+    model for good: without this a process would keep every model that it ever trained.
+    """
+    engine.destroy()
+    from deepspeed.runtime.zero import parameter_offload
+
+    models = getattr(parameter_offload, "FWD_MODULE_STACK", [])
+    models[:] = [model for model in models if model is not engine.module]
 
 
 def _import(cuda: bool) -> Any:

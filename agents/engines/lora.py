@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from agents.cli.exit import short
-from agents.cli.settings import json_object, lora_rank
+from agents.cli.json_flags import json_object, lora_rank
 from agents.errors import CheckpointError, MissingPackageError, UsageError
 
 ADAPTER = "adapter"

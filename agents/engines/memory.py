@@ -4,8 +4,9 @@ import ctypes
 import sys
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-LARGEST = 2**30
-"""Bytes from which an allocation goes back to the system when it is freed."""
+LARGEST = 2**26
+"""Bytes from which an allocation goes back to the system when it is freed: the gap of one so large
+would rarely be filled."""
 
 
 def keep_freed_memory() -> None:

@@ -53,9 +53,18 @@ class Policy(nn.Module):
             if name.split(".")[0] in ("visual", "vision_tower", "vision_model"):
                 weight.requires_grad_(False)
 
+    def checkpoint_activations(self) -> None:
+        """Recomputes activations in the backward pass: gradient checkpointing."""
+        # transformers 5.23 renamed it.
+        name = "activation_checkpointing_enable"
+        renamed = hasattr(self.model, name)
+        enable = getattr(self.model, name if renamed else "gradient_checkpointing_enable")
+        enable({"use_reentrant": False})
+
     def ready(self) -> "Policy":
         """Sets the mode for training: train mode for gradient checkpointing, else eval mode."""
-        return self.train(self.model.is_gradient_checkpointing)
+        modules = self.model.modules()
+        return self.train(any(getattr(part, "gradient_checkpointing", False) for part in modules))
 
     @property
     def device(self) -> torch.device:
@@ -67,11 +76,16 @@ class Policy(nn.Module):
         """Number format of matrix products."""
         return self._dtype or self.model.dtype
 
-    def autocast(self) -> AbstractContextManager[Any]:
-        """Context of computation in `dtype`."""
+    def autocast(self, *, keeps_weights: bool = True) -> AbstractContextManager[Any]:
+        """Context of computation in `dtype`.
+
+        Args:
+            keeps_weights: False to convert weights at each use, and keep no converted copy of them
+                until the context ends.
+        """
         if self.dtype == self.model.dtype:
             return nullcontext()
-        return torch.autocast(self.device.type, self.dtype)
+        return torch.autocast(self.device.type, self.dtype, cache_enabled=keeps_weights)
 
     def positions(self, prompt: Prompt) -> Tensor:
         """Position ids `[d s]` of a prompt, computed once for its sampling and its training.
@@ -129,7 +143,9 @@ class Policy(nn.Module):
         features = self.model.get_image_features(pixels, grid, return_dict=True).pooler_output
         return 0 * torch.cat(tuple(features)).sum()
 
-    def forward(self, responses: Responses, sampling: Sampling) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, responses: Responses, sampling: Sampling, entropy_gradient: bool = False
+    ) -> tuple[Tensor, Tensor]:
         """Log-probability, and entropy in nats, of each response token; see `TrainEngine`."""
         device = self.device
         mask = responses.mask.to(device)
@@ -138,12 +154,15 @@ class Policy(nn.Module):
         packing = pack([len(prompt.token_ids) for prompt in prompts], rows, lengths, device)
         tokens, head = responses.tokens.to(device)[mask], self.model.get_output_embeddings()
         hidden_states = self._packed if self.packs else self._padded
-        with self.autocast():
+        with self.autocast(keeps_weights=False):  # each layer is used once
             embedded, positions = self.row(prompts, rows, responses.tokens, packing)
             hidden = hidden_states(embedded, positions, packing)
+        with self.autocast():  # the head once for each chunk
             values, entropy = log_prob(
                 head, hidden, tokens, lambda x: sampling.logits(self.logits(x))
             )
+        # Outputs that no loss reads must not require a gradient: ZeRO counts those that do.
+        entropy = entropy if entropy_gradient else entropy.detach()
         zeros = values.new_zeros(mask.shape)
         return zeros.masked_scatter(mask, values), zeros.masked_scatter(mask, entropy)
 

@@ -29,13 +29,13 @@ class Sampling:
 
     def logits(self, logits: Tensor) -> Tensor:
         """Logits `[n v]` of the policy, float32 at least: -inf where banned, not truncated."""
+        given = logits
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         if self.temperature not in (0.0, 1.0):
             logits = logits / self.temperature
         if self.banned:
-            logits = logits.index_fill(
-                -1, torch.tensor(self.banned, device=logits.device), -torch.inf
-            )
+            fill = logits.index_fill if logits is given else logits.index_fill_  # of a copy
+            logits = fill(-1, torch.tensor(self.banned, device=logits.device), -torch.inf)
         return logits
 
     def behaviour(self, logits: Tensor) -> Tensor:

@@ -39,9 +39,11 @@ class TorchEngine:
         self.optimizer, self.schedule = optimization.build(policy.parameters())
         policy.ready()
 
-    def forward(self, responses: Responses) -> tuple[PerToken, PerToken]:
+    def forward(
+        self, responses: Responses, entropy_gradient: bool = False
+    ) -> tuple[PerToken, PerToken]:
         """See `TrainEngine`."""
-        return self.policy(responses, self.sampling)
+        return self.policy(responses, self.sampling, entropy_gradient)
 
     def backward(self, loss: Tensor) -> None:
         """See `TrainEngine`."""

@@ -1,8 +1,10 @@
 """Sampling with transformers on any machine, from the trainer's own weights."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,8 +12,10 @@ from torch import Tensor
 
 from agents.engines.chat import Chat
 from agents.engines.decoding import decoder
+from agents.engines.determinism import WARN, limited_mode
 from agents.engines.model import Policy
 from agents.engines.sampling import Row, Sampling, collate
+from agents.errors import UsageError
 from agents.rollout import Prompt, Responses
 
 SPARE = 1 / 8
@@ -68,11 +72,17 @@ class TransformersSampler:
         seed: tuple[int, ...],
         finished: Callable[[int, str], object] | None = None,
     ) -> Responses:
-        """See `RolloutEngine`."""
+        """See `RolloutEngine`.
+
+        Raises:
+            UsageError: A prompt and a response may be longer than the model's context.
+        """
+        self._check_length(max(len(prompt.token_ids) for prompt in prompts))
         entropy = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
         generator = torch.Generator(self.policy.device).manual_seed(entropy)
         rows: list[Row] = []
-        with self.unsharded() as policy, policy.autocast():
+        # Cumulative sums of probabilities have no kernel that PyTorch calls deterministic.
+        with limited_mode(WARN), self.unsharded() as policy, policy.autocast():
             was_training = policy.training
             policy.eval()
             for start in range(0, len(prompts), self.batch_size):
@@ -80,6 +90,16 @@ class TransformersSampler:
                 rows += _Decoding(self, policy, batch, generator, finished, start).run()
             policy.train(was_training)
         return collate(prompts, rows, self.chat.ended, log_probs=True)
+
+    def _check_length(self, prompt_length: int) -> None:
+        """Rejects tokens beyond the positions of the model, most of which it has never seen."""
+        context = context_length(self.policy.model.config.get_text_config())
+        if prompt_length + self.max_response_length > context:
+            raise UsageError(
+                f"a prompt of {prompt_length} tokens and a response of {self.max_response_length} "
+                f"do not fit in this model's context of {context:g} tokens: lower "
+                "--max-response-length or --max-pixels"
+            )
 
 
 @dataclass
@@ -156,6 +176,14 @@ class _Decoding:
             self.rows[row] = Row(tokens, log_probs, self.sampler.chat.decode(tokens))
             if self.finished is not None:
                 self.finished(self.first + row, self.rows[row].text)
+
+
+def context_length(config: Any) -> float:
+    """Positions of a model with a limit in its configuration, else infinity."""
+    positions = getattr(config, "max_position_embeddings", None)
+    rope = getattr(config, "rope_parameters", None) or {}
+    # Scaled positions count in full, whether the limit includes the factor or not.
+    return positions * max(1, rope.get("factor") or 1) if positions else math.inf
 
 
 def choose_tokens(probability: Tensor, uniform: Tensor) -> Tensor:

@@ -2,35 +2,28 @@
 
 import argparse
 import hashlib
-import inspect
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from tyro.conf import arg
 
-from agents.cli.settings import (
-    MAXIMA,
-    MINIMA,
-    Run,
-    check_integer,
-    check_temperature,
-    check_top_p,
-    defaults,
-    json_object,
-    stop_strings,
-)
+from agents.cli.checks import MAXIMA, MINIMA, check_integer, check_temperature, check_top_p
+from agents.cli.defaults import defaults
+from agents.cli.json_flags import json_object, stop_strings
+from agents.cli.settings import Run
 from agents.engines.chat_template import read_template
-from agents.engines.precision import Choice
+from agents.engines.precision import Precision
 from agents.errors import UsageError
 from agents.evaluation.evaluator import BATCH, EvaluationTask
 from agents.storage.json_files import json_value
+from reasonenv.entry_points import takes_option
 from reasonenv.registration import find
 
-FREE = ("env", "compare", "output_dir")
+FREE = ("env", "compare", "format", "output_dir")
 """Arguments that do not affect the responses: they may change when a folder is resumed."""
 
 
@@ -47,9 +40,11 @@ class EvaluationArguments:
     split: str | None = None
     """Split of the data; by default the first of each environment that is not for training."""
     env_options: str = "{}"
-    """Further arguments of each environment as JSON, such as '{"prompt": "plain"}'."""
+    """Further arguments as JSON, such as '{"prompt": "plain"}'; each goes to the environments that
+    take it."""
     data: str | None = None
-    """Folder with local files of the data sets; by default REASONENV_DATA, then the hub."""
+    """Folder with local files of the data sets; by default REASONENV_DATA, then the hub. With
+    --env file, your questions."""
     model: str = "tiny"
     """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny' or 'small'."""
     trust_remote_code: bool = False
@@ -74,11 +69,11 @@ class EvaluationArguments:
     """Sample from the k most likely tokens; 0 for all."""
     max_response_length: int = Run.max_response_length
     """Tokens after which a response is truncated."""
-    max_pixels: int = Run.max_pixels
-    """Larger images are downscaled to this area."""
-    dtype: Choice = "auto"
+    max_pixels: int | None = Run.max_pixels
+    """Larger images are downscaled to this area; None for the model's own limit."""
+    dtype: Precision = "auto"
     """Number format of matrix products: auto is bfloat16 on GPUs, and with transformers for a model
-    of 50 million weights or more on a processor with instructions for it, else float32."""
+    of 50 million weights or more on a CPU with instructions for it, else float32."""
     sampler: Literal["auto", "transformers", "vllm"] = "auto"
     """Sampling engine: auto is vLLM where a GPU and vLLM are available, else transformers."""
     vllm: str = "{}"
@@ -89,6 +84,10 @@ class EvaluationArguments:
     """Seed of the responses, and of the tiny model."""
     compare: Literal["cpgd", "rpg"] | None = None
     """Paper whose published tables are printed for comparison."""
+    format: Literal["text", "markdown", "latex", "json"] = "text"
+    """Format of the results on standard output; all but text are for pasting. The column official
+    is the accuracy by the rules of the benchmark's own evaluation code, as of python -m
+    reasonenv.score; accuracy is by the grader that rewards training."""
     output_dir: str = "evaluations/{model}"
     """Folder for responses, results and picture."""
 
@@ -103,8 +102,8 @@ class EvaluationArguments:
             EvaluationTask(
                 env=find(env).id,
                 split=self.split,
-                env_options=self.env_options,
-                data=self.data if len(self.env) == 1 or _reads_data(env) else None,
+                env_options=self._options_of(env),
+                data=self.data if len(self.env) == 1 or takes_option(env, "data") else None,
                 num_problems=self.num_problems,
                 num_samples=self.num_samples,
                 batch_size=self.sampler_batch_size,
@@ -112,6 +111,13 @@ class EvaluationArguments:
             )
             for env in self.env
         ]
+
+    def _options_of(self, env: str) -> str:
+        """The options that one of several environments takes, as JSON."""
+        options = json_object("env-options", self.env_options)
+        if len(self.env) == 1 or all(takes_option(env, name) for name in options):
+            return self.env_options
+        return json.dumps({k: v for k, v in options.items() if takes_option(env, k)})
 
     def response_settings(self) -> dict[str, Any]:
         """Settings that determine the responses, by the name of the flag."""
@@ -165,11 +171,6 @@ def weights_digest(model: str) -> str | None:
     return hashlib.sha256(repr(stats).encode()).hexdigest()[:12]
 
 
-def _reads_data(env: str) -> bool:
-    """True if the problems of an environment come from files."""
-    return "data" in inspect.signature(import_module(find(env).module).problems).parameters
-
-
 def check_arguments(arguments: EvaluationArguments) -> None:
     """Validates ranges before anything is loaded.
 
@@ -181,9 +182,13 @@ def check_arguments(arguments: EvaluationArguments) -> None:
     if not arguments.temperature >= 0:
         raise UsageError(f"--temperature is {arguments.temperature}: give at least 0")
     check_temperature(arguments.temperature)
+    for name in json_object("env-options", arguments.env_options):
+        if len(arguments.env) > 1 and not any(takes_option(env, name) for env in arguments.env):
+            raise UsageError(f"--env-options: none of {' '.join(arguments.env)} takes {name!r}")
     for name in ("max_response_length", "max_pixels", "sampler_batch_size", "top_k", "seed"):
         value = getattr(arguments, name)
-        check_integer(name.replace("_", "-"), value, MINIMA[name], MAXIMA[name])
+        if value is not None:
+            check_integer(name.replace("_", "-"), value, MINIMA[name], MAXIMA[name])
     json_object("vllm", arguments.vllm)
     stop_strings(arguments.stop)
     check_top_p(arguments.top_p)

@@ -1,9 +1,9 @@
 """Evaluation of a sampler: responses to the problems of an environment, graded batch by batch."""
 
-import importlib
+import itertools
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -12,16 +12,15 @@ from operator import itemgetter
 from typing import Any
 
 import reasonenv
-from agents.cli.settings import environment_options
+from agents.cli.json_flags import environment_options
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.build import ranks
 from agents.errors import UsageError, typed_errors
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, summarise
 from agents.training.distributed import all_gather_object
-from reasonenv.datasets import held_out, schema_of
-from reasonenv.entry_points import HELD_OUT, all_problems, evaluation_split
+from reasonenv.datasets import listed
+from reasonenv.entry_points import evaluation_split, invalid_rows
 from reasonenv.errors import DataError
-from reasonenv.registration import find
 from reasonenv.terminal import print_line
 
 BATCH = 256
@@ -72,21 +71,22 @@ class Evaluator:
         """
         _check(task)
         self.task = task
-        self.split = task.split or evaluation_split(task.env)
+        options: dict[str, Any] = environment_options(task.env_options, task.data)
+        self.split = task.split or evaluation_split(task.env, options)
+        options["split"] = self.split
         self._group_size = _largest_divisor(task.num_samples, task.batch_size)
         # At most as many as there are problems: the environment fills all of its places.
         self._num_places = min(
             task.batch_size // self._group_size, task.num_problems or task.batch_size
         )
-        options: dict[str, Any] = environment_options(task.env_options, task.data)
-        options["split"] = self.split
-        faults = _faults(task, self.split)  # errors in training, left out of an evaluation
+        faults = invalid_rows(task.env, options)  # errors in training, left out of an evaluation
         self.num_left_out = len(faults)
         if faults:
             if ranks()[0] == 0:
-                for line in faults.values():
+                for line in listed([fault.line for fault in faults]):
                     _say_once(f"left out: {line}")
-            options["without"] = [*options.get("without", ()), *faults]
+            ids = (fault.id for fault in faults)
+            options["without"] = [*options.get("without", ()), *ids]
         self._envs = reasonenv.make(
             task.env,
             num_envs=self._num_places * self._group_size,
@@ -94,8 +94,12 @@ class Evaluator:
             **options,
         )
         size = len(self._envs.problems)
-        limit = task.num_problems or (size if size <= LONGEST_SPLIT else NUM_GENERATED)
+        is_generated = size > LONGEST_SPLIT
+        limit = task.num_problems or (NUM_GENERATED if is_generated else size)
         self.num_problems = min(limit, size)
+        self._split_size = None if is_generated else size + self.num_left_out
+        self.on_response: Callable[[], None] = lambda: None
+        """Called when a response is complete."""
 
     @property
     def num_responses(self) -> int:
@@ -110,6 +114,10 @@ class Evaluator:
         """Graded responses of batch `start` and of every `stride`-th batch after it."""
         for indices, repeat in list(self._batches())[start::stride]:
             yield self._batch(sampler, indices, repeat)
+
+    def evaluation(self, rows: Sequence[Row]) -> Evaluation:
+        """Accuracy and lengths of the responses of all batches."""
+        return summarise(self.task.env, self.split, rows, self.num_left_out, self._split_size)
 
     def close(self) -> None:
         """Ends the grading processes."""
@@ -150,7 +158,7 @@ class Evaluator:
         count = len(indices) * self._group_size
         prompts = {name: values[:count] for name, values in observations.items()}
         with typed_errors("sampling"):
-            responses = sampler.generate(sampler.encode(prompts), seed, self._envs.submit)
+            responses = sampler.generate(sampler.encode(prompts), seed, self._submit)
         padding = [""] * (self._envs.num_envs - count)
         _, _, _, _, infos = self._envs.step((*responses.texts, *padding))
         rows = [
@@ -170,6 +178,10 @@ class Evaluator:
         starts = range(0, count, self._group_size)
         return {k: rows[i : i + self._group_size] for k, i in zip(indices, starts, strict=True)}
 
+    def _submit(self, index: int, response: str) -> None:
+        self._envs.submit(index, response)
+        self.on_response()
+
     def _substitute(self) -> list[int]:
         """A problem to sample where none of a batch can be loaded, since ranks sample together.
 
@@ -188,7 +200,10 @@ class Evaluator:
 
 
 def evaluate(
-    sampler: RolloutEngine, task: EvaluationTask, engine: TrainEngine | None = None
+    sampler: RolloutEngine,
+    task: EvaluationTask,
+    engine: TrainEngine | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Evaluation:
     """The accuracy of `sampler` on the first problems of a split, in the split's own order.
 
@@ -197,16 +212,21 @@ def evaluate(
         task: Equal on all ranks.
         engine: Of this rank, where ranks share the batches: every rank calls then, and all get the
             result of a single process. None to evaluate in this process alone.
+        progress: Called with the number of responses so far, from 0 on, and of all.
 
     Raises:
         ValueError: In one line, when the environment cannot be made or a number does not fit.
     """
     with closing(Evaluator(task)) as evaluator:
+        num_ranks, total = engine.num_ranks if engine else 1, evaluator.num_responses
+        progress(0, total)
+        counts = itertools.count(num_ranks, num_ranks)
+        evaluator.on_response = lambda: progress(min(next(counts), total), total)
         if engine is None:
             rows = [row for batch in evaluator.rows(sampler) for row in batch]
         else:
             rows = _distributed_rows(evaluator, sampler, engine)
-        return summarise(task.env, evaluator.split, rows, evaluator.num_left_out)
+        return evaluator.evaluation(rows)
 
 
 def _distributed_rows(
@@ -224,23 +244,6 @@ def _distributed_rows(
     numbers = range(rank, count, num_ranks)
     numbered = all_gather_object(list(zip(numbers, batches, strict=True)), engine)
     return [row for _, rows in sorted(numbered, key=itemgetter(0)) for row in rows]
-
-
-def _faults(task: EvaluationTask, split: str) -> dict[str, str]:
-    """Reasons for which rows of a data set give no problem, by id."""
-    if schema_of(importlib.import_module(find(task.env).module)) is None:
-        return {}
-    options = environment_options(task.env_options, task.data)
-    problems: Any = all_problems(
-        task.env, None if split == HELD_OUT else split, options.get("data")
-    )
-    excluded, holdout = options.get("without", ()), options.get("holdout")
-    is_selected = None if holdout is None else held_out(holdout, split == HELD_OUT)
-    return {
-        fault.id: fault.line
-        for fault in problems.invalid_rows().values()
-        if fault.id not in excluded and (is_selected is None or is_selected(fault.id))
-    }
 
 
 @cache

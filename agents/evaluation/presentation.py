@@ -1,4 +1,4 @@
-"""Results of an evaluation as tables for a terminal and as a bar chart beside published values."""
+"""Results of an evaluation as tables and as a bar chart beside published values."""
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,78 +6,76 @@ from pathlib import Path
 from typing import Any
 
 from agents.errors import MissingPackageError
-from agents.evaluation.published import OWN, PublishedTable, align, published
+from agents.evaluation.published import FACTS, OWN, PublishedTable, published
+from agents.evaluation.statistics import Result, headline, rate
 from agents.storage.atomic_files import write_atomically
+from reasonenv.score_tables import NONE, Table, interval_text
 
-Result = Mapping[str, Any]
-"""Of one environment, as in `results.json`."""
 BLUE, GRAY, LIGHT_GRAY, PALE = "tab:blue", "darkgray", "gainsboro", "mistyrose"
 """Colours of own values, published values, a second published column, and misprints."""
 
 
-def rate(result: Result) -> float:
-    """Accuracy for comparisons: the official one if there is one."""
-    return (result["official"] or result)["accuracy"]
-
-
-def evaluation_lines(results: Mapping[str, Result], compare: str | None) -> Iterator[str]:
-    """All tables, line by line.
+def evaluation_tables(results: Mapping[str, Result], compare: str | None) -> Iterator[Table]:
+    """The results, the accuracy by kind of problem, and a paper's tables.
 
     Args:
         results: By environment.
         compare: Name of a paper to compare with.
     """
-    yield from result_table(results)
+    yield result_table(results)
     for env, result in results.items():
-        rows = [[f"  {kind}", f"{value:.3f}"] for kind, value in result["by"].items()]
+        rows = [[kind, f"{value:.3f}"] for kind, value in result["by"].items()]
         if len(rows) > 1:
-            yield from ("", f"{env} by kind", *align(rows))
+            yield Table([f"{env} by kind", "accuracy"], rows)
     if compare:
-        rates = {env: rate(result) for env, result in results.items()}
-        lines = published()[compare].comparison(rates)
-        yield from lines or ("", f"no table of {compare} has these environments")
+        yield from published()[compare].comparison(results)
 
 
-def result_table(results: Mapping[str, Result]) -> list[str]:
-    """A row for each environment; columns of official scores only where there are any."""
-    columns = list(_COLUMNS)
-    if not any(result["official"] for result in results.values()):
-        columns = [name for name in columns if name not in ("official", "95%")]
+def result_table(results: Mapping[str, Result]) -> Table:
+    """A row for each environment; columns only where there is something to tell."""
     samples = next(iter(results.values()))["num_samples"]
+    columns = list(_COLUMNS)
     if samples == 1:
         columns.remove("pass@k")
+    if not any(result["num_left_out"] for result in results.values()):
+        columns.remove("left out")
+    has_official = any(result["official"] for result in results.values())
+    if not has_official:
+        columns = [name for name in columns if name not in ("official", "95 %")]
     titles = {"pass@k": f"pass@{samples}", "accuracy": f"mean@{samples}" if samples > 1 else None}
-    header = [titles.get(name) or name.strip() for name in columns]
-    rows = [
-        [env, *(_COLUMNS[name](result) for name in columns if name != "environment")]
-        for env, result in results.items()
-    ]
-    return align([header, *rows])
+    return Table(
+        [titles.get(name) or name.strip() for name in columns],
+        [
+            [env, *(_COLUMNS[name](result) for name in columns[1:])]
+            for env, result in results.items()
+        ],
+        notes=[_NOTES[name] for name in columns if name in _NOTES],
+    )
 
 
 def _number(value: float | None, form: str = ".3f") -> str:
-    return "-" if value is None else format(value, form)
-
-
-def _interval(result: Result) -> str:
-    low, high = result.get("interval") or (None, None)
-    return "-" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+    return NONE if value is None else format(value, form)
 
 
 _COLUMNS: dict[str, Callable[[Result], str]] = {
     "environment": str,
     "split": lambda result: result["split"],
-    "problems": lambda result: str(result["num_problems"]),
+    **{name: FACTS[name] for name in ("problems", "left out")},
     "accuracy": lambda result: _number(result["accuracy"]),
-    "95% ": _interval,
+    "95 % ": lambda result: interval_text(result["interval"]),
     "pass@k": lambda result: _number(result["pass@k"][str(result["num_samples"])]),
     "official": lambda result: _number((result["official"] or {}).get("accuracy")),
-    "95%": lambda result: _interval(result["official"] or {}),
-    "cut": lambda result: _number(result["truncated"]),
+    "95 %": lambda result: interval_text((result["official"] or {}).get("interval")),
+    **{name: FACTS[name] for name in ("temperature", "cut")},
     "tokens": lambda result: _number(result["length_mean"], ".1f"),
     "responses/s": lambda result: _number(result["throughput/responses_per_s"], ".1f"),
 }
 """Content of each column; the keys of the two intervals differ by a space, which is stripped."""
+_NOTES = {
+    "official": "Official: by the rules of the benchmark's own evaluation code, as far as "
+    "python -m reasonenv.score has them; accuracy: by the grader that rewards training",
+    "left out": "Left out: problems without a reference answer or with a broken image",
+}
 
 
 def draw_results(
@@ -160,9 +158,9 @@ def _label(axis: Any, place: int, text: str, end: float) -> None:
 
 def _error_bar(result: Result, unit: float = 1) -> list[list[float]] | None:
     """Distances of the interval's ends from the rate, as matplotlib expects them."""
-    low, high = (result["official"] or result).get("interval") or (None, None)
-    if low is None or high is None:
+    if not (ends := headline(result)["interval"]):
         return None
+    low, high = ends
     return [[max(0, rate(result) - low) * unit], [max(0, high - rate(result)) * unit]]
 
 

@@ -1,13 +1,15 @@
 """Published tables of the papers, from `published.json`, and comparisons of a result with them."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agents.evaluation.overall import BASELINE
 from agents.evaluation.overall import overall as over_baseline
+from agents.evaluation.statistics import Result, headline, rate
+from reasonenv.score_tables import Table, interval_text
 
 FILE = Path(__file__).with_name("published.json")
 OWN, OVERALL = "this model", "Overall"
@@ -31,33 +33,51 @@ class PublishedTable:
     misprints: Mapping[tuple[str | None, str], str]
     """Row and column, or None and column for its head -> the error."""
 
-    def comparison(self, rates: Mapping[str, float]) -> list[str]:
-        """Lines of the table with `rates` as its first row, restricted to their columns.
+    def comparison(self, results: Mapping[str, Result]) -> Table | None:
+        """The table with the results in its first rows, restricted to their columns.
 
         Args:
-            rates: Accuracy in [0, 1] by environment.
+            results: By environment.
 
         Returns:
-            Empty when no column matches. Misprints are marked by a star and explained at the end.
+            None when no column matches. Misprints are marked by a star and explained at the end.
         """
-        own = {k: rates[str(env)] * self.unit for k, env in enumerate(self.envs) if env in rates}
+        own = {k: results[str(env)] for k, env in enumerate(self.envs) if env in results}
         if not own:
-            return []
-        overall = overall_score(rates)
+            return None
+        values = {k: rate(result) * self.unit for k, result in own.items()}
+        overall = overall_score({env: rate(result) for env, result in results.items()})
         if overall is not None and OVERALL in self.columns:
-            own[self.columns.index(OVERALL)] = overall
-        cells = [
-            ["", *(self.columns[k] for k in own)],
-            [OWN, *(self.format(k, value) for k, value in own.items())],
-            *([row, *(self.cell(row, k) for k in own)] for row in self.rows),
-        ]
+            values[self.columns.index(OVERALL)] = overall
         notes = [
-            f"  * {row}, {self.columns[k]}: {self.misprints[row, self.columns[k]]}"
+            f"* {row}, {self.columns[k]}: {self.misprints[row, self.columns[k]]}"
             for row in self.rows
-            for k in own
+            for k in values
             if self.is_misprint(row, k)
         ]
-        return [f"{self.name} of {self.paper}: {self.about}", *align(cells), *notes]
+        return Table(
+            ["", *(self.columns[k] for k in values)],
+            [
+                [OWN, *(self.format(k, value) for k, value in values.items())],
+                *self._facts(own, values),
+                *([row, *(self.cell(row, k) for k in values)] for row in self.rows),
+            ],
+            f"{self.name} of {self.paper}: {self.about}",
+            notes,
+        )
+
+    def _facts(self, own: Mapping[int, Result], columns: Iterable[int]) -> Iterator[list[str]]:
+        """Rows about this model's values, without which they are no match for a paper's."""
+        facts = {"95 %": self._interval, **FACTS}
+        if not any(result["num_left_out"] for result in own.values()):
+            del facts["left out"]
+        for name, text in facts.items():
+            yield [f"  {name}", *(text(own[k]) if k in own else "" for k in columns)]
+
+    def _interval(self, result: Result) -> str:
+        ends = headline(result)["interval"]
+        digits = ".1f" if self.unit == 100 else ".4f"
+        return interval_text([end * self.unit for end in ends], digits)
 
     def is_misprint(self, row: str, column: int) -> bool:
         """True if a value cannot be right."""
@@ -81,11 +101,12 @@ class Paper:
     tables: tuple[PublishedTable, ...]
     notes: tuple[str, ...]
 
-    def comparison(self, rates: Mapping[str, float]) -> list[str]:
-        """Every table that has a column for `rates`, and the notes; empty when none has."""
-        parts = [lines for table in self.tables if (lines := table.comparison(rates))]
-        parts += [[f"  {note}" for note in self.notes]] if parts else []
-        return [line for part in parts for line in ("", *part)]
+    def comparison(self, results: Mapping[str, Result]) -> list[Table]:
+        """Every table that has a column for the results; the last one with the paper's notes."""
+        tables = [table for each in self.tables if (table := each.comparison(results))]
+        if tables:
+            tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *self.notes))
+        return tables
 
 
 def published() -> dict[str, Paper]:
@@ -110,16 +131,19 @@ def overall_score(rates: Mapping[str, float]) -> float | None:
     return over_baseline(percent) if percent.keys() == BASELINE.keys() else None
 
 
-def align(rows: list[list[str]]) -> list[str]:
-    """Lines of a table of texts: the first column left-aligned, the others right-aligned."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if k else cell.ljust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+def problems_text(result: Result) -> str:
+    """Number of problems, such as "10 of 1,000" where the split has more."""
+    count, size = result["num_problems"], result["split_size"]
+    return f"{count:,}" if size in (None, count) else f"{count:,} of {size:,}"
+
+
+FACTS: dict[str, Callable[[Result], str]] = {
+    "problems": problems_text,
+    "left out": lambda result: f"{result['num_left_out']:,}",
+    "temperature": lambda result: f"{result['temperature']:g}",
+    "cut": lambda result: f"{result['truncated']:.1%}",
+}
+"""Of an accuracy: its problems, those left out, the temperature, and responses that were cut."""
 
 
 def _table(paper: Mapping[str, Any], table: Mapping[str, Any]) -> PublishedTable:

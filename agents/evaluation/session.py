@@ -15,15 +15,15 @@ from agents.engines import RolloutEngine
 from agents.errors import RecordError
 from agents.evaluation.arguments import EvaluationArguments, check_arguments
 from agents.evaluation.evaluator import Evaluator
-from agents.evaluation.presentation import Result, rate
 from agents.evaluation.published import overall_score
 from agents.evaluation.statistics import (
     LEFT_OUT,
+    Result,
     Row,
-    confidence,
     official_score,
+    rate,
+    sample_scores,
     scored_rows,
-    summarise,
 )
 from agents.monitoring.progress_bar import ProgressBar
 from agents.storage.atomic_files import append, write_atomically
@@ -122,7 +122,7 @@ def run_evaluation(
                     for both in zip(evaluators, files, strict=True)
                 ]
         results = {
-            evaluator.task.env: _result(evaluator, file.rows, speed)
+            evaluator.task.env: _result(evaluator, file.rows, speed, arguments.temperature)
             for evaluator, file, speed in zip(evaluators, files, speeds, strict=True)
         }
         return _write(folder, results)
@@ -197,14 +197,17 @@ def _running_means(rows: Sequence[Row]) -> dict[str, float]:
     }
 
 
-def _result(evaluator: Evaluator, rows: Sequence[Row], speed: float | None) -> Result:
+def _result(
+    evaluator: Evaluator, rows: Sequence[Row], speed: float | None, temperature: float
+) -> Result:
     """Statistics, official score and speed of one environment's responses."""
     for fault in dict.fromkeys(row["fault"] for row in rows if row["status"] == LEFT_OUT):
         print_line(f"left out: {fault}", sys.stderr)
     task, split, scored = evaluator.task, evaluator.split, scored_rows(rows)
     return {
-        **summarise(task.env, split, rows, evaluator.num_left_out).summary(),
-        **confidence(scored),
+        **evaluator.evaluation(rows).summary(),
+        **sample_scores(scored),
+        "temperature": temperature,
         "official": official_score(task.env, split, task.data, scored),
         "throughput/responses_per_s": speed,
     }

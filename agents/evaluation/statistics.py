@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
@@ -14,11 +14,14 @@ from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.registration import find
 from reasonenv.score_intervals import over_problems, over_samples
 from reasonenv.score_statistics import pass_at_k, sample_sizes
+from reasonenv.score_tables import interval_text
 from reasonenv.scoring import score
 from reasonenv.terminal import print_line
 
 Row = dict[str, Any]
 """A response: id and sample, response, answer, reference, correct, status, length, ..."""
+Result = Mapping[str, Any]
+"""Of one environment, as in `results.json`."""
 LEFT_OUT = "left_out"
 """Status of a problem that could not be loaded; `fault` of its row is the reason."""
 
@@ -32,9 +35,13 @@ class Evaluation:
     """Mean over problems of the mean over samples, in [0, 1]."""
     standard_error: float
     """Of `accuracy`, over problems."""
+    interval: list[float]
+    """Ends of the 95 % interval of `accuracy`, over the choice of problems."""
     num_problems: int
     num_left_out: int
     """Problems excluded because their reference answer is empty or an image is broken."""
+    split_size: int | None
+    """Problems of the split, those left out too; None for a split that is generated."""
     num_samples: int
     """Responses to each problem."""
     length_mean: float
@@ -51,18 +58,25 @@ class Evaluation:
         return {name: value for name, value in asdict(self).items() if name != "rows"}
 
     def __str__(self) -> str:
-        error = f"(standard error {self.standard_error:.3f})"
-        return f"{self.split} accuracy {self.accuracy:.3f} {error}"
+        interval = f"95 % {interval_text(self.interval)}, {self.num_problems} problems"
+        return f"{self.split} accuracy {self.accuracy:.3f} ({interval})"
 
 
-def summarise(env: str, split: str, rows: Sequence[Row], num_left_out: int = 0) -> Evaluation:
-    """Accuracy, its standard error, and lengths of responses.
+def summarise(
+    env: str,
+    split: str,
+    rows: Sequence[Row],
+    num_left_out: int = 0,
+    split_size: int | None = None,
+) -> Evaluation:
+    """Accuracy with its interval, and lengths of responses.
 
     Args:
         env: Id of the environment.
         split: Part of its data.
         rows: Responses of all batches, at least one.
         num_left_out: Problems without a reference answer, which have no rows.
+        split_size: Problems of the split; None for a generated one.
 
     Raises:
         DataError: No problem could be loaded.
@@ -81,14 +95,26 @@ def summarise(env: str, split: str, rows: Sequence[Row], num_left_out: int = 0) 
         split=split,
         accuracy=float(means.mean()),
         standard_error=deviation / math.sqrt(len(means)),
+        interval=over_problems(means),
         num_problems=len(means),
         num_left_out=num_left_out + len({row["id"] for row in rows}) - len(means),
+        split_size=split_size,
         num_samples=1 + max(row["sample"] for row in rows),
         length_mean=float(np.mean([row["length"] for row in scored])),
         truncated=float(np.mean([not row["finished"] for row in scored])),
         by={kind: float(np.mean(correct)) for kind, correct in sorted(by_kind.items())},
         rows=tuple(rows),
     )
+
+
+def headline(result: Result) -> Mapping[str, Any]:
+    """Score for comparisons, with `accuracy` and `interval`: the official one if there is one."""
+    return result["official"] or result
+
+
+def rate(result: Result) -> float:
+    """Accuracy for comparisons."""
+    return headline(result)["accuracy"]
 
 
 def scored_rows(rows: Sequence[Row]) -> list[Row]:
@@ -104,23 +130,22 @@ def by_problem(rows: Sequence[Row]) -> dict[str, list[bool]]:
     return groups
 
 
-def confidence(rows: Sequence[Row]) -> dict[str, Any]:
-    """Confidence intervals of the accuracy, and pass@k.
+def sample_scores(rows: Sequence[Row]) -> dict[str, Any]:
+    """Scores of several samples a problem; empty where there is one.
 
     Returns:
-        `interval` over the choice of problems; with several samples also `interval_samples`, over
-        the sampling of responses to these problems, and `pass@k` by k.
+        `interval_samples` of the accuracy, over the sampling of responses to these problems, and
+        `pass@k` by k.
     """
     samples = list(by_problem(rows).values())
     correct, total = (np.array([f(one) for one in samples]) for f in (sum, len))
-    intervals: dict[str, Any] = {"interval": over_problems(correct / total)}
     if total.max() == 1:
-        return intervals
+        return {}
     best = {
         str(k): float(np.mean([pass_at_k(*both, k) for both in zip(correct, total, strict=True)]))
         for k in sample_sizes(int(total.min()))
     }
-    return {**intervals, "interval_samples": over_samples(correct, total), "pass@k": best}
+    return {"interval_samples": over_samples(correct, total), "pass@k": best}
 
 
 def official_score(

@@ -21,14 +21,17 @@ Runs of 0.1.0 lack `group` and all from `finished` on, and have some responses o
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from agents.errors import MissingPackageError
+from agents.monitoring.evaluations import evaluation_metrics
 from agents.monitoring.progress_bar import ProgressBar
+from agents.monitoring.shown_responses import ResponseDisplay
+from agents.monitoring.trackers import Name, Trackers
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_steps
 
@@ -42,26 +45,37 @@ class RunLog:
     Removes records after step `start` of an earlier, interrupted run first.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         self,
         folder: Path,
         num_steps: int,
         *,
         start: int = 0,
         rank: int = 0,
-        tensorboard: bool = False,
+        trackers: Sequence[Name] = (),
+        settings: Mapping[str, Any] | None = None,
+        num_shown: int = 0,
     ) -> None:
-        """Args: run directory, number of steps, completed steps, rank, and an optional format."""
+        """Opens the log.
+
+        Args:
+            folder: Run directory.
+            num_steps: Total of the run.
+            start: Completed steps.
+            rank: Of this process.
+            trackers: That get metrics, evaluations and sampled rollouts too.
+            settings: Of the run, for the trackers.
+            num_shown: Problems that the terminal shows with a response, now and then.
+        """
         self.folder, self.start = folder, start
         self.writes = rank == 0
-        self._tensorboard = None
         if not self.writes:
             return
         (folder / "rollouts").mkdir(parents=True, exist_ok=True)
         _remove_after(folder, start)
-        if tensorboard:
-            self._tensorboard = _tensorboard(folder / "tensorboard", start + 1)
+        self._trackers = Trackers(trackers, folder, json_value(settings or {}), start, self.say)
         self._progress = ProgressBar(num_steps, start, curve=_accuracies(folder))
+        self._display = ResponseDisplay(num_shown, self.say)
 
     def __enter__(self) -> "RunLog":
         return self
@@ -75,18 +89,15 @@ class RunLog:
             return
         row = json_value(metrics)
         append(self.folder / "metrics.jsonl", json_line({"step": step, **row}))
-        if self._tensorboard:
-            for name, value in row.items():
-                if isinstance(value, int | float):
-                    self._tensorboard.add_scalar(name, value, step)
+        self._trackers.log(step, row)
         self._progress.show(step, row)
 
     def write_evaluation(self, step: int, result: Mapping[str, Any]) -> None:
         """Appends the result of an evaluation after `step` steps."""
         if self.writes:
-            append(
-                self.folder / "evaluations.jsonl", json_line({"step": step, **json_value(result)})
-            )
+            row = {"step": step, **json_value(result)}
+            append(self.folder / "evaluations.jsonl", json_line(row))
+            self._trackers.log(step, evaluation_metrics(row))
 
     def write_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         self,
@@ -129,8 +140,26 @@ class RunLog:
                     "images": images,
                     **details(i),
                 }
-                rows.append(json_line(row))
-        write_atomically(self.folder / "rollouts" / f"step-{step}.jsonl", b"".join(rows))
+                rows.append(json_value(row))
+        path = self.folder / "rollouts" / f"step-{step}.jsonl"
+        write_atomically(path, b"".join(map(json_line, rows)))
+        self._trackers.log_responses(step, rows)
+
+    def show_responses(self, step: int, rollout: Any, group_size: int) -> None:
+        """Shows some problems of a `Rollout` with a response each, if it is time."""
+        if self.writes:
+            texts, rewards = rollout.responses.texts, rollout.rewards
+            parts = rollout.observations, texts, rewards, rollout.infos
+            self._display.show(step, *parts, group_size)
+
+    def activity(self, name: str, done: int = 0, total: int = 0) -> None:
+        """Shows an activity within a step, such as sampling, on the progress bar."""
+        if self.writes:
+            self._progress.activity(name, done, total)
+
+    def pause(self, name: str) -> AbstractContextManager[Callable[[int, int], None]]:
+        """Context of an activity between steps; see `ProgressBar.pause`."""
+        return self._progress.pause(name) if self.writes else nullcontext(lambda done, total: None)
 
     def say(self, text: str) -> None:
         """Prints a line without breaking the progress bar."""
@@ -141,16 +170,13 @@ class RunLog:
         """Removes the records of later steps, before a rollback continues."""
         if self.writes:
             _remove_after(self.folder, step)
-        if self._tensorboard:
-            self._tensorboard.close()
-            self._tensorboard = _tensorboard(self.folder / "tensorboard", step + 1)
+            self._trackers.rewind(step)
 
     def close(self) -> None:
-        """Closes the progress bar and TensorBoard's file; may be called twice."""
+        """Closes the progress bar and the trackers; may be called twice."""
         if self.writes:
             self._progress.close()
-        if self._tensorboard:
-            self._tensorboard.close()
+            self._trackers.close()
 
     def _write_images(self, name: str, images: Sequence[np.ndarray]) -> list[str]:
         names = [f"{name}-{j}.png" for j in range(len(images))]
@@ -178,13 +204,3 @@ def _accuracies(folder: Path) -> list[tuple[int, float]]:
     rows = read_steps(folder / "metrics.jsonl")
     values = ((row["step"], row.get("reward/accuracy")) for row in rows)
     return [(step, v) for step, v in values if isinstance(v, int | float) and 0 <= v <= 1]
-
-
-def _tensorboard(folder: Path, purge_step: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MissingPackageError(
-            "--tensorboard needs TensorBoard: pip install tensorboard"
-        ) from error
-    return SummaryWriter(str(folder), purge_step=purge_step)

@@ -3,7 +3,8 @@
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from tqdm import tqdm
@@ -18,12 +19,17 @@ DISPLAYED = {
     "clipped": ("policy/clip_fraction", ".4f"),
 }
 """Metric and number format of each name on the display."""
+REDRAW = 0.1
+"""Seconds between two changes of an activity on a terminal."""
+QUIET = 60.0
+"""Seconds without a line, where there is no terminal, after which an activity within a step has
+one."""
 
 
 class ProgressBar:
     """Progress display of one run, on standard error."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         self,
         num_steps: int,
         start: int = 0,
@@ -32,6 +38,7 @@ class ProgressBar:
         unit: str = "step",
         of: str = "",
         curve: Iterable[tuple[int, float]] | None = None,
+        displayed: Mapping[str, tuple[str, str]] = DISPLAYED,
     ) -> None:
         """Starts the display.
 
@@ -42,12 +49,14 @@ class ProgressBar:
             unit: Name of a step.
             of: Name of the run.
             curve: Earlier steps and their accuracies; None for no curve.
+            displayed: Metric and number format of each name on the display.
         """
         self._num_steps, self._start, self._every = num_steps, start, every
-        self._unit, self._of = unit, of
+        self._unit, self._of, self._displayed = unit, of, displayed
         self._file = sys.stderr
         self._start_time = time.monotonic()
-        self._last_line = float("-inf")
+        self._last_line = self._start_time - every
+        self._last_redraw = float("-inf")
         self._bar = self._curve = None
         if self._file.isatty():
             self._bar = tqdm(
@@ -65,14 +74,15 @@ class ProgressBar:
 
     def show(self, step: int, metrics: Mapping[str, Any]) -> None:
         """Updates the display; omits metrics that are missing or not finite."""
-        numbers = {name: metrics.get(metric) for name, (metric, _) in DISPLAYED.items()}
-        words = {k: format(v, DISPLAYED[k][1]) for k, v in numbers.items() if v is not None}
+        numbers = {name: metrics.get(metric) for name, (metric, _) in self._displayed.items()}
+        words = {k: format(v, self._displayed[k][1]) for k, v in numbers.items() if v is not None}
         if self._bar is not None:
+            self._bar.set_description_str(self._of, refresh=False)
             self._bar.ncols = self._width()
             self._bar.set_postfix(words, refresh=False)
             self._bar.update(step - self._bar.n)
             if self._curve is not None:
-                self._curve.show(step, numbers["accuracy"], self._width())
+                self._curve.show(step, numbers.get("accuracy"), self._width())
             return
         now = time.monotonic()
         if now - self._last_line >= self._every or step == self._num_steps:
@@ -82,6 +92,43 @@ class ProgressBar:
             title = f"{self._of} {self._unit}".strip()
             eta = tqdm.format_interval((self._num_steps - step) * pace)
             self.say(f"{title} {step}/{self._num_steps}  {values}  ETA {eta}")
+
+    def activity(self, name: str, done: int, total: int, quiet: float = QUIET) -> None:
+        """Shows an activity within a step, such as sampling, until the step is complete.
+
+        Args:
+            name: Of the activity.
+            done: Completed parts.
+            total: All parts; 0 for an activity without parts.
+            quiet: Seconds without a line after which it has one, where there is no terminal.
+        """
+        now, text = time.monotonic(), f"{name} {done}/{total}" if total else name
+        if self._bar is not None:
+            if now - self._last_redraw >= REDRAW or done in (0, total):
+                self._last_redraw = now
+                self._bar.ncols = self._width()
+                self._bar.set_description_str(text)
+        elif now - self._last_line >= quiet:
+            self._last_line = now
+            self.say(text)
+
+    @contextmanager
+    def pause(self, name: str) -> Iterator[Callable[[int, int], None]]:
+        """Context of an activity between steps, whose time the ETA leaves out.
+
+        Yields:
+            Function of the completed parts and of all parts, to be called from 0 parts on.
+        """
+        start = time.monotonic()
+        self._last_line = float("-inf")
+        try:
+            yield lambda done, total: self.activity(name, done, total, self._every)
+        finally:
+            self._start_time += time.monotonic() - start
+            self._last_line = time.monotonic() - self._every
+            if self._bar is not None:
+                self._bar.unpause()
+                self._bar.set_description_str(self._of)
 
     def say(self, text: str) -> None:
         """Prints a line without breaking the bar."""

@@ -9,6 +9,36 @@ from pathlib import Path
 
 import torch
 
+MOST_SHARE = 1 / 20
+"""Share of a run's time that an action at intervals may take."""
+
+
+class Interval:
+    """Time between two actions, such as checkpoints; longer where the action itself takes long."""
+
+    def __init__(self, seconds: float, *, last: float | None = None) -> None:
+        """Args: least time between two actions, 0 for none; time of the last, if not now."""
+        self.seconds = seconds
+        self._last = time.monotonic() if last is None else last
+        self._duration = 0.0
+
+    def is_due(self) -> bool:
+        """True if it is time for the next action."""
+        least = max(self.seconds, self._duration / MOST_SHARE)
+        return self.seconds > 0 and time.monotonic() - self._last >= least
+
+    def restart(self) -> None:
+        """Starts the interval to the next action."""
+        self._last = time.monotonic()
+
+    @contextlib.contextmanager
+    def action(self) -> Iterator[None]:
+        """Measures the action, after which the interval to the next one starts."""
+        start = time.monotonic()
+        yield
+        self._duration = time.monotonic() - start
+        self.restart()
+
 
 class Clock:
     """Stopwatch for the parts of one step."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from agents.cli.settings import json_object
+from agents.cli.json_flags import json_object
 from agents.planning.phases import Plan, make_plan
 from agents.planning.setting import Setting
 

@@ -100,16 +100,19 @@ def make_plan(setting: Setting) -> Plan:
     constant = {name: states[name] for name in ("weights", "masters", "moments")}
     if setting.reference:
         constant["reference"] = setting.weight_size * setting.shape.num_weights / GIB
-    cast = {"cast weights": 2 * num_weights / GIB} if setting.autocasts else {}
-    training = constant | cast | {name: states[name] for name in ("gradients", "buckets")}
+    training = constant | {name: states[name] for name in ("gradients", "buckets")}
     training |= _gib(_training(setting))
+    if setting.autocasts:
+        training["cast weights"] = 2 * setting.weights_in_use / GIB
     kept = {name: states[f"kept {name}"] for name in ("gradients", "buckets")}
     step = constant | {"step": states["step"], "buckets": kept["buckets"]}
     sampler, num_responses = _sampling(setting)
     # A server has GPUs of its own.
     sampling = sampler if setting.sampler == "separate" else constant | kept | sampler
     if setting.sampler == "transformers":
-        sampling |= cast | {"gathered": states["gathered"]}
+        sampling |= {"gathered": states["gathered"]}
+        if setting.autocasts:
+            sampling["cast weights"] = 2 * num_weights / GIB
     elif setting.sampler == "vllm":
         share = setting.vllm["gpu_memory_utilization"] * setting.memory
         training["vLLM"] = step["vLLM"] = ASLEEP if setting.vllm["enable_sleep_mode"] else share
@@ -142,7 +145,8 @@ def _training(setting: Setting) -> dict[str, float]:
         padded_length=padded_length,
     )
     num_answers = tokens - setting.num_prompts * setting.prompt_length * shape.packs
-    chunk = min(num_answers, LOGITS_PER_CHUNK / shape.vocabulary)
+    device = "cuda" if setting.num_gpus else "cpu"
+    chunk = min(num_answers, LOGITS_PER_CHUNK[device] / shape.vocabulary)
     # The head's backward pass ends before that of the last layer begins.
     transient = max(logit_bytes(shape.vocabulary, chunk, size), transient)
     images = 0.0

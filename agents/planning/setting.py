@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from agents.cli.settings import Run, json_object, lora_rank
-from agents.engines.precision import computation_dtype, half_weights
+from agents.cli.json_flags import json_object, lora_rank
+from agents.cli.settings import Run
+from agents.engines.precision import computation_dtype, has_half_weights
 from agents.errors import RecordError, UsageError
 from agents.planning.formulas import Sharding, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
@@ -59,9 +60,21 @@ class Setting:
     def activation_size(self) -> int:
         """Mean bytes of a number that is kept until the backward pass.
 
-        Autocast keeps half of them in float32: of the residual stream, norms and attention.
+        Autocast keeps half of them in float32, of the residual stream, norms and attention, and
+        with checkpointing all, which are of the residual stream.
         """
-        return 3 if self.autocasts else self.weight_size
+        if self.autocasts:
+            return 4 if self.run.gradient_checkpointing else 3
+        return self.weight_size
+
+    @property
+    def weights_in_use(self) -> int:
+        """Weights that a backward pass uses at a time: with checkpointing, a layer and the head."""
+        shape = self.shape
+        head = shape.vocabulary * shape.hidden
+        if not self.run.gradient_checkpointing:
+            return shape.num_weights + self.adapter_weights
+        return head + (shape.num_weights - head) // shape.layers
 
     @property
     def adapter_weights(self) -> int:
@@ -88,20 +101,31 @@ class Setting:
         return self.prompt_length + self.run.max_response_length
 
     @property
+    def minibatch_size(self) -> int:
+        """Responses of a minibatch on one rank, of which no microbatch has more."""
+        return -(-self.run.minibatch_size // max(1, self.num_gpus))
+
+    @property
     def num_prompts(self) -> int:
         """Prompts in a microbatch: packed rows hold the prompt of a group once."""
-        if self.run.tokens_per_microbatch:
-            group = self.prompt_length + self.run.group_size * self.run.max_response_length
-            return max(1, -(-self.run.tokens_per_microbatch // group))
-        return -(-self.run.microbatch_size // self.run.group_size)
+        rows = self.minibatch_size
+        if not self.run.tokens_per_microbatch:
+            return -(-min(rows, self.run.microbatch_size) // self.run.group_size)
+        group = self.prompt_length + self.run.group_size * self.run.max_response_length
+        fitting = max(1, -(-self.run.tokens_per_microbatch // group))
+        return min(fitting, -(-rows // self.run.group_size))
 
     @property
     def microbatch_tokens(self) -> int:
         """Tokens of a forward pass over responses of the greatest length."""
         if self.run.tokens_per_microbatch:
-            return max(self.run.tokens_per_microbatch, self.length)
-        rows = self.run.microbatch_size
-        prompts = self.num_prompts if self.shape.packs else rows
+            budget = max(self.run.tokens_per_microbatch, self.length)
+            return min(budget, self._tokens(self.minibatch_size))
+        return self._tokens(min(self.run.microbatch_size, self.minibatch_size))
+
+    def _tokens(self, rows: int) -> int:
+        """Tokens of whole groups of the greatest length with `rows` responses in all."""
+        prompts = -(-rows // self.run.group_size) if self.shape.packs else rows
         return prompts * self.prompt_length + rows * self.run.max_response_length
 
     @property
@@ -171,7 +195,7 @@ def _is_half(run: Run, config: dict[str, Any], num_gpus: int) -> bool:
     """True if DeepSpeed keeps the weights in bf16, by its configuration or else by `--dtype`."""
     enabled = _part(config, "bf16").get("enabled", "auto")
     if enabled == "auto":
-        return half_weights(run.dtype, "cuda" if num_gpus else "cpu")
+        return has_half_weights(run.dtype, "cuda" if num_gpus else "cpu")
     return enabled is not False
 
 

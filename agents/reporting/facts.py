@@ -7,6 +7,7 @@ from typing import Any
 from agents.monitoring.collapse import all_warnings
 from agents.monitoring.collapse_rules import WINDOW
 from agents.reporting.runs import RunFolder
+from reasonenv.score_tables import interval_text
 from reasonenv.terminal import printable
 
 PARTS = ("rollout", "grade", "train", "sync")
@@ -72,9 +73,11 @@ def _machine(machine: dict[str, Any]) -> str:
 def _evaluations(run: RunFolder) -> str:
     rows = []
     for row in run.evaluations:
-        value, error = row["accuracy"], row["standard_error"]
-        spread = "" if error is None else f" (standard error {error:.3f})"
-        accuracy = "unknown" if value is None else f"{value:.3f}{spread}"
+        accuracy = "unknown" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
+        if row["interval"]:  # which records of 0.2.0 lack
+            accuracy += f", 95 % interval {interval_text(row['interval'])}"
+        if row["num_problems"] is not None:
+            accuracy += f", {row['num_problems']:,} problems"
         rows.append((f"{row['split'] or ''}, step {row['step']}", accuracy))
     return f"<h4>Accuracy of evaluations</h4>{_rows(rows)}" if rows else ""
 

@@ -19,6 +19,7 @@ from agents.reporting.highlights import highlights
 from agents.reporting.records import few
 from agents.reporting.rollout_groups import LIMIT, Rollouts, collect
 from agents.reporting.runs import RunFolder, run_labels
+from agents.reporting.static_charts import static_charts
 from reasonenv.terminal import printable
 
 HERE = Path(__file__).parent
@@ -43,6 +44,7 @@ def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
         title=escape(printable(names[0]) if len(set(names)) == 1 else f"{len(runs)} runs"),
         style=style,
         script=script,
+        pictures=static_charts(runs),
         facts="\n".join(map(facts.run_section, runs, names, faults)),
         data=_inert(_data(runs, names, rollouts)),
         bodies="\n".join(_stored("body", k, body) for k, body in enumerate(rollouts.bodies)),
@@ -63,9 +65,13 @@ def _policy(script: str, style: str) -> str:
 
 def _data(runs: Sequence[RunFolder], names: Sequence[str], rollouts: Rollouts) -> dict[str, Any]:
     kinds = list(dict.fromkeys(run.kind for run in runs))
+    # A metric that is zero throughout has no curve.
+    values = ((name, value) for run in runs for row in run.rows for name, value in row.items())
+    metrics = list(dict.fromkeys(name for name, value in values if value and name != "step"))
     return {
         "runs": [
-            _run(run, name, kinds.index(run.kind)) for run, name in zip(runs, names, strict=True)
+            _run(run, name, kinds.index(run.kind), metrics)
+            for run, name in zip(runs, names, strict=True)
         ],
         "groups": rollouts.index,
         "highlights": highlights(rollouts.index, [_last_step(run) for run in runs]),
@@ -76,15 +82,15 @@ def _last_step(run: RunFolder) -> int:
     return max([row["step"] for row in run.rows] + [step for step, _ in run.rollouts], default=0)
 
 
-def _run(run: RunFolder, name: str, kind: int) -> dict[str, Any]:
-    metrics = dict.fromkeys(name for row in run.rows for name in row if name != "step")
+def _run(run: RunFolder, name: str, kind: int, metrics: Sequence[str]) -> dict[str, Any]:
+    own = [metric for metric in metrics if any(metric in row for row in run.rows)]
     return {
         "label": printable(name),
         "kind": kind,
         "seed": run.seed,
         "folder": printable(str(run.folder)),
         "steps": [row["step"] for row in run.rows],
-        "metrics": {printable(m): [_short(row.get(m)) for row in run.rows] for m in metrics},
+        "metrics": {printable(m): [_short(row.get(m)) for row in run.rows] for m in own},
         "evaluations": [
             {
                 "step": row["step"],

@@ -57,6 +57,12 @@ def _log_ratio(value: Any) -> float | None:
     return None if ratio is None else max(-1e6, min(ratio, 1e6))
 
 
+def _interval(value: Any) -> list[float] | None:
+    """Both ends of an interval; empty where there is none."""
+    ends = list_of(number)(value)
+    return ends if ends is not None and len(ends) in (0, 2) else None
+
+
 def _machine(value: Any) -> Row | None:
     if not isinstance(value, dict):
         return None
@@ -79,7 +85,9 @@ RECORD: Types = {
 EVALUATION: Types = {
     "step": step_number,
     "split": text,
-    **dict.fromkeys(("accuracy", "standard_error"), number),
+    "accuracy": number,
+    "interval": _interval,
+    "num_problems": step_number,
 }
 RESPONSE: Types = {
     **dict.fromkeys(("system", "question", "response", "problem_id", "answer", "reference"), text),

@@ -18,10 +18,11 @@ from agents.reporting.records import (
 )
 
 SEED_SETTINGS = {
-    *("seed", "output_dir", "resume", "save_every", "keep_checkpoints", "tensorboard"),
+    *("seed", "output_dir", "resume", "save_every", "save_minutes", "keep_checkpoints"),
+    *("keep_best", "track", "tensorboard", "show_responses"),
     *("num_steps", "evaluate_every", "num_test_problems"),
     *("microbatch_size", "tokens_per_microbatch", "sampler_batch_size", "gradient_checkpointing"),
-    *("on_collapse", "max_skipped"),
+    *("on_collapse", "max_skipped", "push_to_hub"),
     *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
 }
 """Settings in which runs of one curve may differ."""

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +18,13 @@ from agents.errors import (
 )
 from agents.storage.atomic_files import sync
 from agents.storage.integrity import NAME, damage, has_digests, seal, step_of
-from agents.storage.provenance import read_run
+from agents.storage.resumed_settings import check_settings
 from reasonenv.terminal import print_line
 
 RUN_FILES = ("run.json", "metrics.jsonl", "checkpoints")
 """Entries of a folder that has a run."""
 WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
 """Errors of a full disk in Python, torch and safetensors."""
-MAY_CHANGE = {
-    *("num_steps", "save_every", "keep_checkpoints", "evaluate_every", "num_test_problems"),
-    *("output_dir", "resume", "tensorboard", "on_collapse", "max_skipped"),
-    *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
-    *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
-    *("sampler_batch_size", "deepspeed", "vllm"),
-    "chat_template",  # a path, whose content is compared with the checkpoint's
-}
-"""Settings that a resumed run may change: length, records, and remedies for a lack of memory."""
-
-ADDED = {
-    "run.trust_remote_code": False,
-    "run.weight_decay": 0.01,
-    "run.adam_epsilon": 1e-8,
-    "run.step_without_signal": True,
-    "run.chat_template": None,
-    "run.stop": None,
-}
-"""Settings that the records of earlier versions lack, and the value that they had."""
 
 
 def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int = 0) -> Path | None:
@@ -68,7 +49,7 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
             f"{folder} has another run: continue it with --resume, or give another --output-dir"
         )
     if names:
-        _check_settings(folder, read_run(folder)["settings"], settings)
+        check_settings(folder, settings)
     return recover(folder) if names and rank == 0 else None
 
 
@@ -79,6 +60,8 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
     state: Mapping[str, Any] | None = None,
     *,
     keep: int | None = None,
+    every: int = 1,
+    best: int | None = None,
     rank: int = 0,
     barrier: Callable[[], None] = lambda: None,
 ) -> Path:
@@ -92,7 +75,9 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         step: N, the number of completed steps.
         write: Writes this rank's files into an existing folder.
         state: Further values for `read_state`; JSON types.
-        keep: Number of checkpoints to keep, the newest; None for all.
+        keep: Number of checkpoints to keep, the newest; None for all. See `outdated`.
+        every: Steps between checkpoints.
+        best: Step of a checkpoint to keep besides.
         rank: Of this process; 0 renames.
         barrier: Waits for all ranks.
 
@@ -115,7 +100,8 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
             seal(temporary, {"step": step, **(state or {})})
             temporary.rename(final)
             sync(final.parent)
-            _remove(_all(final.parent)[: -keep if keep else 0])
+            old = outdated(steps(folder), keep, every, best) if keep else []
+            _remove(path_of(folder, step) for step in old)
     except (*WRITE_ERRORS, MemoryError) as error:
         if rank == 0:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -124,6 +110,23 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         raise SaveError(f"cannot save the checkpoint of step {step}: {error}") from error
     barrier()
     return final
+
+
+def outdated(steps: Sequence[int], keep: int, every: int = 1, best: int | None = None) -> list[int]:
+    """Steps of the checkpoints to remove.
+
+    What stays are the last `keep` of those at intervals of steps; the newest of all, which may be
+    one by time, or of an interrupt; and the best.
+
+    Args:
+        steps: Of all checkpoints, in order.
+        keep: At least 1.
+        every: Interval.
+        best: Step of the best checkpoint, if any.
+    """
+    regular = [step for step in steps if step % every == 0]
+    kept = {*regular[-keep:], *steps[-1:], best}
+    return [step for step in steps if step not in kept]
 
 
 def latest(folder: Path) -> Path | None:
@@ -186,30 +189,6 @@ def resume_hint(folder: Path) -> str:
     paths = _all(folder / "checkpoints")
     where = f"from {paths[-1].name}" if paths else "from the beginning: nothing was saved yet"
     return f"--resume continues {where}"
-
-
-def _check_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    old, new = _flat(old), _flat(new)
-    old = {name: value for name, value in ADDED.items() if name in new} | old
-    changes = [
-        f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
-        for name in sorted(old.keys() | new.keys())
-        if old.get(name) != new.get(name) and name.split(".")[-1] not in MAY_CHANGE
-    ]
-    if changes:
-        raise UsageError(
-            f"{folder} cannot resume with other settings: {'; '.join(changes)}; "
-            "use the old ones, or give another --output-dir without --resume"
-        )
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings as a flat dict with dotted names."""
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
-        flat |= inner or {f"{prefix}{name}": value}
-    return flat
 
 
 def _all(checkpoints: Path) -> list[Path]:

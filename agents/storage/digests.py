@@ -69,16 +69,17 @@ def _first_difference(folder: Path, expected: dict[str, str]) -> str:
     return next((f"{name} differs from its digest in {DIGESTS}" for name in different), "")
 
 
+def digest(file: Path) -> str:
+    """SHA-256 of a file, in hexadecimal; raises OSError where it cannot be read."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
 def _digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Digest of each file by name; a thread reads each of several files at a time."""
-
-    def digest(name: str) -> str:
-        with (folder / name).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
     names = list(names)
     with ThreadPoolExecutor(max_workers=4) as pool:
-        return dict(zip(names, pool.map(digest, names), strict=True))
+        return dict(zip(names, pool.map(digest, (folder / name for name in names)), strict=True))
 
 
 def _read(folder: Path) -> dict[str, str]:

@@ -6,26 +6,29 @@ from typing import Any
 
 from huggingface_hub import ModelCardData
 
-from agents.cli.settings import GENERATED
+from agents.cli.defaults import GENERATED
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import read_steps
 from agents.storage.provenance import read_run
+from reasonenv.score_tables import Table, interval_text
 
 METRICS = ("reward/mean", "reward/accuracy", "response/length_mean", "policy/entropy")
 
 
-def write_model_card(checkpoint: Path, folder: Path, step: int) -> None:
+def write_model_card(checkpoint: Path, folder: Path, step: int, usage: str = "") -> None:
     """Writes `README.md` beside the model.
 
     Args:
         checkpoint: Model folder.
         folder: Run directory.
         step: Training steps of the model.
+        usage: Section on the use of the model, see `usage_section`.
     """
     record = read_run(folder)
     rows = read_steps(folder / "metrics.jsonl")
     evaluations = read_steps(folder / "evaluations.jsonl")
-    write_atomically(checkpoint / "README.md", model_card(record, rows, evaluations, step).encode())
+    card = model_card(record, rows, evaluations, step, usage)
+    write_atomically(checkpoint / "README.md", card.encode())
 
 
 def model_card(
@@ -33,6 +36,7 @@ def model_card(
     metrics: Sequence[Mapping[str, Any]],
     evaluations: Sequence[Mapping[str, Any]],
     step: int,
+    usage: str = "",
 ) -> str:
     """Markdown of a model card.
 
@@ -41,6 +45,7 @@ def model_card(
         metrics: Of the training steps, each with its `step`.
         evaluations: Of the run, each with its `step` and `split`.
         step: Training steps of the model.
+        usage: Section on the use of the model.
     """
     run, algorithm = record["settings"]["run"], record["settings"]["algorithm"]
     parts = [
@@ -49,6 +54,7 @@ def model_card(
         f"Trained from `{run['model']}` on {run['env']} by {algorithm} with verifiable rewards: "
         f"{step} of {run['num_steps']} steps, each of {run['num_prompts']} prompts with "
         f"{run['group_size']} responses, seed {run['seed']}.",
+        usage.strip(),
         _results([row for row in evaluations if row["step"] <= step]),
         _training([row for row in metrics if row["step"] == step]),
         f"## Repeat it\n\n```bash\n{record['command']}\n```\n\n{_versions(record)}",
@@ -68,13 +74,13 @@ def _header(run: Mapping[str, Any], algorithm: str) -> str:
 def _results(evaluations: Sequence[Mapping[str, Any]]) -> str:
     if not evaluations:
         return ""
-    lines = ["## Accuracy", "", "| split | step | accuracy | standard error | problems |"]
-    lines.append("|---|---|---|---|---|")
+    header = ("split", "step", "accuracy", "95 % interval", "problems")
+    rows = []
     for row in evaluations:
-        error = row["standard_error"]  # None of a single problem
-        numbers = f"{row['accuracy']:.3f} | {'' if error is None else f'{error:.3f}'}"
-        lines.append(f"| {row['split']} | {row['step']} | {numbers} | {row['num_problems']} |")
-    return "\n".join([*lines, "", "Sampled as in training, one response a problem."])
+        numbers = f"{row['accuracy']:.3f}", interval_text(row.get("interval"))
+        rows.append([row["split"], f"{row['step']}", *numbers, f"{row['num_problems']:,}"])
+    note = "Sampled as in training, one response a problem; intervals are over problems."
+    return "\n".join(["## Accuracy", "", *Table(header, rows).markdown(), "", note])
 
 
 def _training(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -1,10 +1,17 @@
 """Contract tests of a learner, also for users' own algorithms."""
 
+from collections.abc import Sequence
+
 from agents.errors import MissingPackageError
 from agents.learner import Learner
 
+REWARD_PARTS = ("accuracy", "format", "overlong_penalty")
+"""Components of the reward that every environment reports, and the penalty of a run."""
 
-def check_learner(learner: Learner, max_examples: int = 30) -> None:
+
+def check_learner(
+    learner: Learner, max_examples: int = 30, reward_parts: Sequence[str] = REWARD_PARTS
+) -> None:
     """Tests a learner on small random examples, through `compute_loss` and an update of a bandit.
 
         check_learner(MyLearner(clip_high=0.3))
@@ -23,6 +30,7 @@ def check_learner(learner: Learner, max_examples: int = 30) -> None:
     Args:
         learner: Computes in the dtype of its arguments.
         max_examples: Examples to try for each property.
+        reward_parts: Names of the components of the reward, for a learner that reads them.
 
     Raises:
         AssertionError: A property fails; the message has the property, tensors and both results.
@@ -37,4 +45,4 @@ def check_learner(learner: Learner, max_examples: int = 30) -> None:
             "check_learner needs hypothesis: pip install hypothesis"
         ) from None
     for title, holds in PROPERTIES.items():
-        check_property(learner, title, holds, max_examples)
+        check_property(learner, title, holds, max_examples, reward_parts)

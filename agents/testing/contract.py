@@ -1,6 +1,6 @@
 """Properties of every learner, and the search for an example on which one fails."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -38,7 +38,9 @@ PROPERTIES: dict[str, Property] = {
 }
 
 
-def check_property(learner: Learner, title: str, holds: Property, max_examples: int) -> None:
+def check_property(
+    learner: Learner, title: str, holds: Property, max_examples: int, reward_parts: Sequence[str]
+) -> None:
     """Searches for the smallest example on which a property fails.
 
     Args:
@@ -46,6 +48,7 @@ def check_property(learner: Learner, title: str, holds: Property, max_examples: 
         title: Property in words.
         holds: Raises for an example on which the property fails.
         max_examples: Examples to try.
+        reward_parts: Names of the components of the reward.
 
     Raises:
         AssertionError: Title, difference, learner and tensors.
@@ -62,7 +65,7 @@ def check_property(learner: Learner, title: str, holds: Property, max_examples: 
     )
     @given(st.data())
     def search(data: Any) -> None:
-        draw = Draw(data.draw)
+        draw = Draw(data.draw, reward_parts)
         error = _failure(learner, holds, draw)
         causes[:] = [error]
         # Not within an `except`: hypothesis distinguishes failures by their cause.

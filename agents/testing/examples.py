@@ -12,7 +12,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from agents.rollout import Group, Mask, PerToken
+from agents.rollout import Group, Mask, PerToken, RewardParts
 
 REWARDS = (0.0, 1.0, 0.5, 2.0, -1.0)
 EQUAL_REWARDS = (0.0, 1.0, 0.9, 1.7)
@@ -34,6 +34,23 @@ class Example:
     log_prob: PerToken
     old_log_prob: PerToken
     ref_log_prob: PerToken | None
+    part_names: Sequence[str]
+    """Components of the reward."""
+
+    def extras(self, log_prob: PerToken) -> dict[str, Any]:
+        """Further arguments of `compute_loss`, functions of the others, so padded as those are.
+
+        Args:
+            log_prob: That of the example, or near it.
+        """
+        tokens = (-2 * self.old_log_prob.where(self.mask, 0.0)).long()
+        return {
+            "entropy": surprise_of(log_prob, self.mask),
+            "old_entropy": surprise_of(self.old_log_prob, self.mask),
+            "texts": texts_of(tokens, self.mask),
+            "tokens": tokens,
+            "reward_parts": parts_of(self.reward.flatten(), self.part_names),
+        }
 
     @property
     def group_size(self) -> int:
@@ -96,6 +113,8 @@ class UpdateExample:
     ref_logits: Tensor | None
     num_minibatches: int
     epochs: int
+    part_names: Sequence[str]
+    """Components of the reward."""
 
     def __str__(self) -> str:
         """One line per tensor, with dots beyond the length of a response."""
@@ -110,6 +129,23 @@ class UpdateExample:
             "epochs": self.epochs,
         }
         return "\n".join(f"  {name:<13} {value}" for name, value in lines.items())
+
+
+def surprise_of(log_prob: PerToken, mask: Mask) -> PerToken:
+    """-p ln p in place of an entropy; outside the mask the log-probabilities, without gradient."""
+    surprise = torch.special.entr(log_prob.where(mask, 0.0).exp())
+    return surprise.where(mask, log_prob.detach())
+
+
+def texts_of(tokens: Tensor, mask: Mask) -> tuple[str, ...]:
+    """Texts of tokens: their ids, separated by spaces."""
+    rows = zip(tokens, mask, strict=True)
+    return tuple(" ".join(map(str, row[inside].tolist())) for row, inside in rows)
+
+
+def parts_of(reward: Tensor, names: Sequence[str]) -> RewardParts:
+    """Components of a reward: the reward itself, its half, its quarter, ..."""
+    return RewardParts({name: reward / 2**number for number, name in enumerate(names)})
 
 
 def align_right(values: Tensor, mask: Mask) -> Tensor:
@@ -129,8 +165,9 @@ def format_tensor(values: Tensor, mask: Tensor | None = None) -> str:
 class Draw:
     """Source of random numbers, with the last example made of them for error messages."""
 
-    def __init__(self, draw: Callable[[st.SearchStrategy], Any]) -> None:
+    def __init__(self, draw: Callable[[st.SearchStrategy], Any], part_names: Sequence[str]) -> None:
         self._draw = draw
+        self.part_names = part_names
         self.example: Any = None
 
     def __call__(self, strategy: st.SearchStrategy) -> Any:
@@ -177,6 +214,7 @@ def examples(draw: Draw, reference: bool) -> Example:
         log_prob=old + RATIO_STEP * tokens(-15, 15),
         old_log_prob=old,
         ref_log_prob=old + RATIO_STEP * tokens(-7, 7) if reference else None,
+        part_names=draw.part_names,
     )
     return draw.example
 
@@ -216,5 +254,6 @@ def update_examples(draw: Draw, reference: bool) -> UpdateExample:
         ref_logits=draw.grid((4, 2, 3), -2, 2)[-prompts:] / 2 if reference else None,
         num_minibatches=draw(st.sampled_from([1, prompts // 2])),
         epochs=draw(st.integers(1, 2)),
+        part_names=draw.part_names,
     )
     return draw.example

@@ -10,7 +10,7 @@ from torch import Tensor
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.learner import Learner
 from agents.rollout import PerToken, Responses
-from agents.testing.examples import Draw, UpdateExample, update_examples
+from agents.testing.examples import Draw, UpdateExample, parts_of, texts_of, update_examples
 from agents.testing.gradients import Outcome, PropertyError
 from agents.training.update import Passes, update
 
@@ -18,6 +18,8 @@ LEARNING_RATE = 4.0
 """Large enough that the second minibatch is off-policy, with clipped tokens."""
 REST = 1e-9
 """Least change of a logit that is no rounding error, in float64."""
+UNEQUAL = 0.3
+"""Difference of logits, no multiple of that between those of an example."""
 LOGIT = "after the update the logit of (problem, position, arm)"
 
 
@@ -46,6 +48,9 @@ def rests_without_a_signal(learner: Learner, draw: Draw) -> None:
     example = update_examples(draw, learner.uses_reference)
     ref_logits = None if example.ref_logits is None else example.logits
     example = replace(example, reward=torch.ones_like(example.reward), ref_logits=ref_logits)
+    if "entropy" in learner.reads:
+        # Where all arms are equally likely, the slope of the entropy is a rounding error.
+        example = replace(example, logits=example.logits + UNEQUAL * torch.arange(3))
     draw.example = example
     after = update_outcome(learner, example, len(example.lengths))
     change = (after.values - example.logits).abs().max().item()
@@ -61,7 +66,7 @@ def trains_on_compute_loss(learner: Learner, draw: Draw) -> None:
     example = replace(update_examples(draw, learner.uses_reference), num_minibatches=1, epochs=1)
     policy, responses = BanditEngine(example.logits, LEARNING_RATE), _responses(example)
     reference = _reference(example)
-    log_prob = policy.forward(responses)[0]
+    log_prob, entropy = policy.forward(responses, entropy_gradient=True)
     loss = learner.compute_loss(
         log_prob,
         log_prob.detach(),
@@ -70,6 +75,11 @@ def trains_on_compute_loss(learner: Learner, draw: Draw) -> None:
         example.reward.shape[1],
         reference and reference(responses),
         sampler_log_prob=responses.sampler_log_prob.to(log_prob),
+        entropy=entropy,
+        old_entropy=entropy.detach(),
+        texts=responses.texts,
+        tokens=responses.tokens,
+        reward_parts=responses.reward_parts,
     )
     policy.backward(loss)
     policy.step()
@@ -113,4 +123,9 @@ def _responses(example: UpdateExample, rank: int = 0, num_ranks: int = 1) -> Res
     """Responses of one rank."""
     rows = torch.arange(len(example.lengths)).view_as(example.reward)[rank::num_ranks].flatten()
     problems = rows // example.reward.shape[1]
-    return respond(problems.tolist(), example.tokens[rows], example.lengths[rows].tolist())
+    responses = respond(problems.tolist(), example.tokens[rows], example.lengths[rows].tolist())
+    return replace(
+        responses,
+        texts=texts_of(responses.tokens, responses.mask),
+        reward_parts=parts_of(example.reward.flatten()[rows], example.part_names),
+    )

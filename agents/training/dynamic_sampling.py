@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -9,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from agents.engines import TrainEngine
-from agents.rollout import Group, Responses
+from agents.rollout import Group, Responses, RewardParts
 from agents.training import microbatches
 from agents.training.distributed import all_gather_object
 
@@ -145,11 +146,18 @@ def concatenate(parts: Sequence[Responses]) -> Responses:
     return Responses(
         prompts=tuple(prompt for part in parts for prompt in part.prompts),
         texts=tuple(text for part in parts for text in part.texts),
+        reward_parts=RewardParts(
+            {
+                name: torch.cat([part.reward_parts[name] for part in parts])
+                for name in parts[0].reward_parts
+            }
+        ),
         **tensors,
     )
 
 
-_TENSORS = tuple(f.name for f in fields(Responses) if f.name not in ("prompts", "texts"))
+_OTHERS = ("prompts", "texts", "reward_parts")
+_TENSORS = tuple(f.name for f in fields(Responses) if f.name not in _OTHERS)
 
 
 def _rewards(groups: Sequence[ResponseGroup]) -> Group:
@@ -188,7 +196,7 @@ def _all_gather_groups(groups: Sequence[ResponseGroup], engine: TrainEngine) -> 
 
 def _compact(group: ResponseGroup) -> ResponseGroup:
     """A copy without views, since pickle would store the whole tensor behind each."""
-    tensors = {name: getattr(group.responses, name).clone() for name in _TENSORS}
-    return replace(
-        group, responses=replace(group.responses, **tensors), reward=group.reward.clone()
-    )
+    values: dict[str, Any] = {name: getattr(group.responses, name).clone() for name in _TENSORS}
+    parts = group.responses.reward_parts.items()
+    values["reward_parts"] = RewardParts({name: part.clone() for name, part in parts})
+    return replace(group, responses=replace(group.responses, **values), reward=group.reward.clone())

@@ -1,16 +1,18 @@
 """Rollouts: problems from an environment, sampled responses and their rewards."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine
 from agents.errors import typed_errors
 from agents.monitoring.timing import Clock
-from agents.rollout import Group, Responses
+from agents.rollout import Group, Responses, RewardParts
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +30,20 @@ class Rollout:
     """Infos of the environment's step."""
     next_observations: Mapping[str, Sequence[Any]]
 
-    def groups(self, size: int) -> tuple[Responses, Group, Group]:
-        """Responses, rewards and accuracies, the latter with a row for each group of `size`."""
-        values = (self.rewards, self.infos["accuracy"])
-        reward, accuracy = (torch.as_tensor(v, dtype=torch.float32).view(-1, size) for v in values)
-        return self.responses, reward, accuracy
+    def groups(self, size: int, parts: Sequence[str] = ()) -> tuple[Responses, Group, Group]:
+        """Responses, rewards and accuracies, the latter with a row for each group of `size`.
+
+        Args:
+            size: Responses of a group.
+            parts: Components of the reward that the responses get, by name.
+        """
+        values = {name: self.infos[name] for name in parts}
+        if parts:
+            values["overlong_penalty"] = self.overlong_penalties
+        parts_by_name = {name: _float32(value) for name, value in values.items()}
+        responses = replace(self.responses, reward_parts=RewardParts(parts_by_name))
+        reward, accuracy = _float32(self.rewards), _float32(self.infos["accuracy"])
+        return responses, reward.view(-1, size), accuracy.view(-1, size)
 
     def summary(self) -> str:
         """Mean reward and accuracy of this rank's responses."""
@@ -40,13 +51,19 @@ class Rollout:
         return f"reward {reward:.3f}, accuracy {accuracy:.3f} of {len(self.rewards)} responses"
 
 
-def sample_rollout(
+def _float32(values: np.ndarray) -> Tensor:
+    return torch.as_tensor(values, dtype=torch.float32)
+
+
+def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
     envs: Any,
     sampler: RolloutEngine,
     observations: Mapping[str, Sequence[Any]],
     seed: tuple[int, ...],
     clock: Clock,
+    *,
     length_penalty: Callable[[int], float] | None = None,
+    on_response: Callable[[int], None] = lambda count: None,
 ) -> Rollout:
     """Samples a response to each observation and steps the environment.
 
@@ -57,9 +74,16 @@ def sample_rollout(
         seed: Of the responses.
         clock: Measures sampling and grading.
         length_penalty: Addition to the reward, in [-1, 0], by the length of a response in tokens.
+        on_response: Called with the number of complete responses at each.
     """
+    counts = itertools.count(1)
+
+    def submit(index: int, response: str) -> None:
+        envs.submit(index, response)
+        on_response(next(counts))
+
     with clock("rollout"), typed_errors("sampling"):
-        responses = sampler.generate(sampler.encode(observations), seed, envs.submit)
+        responses = sampler.generate(sampler.encode(observations), seed, submit)
     with clock("grade"):
         next_observations, rewards, _, _, infos = envs.step(responses.texts)
     penalties = np.zeros(len(rewards))

@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -12,23 +12,31 @@ import torch
 
 import reasonenv
 from agents import warm_start
-from agents.cli.settings import GENERATED, Run, check_run, environment_options
-from agents.engines.build import Engines, build, describe_engines, ranks
-from agents.engines.chat_template import PLAIN_LINE, SYSTEM_LINE
+from agents.cli.checks import check_run
+from agents.cli.defaults import GENERATED
+from agents.cli.exit import short
+from agents.cli.json_flags import environment_options
+from agents.cli.settings import Run
+from agents.engines.build import Engines, build, describe_engines, ranks, uses_vllm
+from agents.engines.determinism import use_deterministic_kernels
 from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
 from agents.errors import UsageError
 from agents.learner import Learner
+from agents.monitoring.evaluations import NAMES
+from agents.monitoring.timing import Interval
 from agents.plan import short_plan
 from agents.planning.shapes import UnplannableError
 from agents.storage import checkpoints
+from agents.storage.digests import digest
 from agents.storage.json_files import json_value
 from agents.storage.provenance import grader_change, last_num_threads
+from agents.storage.resumed_settings import describe_changes
 from agents.training import parity
 from agents.training.parity import Parity
 from agents.training.state import RunState
 from reasonenv import rewards
-from reasonenv.entry_points import HELD_OUT, resolve_split
+from reasonenv.entry_points import HELD_OUT, resolve_split, split_names
 from reasonenv.errors import ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
@@ -40,8 +48,8 @@ PADDED = (
 )
 
 AUTOCAST = (
-    "matrix products are computed in bfloat16, from weights in float32; --dtype float32 is exact, "
-    "and takes three times as long"
+    "matrix products are computed in bfloat16, from weights in float32; --dtype float32 is "
+    "more exact, and slower"
 )
 
 
@@ -62,14 +70,21 @@ def prepare(run: Run, learner: Learner) -> RunState:
             f"{checkpoints.step_of(checkpoint)}, or remove it if it is not of this run"
         )
     print_once(summary(run, learner, checkpoint))
+    if checkpoint and (message := describe_changes(folder, settings)):
+        print_once(message)
     keep_freed_memory()
-    if message := set_threads(last_num_threads(folder) if checkpoint else None):
+    num_threads = last_num_threads(folder) if checkpoint else None
+    if run.deterministic:
+        use_deterministic_kernels(vllm=run.vllm_server is None and uses_vllm(run.sampler))
+        num_threads = num_threads or torch.get_num_threads()
+    if message := set_threads(num_threads):
         print_once(message)
     if checkpoint and (message := grader_change(folder, VERSION)):
         print_once(message)
     with ExitStack() as stack:  # closes everything after an error
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
+        _check_best(run.keep_best, splits)
         if run.model not in GENERATED:
             print_once(memory_plan(run, learner))
         engines = build(run, model_folder(run), learner.reference_schedule)
@@ -77,24 +92,32 @@ def prepare(run: Run, learner: Learner) -> RunState:
         for line in model_lines(engines):
             print_once(line)
         penalty = length_penalty(run)
-        state = RunState(run, learner, folder, envs, engines, splits, penalty)
+        interval = Interval(60 * run.save_minutes)
+        state = RunState(
+            run, learner, folder, envs, engines, splits, penalty, save_interval=interval
+        )
         state.resume(checkpoint)
         print_once(str(check_parity(state)))
         stack.pop_all()
     return state
 
 
+def _check_best(metric: str | None, splits: Sequence[str]) -> None:
+    """Validates --keep-best; raises UsageError for a metric that no evaluation has."""
+    metrics = [f"evaluation/{split}/{name}" for split in splits for name in NAMES]
+    if metric is not None and metric not in metrics:
+        there = f"there are {', '.join(metrics)}" if metrics else "the run has no evaluation"
+        raise UsageError(f"--keep-best {short(metric)} is no metric of an evaluation: {there}")
+
+
 def model_lines(engines: Engines) -> Iterator[str]:
     """Lines on a model that is not like most: its number format, attention or chat template."""
-    policy, chat = engines.policy, engines.chat
+    policy = engines.policy
     if policy.dtype != policy.model.dtype:
         yield AUTOCAST
     if not policy.packs:
         yield PADDED
-    if chat.is_plain:
-        yield PLAIN_LINE
-    if not chat.takes_system:
-        yield SYSTEM_LINE
+    yield from engines.chat.remarks()
 
 
 def memory_plan(run: Run, learner: Learner) -> str:
@@ -177,7 +200,10 @@ def print_once(text: str) -> None:
 
 def run_settings(run: Run, learner: Learner) -> dict[str, Any]:
     """All settings that determine the numbers of a run, for `run.json`."""
-    return {"run": run, "algorithm": type(learner).__name__, "learner": learner}
+    settings = {"run": run, "algorithm": type(learner).__name__, "learner": learner}
+    if run.data and (file := Path(run.data)).is_file():
+        settings["data_sha256"] = digest(file)
+    return settings
 
 
 def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
@@ -205,20 +231,19 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
 def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
     """All splits except the training split and, with a message, those missing in local data."""
     module = importlib.import_module(find(run.env).module)
-    holdout = options.get("holdout")
-    training_split = resolve_split(module, options.get("split"), holdout)
-    splits = getattr(module, "SPLITS", ())
+    training_split = resolve_split(module, options.get("split"), options)
+    splits = split_names(module, options)
     # Without a training split, the splits of a benchmark overlap the problems trained on.
     others = splits if "train" in splits else ()
-    own = (HELD_OUT,) if holdout is not None else ()
-    if splits and not others and not own:
+    own = (HELD_OUT,) if options.get("holdout") is not None else ()
+    names = [split for split in dict.fromkeys((*others, *own)) if split != training_split]
+    if splits and not names:
+        lack = f"no split but {training_split!r}" if others else "no training split"
         print_once(
-            f"no evaluation: {run.env} has no training split; hold out a part by --env-options "
+            f"no evaluation: {run.env} has {lack}; hold out a part by --env-options "
             "'{\"holdout\": 0.1}'"
         )
-    for split in dict.fromkeys((*others, *own)):
-        if split == training_split:
-            continue
+    for split in names:
         try:
             reasonenv.make(run.env, num_envs=1, **{**options, "split": split}).close()
             yield split

@@ -1,7 +1,7 @@
 """State of a run: environment, engines, position, checkpoints and evaluations."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,11 @@ from agents.cli.settings import Run
 from agents.engines.build import Engines
 from agents.engines.chat_template import check_template
 from agents.evaluation.evaluator import EvaluationTask, evaluate
+from agents.evaluation.model_usage import usage_section
 from agents.learner import Learner
+from agents.monitoring.evaluations import best_step
 from agents.monitoring.logs import RunLog
+from agents.monitoring.timing import Interval
 from agents.storage import checkpoints, integrity
 from agents.storage.model_card import write_model_card
 from agents.training.update import Passes
@@ -37,6 +40,13 @@ class RunState:
     """Index of the next step's first problem in the problem order, over all ranks."""
     num_rollbacks: int = 0
     """Rollbacks after a collapse."""
+    save_interval: Interval = field(default_factory=lambda: Interval(0))
+    """Time between checkpoints."""
+
+    @property
+    def reward_names(self) -> tuple[str, ...]:
+        """Components of the reward in the infos of the environment."""
+        return tuple(dict.fromkeys(("accuracy", "format", *self.envs.rewards)))
 
     def identity(self) -> dict[str, Any]:
         """Values that must be equal in a checkpoint and a run that resumes from it."""
@@ -57,17 +67,26 @@ class RunState:
             if reference and engine.rank == 0:
                 reference.save(folder)
             if engine.rank == 0:
-                write_model_card(folder, self.folder, self.step)
+                length = self.run.max_response_length
+                usage = usage_section(self.engines.chat, self.envs.instruction, length)
+                write_model_card(folder, self.folder, self.step, usage)
 
-        checkpoints.save(
-            self.folder,
-            self.step,
-            write,
-            self.identity() | {"position": self.position, "num_rollbacks": self.num_rollbacks},
-            keep=self.run.keep_checkpoints,
-            rank=engine.rank,
-            barrier=self.barrier,
-        )
+        with self.save_interval.action():
+            checkpoints.save(
+                self.folder,
+                self.step,
+                write,
+                self.identity() | {"position": self.position, "num_rollbacks": self.num_rollbacks},
+                keep=self.run.keep_checkpoints,
+                every=self.run.save_every,
+                best=self.best_step(),
+                rank=engine.rank,
+                barrier=self.barrier,
+            )
+
+    def best_step(self) -> int | None:
+        """Step of the best checkpoint so far by `--keep-best`; None without one."""
+        return best_step(self.folder, self.run.keep_best) if self.run.keep_best else None
 
     def resume(self, checkpoint: Path | None) -> None:
         """Loads the checkpoint that rank 0 gives; every rank calls it.
@@ -102,7 +121,8 @@ class RunState:
         """Accuracy on each evaluation split, whose problems the ranks share."""
         for split in self.splits:
             task = evaluation_task(self.run, split)
-            result = evaluate(self.engines.sampler, task, self.engines.train)
+            with log.pause(f"step {self.step}: evaluating {split}") as progress:
+                result = evaluate(self.engines.sampler, task, self.engines.train, progress)
             log.write_evaluation(self.step, result.summary())
             log.say(f"step {self.step}: {result}")
 

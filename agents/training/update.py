@@ -1,7 +1,7 @@
 """The optimizer steps on one rollout, the same for every learner."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,7 +14,7 @@ from agents.learner import Learner
 from agents.losses import clipped_tokens
 from agents.monitoring.metrics import Statistics, rollout_metrics, token_kl
 from agents.monitoring.traces import Trace
-from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses
+from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses, RewardParts
 from agents.training import microbatches
 from agents.training.microbatches import Load
 
@@ -97,14 +97,15 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
     changes nothing and is counted by `train/skipped`.
 
     A minibatch without a signal changes nothing either: neither weights nor optimizer nor learning
-    rate. It is one whose loss has a slope of exactly zero in the log-probability of each token, on
-    all ranks: its advantages are zero, and no divergence acts. `train/no_signal` is the share of
-    such minibatches.
+    rate. It is one whose loss has a slope of exactly zero in the log-probability of each token, and
+    in the entropy where the learner reads it, on all ranks: its advantages are zero, and no
+    divergence acts. `train/no_signal` is the share of such minibatches.
 
     Args:
         learner: The algorithm.
         engine: Holds the policy.
-        responses: Of this rank; those of a prompt are consecutive.
+        responses: Of this rank; those of a prompt are consecutive. With the components of their
+            rewards where the learner reads them.
         reward: Of this rank, one row a prompt.
         passes: Minibatches, microbatches, epochs.
         reference: Needed when the learner `uses_reference`. A minibatch is trained with the
@@ -113,7 +114,8 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
 
     Raises:
         UsageError: In one line, when `reference` is missing, or a minibatch would not be whole
-            groups, or `sampler_correction` has no log-probabilities of the sampler.
+            groups, or `sampler_correction` has no log-probabilities of the sampler, or a learner
+            that reads the components of the rewards has none.
     """
     if learner.uses_reference and reference is None:
         raise UsageError(f"{type(learner).__name__} with a reference constraint needs a reference")
@@ -151,6 +153,8 @@ class _Update:
         """Cuts the rollout into minibatches and computes its batch."""
         self.has_moved = self.has_moved_in_epoch = self.has_new_reference = False
         self.group_size = self.reward.shape[1]
+        reads_entropy = "entropy" in self.learner.reads
+        self.forward_options = {"entropy_gradient": True} if reads_entropy else {}
         self.minibatches = self.passes.cut(self.responses, self.group_size, self.engine)
         self.lengths = self.engine.all_gather(self.responses.lengths[None])
         self.statistics = Statistics()
@@ -178,11 +182,18 @@ class _Update:
 
     def _initial_batch(self) -> Batch:
         """Advantages from the rewards of all ranks, and log-probabilities before the first step."""
-        learner, engine, mask = self.learner, self.engine, self.responses.mask
-        rows = slice(engine.rank * len(self.reward), (engine.rank + 1) * len(self.reward))
-        advantage = learner.advantage(engine.all_gather(self.reward))[rows].flatten().double().cpu()
+        learner, mask = self.learner, self.responses.mask
         first = 0 if learner.token_advantage_uses_old_policy else 1
-        old_log_prob = self._log_prob(self._policy, self.minibatches[first:])
+        extras = learner.select_extras(
+            old_entropy=self._unknown(),
+            texts=self.responses.texts,
+            tokens=self.responses.tokens,
+            reward_parts=self.responses.reward_parts,
+        )
+        advantage = self._advantage(extras.get("reward_parts", {})).flatten().double().cpu()
+        old_log_prob = self._unknown()
+        old = [old_log_prob, *(extras[name] for name in extras if name == "old_entropy")]
+        self._write(self.engine.forward, self.minibatches[first:], *old)
         ref_log_prob = self.reference and self._log_prob(self.reference, self.minibatches)
         if self._is_reference() and first == 0:
             ref_log_prob = old_log_prob.clone()
@@ -193,8 +204,18 @@ class _Update:
             epoch_log_prob=old_log_prob.clone(),
             ref_log_prob=ref_log_prob,
             sampler_log_prob=self.responses.sampler_log_prob.double(),
+            extras=extras,
         )
         return replace(batch, advantage=learner.token_advantage(batch, self._all_reduce))
+
+    def _advantage(self, parts: Mapping[str, PerResponse]) -> Group:
+        """Advantages of this rank's responses, from the rewards of all ranks."""
+        rows = slice(self.engine.rank * len(self.reward), (self.engine.rank + 1) * len(self.reward))
+        reward = self.engine.all_gather(self.reward)
+        groups = RewardParts(
+            {name: self.engine.all_gather(x.view_as(self.reward)) for name, x in parts.items()}
+        )
+        return self.learner.advantage_from_parts(reward, groups)[rows]
 
     def _step(self, parts: Sequence[slice]) -> dict[str, float]:
         """One optimizer step on a minibatch, microbatch by microbatch; none without a signal."""
@@ -204,11 +225,13 @@ class _Update:
         weight = weights.view_as(lengths)[self.engine.rank]
         totals = torch.zeros(1, 3, dtype=torch.float64)
         for part in parts:
-            log_prob, entropy = self.engine.forward(self.responses.rows(part.start, part.stop))
-            self._store(part, log_prob.detach())
+            log_prob, entropy = self.engine.forward(
+                self.responses.rows(part.start, part.stop), **self.forward_options
+            )
+            self._store(part, log_prob.detach(), entropy.detach())
             batch = self.batch.rows(part.start, part.stop, log_prob.shape[1]).to(log_prob)
             part_weight = weight[part.start - first : part.stop - first].to(log_prob)
-            loss, clipped, has_signal = self._backward(log_prob, batch, part_weight)
+            loss, clipped, has_signal = self._backward(log_prob, entropy, batch, part_weight)
             row = [loss, token_kl(log_prob, batch), has_signal]
             totals += torch.tensor([row], dtype=torch.float64)
             self.statistics.add(log_prob, entropy, clipped, batch)
@@ -222,20 +245,21 @@ class _Update:
         metrics |= self.engine.step() if applies else self.engine.discard()
         return metrics | {"train/skipped": float(not math.isfinite(metrics["train/grad_norm"]))}
 
-    def _store(self, part: slice, log_prob: PerToken) -> None:
-        """Writes log-probabilities of the policy for those of policies that it still equals."""
+    def _store(self, part: slice, log_prob: PerToken, entropy: PerToken) -> None:
+        """Writes values of the policy for those of policies that it still equals."""
         batch, width = self.batch, log_prob.shape[1]
         equals = (
-            (batch.old_log_prob, not self.has_moved),
-            (batch.epoch_log_prob, not self.has_moved_in_epoch),
-            (batch.ref_log_prob, self._is_reference()),
+            (batch.old_log_prob, log_prob, not self.has_moved),
+            (batch.extras.get("old_entropy"), entropy, not self.has_moved),
+            (batch.epoch_log_prob, log_prob, not self.has_moved_in_epoch),
+            (batch.ref_log_prob, log_prob, self._is_reference()),
         )
-        for values, is_policy in equals:
+        for values, new, is_policy in equals:
             if is_policy and values is not None:
-                values[part, :width] = log_prob.to(values)
+                values[part, :width] = new.to(values)
 
     def _backward(
-        self, log_prob: PerToken, batch: Batch, weight: PerResponse
+        self, log_prob: PerToken, entropy: PerToken, batch: Batch, weight: PerResponse
     ) -> tuple[float, Mask, bool]:
         """Adds the gradient of a microbatch.
 
@@ -243,24 +267,40 @@ class _Update:
             Its loss, the clipped tokens, unmasked, and True if the slope of some token is not 0.
         """
         with clipped_tokens() as masks:
-            loss = self.learner.weighted(log_prob, batch, weight)
-        log_prob.retain_grad()
+            loss = self.learner.weighted(log_prob, batch, weight, entropy)
+        inputs = [values for values in (log_prob, entropy) if values.requires_grad]
+        for values in inputs:
+            values.retain_grad()
         self.engine.backward(loss)
         clipped = torch.zeros_like(batch.mask)
         for mask in masks:
             clipped |= mask
-        return loss.item(), clipped, log_prob.grad is not None and bool(log_prob.grad.any())
+        has_signal = any(values.grad is not None and bool(values.grad.any()) for values in inputs)
+        return loss.item(), clipped, has_signal
 
-    @torch.no_grad()
     def _log_prob(self, policy: Policy, minibatches: Iterable[Sequence[slice]]) -> PerToken:
         """Log-probability of each token under a policy; NaN for tokens of other minibatches."""
-        mask = self.responses.mask
-        log_prob = torch.zeros(mask.shape, dtype=torch.float64).masked_fill(mask, math.nan)
-        for parts in minibatches:
-            for part in parts:
-                values = policy(self.responses.rows(part.start, part.stop))
-                log_prob[part, : values.shape[1]] = values.to(log_prob)
+        log_prob = self._unknown()
+        self._write(lambda responses: (policy(responses),), minibatches, log_prob)
         return log_prob
+
+    @torch.no_grad()
+    def _write(
+        self,
+        forward: Callable[[Responses], Sequence[PerToken]],
+        minibatches: Iterable[Sequence[slice]],
+        *outputs: PerToken,
+    ) -> None:
+        """Writes the first values of a forward pass on minibatches into rows of `outputs`."""
+        for part in (part for parts in minibatches for part in parts):
+            values = forward(self.responses.rows(part.start, part.stop))
+            for output, new in zip(outputs, values, strict=False):
+                output[part, : new.shape[1]] = new.to(output)
+
+    def _unknown(self) -> PerToken:
+        """NaN for each token, 0 elsewhere."""
+        mask = self.responses.mask
+        return torch.zeros(mask.shape, dtype=torch.float64).masked_fill(mask, math.nan)
 
     def _policy(self, responses: Responses) -> PerToken:
         return self.engine.forward(responses)[0]

@@ -9,15 +9,14 @@ import numpy as np
 
 from reasonenv.envs import figures
 from reasonenv.problem import Problem
-
-NUM_RESAMPLES = 2000
+from reasonenv.score_intervals import over_clusters
 
 
 def by_family(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Accuracy with its 95 % interval, of all problems and of each family, and kinds of errors.
 
-    Problems of one combination of operands are resampled together: what a model knows of it decides
-    about all of them.
+    Problems of one combination of operands are a cluster: what a model knows of it decides about
+    all of them.
 
     Args:
         rows: Graded responses, as `python -m agents.evaluate` writes them.
@@ -53,19 +52,15 @@ def problem_of(id: str) -> Problem:
 
 
 def accuracy(answers: Sequence[tuple[Any, bool]]) -> dict[str, Any]:
-    """Mean, 95 % interval by resampled combinations, and numbers of problems and combinations."""
+    """Mean, 95 % interval over combinations, and numbers of problems and combinations."""
     clusters: dict[Any, list[bool]] = defaultdict(list)
     for combination, correct in answers:
         clusters[combination].append(correct)
     sums = np.array([sum(values) for values in clusters.values()])
     sizes = np.array([len(values) for values in clusters.values()])
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(len(sums), size=(NUM_RESAMPLES, len(sums)))
-    means = sums[drawn].sum(1) / sizes[drawn].sum(1)
-    low, high = np.quantile(means, [0.025, 0.975])
     return {
         "accuracy": round(float(sums.sum() / sizes.sum()), 4),
-        "interval": [round(float(low), 4), round(float(high), 4)],
+        "interval": [round(end, 4) for end in over_clusters(sums, sizes)],
         "num_problems": int(sizes.sum()),
         "num_combinations": len(sums),
     }

@@ -4,7 +4,7 @@ The tokenizer has a token for each byte, and as many fillers as the vocabulary o
 end and padding are one token, so that neither side bans any and both know the same policy.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,18 @@ SIZES = {
         peer=PEER_GPU,
     ),
 }
+# What `tests/gpu/day.py` rehearses on a CPU.
+SIZES["rehearsal"] = replace(
+    SIZES["tiny"],
+    num_prompts=2,
+    group_size=2,
+    length=4,
+    microbatch_size=4,
+    fresh=True,
+    turns=1,
+    steps=1,
+    cases=("dapo-group",),
+)
 EOS = "<|im_end|>"
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}"
@@ -124,6 +136,7 @@ def tokenizer(vocabulary: int) -> Any:
         tokenizer_object=bpe,
         eos_token=EOS,
         pad_token=EOS,
+        unk_token=EOS,  # the class that transformers loads for this model would add a token
         additional_special_tokens=special[1:],
         clean_up_tokenization_spaces=False,
     )

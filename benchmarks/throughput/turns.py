@@ -3,13 +3,17 @@
 import argparse
 import json
 import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import mixes
+from agents.storage.atomic_files import write_atomically
 from throughput import problems, sizes
 from throughput.regimes import lengths
 from throughput.side import PROJECT, Side
@@ -26,23 +30,24 @@ class Benchmark:
     """One run: where its files are, and how a side is started."""
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
-        given = {name: getattr(options, name) for name in ("turns", "steps")}
+        given = {name: getattr(options, name) for name in ("turns", "steps", "sides")}
         given = {name: value for name, value in given.items() if value}
         run = SIZES[options.size].run | json.loads(options.ours)
         self.size: Size = replace(SIZES[options.size], run=run, **given)
-        self.options, self.folder, self.starts = options, folder, 0
+        self.options, self.folder = options, folder
         problems.write(folder / "data", 20 if self.size.vocabulary else 0)
         rows = problems.posed(folder / "data", self.size.prompt)
         (folder / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        self.weights = sizes.write(folder / "model", self.size)
+        if not (folder / "model").exists():
+            self._file("model").unlink(missing_ok=True)
+        self.weights = self.kept("model", lambda: sizes.write(folder / "model", self.size))
         tokens = sizes.tokenizer(self.size.vocabulary)
         counted = [tokens.apply_chat_template(row["prompt"], tokenize=False) for row in rows[:64]]
         self.prompt = round(np.mean([len(tokens.encode(text)) for text in counted]))
 
     def start(self, name: str) -> Side:
         """A side, ready for its first turn."""
-        self.starts += 1
-        scratch = self.folder / f"{name}-{self.starts}"
+        scratch = Path(tempfile.mkdtemp(dir=self.folder, prefix=f"{name}-"))
         # The peer's proofs take prompts, which ours leaves out; who starts anew has had no proof.
         proofs = 0 if self.size.fresh else len(self.size.cases)
         config = {
@@ -58,6 +63,15 @@ class Benchmark:
         }
         python = sys.executable if name == "ours" else self.options.peer
         return Side(config, python, self.options.threads)
+
+    def kept(self, part: str, measure: Callable[[], Any]) -> Any:
+        """What `measure` gave, in this process or in an earlier one with the same folder."""
+        if not self._file(part).exists():
+            write_atomically(self._file(part), json.dumps(measure()).encode())
+        return json.loads(self._file(part).read_text())
+
+    def _file(self, part: str) -> Path:
+        return self.folder / f"{part}.json"
 
     def turn(self, side: Side, regime: str, first: int, steps: int) -> dict[str, Any] | None:
         """Steps of a side in a regime, from its step `first` on; None when it did not end."""
@@ -100,23 +114,32 @@ def alternating(bench: Benchmark, sides: dict[str, Side]) -> dict[str, dict[str,
     return found
 
 
-def fresh(bench: Benchmark) -> dict[str, dict[str, list[Any]]]:
-    """All regimes, with new processes for each turn, where two do not fit into one memory."""
-    names = bench.size.sides
-    found = {regime: {name: [] for name in names} for regime in bench.options.regimes}
-    for number in range(bench.size.turns):
-        for name in order(names, number):
-            with bench.start(name) as side:
-                for regime in bench.options.regimes:
-                    turns, steps = plan(bench.size, regime)
-                    if number >= turns or None in found[regime][name]:
-                        continue
-                    if regime != "hostile":
-                        bench.turn(side, regime, 0, WARM)
-                    first = WARM + number * steps
-                    found[regime][name].append(bench.turn(side, regime, first, steps))
-                    if found[regime][name][-1] is None:
-                        break
+def parts(bench: Benchmark) -> dict[str, tuple[str, str, int]]:
+    """Turns of new processes, where two sides do not fit into one memory: side, regime, number."""
+    return {
+        f"{name}-{regime}-{number}": (name, regime, number)
+        for regime in bench.options.regimes
+        for number in range(plan(bench.size, regime)[0])
+        for name in order(bench.size.sides, number)
+    }
+
+
+def fresh(bench: Benchmark, name: str, regime: str, number: int) -> dict[str, Any] | None:
+    """A turn of a process that is started for it."""
+    steps = plan(bench.size, regime)[1]
+    with bench.start(name) as side:
+        if regime != "hostile":
+            bench.turn(side, regime, 0, WARM)
+        return bench.turn(side, regime, WARM + number * steps, steps)
+
+
+def all_fresh(bench: Benchmark) -> dict[str, dict[str, list[Any]]]:
+    """All regimes, one process at a time; a side that was ended has no further turn."""
+    found = {regime: {name: [] for name in bench.size.sides} for regime in bench.options.regimes}
+    for part, (name, regime, number) in parts(bench).items():
+        taken = found[regime][name]
+        if None not in taken:
+            taken.append(bench.kept(part, partial(fresh, bench, name, regime, number)))
     for regime, taken in found.items():
         told(regime, taken)
     return found

@@ -1,4 +1,4 @@
-"""Reward functions and data sets for the trainers of TRL and verl, neither of which is imported."""
+"""Other libraries: environments for TRL, verl and verifiers, and the tasks of reasoning-gym."""
 
 import functools
 

@@ -1,6 +1,5 @@
 """The prompts of an environment, for the data sets of other trainers."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,13 +35,13 @@ class EnvPrompts(LazySequence[ProblemPrompt]):
     Args:
         id: A registered name.
         split: Part of the data; None for the environment's own default.
-        data: Folder with local files; None for `REASONENV_DATA`, then the hub.
+        data: As in `reasonenv.make`: a folder with local files, or your questions.
         options: Further arguments of `reasonenv.make`.
     """
 
     id: str
     split: str | None
-    data: str | os.PathLike[str] | None
+    data: Any
     options: Mapping[str, Any]
 
     def __post_init__(self) -> None:

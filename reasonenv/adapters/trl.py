@@ -20,7 +20,6 @@ The functions here use no signals and no event loop, so any thread and any corou
 and they can be pickled for a process of TRL.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -93,7 +92,7 @@ def format_reward(
 def dataset(
     id: str,
     split: str | None = None,
-    data: str | os.PathLike[str] | None = None,
+    data: Any = None,
     **options: Any,
 ) -> "Dataset":
     """The problems of an environment as a data set for GRPOTrainer and RLOOTrainer.
@@ -105,7 +104,7 @@ def dataset(
     Args:
         id: A registered name, such as "MMK12-v0".
         split: Part of the data; None for the environment's own default.
-        data: Folder with local files; None for `REASONENV_DATA`, then the hub.
+        data: As in `reasonenv.make`: a folder with local files, or your questions.
         **options: Further arguments of `reasonenv.make`, such as `prompt` and `filter`.
 
     Raises:

@@ -32,8 +32,8 @@ from reasonenv.datasets.schema import (
     check_values,
     schema_of,
 )
-from reasonenv.datasets.selection import held_out
-from reasonenv.errors import DataError
+from reasonenv.datasets.selection import held_out, listed
+from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import LazySequence, Problem
 
 VARIABLE = "REASONENV_DATA"
@@ -51,7 +51,9 @@ __all__ = [
     "Rows",
     "Schema",
     "Split",
+    "decode",
     "held_out",
+    "listed",
     "load",
     "loader",
     "schema_of",
@@ -185,7 +187,10 @@ def load(
         MissingDataError: When the folder does not have the split.
         DataError: When a file or a column does not fit the schema.
         DownloadError: When the hub cannot be reached.
+        UsageError: When `data` is no path.
     """
+    if not isinstance(data, str | os.PathLike | None):
+        raise UsageError(f"data is a {type(data).__name__}: {schema.name} is read from a folder")
     data = data or os.environ.get(VARIABLE)
     if data is None:
         return Rows(hub.hub_table(schema, split), convert, schema, split)

@@ -9,24 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reasonenv.datasets.column_names import ANSWER_COLUMNS, ID_COLUMNS, OPTION_COLUMNS, cell
 from reasonenv.datasets.regular_files import check_regular
 from reasonenv.datasets.row_files import parse_json, parse_lines
 from reasonenv.errors import DataError, MissingDataError
 from reasonenv.grading.extraction import final_answer
 
-ANSWER_COLUMNS = (
-    "answer",
-    "final_answer",
-    "ground_truth",
-    "reward_model.ground_truth",
-    "gt",
-    "gold",
-    "solution",
-)
-"""Columns of an answer, in order of preference; a dot leads into a struct."""
-
-OPTION_COLUMNS = ("options", "choices")
-_ID_COLUMNS = ("id", "pid", "unique_id", "idx", "sample_index", "extra_info.index")
 _SUFFIXES = (".jsonl", ".json", ".parquet")
 _LETTERS = "ABCDEFGHIJ"
 
@@ -124,8 +112,8 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield from ((f"{key}/{index}", _as_row(path, item)) for index, item in enumerate(row))
         else:
             mapping = _as_row(path, row)
-            name = _first(mapping, _ID_COLUMNS)
-            yield str(key if name is None else _cell(mapping, name)), mapping
+            name = _first(mapping, ID_COLUMNS)
+            yield str(key if name is None else cell(mapping, name)), mapping
 
 
 def _content(path: Path) -> Any:
@@ -135,7 +123,7 @@ def _content(path: Path) -> Any:
         schema = parquet.read_schema(path)
         texts = [field.name for field in schema if "binary" not in str(field.type)]
         return parquet.read_table(path, columns=texts).to_pylist()
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8-sig")
     if path.suffix == ".jsonl":
         return [value for _, value in parse_lines(text.splitlines(), path)]
     content = parse_json(text, f"{path} cannot be read")
@@ -163,16 +151,11 @@ def _has(row: Mapping[str, Any], column: str) -> bool:
     return isinstance(row.get(head), dict) and _has(row[head], rest)
 
 
-def _cell(row: Mapping[str, Any], column: str) -> Any:
-    head, _, rest = column.partition(".")
-    return _cell(row[head], rest) if rest and isinstance(row.get(head), dict) else row.get(head)
-
-
 def _reference(
     path: Path, row: Mapping[str, Any], name: str, column: str, options_column: str | None
 ) -> Reference:
     where = f"{path}, row {name}"
-    text = _text(_cell(row, column), where, column)
+    text = _text(cell(row, column), where, column)
     if "####" in text:
         text = text.rpartition("####")[2].strip()
     elif column == "solution":
@@ -196,7 +179,7 @@ def _text(value: Any, where: str, column: str, depth: int = 4) -> str:
 
 def _options(row: Mapping[str, Any], where: str, column: str | None) -> tuple[str, ...]:
     name = column or _first(row, OPTION_COLUMNS)
-    value = None if name is None else _cell(row, name)
+    value = None if name is None else cell(row, name)
     if not isinstance(value, list) or len(value) > len(_LETTERS):
         return ()
     return tuple(_text(item, where, str(name)) for item in value)

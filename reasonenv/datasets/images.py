@@ -1,5 +1,6 @@
 """Images of a data set as arrays, and arrays as PNG."""
 
+import base64
 import io
 import warnings
 from collections.abc import Mapping
@@ -77,6 +78,12 @@ def png(image: Image.Image) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return buffer.getvalue()
+
+
+def png_url(image: np.ndarray) -> str:
+    """An RGB array as a data URL with a PNG."""
+    data = png(Image.fromarray(image))
+    return "data:image/png;base64," + base64.b64encode(data).decode("ascii")
 
 
 class ImageFiles:

@@ -52,7 +52,7 @@ class ParquetTable:
         }
         check_columns(schema, str(path), kinds)
         columns = (*schema.images, *schema.more_images)
-        self._image_names = [name for name in columns if "bytes" in kinds.get(name, "")]
+        self._image_names = [name for name in columns if "binary" in kinds.get(name, "")]
         self._needed = set(schema.images)
         texts = [name for name in fields.names if name not in self._image_names]
         try:
@@ -79,12 +79,16 @@ class ParquetTable:
 
     def images(self, index: int) -> tuple[EncodedImage, ...]:
         """The images of a row, {bytes, path} each."""
+        cells = self.image_cells(index)
+        return tuple(cell for name, cell in cells.items() if cell or name in self._needed)
+
+    def image_cells(self, index: int) -> dict[str, Any]:
+        """The values of the image columns of a row."""
         if not self._image_names:
-            return ()
+            return {}
         index = index if self._origin is None else self._origin[index]
         group = bisect_right(self._starts, index) - 1
-        row = self._group(group).row(index - self._starts[group])
-        return tuple(cell for name, cell in row.items() if cell or name in self._needed)
+        return self._group(group).row(index - self._starts[group])
 
     def column(self, name: str) -> Iterable[Any]:
         """The values of a text column."""

@@ -65,7 +65,7 @@ def parse_json(text: str, where: object) -> Any:
 
 
 def _jsonl_rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
+    with path.open(encoding="utf-8-sig") as lines:
         for where, value in parse_lines(lines, path):
             yield _check_row(value, where)
 
@@ -83,7 +83,7 @@ def parse_lines(lines: Iterable[str], path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
-    content = parse_json(path.read_text(encoding="utf-8"), f"{path} cannot be read")
+    content = parse_json(path.read_text(encoding="utf-8-sig"), f"{path} cannot be read")
     if isinstance(content, dict):
         content = list(content.values())
     if not isinstance(content, list):

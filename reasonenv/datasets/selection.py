@@ -1,15 +1,22 @@
 """Selection of problems of a split: by metadata, without some ids, held out."""
 
+import logging
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from reasonenv.datasets.schema import InvalidRow
-from reasonenv.errors import DataError, UsageError
+from reasonenv.errors import DataError, RowsError, UsageError
 from reasonenv.problem import LazySequence, Problem
+from reasonenv.terminal import printable
 
 Filter = Mapping[str, Any]
 
+INVALID = "invalid"
+"""Value of `without` that leaves out all rows that make no problem."""
+_LOG = logging.getLogger("reasonenv")
+_LISTED = 10
 # Metadata of generated problems require drawing each of them.
 _MOST = 200_000
 
@@ -51,13 +58,19 @@ def select(
         filter: Metadata -> the value or values to keep, such as {"subject": ["algebra"],
             "level": [1, 2]}; of metadata that is a list, one element is enough. Values are
             compared as text.
-        without: Ids of problems to exclude.
+        without: Ids of problems to exclude, or "invalid" for all rows that make no problem.
         keep: Predicate of ids to keep.
 
     Raises:
         UsageError: In one line, for metadata or an id that no problem has, or when none is left.
+        DataError: Rows that are not excluded make no problem; see `listed`.
     """
     invalid: Mapping[int, InvalidRow] = getattr(problems, "invalid_rows", dict)()
+    if without == INVALID:
+        for line in listed([row.line for row in invalid.values()]):
+            _warn_once(f"left out: {line}")
+        problems = Subset(problems, [i for i in range(len(problems)) if i not in invalid])
+        invalid, without = {}, ()
     if not (filter or without or keep):
         _check_rows(invalid.values())
         return problems
@@ -99,7 +112,8 @@ def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
     """
     if not isinstance(fraction, int | float) or not 0 < fraction < 1:
         raise UsageError(f"holdout={fraction!r}: a fraction between 0 and 1 is needed")
-    return lambda id: (zlib.crc32(id.encode()) < fraction * 2**32) == inside
+    share = fraction * 2**32
+    return lambda id: (zlib.crc32(id.encode("utf-8", "surrogatepass")) < share) == inside
 
 
 def _allowed_values(filter: Filter, problems: Collection[Problem]) -> dict[str, set[str]]:
@@ -122,13 +136,34 @@ def _texts(value: object) -> set[str]:
 
 def _check_ids(without: Collection[str], ids: Collection[str]) -> None:
     if isinstance(without, str):
-        raise UsageError(f"without={without!r}: give a list of ids")
+        raise UsageError(f"without={without!r}: give a list of ids, or {INVALID!r}")
     for id in without:
         if id not in ids:
             raise UsageError(f"without: no problem is called {id!r}")
 
 
-def _check_rows(invalid: Iterable[InvalidRow]) -> None:
-    """Raises DataError for the first invalid row."""
-    for row in invalid:
-        raise DataError(f"{row.line}; without=[{row.id!r}] leaves it out")
+def _check_rows(rows: Iterable[InvalidRow]) -> None:
+    """Raises DataError for invalid rows."""
+    invalid = list(rows)
+    if len(invalid) == 1:
+        raise DataError(f"{invalid[0].line}; without=[{invalid[0].id!r}] leaves it out")
+    if invalid:
+        lines = listed([row.line for row in invalid])
+        option = f'without={INVALID!r}, --env-options \'{{"without": "{INVALID}"}}\''
+        raise RowsError(
+            f"{len(invalid)} rows make no problem:",
+            *lines,
+            f"correct them, or leave them out by {option}",
+        )
+
+
+def listed(lines: Sequence[str]) -> list[str]:
+    """The first ten lines, and one that counts the others."""
+    others = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    return [*lines[:_LISTED], *others]
+
+
+@cache
+def _warn_once(line: str) -> None:
+    """Logs a warning, once however often an environment is made."""
+    _LOG.warning("%s", printable(line))

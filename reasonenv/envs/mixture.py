@@ -150,7 +150,7 @@ def _part(
     env_module = importlib.import_module(module)
     if entry_points.takes_argument(env_module, "data"):
         options.setdefault("data", data)
-    arguments = {"split": entry_points.resolve_split(env_module, split), **options}
+    arguments = {"split": entry_points.resolve_split(env_module, split, options), **options}
     definition = entry_points.env_definition(module, arguments)
     if arguments:
         raise UsageError(f"options: {id} takes no argument {next(iter(arguments))!r} in a mixture")

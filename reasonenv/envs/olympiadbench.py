@@ -144,7 +144,7 @@ def _answers(row: datasets.Row) -> Sequence[object]:
 
 
 def _with_image_marks(text: str) -> str:
-    """The text with its marks as "<image 1>", "<image 2>", ...
+    """The text with its marks as `<image 1>`, `<image 2>`, ...
 
     "<image_2>" is the hub's second image. "<img_71>" names a file; files are in order of marks.
     """

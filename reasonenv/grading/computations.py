@@ -28,9 +28,10 @@ _NAMED = re.compile(
     rf"({_NUMBER}(?:,\s{_NUMBER}){{0,8}}),?\sand\s({_NUMBER})(?=\s(?:is|are|equals?|gives?|makes?|will)\b)"
 )
 _RESULT = re.compile(
-    r"([\d)](?:\s[a-zA-Z]{3,15})?\s?[-+*/×÷−·]\s?\(?[$€£]?\d{1,12}(?:[.,]\d{1,12})?\)?(?:\s(?!which|that)[a-zA-Z]{3,15})?)(?:,?\s(?:which|that))?\s(?:is|are"
-    r"|is\sequal\sto|equals?|makes?|gives?(?:\s(?:us|you))?|comes\sto|will\sbe)\s(?:exactly\s|just\s|simply\s)?"
-    r"(?=[$€£]?\d)"
+    r"([\d)](?:\s[a-zA-Z]{3,15})?\s?[-+*/×÷−·]\s?\(?[$€£]?\d{1,12}(?:[.,]\d{1,12})?\)?"
+    r"(?:\s(?!which|that)[a-zA-Z]{3,15})?)(?:,?\s(?:which|that))?"
+    r"\s(?:is|are|is\sequal\sto|equals?|makes?|gives?(?:\s(?:us|you))?|comes\sto|will\sbe)"
+    r"\s(?:exactly\s|just\s|simply\s)?(?=[$€£]?\d)"
 )
 _TOGETHER = re.compile(
     rf"(?:(?<=\s)|\A)({_NUMBER}) and ({_NUMBER})(?: together)?"

@@ -15,7 +15,10 @@ from typing import Any
 from reasonenv.datasets import VARIABLE
 from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_of_file
 from reasonenv.datasets.schema import Schema, check_values, schema_of
+from reasonenv.datasets.selection import without_images
+from reasonenv.entry_points import all_problems, split_names, takes_argument
 from reasonenv.errors import DataError, MissingDataError, UsageError
+from reasonenv.problem import Problem
 from reasonenv.registration import find
 from reasonenv.scoring.final_answers import Row
 
@@ -44,8 +47,7 @@ class Labels:
 def load_labels(
     env_id: str,
     ids: Collection[str],
-    data: str | os.PathLike[str] | None,
-    split: str | None,
+    options: Mapping[str, Any],
     columns: Sequence[str],
     pooled: bool = False,
 ) -> Labels:
@@ -54,9 +56,9 @@ def load_labels(
     Args:
         env_id: Of the environment.
         ids: Requested ids.
-        data: Folder of the benchmark, or with a subfolder for it; None for `REASONENV_DATA`, then
-            the hub, or the environment itself where it generates its problems.
-        split: Part of the data; None for the one that covers most ids.
+        options: Arguments of the environment: `data`, the folder of the benchmark, or one with a
+            subfolder for it, None for `REASONENV_DATA`, then the hub; `split`, None for the one
+            that covers most ids; and those of an environment whose labels are its own problems.
         columns: Columns that a row must have to be a label; if none, that of the answer.
         pooled: True to score all parts of the benchmark as one.
 
@@ -67,9 +69,9 @@ def load_labels(
     module = importlib.import_module(find(env_id).module)
     schema = schema_of(module)
     if schema is None:
-        return _of_problems(module, ids, split)
-    columns = columns or (schema.answer,)
-    data = data or os.environ.get(VARIABLE)
+        return _of_problems(env_id, ids, options)
+    columns, split = columns or (schema.answer,), options["split"]
+    data = options["data"] or os.environ.get(VARIABLE)
     folder = dataset_folder(schema.name, Path(data)) if data else None
     parts = _local(schema, folder, columns) if folder else _hub(schema, split)
     if split in parts and not pooled:
@@ -161,17 +163,29 @@ def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:
     return {name: (table.words(i) for i in range(len(table))) for name, table in tables.items()}
 
 
-def _of_problems(module: Any, ids: Collection[str], split: str | None) -> Labels:
-    """The labels of an environment that generates its problems."""
-    splits = getattr(module, "SPLITS", ("train",))
-    split = split or ("test" if "test" in splits else splits[0])
-    problems = module.problems(split=split)
+def _of_problems(env_id: str, ids: Collection[str], options: Mapping[str, Any]) -> Labels:
+    """The labels of an environment without a schema: of its problems, drawn or from any file."""
+    module = importlib.import_module(find(env_id).module)
+    splits = split_names(module, options) or ("train",)
+    if not takes_argument(module, "data"):
+        splits = ["test" if "test" in splits else splits[0]]
+    parts = (
+        _of_split(all_problems(env_id, name, options["data"], options), ids)
+        for name in ([options["split"]] if options["split"] else splits)
+    )
+    return max(parts, key=lambda part: len(part.rows))
+
+
+def _of_split(problems: Sequence[Problem], ids: Collection[str]) -> Labels:
     missing = set(ids)
     labels = Labels(total=len(problems))
     for index in range(min(len(problems), _MOST_PROBLEMS)):
         if not missing:
             break
-        problem = problems[index]
+        try:
+            problem = without_images(problems, index)
+        except DataError:
+            continue  # its responses are reported as those to an unknown problem
         labels.example = labels.example or problem.id
         if problem.id in missing:
             missing.remove(problem.id)

@@ -17,6 +17,7 @@ from reasonenv.score_intervals import over_problems, over_samples
 from reasonenv.score_statistics import (
     majority_at_k,
     paired_comparison,
+    paired_test,
     pass_at_k,
     sample_sizes,
 )
@@ -46,12 +47,13 @@ def to_stderr(line: str) -> None:
     print_line(line, sys.stderr)
 
 
-def grade_responses(
+def grade_responses(  # noqa: PLR0913 - keywords of a user
     env_id: str,
     rows: Iterable[Mapping[str, Any]],
     data: str | os.PathLike[str] | None = None,
     *,
     split: str | None = None,
+    env_options: Mapping[str, Any] | None = None,
     judge: Judge | None = None,
     skipped: SkipLog | None = None,
 ) -> GradedResponses:
@@ -62,6 +64,7 @@ def grade_responses(
         rows: `{"id": ..., "response": ...}`; `extraction`, where a row has it, is its answer.
         data: Folder with the labels; None for `REASONENV_DATA`, then the environment itself.
         split: Part of the data; None for the one that covers most ids.
+        env_options: Further arguments of an environment whose labels are its own problems.
         judge: Maps a label and a response to a verdict or the extracted answer; None for the
             rules of the benchmark.
         skipped: Log of skipped rows and other warnings; None for lines on standard error.
@@ -77,7 +80,8 @@ def grade_responses(
         raise DataError(f"there is no response to score: {dict(skipped.counts) or 'no rows'}")
     ids = dict.fromkeys(response.id for response in stored)
     pooled = getattr(module, "POOLED", False)
-    labels = load_labels(env_id, ids, data, split, module.NEEDED, pooled)
+    options = {**(env_options or {}), "data": data, "split": split}
+    labels = load_labels(env_id, ids, options, module.NEEDED, pooled)
     cases = _label(env_id, stored, labels, module.NEEDED, skipped)
     grades = judge_all(cases, judge, module.grades, skipped) if judge else module.grades(cases)
     num_missing = labels.total - len({case.id for case in cases})
@@ -115,13 +119,11 @@ def _label(
 
 def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:
     """The scores of graded responses as JSON-able values, each with its interval."""
-    module = rules(graded.env)
-    counts = getattr(module, "counted", lambda label: True)
-    names = [name for name, label in graded.labels.items() if counts(label)]
-    names = names or list(graded.labels)
+    module, names = rules(graded.env), _counted(graded)
     means = [graded.means[name] for name in names]
     scores = {
         "env": graded.env,
+        "rules": module.__name__,
         "grader_version": VERSION,
         "num_problems": len(names),
         "num_samples": graded.num_samples,
@@ -139,6 +141,13 @@ def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:
         "num_missing": graded.num_missing,
         "skipped": dict(graded.skipped),
     }
+
+
+def _counted(graded: GradedResponses) -> list[str]:
+    """Ids of the problems that count towards the accuracy; all, where none would."""
+    counts = getattr(rules(graded.env), "counted", lambda label: True)
+    names = [name for name, label in graded.labels.items() if counts(label)]
+    return names or list(graded.labels)
 
 
 def _sample_scores(graded: GradedResponses, names: Sequence[str], seed: int) -> dict[str, Any]:
@@ -203,11 +212,20 @@ def _line(means: Sequence[float]) -> dict[str, Any]:
 def comparison(graded: GradedResponses, other: GradedResponses, seed: int = 0) -> dict[str, Any]:
     """The paired comparison of two files of responses, over the problems of both.
 
+    Returns:
+        That of `paired_comparison`; `test`, its name; `accuracies` and `intervals` of the two, on
+        these problems.
+
     Raises:
         DataError: When they have no problem in common.
     """
-    common = [name for name in graded.means if name in other.means]
+    common = [name for name in _counted(graded) if name in other.means]
     if not common:
         raise DataError("the two files have no problem in common: there is nothing to compare")
     ours, theirs = ([each.means[name] for name in common] for each in (graded, other))
-    return paired_comparison(ours, theirs, seed)
+    return {
+        **paired_comparison(ours, theirs, seed),
+        "test": paired_test(ours, theirs),
+        "accuracies": [float(np.mean(means)) for means in (ours, theirs)],
+        "intervals": [over_problems(means) for means in (ours, theirs)],
+    }

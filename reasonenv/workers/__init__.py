@@ -78,16 +78,24 @@ class Grader:
             options: Texts of the multiple choice of each, empty if there is none.
 
         Raises:
-            ValueError: The lists differ in length, or the grader is closed.
+            UsageError: The lists differ in length, or hold anything but texts.
+            ValueError: The grader is closed.
         """
-        choices = [()] * len(responses) if options is None else options
-        jobs = zip(responses, references, choices, strict=True)
-        grades = [self._grade(*job) for job in jobs]
+        lists = _texts("responses", responses), _texts("references", references)
+        choices = [()] * len(lists[0]) if options is None else list(options)
+        if not len(lists[0]) == len(lists[1]) == len(choices):
+            counts = (
+                f"{len(lists[0])} responses, {len(lists[1])} references, {len(choices)} options"
+            )
+            raise UsageError(f"{counts}: give one of each to each response")
+        choices = [_texts("options", each) for each in choices]
+        grades = [self._grade(*job) for job in zip(*lists, choices, strict=True)]
         return [grade.result() if isinstance(grade, Future) else grade for grade in grades]
 
     def submit(self, response: str, reference: str, options: Sequence[str] = ()) -> Future[Grade]:
         """Starts grading one response and returns at once; `.result()` waits for its grade."""
-        grade = self._grade(response, reference, options)
+        _texts("response and reference", (response, reference))
+        grade = self._grade(response, reference, _texts("options", options))
         if isinstance(grade, Future):
             return grade
         future: Future[Grade] = Future()
@@ -260,6 +268,21 @@ def _store(cache: _Cache, key: _Key, grade: Grade) -> None:
         cache.clear()
     if len(key[0]) <= _MAX_CACHED_LENGTH:
         cache[key] = grade
+
+
+def _texts(name: str, values: Sequence[str]) -> list[str]:
+    """The list of texts itself.
+
+    Raises:
+        UsageError: It is one text, or holds anything else.
+    """
+    if isinstance(values, str):
+        raise UsageError(f"{name} is one text, {values!r:.60}: give a list of texts")
+    texts = list(values)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"{name} has {text!r:.60}, of type {type(text).__name__}: give texts")
+    return texts
 
 
 def _num_cores() -> int:

@@ -16,12 +16,12 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pkgutil import resolve_name
 
 _MEMORY = 2 << 30
 
-Judge = Callable[..., tuple[bool, str]]
+Judge = Callable[..., tuple[float, str]]
 
 # The parser fills tables for new kinds of text; warmed up here, they cost no worker time.
 _WARM_UP = [
@@ -42,24 +42,30 @@ def serve(control_fd: int, parent: int, timeout: float, judge: str) -> None:
         control_fd: Socket to the parent. When it closes, this process and its workers end.
         parent: Process id of the parent.
         timeout: CPU seconds of one pair, after which the kernel ends its worker.
-        judge: "module:function" that maps two texts to a verdict and its status.
+        judge: "module:function" that maps two texts to a verdict, or a score in [0, 1], and its
+            status. Pairs to warm it up are its module's `WARM_UP`, if there is one.
     """
     die_with(parent)
     _import_once()
     verdict: Judge = resolve_name(judge)
+    warm_up = getattr(resolve_name(judge.partition(":")[0]), "WARM_UP", _WARM_UP)
     _limit(resource.RLIMIT_AS, _MEMORY)
     _limit(resource.RLIMIT_CORE, 0)
     workers: set[int] = set()
     with contextlib.suppress(ConnectionError):
-        _handle_requests(socket.socket(fileno=control_fd), workers, timeout, verdict)
+        _handle_requests(socket.socket(fileno=control_fd), workers, timeout, verdict, warm_up)
     for worker in list(workers):
         _reap(worker, workers)
 
 
 def _handle_requests(
-    control: socket.socket, workers: set[int], timeout: float, judge: Judge
+    control: socket.socket,
+    workers: set[int],
+    timeout: float,
+    judge: Judge,
+    pairs: Sequence[tuple[str, str]],
 ) -> None:
-    warm_up = list(reversed(_WARM_UP))
+    warm_up = list(reversed(pairs))
     while True:
         # Between requests, so that the first worker does not wait for it.
         if warm_up and not select.select([control], [], [], 0)[0]:

@@ -13,7 +13,7 @@ from number_claims import claimed_number
 
 
 def test_the_recorded_tables_are_those_of_the_grader():
-    rows = grading_pretrained.judged()
+    rows = grading_pretrained.judgements()
     record = json.loads((grading_pretrained.HERE / "pretrained.json").read_text())
     assert grading_pretrained.table(rows) == record["table"]
     assert grading_pretrained.errors(rows, "wrong", "now") == {}

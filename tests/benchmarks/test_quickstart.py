@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks.quickstart.families import accuracy, by_family, kind_of_error, problem_of
 from reasonenv.envs import figures
+from reasonenv.score_intervals import wilson
 
 HERE = Path(__file__).parents[2] / "benchmarks" / "quickstart"
 
@@ -31,9 +32,14 @@ def test_an_accuracy_has_an_interval_by_combination():
     many = accuracy([(number, number % 2 == 0) for number in range(100)])
     assert few["accuracy"] == many["accuracy"] == 0.5
     assert (few["num_combinations"], many["num_combinations"]) == (2, 100)
-    assert few["interval"] == [0.0, 1.0]
+    assert few["interval"] == pytest.approx([0.0, 1.0], abs=0.002)
     assert 0.38 < many["interval"][0] < 0.42
     assert 0.58 < many["interval"][1] < 0.62
+
+
+def test_a_family_without_an_error_has_an_interval_with_a_width():
+    always = accuracy([(number // 2, True) for number in range(90)])
+    assert always["interval"] == [round(end, 4) for end in wilson(45, 45)]
 
 
 def test_families_are_counted_apart():

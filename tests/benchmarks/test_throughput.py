@@ -3,12 +3,18 @@
 import importlib
 import runpy
 import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from helpers import tiny_engines
+from transformers import AutoTokenizer
 
 from agents.cli.settings import Run
 from agents.storage.json_files import read_json, read_json_lines
@@ -215,6 +221,102 @@ def test_a_proof_notices_another_objective_and_a_gradient_off_by_a_hundredth(tmp
     name = "model.layers.0.mlp.up_proj.weight"
     one = theirs["gradient"][name]
     assert not equal("grpo", gradient=theirs["gradient"] | {name: 1.01 * one})
+
+
+class Bench:
+    """A comparison whose sides are no processes; counts those that are open at once."""
+
+    def __init__(self, folder, **options):
+        self.turns, sizes = piece("turns"), piece("sizes")
+        options = {"regimes": ["fixed", "hostile"], "part": None, **options}
+        self.options, self.folder = SimpleNamespace(**options), folder
+        self.size = replace(sizes.SIZES["1.5b"], turns=2, sides=("ours", "trl"))
+        self.weights, self.prompt = 1000, 5
+        self.open, self.most, self.started, self.asked = 0, 0, [], []
+
+    def kept(self, part, measure):
+        return self.turns.Benchmark.kept(self, part, measure)
+
+    def _file(self, part):
+        return self.folder / f"{part}.json"
+
+    @contextmanager
+    def start(self, name):
+        self.started.append(name)
+        self.open += 1
+        self.most = max(self.most, self.open)
+        yield SimpleNamespace(started={"ready_s": 1.0}, ask=partial(self.ask, name))
+        self.open -= 1
+
+    def ask(self, name, command):
+        self.asked.append((name, command["do"]))
+        if name == "trl":
+            Path(command["file"]).touch()
+        gradients = {"tensors": 1, "worst": ["w", 0.0], "tolerance": 1.0, "equal": True}
+        return {"loss": [1.0, 1.0], **gradients}
+
+    def turn(self, side, regime, first, steps):
+        rows = [{"step": 2.0, "sample": 1.0, "train": 0.5}] * steps
+        return {"rows": rows, "lengths": [[8] * 512] * steps, "cpu_s": 1.0, "peak_mib": 1.0}
+
+
+def throughput(monkeypatch):
+    """The functions of the script, with a machine's rates that are not measured."""
+    script = runpy.run_path(str(BENCHMARKS / "throughput.py"))
+    rates = {"flops_per_s": 1e9, "bytes_per_s": 1e9}
+    monkeypatch.setitem(script["measured"].__globals__, "rates_apart", lambda bench: rates)
+    return script
+
+
+def test_one_side_at_a_time_is_in_memory_where_two_do_not_fit(tmp_path, monkeypatch):
+    bench = Bench(tmp_path)
+    found = throughput(monkeypatch)["measured"](bench)
+    assert bench.most == 1
+    assert bench.asked == [("trl", "prove"), ("ours", "prove")]
+    assert found["proof"][0]["equal"]
+    assert {name: len(turns) for name, turns in found["raw"]["fixed"].items()} == {
+        "ours": 2,
+        "trl": 2,
+    }
+    assert found["regimes"]["fixed"]["ratio"]["trl"]["ratio"] == 1
+    assert not list(tmp_path.glob("*.pt"))
+
+
+def test_parts_are_measured_once_in_any_number_of_processes(tmp_path, monkeypatch):
+    script = throughput(monkeypatch)
+    first = Bench(tmp_path, part="trl-fixed-1")
+    script["one_part"](first)
+    assert first.started == ["trl"]
+    script["one_part"](first)
+    assert first.started == ["trl"]
+    later = Bench(tmp_path)
+    found = script["measured"](later)
+    assert sorted(later.started) == ["ours"] * 4 + ["trl"] * 3
+    again = Bench(tmp_path)
+    assert script["measured"](again) == found
+    assert again.started == []
+
+
+def test_a_part_that_there_is_not_is_named_beside_those_that_there_are(tmp_path, monkeypatch):
+    with pytest.raises(SystemExit, match="trl-fixed-9 is none of proof, ours-fixed-0, trl-fixed-0"):
+        throughput(monkeypatch)["one_part"](Bench(tmp_path, part="trl-fixed-9"))
+
+
+def test_the_tokenizer_that_transformers_loads_has_no_token_more_than_the_model(tmp_path):
+    sizes = piece("sizes")
+    size = sizes.Size(16, 32, 1, 2, 1, num_prompts=2, length=3)
+    sizes.write(tmp_path, size)
+    assert len(AutoTokenizer.from_pretrained(tmp_path)) == len(sizes.tokenizer(0))
+
+
+def test_a_package_used_from_its_folder_has_no_version_and_stops_no_benchmark(monkeypatch):
+    module = importlib.import_module("provenance")
+
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(module.metadata, "version", missing)
+    assert module.provenance("throughput.py")["versions"]["reasonenv"] == ""
 
 
 @pytest.mark.slow(reason="measures whole steps in a process")

@@ -7,6 +7,8 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra plots")
 
+from helpers import text_models
+
 SCRIPTS = sorted((Path(__file__).parents[2] / "tutorials").glob("*.py"))
 SLOW = pytest.mark.slow(reason="each tutorial is a process that trains")
 ONE_BY_DEFAULT = [
@@ -18,19 +20,35 @@ def named(script):
     return script.stem
 
 
-@pytest.mark.parametrize("script", ONE_BY_DEFAULT, ids=named)
-def test_a_tutorial_runs_from_top_to_bottom_without_a_network(script, tmp_path):
+def run(script, folder, **variables):
+    """Runs a tutorial without a network, and gives what it printed."""
     env = {
         **os.environ,
         "HF_HUB_OFFLINE": "1",
         "MPLBACKEND": "agg",
         "PYTHONPATH": os.pathsep.join(map(str, [script.parents[1], *sys.path])),
+        **variables,
     }
     command = [sys.executable, str(script)]
     done = subprocess.run(
-        command, cwd=tmp_path, env=env, check=False, timeout=300, capture_output=True, text=True
+        command, cwd=folder, env=env, check=False, timeout=600, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("script", ONE_BY_DEFAULT, ids=named)
+def test_a_tutorial_runs_from_top_to_bottom_without_a_network(script, tmp_path):
+    model = text_models.write(tmp_path / "model")  # in place of a pretrained one
+    run(script, tmp_path, MODEL=str(model), FLAGS="--num-steps 2")
+
+
+@pytest.mark.slow(reason="trains 135 million weights")
+def test_smollm2_is_trained_by_its_tutorial(smollm2, tmp_path):
+    (script,) = (script for script in SCRIPTS if script.stem == "pretrained")
+    flags = "--num-steps 2 --num-prompts 2"
+    printed = run(script, tmp_path, MODEL=str(smollm2), NUM_PROBLEMS="6", FLAGS=flags)
+    assert all(word in printed for word in ("before", "after", "wrong", "GiB", "difference"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=named)
@@ -58,4 +76,4 @@ def test_a_notebook_holds_what_it_gave_and_no_path_or_address_of_a_machine(scrip
 
 def test_the_tutorials_are_on_the_site():
     listed = (SCRIPTS[0].parents[1] / "mkdocs.yml").read_text()
-    assert [f"tutorials/{script.stem}.ipynb" in listed for script in SCRIPTS] == [True] * 8
+    assert [f"tutorials/{script.stem}.ipynb" in listed for script in SCRIPTS] == [True] * 9

@@ -1,6 +1,6 @@
 """Three steps of CPGD on MMK12 with a Qwen2.5-VL of random weights: a command for a machine's GPUs.
 
-Usage: python tests/gpu/mmk12.py EMPTY_FOLDER [small|3b] [FOLDER_OF_MMK12] [flags of agents.cpgd]
+Usage: python tests/gpu/mmk12.py FOLDER [tiny|small|3b] [FOLDER_OF_MMK12] [flags of agents.cpgd]
 
 Without a folder of the data set, rows in its format are made. On GPUs, images go through vLLM and
 DeepSpeed trains; `torchrun` before it takes several ranks once the model is written.
@@ -43,9 +43,10 @@ def rows(count: int) -> list[dict]:
 
 
 def train(folder: Path, shape: str, data: str | None, words: list[str]) -> list[dict]:
-    """Trains in `folder`, and gives the metrics of each step."""
+    """Trains in `folder`, and gives the metrics of each step; a model in it stays."""
     model, run = folder / "model", folder / "run"
-    vllm_gpu.write(model, vllm_gpu.SHAPES[shape])
+    if not model.exists():
+        vllm_gpu.write(model, vllm_gpu.SHAPES[shape])
     data = data or hub_rows.hub(folder / "mmk12", "train", rows(64))
     flags = {"--env": "MMK12-v0", "--model": model, "--data": data, "--output-dir": run}
     arguments = [str(word) for pair in (flags | FLAGS).items() for word in pair]

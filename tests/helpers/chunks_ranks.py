@@ -30,7 +30,7 @@ def main(folder: Path, results: Path) -> None:
     norm, expected = step(tiny_engines.descent("torch", folder), (0, 1))
     calls, findings = [], {}
     vocabulary = len(tiny_engines.pristine(folder)[1].tokenizer)
-    token_log_probs.LOGITS_PER_CHUNK = 16 * vocabulary
+    token_log_probs.LOGITS_PER_CHUNK["cpu"] = 16 * vocabulary
     for stage in STAGES:
         engine = tiny_engines.descent(stage, folder)
         calls.clear()

@@ -38,5 +38,5 @@ def _storages() -> dict[int, Any]:
     gc.collect()
     tensors = [item for item in gc.get_objects() if isinstance(item, torch.Tensor)]
     gradients = [tensor.grad for tensor in tensors if tensor.is_leaf and tensor.grad is not None]
-    found = [tensor.untyped_storage() for tensor in tensors + gradients if not tensor.is_meta]
-    return {storage.data_ptr(): storage for storage in found}
+    storages = [tensor.untyped_storage() for tensor in tensors + gradients if not tensor.is_meta]
+    return {storage.data_ptr(): storage for storage in storages}

@@ -51,8 +51,8 @@ def _modules() -> Iterator[ModuleType]:
     for package in PACKAGES:
         path = importlib.import_module(package).__path__
         for module in pkgutil.walk_packages(path, f"{package}."):
-            # What needs vLLM is imported in its worker processes alone.
-            if not module.name.endswith(("__main__", ".vllm.receiver")):
+            # Two need vLLM and verifiers, which import them.
+            if not module.name.endswith(("__main__", ".vllm.receiver", ".adapters.taskset")):
                 yield importlib.import_module(module.name)
 
 

@@ -1,6 +1,6 @@
 """Images through vLLM on a GPU: handover, agreement, sleep and memory, with random weights.
 
-Usage: python tests/helpers/vllm_gpu.py EMPTY_FOLDER [small|3b]
+Usage: python tests/helpers/vllm_gpu.py EMPTY_FOLDER [tiny|small|3b]
 """
 
 import json
@@ -25,6 +25,18 @@ from helpers.tiny_engines import observations
 
 LENGTH = 64
 SHAPES = {
+    # For a CPU.
+    "tiny": {
+        "text": {
+            "hidden_size": 64,
+            "intermediate_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "num_key_value_heads": 1,
+        },
+        "sections": [4, 6, 6],
+        "vision": {"depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2},
+    },
     "small": {
         "text": {
             "hidden_size": 512,
@@ -65,7 +77,8 @@ def write(folder: Path, shape: dict) -> None:
     config.text_config.rope_parameters["mrope_section"] = shape["sections"]
     config.vision_config.out_hidden_size = config.text_config.hidden_size
     depth = config.vision_config.depth
-    config.vision_config.fullatt_block_indexes = list(range(depth // 4 - 1, depth, depth // 4))
+    step = max(1, depth // 4)
+    config.vision_config.fullatt_block_indexes = list(range(step - 1, depth, step))
     config.initializer_range = 0.02
     torch.manual_seed(0)
     with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
@@ -79,6 +92,8 @@ def write(folder: Path, shape: dict) -> None:
 
 def used() -> float:
     """GiB of this GPU that are taken, by whomever."""
+    if not torch.cuda.is_available():
+        return 0.0
     free, total = torch.cuda.mem_get_info()
     return round((total - free) / 2**30, 2)
 

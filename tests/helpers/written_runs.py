@@ -83,6 +83,8 @@ def write_run(
             if step == 1 or step % 10 == 0:
                 log.write_rollout(step, **group(step, "How many apples?", texts))
         for step in (0, steps):
-            told = {"split": "test", "accuracy": 0.25 + step / 100, "standard_error": 0.02}
+            accuracy = 0.25 + step / 100
+            ends = [accuracy - 0.04, accuracy + 0.04]
+            told = {"split": "test", "accuracy": accuracy, "interval": ends, "num_problems": 500}
             log.write_evaluation(step, told)
     return folder

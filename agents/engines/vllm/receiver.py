@@ -1,96 +1,169 @@
-"""Extension of the workers of a vLLM server: weights from the trainer, and banned tokens.
+"""Loaded by the workers of a vLLM server: weights over gloo, and tokens that are never sampled.
 
-vLLM mixes `WeightReceiver` into its workers and passes logits through `BannedTokens`; see
-`agents.engines.vllm.server`.
+vLLM finds `GlooReceiver` by its name in `--weight-transfer-config`, which importing this module as
+`--worker-extension-cls` registers; see `agents.engines.vllm.server`.
 """
 
+import importlib
 import math
-from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from agents.engines.pretrained import empty_model, load_config
-from agents.engines.vllm.compatibility import banned_tokens_processor, discard_partial_load
-from agents.engines.vllm.weight_transfer import checked, connect, rendezvous
+from agents.engines.vllm.compatibility import (
+    banned_tokens_processor,
+    discard_layers,
+    layerwise_reload,
+)
+from agents.engines.vllm.weight_transfer import GLOO, connect, rendezvous, take_layout
+
+transfer = importlib.import_module("vllm.distributed.weight_transfer")
+base = importlib.import_module("vllm.distributed.weight_transfer.base")
 
 
-class BannedTokens(banned_tokens_processor(())):
-    """Logits processor that bans the tokens that the trainer gave when it joined."""
+@dataclass
+class GlooInit(base.WeightTransferInitInfo):
+    """Rendezvous of a transfer group, in which the trainer is 0 and the workers are 1, 2, ..."""
 
-    token_ids: ClassVar[tuple[int, ...]] = ()
-    """Of the newest trainer."""
-    current: tuple[int, ...] = ()
-    """Those that `banned` holds."""
-
-    def apply(self, logits: Tensor, *rest: Any) -> Tensor:
-        """Logits `[n v]` without the banned tokens; called by vLLM."""
-        if self.current is not BannedTokens.token_ids:
-            self.current = BannedTokens.token_ids
-            self.banned = torch.tensor(self.current, dtype=torch.long, device=logits.device)
-        return super().apply(logits, *rest)
+    address: str
+    """Of the trainer, as this machine sees it."""
+    port: int
+    """Of the trainer's store."""
+    timeout: float
+    """Seconds to wait for weights."""
 
 
-class WeightReceiver:
-    """Worker methods that vLLM calls by name on all workers (`collective_rpc`)."""
+@dataclass
+class GlooUpdate(base.WeightTransferUpdateInfo):
+    """Announcement of a bucket, in the form of vLLM's NCCL back end."""
 
-    parallel_config: Any
-    vllm_config: Any
-    device: torch.device
-    reload_weights: Callable[..., None]
+    names: list[str]
+    dtype_names: list[str]
+    """All the same."""
+    shapes: list[list[int]]
 
-    def join_trainer(
-        self, address: str, port: int, device: str, banned: list[int], timeout: float
-    ) -> None:
-        """Joins the transfer group, in which the trainer is 0 and the workers are 1, 2, ...
 
-        Args:
-            address: Of the trainer, as this machine sees it.
-            port: Of the trainer's store.
-            device: Kind of memory that receives weights: "cpu" or "cuda".
-            banned: Tokens that are never sampled.
-            timeout: Seconds to wait for weights.
+class GlooReceiver(base.WeightTransferEngine):
+    """Back end of vLLM's weight transfer for machines without NCCL between trainer and server.
 
-        Raises:
-            ValueError: There are banned tokens, and the server was started for a model without.
-        """
-        if banned and not self.vllm_config.model_config.logits_processors:
-            raise ValueError(
-                f"the trainer's model has {len(banned)} tokens that are never sampled, {banned[0]} "
-                "first, and the server's has none: start it with the trainer's model"
-            )
+    An update brings all weights of the model or is discarded: the old ones then stay.
+    """
+
+    init_info_cls = GlooInit
+    update_info_cls = GlooUpdate
+    supports_draft_weight_update = False
+    _group: Any = None
+
+    def init_transfer_engine(self, init_info: GlooInit) -> None:
+        """Joins the transfer group of a trainer; called by vLLM, as are the other methods."""
         ranks = self.parallel_config
         rank = 1 + ranks.data_parallel_index * ranks.world_size + ranks.rank
         size = 1 + ranks.world_size_across_dp
-        store = rendezvous(address, port, size, hosts=False)
-        memory = self.device if device == "cuda" else torch.device("cpu")
-        self._shapes = self._trainer_shapes()
-        self._trainer = connect(store, rank, size, memory, timeout)
-        BannedTokens.token_ids = tuple(banned)
+        self._shapes = _trainer_shapes(self.model_config)
+        store = rendezvous(init_info.address, init_info.port, size, hosts=False)
+        self._group = connect(store, rank, size, init_info.timeout)
 
-    def receive_weights(self) -> None:
-        """Replaces the weights by the trainer's, layer by layer."""
-        if not hasattr(self, "_shapes"):
+    def start_weight_update(self) -> None:
+        """Prepares the layers to be loaded one after the other."""
+        if self._group is None:
             raise RuntimeError("no trainer has joined")
-        largest = max(map(math.prod, self._shapes.values()))
-        weights = self._trainer.receive(8 * largest)  # bytes, whatever the dtype
-        fitting = checked(weights, self._shapes)
+        self._missing = dict(self._shapes)
+        layerwise_reload().initialize_layerwise_reload(self.model)
+
+    def update_weights(self, update_info: dict[str, Any]) -> None:
+        """Receives a bucket; vLLM's own method would synchronize a GPU, which may be missing."""
         try:
-            self.reload_weights(weights_iterator=fitting, is_checkpoint_format=True)
+            self.receive_weights(self.parse_update_info(update_info))
         except BaseException:
-            # The other members wait in a broadcast until this worker has taken part in all of them.
-            with suppress(ConnectionError):
-                deque(weights, maxlen=0)
-            discard_partial_load(self)
+            self.shutdown()
+            self._discard()
             raise
 
-    def _trainer_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the model's weights by their names in transformers, which the trainer uses."""
-        model = self.vllm_config.model_config
-        trust = model.trust_remote_code
-        config = load_config(model.model, trust_remote_code=trust)
-        empty = empty_model(model.model, config, trust_remote_code=trust)
-        return {name: tuple(weight.shape) for name, weight in empty.state_dict().items()}
+    def receive_weights(self, update_info: GlooUpdate) -> None:
+        """Receives a bucket and loads it into the layout of the kernels.
+
+        Raises:
+            ValueError: A weight is not one of this model's or has another shape, or, at the empty
+                bucket that comes last, one is missing.
+        """
+        names, shapes = update_info.names, update_info.shapes
+        if not names and self._missing:
+            raise ValueError(
+                f"{len(self._missing)} weights are missing, {min(self._missing)} first"
+            )
+        if not names:
+            return
+        dtype = take_layout(names, update_info.dtype_names, shapes, self._missing)
+        sizes = [math.prod(shape) for shape in shapes]
+        flat = torch.empty(sum(sizes), dtype=dtype)
+        self._group.broadcast(flat)
+        parts = zip(names, shapes, flat.split(sizes), strict=True)
+        self.model.load_weights((name, part.view(shape)) for name, shape, part in parts)
+
+    def finish_weight_update(self) -> None:
+        """Loads what is left for the end, or drops an update that the trainer has broken off."""
+        if self._missing:
+            self._discard()
+        else:
+            layerwise_reload().finalize_layerwise_reload(self.model, self.model_config)
+
+    def shutdown(self) -> None:
+        """Leaves the group; a trainer that still sends then gets an error."""
+        self._group = None
+
+    def _discard(self) -> None:
+        """Drops what has arrived of an update: the old weights stay."""
+        self._missing = {}
+        discard_layers(self.model, self.model_config)
+
+
+def _trainer_shapes(model: Any) -> dict[str, tuple[int, ...]]:
+    """Shapes of the model's weights by their names in transformers, which the trainer uses."""
+    trust = model.trust_remote_code
+    config = load_config(model.model, trust_remote_code=trust)
+    empty = empty_model(model.model, config, trust_remote_code=trust)
+    return {name: tuple(weight.shape) for name, weight in empty.state_dict().items()}
+
+
+class BannedTokens(banned_tokens_processor(())):
+    """Logits processor that bans the tokens that the newest request of a trainer names."""
+
+    def __init__(self, config: Any, *rest: Any) -> None:
+        super().__init__(config, *rest)
+        self._vocabulary = config.model_config.get_vocab_size()
+        self._current: list[int] = []
+
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        """Rejects anything but a list of token ids; called by vLLM for each request."""
+        banned = _banned(sampling_params)
+        if not isinstance(banned, list) or not all(type(token) is int for token in banned):
+            raise ValueError(f"banned is {banned!r:.100}: it takes a list of token ids")
+
+    def update_state(self, batch_update: Any) -> None:
+        """Takes the tokens of new requests; called by vLLM's first model runner."""
+        for _, params, *_ in batch_update.added if batch_update is not None else ():
+            self.add_request(0, params)
+
+    def add_request(self, _: int, sampling_params: Any) -> bool:
+        """Takes the tokens of a new request; called by vLLM's second model runner."""
+        banned = _banned(sampling_params)
+        if banned and banned != self._current:
+            self._current = banned
+            tokens = [token for token in banned if 0 <= token < self._vocabulary]
+            self.banned = torch.tensor(tokens, dtype=torch.long, device=self.banned.device)
+        return True
+
+
+def _banned(sampling_params: Any) -> Any:
+    return (sampling_params.extra_args or {}).get("banned", [])
+
+
+class Registration:
+    """Extension of vLLM's workers without methods: importing it registers `GlooReceiver`."""
+
+
+if GLOO not in transfer.WeightTransferEngineFactory._registry:
+    transfer.WeightTransferEngineFactory.register_engine(GLOO, GlooReceiver)

@@ -1,16 +1,19 @@
 """Sampling with a vLLM server on other GPUs or another node, shared by the trainer's ranks.
 
-Start it with `python -m agents.engines.vllm_server`. Weights go from the trainer's memory to the
-server's over a group of their own, NCCL between GPUs and gloo otherwise, and never through a disk.
+Start it with `python -m agents.engines.vllm_server`. Requests carry token ids and return token ids.
+Weights go from the trainer's memory to the server's over a group of their own, NCCL between GPUs
+and gloo otherwise, and never through a disk.
 """
 
 import base64
+import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
+from functools import partial
 from typing import Any
 
 import torch
+from PIL import Image
 from torch import Tensor, distributed
 
 from agents.engines.chat import Chat
@@ -19,14 +22,13 @@ from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.sampling_requests import (
     SamplingRequest,
     check_length,
+    check_tokens,
     sampling_options,
     sampling_requests,
 )
-from agents.engines.vllm.weight_transfer import WeightTransferGroup, connect, rendezvous
+from agents.engines.vllm.weight_sender import Group, join, send
 from agents.errors import AgentsError, SamplerError
 from agents.rollout import Prompt, Responses
-
-CPU = torch.device("cpu")
 
 
 class RemoteSampler:
@@ -64,19 +66,29 @@ class RemoteSampler:
         self.max_response_length = max_response_length
         self.log_probs = log_probs
         self.client = VLLMClient(url, timeout)
-        (about,) = (line["about"] for line in self.client.call("about"))
-        if about["logprobs_mode"] != "processed_logprobs":
+        config = self.client.config()
+        model, ranks = config["model_config"], config["parallel_config"]
+        self._check_model(model)
+        self.dtype: torch.dtype = getattr(torch, model["dtype"].removeprefix("torch."))
+        self.max_length = int(model["max_model_len"])
+        self._num_workers = ranks["world_size"] * ranks["data_parallel_size"]
+        self._backend = (config["weight_transfer_config"] or {}).get("backend")
+        self._group: Group | None = None
+        self._has_weights = False
+
+    def _check_model(self, model: Mapping[str, Any]) -> None:
+        """Rejects a server with other options of its model than `RemoteSampler` relies on."""
+        url, banned = self.client.url, self.chat.banned
+        if model["logprobs_mode"] != "processed_logprobs":
             raise SamplerError(
                 f"the server at {url} does not return the log-probabilities of the distribution "
                 "that it samples from: start it without --logprobs-mode"
             )
-        self.dtype: torch.dtype = getattr(torch, about["dtype"])
-        self.max_length = int(about["max_length"])
-        self._num_workers = int(about["num_workers"])
-        both = about["device"] == "cuda" and torch.cuda.is_available()
-        self._device = torch.device("cuda", torch.cuda.current_device()) if both else CPU
-        self._group: WeightTransferGroup | None = None
-        self._has_weights = False
+        if banned and not model["logits_processors"]:
+            raise SamplerError(
+                f"this model has {len(banned)} tokens that are never sampled, {banned[0]} first, "
+                f"and that of the server at {url} has none: start it with this model"
+            )
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """See `RolloutEngine`."""
@@ -126,96 +138,93 @@ class RemoteSampler:
         """
         if not self._has_weights:
             raise SamplerError("the server has no weights to sample from: call load_weights first")
-        requests = sampling_requests(prompts, seed, self._convert)
-        rows = [Row() for _ in prompts]
+        requests = sampling_requests(prompts, seed, self._prompt)
+        rows, parts = [Row() for _ in prompts], {}
+        bodies = [partial(self._body, request, prompts[request.first]) for request in requests]
         # An open connection would keep the server sampling after an error.
-        with closing(self.client.call("generate", self._arguments(requests))) as results:
-            for result in results:
-                for index in self._store(requests[result["group"]], result, rows):
-                    if finished is not None:
-                        finished(index, rows[index].text)
+        with closing(self.client.generate(bodies)) as pieces:
+            for number, piece in pieces:
+                request = requests[number]
+                if (tokens := piece.get("prompt_token_ids")) is not None:
+                    check_tokens(tokens, request.token_ids)
+                for choice in piece["choices"]:
+                    row = parts.setdefault((number, choice["index"]), Row())
+                    for index in self._extend(row, choice, request, rows):
+                        if finished is not None:
+                            finished(index, row.text)
         return collate(prompts, rows, self.chat.ended, log_probs=self.log_probs)
 
-    def _store(
-        self, request: SamplingRequest, result: dict[str, Any], rows: list[Row]
+    def _extend(
+        self, row: Row, choice: Mapping[str, Any], request: SamplingRequest, rows: list[Row]
     ) -> Iterable[int]:
-        """Stores a response and gives its rows: the whole group when decoding is greedy."""
-        tokens, text = result["tokens"], self.chat.decode(result["tokens"])
-        if self.sampling.temperature > 0:
-            rows[request.first + result["index"]] = Row(tokens, result["log_probs"], text)
-            return (request.first + result["index"],)
-        group = range(request.first, request.first + request.count)
-        for index in group:
+        """Adds a piece to a response and gives its rows at its end: when greedy, the group's."""
+        greedy = self.sampling.temperature == 0
+        row.tokens += choice["token_ids"]
+        if choice["logprobs"] is not None:
             # vLLM returns the model's log-probability; under greedy decoding it is 0.
-            rows[index] = Row(tokens, [0.0] * len(tokens), text)
+            content = choice["logprobs"]["content"]
+            row.log_probs += [0.0 if greedy else token["logprob"] for token in content]
+        if choice["finish_reason"] is None:
+            return ()
+        if choice["finish_reason"] not in ("stop", "length"):
+            raise SamplerError(
+                f"the vLLM server at {self.client.url} ended a response early: "
+                f"{choice['finish_reason']}"
+            )
+        row.text = self.chat.decode(row.tokens)
+        first = request.first + choice["index"]
+        group = range(first, first + (request.count if greedy else 1))
+        for index in group:
+            rows[index] = row
         return group
 
-    def _convert(self, prompt: Prompt) -> dict[str, Any]:
-        """A prompt as JSON, with one placeholder per image, which vLLM expands itself."""
+    def _prompt(self, prompt: Prompt) -> dict[str, Any]:
+        """A prompt as JSON, without its images and with one placeholder for each of them."""
         check_length(len(prompt.token_ids), self.max_response_length, self.max_length)
-        fields: dict[str, Any] = {"token_ids": prompt.token_ids}
-        if prompt.images:
-            size = self.chat.image_processor.size
-            fields["collapsed"] = self.chat.collapsed(prompt)
-            fields["pixels"] = {
-                "min_pixels": size["shortest_edge"],
-                "max_pixels": size["longest_edge"],
-            }
-            fields["images"] = [
-                [image.shape, base64.b64encode(image.tobytes()).decode()] for image in prompt.images
-            ]
-        return fields
+        if not prompt.images:
+            return {"token_ids": prompt.token_ids}
+        return {"token_ids": self.chat.collapsed(prompt), "return_token_ids": True}
 
-    def _arguments(self, requests: list[SamplingRequest]) -> dict[str, Any]:
-        greedy = self.sampling.temperature == 0
+    def _body(self, request: SamplingRequest, prompt: Prompt) -> dict[str, Any]:
+        """Body of a request to /inference/v1/generate; vLLM expands the placeholders itself."""
         length, log_probs = self.max_response_length, self.log_probs
-        return {
-            "groups": [
-                request.prompt | {"count": 1 if greedy else request.count, "seed": request.seed}
-                for request in requests
-            ],
-            "params": sampling_options(self.sampling, length, self.chat, log_probs=log_probs),
+        options = sampling_options(self.sampling, length, self.chat, log_probs=log_probs)
+        options |= {
+            "n": 1 if self.sampling.temperature == 0 else request.count,
+            "seed": request.seed,
+            "detokenize": bool(self.chat.stop),
+            "flat_logprobs": True,
+            "extra_args": {"banned": self.chat.banned},
         }
+        images = [{"type": "image_url", "url": url} for url in self._urls(prompt)]
+        content = {"content_parts": images} if images else {}
+        return request.prompt | content | {"sampling_params": options, "stream": True}
+
+    def _urls(self, prompt: Prompt) -> Iterator[str]:
+        """Images of a prompt, in the size in which the model sees them, as URLs of PNG files."""
+        if prompt.image_grid_thw is None:
+            return
+        processor = self.chat.image_processor
+        side, resample = processor.patch_size, Image.Resampling(processor.resample)
+        grids = prompt.image_grid_thw.tolist()
+        for image, (_, rows, columns) in zip(prompt.images, grids, strict=True):
+            file = io.BytesIO()
+            resized = Image.fromarray(image).resize((columns * side, rows * side), resample)
+            resized.save(file, "png", compress_level=1)
+            yield "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
     def _send(self, weights: Iterator[tuple[str, Tensor]]) -> None:
-        """Sends the weights while the server, whose sampling is paused, loads them."""
+        """Sends the weights after the running requests and before the next."""
         if self._group is None:
-            self._group = self._join()
+            self._group = join(self.client, self._backend, self._num_workers)
         # A group is not used again after an error.
         group, self._group = self._group, None
-        with self._concurrent_call("load"):
-            group.send(weights)
+        self.client.post("/pause?mode=wait")
+        try:
+            send(self.client, group, weights)
+        finally:
+            self.client.post("/resume")
         self._group = group
-
-    def _join(self) -> WeightTransferGroup:
-        """Connects this process and the server's workers."""
-        size, address = 1 + self._num_workers, self.client.local_address()
-        store = rendezvous(address, 0, size, hosts=True)
-        arguments = {
-            "address": address,
-            "port": store.port,
-            "device": self._device.type,
-            "banned": self.chat.banned,
-            "timeout": self.client.timeout,
-        }
-        with self._concurrent_call("join", arguments):
-            return connect(store, 0, size, self._device, self.client.timeout)
-
-    @contextmanager
-    def _concurrent_call(
-        self, method: str, arguments: dict[str, Any] | None = None
-    ) -> Iterator[None]:
-        """Context in which the server runs a method, whose end it awaits."""
-        with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(lambda: list(self.client.call(method, arguments)))
-            try:
-                yield
-            except ConnectionError as error:
-                # Raises the server's own error, which says more, if there is one.
-                future.result()
-                line = self.client.lost(method)
-                raise SamplerError(f"{line} ({str(error)[:300]}): see its log") from error
-            future.result()
 
 
 def _rank() -> int:

@@ -2,9 +2,9 @@
 
     python -m agents.engines.vllm_server --model DIR --port 8000
 
-This is `vllm serve` with the options that `RemoteSampler` relies on and the further routes of
-`agents.engines.vllm.routes`. It listens on this machine alone unless `--host` says otherwise, and
-answers nobody without its key (`agents.engines.vllm.access`).
+This is `vllm serve`, whose command line it prints, with the options that `RemoteSampler` relies on.
+It listens on this machine alone unless `--host` says otherwise, and answers nobody without its key
+(`agents.engines.vllm.access`).
 """
 
 import argparse
@@ -22,15 +22,28 @@ from agents.cli.exit import standard_streams
 from agents.engines.pretrained import load_parts
 from agents.engines.special_tokens import banned_tokens
 from agents.engines.vllm.access import VARIABLE, api_key, key_file
-from agents.engines.vllm.compatibility import DEFAULTS, ON_CPU, check_installed, vision_options
+from agents.engines.vllm.compatibility import (
+    DEFAULTS,
+    ON_CPU,
+    check_installed,
+    check_server_version,
+    installed_version,
+    vision_options,
+)
+from agents.engines.vllm.weight_sender import NCCL
+from agents.engines.vllm.weight_transfer import GLOO
 from agents.errors import UsageError
 
 PACKAGE = "agents.engines.vllm"
 BANNED = f"{PACKAGE}.receiver:BannedTokens"
 """Logits processor for a model with tokens that are never sampled."""
+ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1"}
+"""Variables without which vLLM has no paths to pause it and to replace its weights."""
 OPTIONS = DEFAULTS | {
-    "middleware": f"{PACKAGE}.routes.TrainerRoutes",
-    "worker_extension_cls": f"{PACKAGE}.receiver.WeightReceiver",
+    "middleware": f"{PACKAGE}.access.RequireKey",
+    "worker_extension_cls": f"{PACKAGE}.receiver.Registration",
+    # Token ids in, token ids out.
+    "enable_scale_out": True,
     # The trainer's weights come before the first response.
     "load_format": "dummy",
 }
@@ -45,7 +58,9 @@ def command(model: str, of_model: Mapping[str, Any], rest: Sequence[str] = ()) -
         of_model: Options that this model needs.
         rest: Further options of `vllm serve`, which override the ones set here.
     """
-    options = OPTIONS | ({} if torch.cuda.is_available() else ON_CPU) | dict(of_model)
+    cuda = torch.cuda.is_available()
+    transfer = {"weight_transfer_config": {"backend": NCCL if cuda else GLOO}}
+    options = OPTIONS | transfer | ({} if cuda else ON_CPU) | dict(of_model)
     words = [word for name, value in options.items() for word in _flag(name, value)]
     return [sys.executable, "-m", *_entry(model), *words, *rest]
 
@@ -100,6 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("options", nargs="*", help="after --: options of `vllm serve`")
     options = parser.parse_args(arguments)
     check_installed(sees=False)
+    check_server_version(installed_version())
     if not 0 < options.port < 2**16:
         raise UsageError(f"--port is {options.port}: give one in [1, {2**16 - 1}]")
     if any(word.startswith("--api-key") for word in options.options):
@@ -112,7 +128,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings |= {"trust_remote_code": options.trust_remote_code}
     flags = [word for name, value in settings.items() for word in _flag(name, value)]
     words = command(options.model, _model_options(*parts), [*flags, *options.options])
-    print(shlex.join(words), file=sys.stderr, flush=True)
+    settings = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
+    print(shlex.join([*settings, *words]), file=sys.stderr, flush=True)
+    os.environ.update(ENVIRONMENT)
     os.execv(words[0], words)
 
 

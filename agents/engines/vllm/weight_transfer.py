@@ -1,13 +1,10 @@
-"""Weight transfer from the trainer to the workers of a vLLM server, over a group of their own.
+"""Group of a trainer and the workers of a vLLM server that broadcasts weights, on CPUs with gloo.
 
-Weights are broadcast in buckets, each after a header with its dtype, names and shapes, so no side
-needs the complete list and at most one bucket is in flight. The group is NCCL between GPUs and
-gloo otherwise, and independent of the trainer's own process group.
+The group is independent of the trainer's own process group. Names and shapes do not travel over it:
+vLLM announces each bucket to its workers before the weights of it arrive.
 """
 
-import json
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -15,129 +12,44 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
+GLOO = "agents-gloo"
+"""Name under which vLLM knows `agents.engines.vllm.receiver.GlooReceiver`."""
 BUCKET = 2**28
-"""Bytes per broadcast: large enough that the header's latency does not matter."""
+"""Bytes per broadcast: large enough that the latency of its announcement does not matter."""
 RENDEZVOUS_TIMEOUT = 120.0
 """Seconds in which the members must find each other."""
-ABORT = -1
-"""Header length that announces the end of an incomplete transfer."""
-MAX_HEADER = 2**26
-"""Bytes of the names and shapes of a bucket."""
 
 
-class WeightTransferGroup:
-    """One member's end of a broadcast group; member 0 sends."""
+class GlooGroup:
+    """One member's end of a broadcast group on CPUs; member 0 sends."""
 
-    def __init__(self, group: Any, device: torch.device, timeout: float) -> None:
-        """Wraps a connected process group.
+    def __init__(self, group: Any, timeout: float) -> None:
+        """Wraps a connected process group of gloo.
 
         Args:
-            group: Of gloo or NCCL.
-            device: Of the tensors that the group broadcasts.
+            group: Of gloo.
             timeout: Seconds that one member waits for the others.
         """
-        self.group, self.device, self.timeout = group, device, timedelta(seconds=timeout)
+        self._group, self._timeout = group, timedelta(seconds=timeout)
 
-    def send(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Sends weights, each in its own dtype, to all other members.
+    def start(self, weights: list[Tensor]) -> Callable[[], object]:
+        """Starts to send weights of one dtype; the result waits until they have been received."""
+        flat = torch.cat([weight.cpu().flatten() for weight in weights])
+        return self._start(flat).wait
 
-        Args:
-            weights: Names and tensors; one bucket of them is held at a time.
-
-        Raises:
-            ConnectionError: Another member is gone. Errors of `weights` pass through.
-        """
-        buckets = _buckets(weights)
-        while bucket := self._next(buckets):
-            dtype = str(bucket[0][1].dtype).removeprefix("torch.")
-            self._send_header([dtype, [[name, list(part.shape)] for name, part in bucket]])
-            self._broadcast(torch.cat([part.to(self.device).flatten() for _, part in bucket]))
-        self._send_header([])
-
-    def receive(self, max_bytes: int = BUCKET) -> Iterator[tuple[str, Tensor]]:
-        """Names and tensors of the weights that member 0 sends.
-
-        Args:
-            max_bytes: Of the largest weight; nothing larger than it and a bucket is allocated.
+    def broadcast(self, tensor: Tensor) -> None:
+        """Takes part in the broadcast of a tensor on the CPU.
 
         Raises:
-            ConnectionError: The sender is gone, has aborted the transfer, or announces too much.
+            ConnectionError: Another member is gone.
         """
-        while header := self._receive_header():
-            dtype, shapes = _layout(header, max(max_bytes, BUCKET))
-            sizes = [math.prod(shape) for _, shape in shapes]
-            flat = torch.empty(sum(sizes), dtype=dtype, device=self.device)
-            self._broadcast(flat)
-            for (name, shape), part in zip(shapes, flat.split(sizes), strict=True):
-                yield name, part.view(shape)
-
-    def warm_up(self) -> None:
-        """Connects to the other members; NCCL connects at its first collective only."""
-        self._broadcast(torch.zeros(1, dtype=torch.int64, device=self.device))
-
-    def _next(self, buckets: Iterator[list[Any]]) -> list[Any]:
-        """The next bucket, empty at the end; an error tells the receivers to abort."""
-        try:
-            return next(buckets, [])
-        except BaseException:
-            self._broadcast(torch.tensor([ABORT], device=self.device))
-            raise
-
-    def _send_header(self, header: list[Any]) -> None:
-        data = torch.frombuffer(bytearray(json.dumps(header), "utf-8"), dtype=torch.uint8)
-        self._broadcast(torch.tensor([len(data)], device=self.device))
-        self._broadcast(data.to(self.device))
-
-    def _receive_header(self) -> list[Any]:
-        length = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self._broadcast(length)
-        if length.item() == ABORT:
-            raise ConnectionError("the trainer aborted the transfer before all weights were sent")
-        if not 0 < length.item() <= MAX_HEADER:
-            raise ConnectionError(f"the trainer announces a header of {int(length.item())} bytes")
-        data = torch.empty(int(length.item()), dtype=torch.uint8, device=self.device)
-        self._broadcast(data)
-        return json.loads(bytes(data.tolist()))
-
-    def _broadcast(self, tensor: Tensor) -> None:
-        options = distributed.BroadcastOptions()
-        options.timeout = self.timeout
         with _connection_errors():
-            self.group.broadcast([tensor], options).wait()
+            self._start(tensor).wait()
 
-
-def _layout(header: Any, max_bytes: int) -> tuple[torch.dtype, list[tuple[str, list[int]]]]:
-    """Dtype, names and shapes in a header, if a bucket of them may be allocated."""
-    try:
-        name, shapes = header
-        dtype = getattr(torch, name)
-        sizes = [math.prod(shape) for _, shape in shapes]
-        is_small = sum(sizes) * dtype.itemsize <= max_bytes and min(sizes) >= 0
-        if is_small and isinstance(dtype, torch.dtype):
-            return dtype, [(str(name), list(shape)) for name, shape in shapes]
-    except (AttributeError, TypeError, ValueError):
-        pass
-    raise ConnectionError(f"the trainer announces {str(header)[:100]}, which fits no model")
-
-
-def checked(
-    weights: Iterable[tuple[str, Tensor]], shapes: Mapping[str, tuple[int, ...]]
-) -> Iterator[tuple[str, Tensor]]:
-    """The weights, each checked by its name and shape, and their number at the end.
-
-    Raises:
-        ValueError: A name, a shape or a number does not fit.
-    """
-    missing = dict(shapes)
-    for name, weight in weights:
-        if name not in missing:
-            raise ValueError(f"{name!r:.100} is no weight of this model, or comes twice")
-        expected, shape = missing.pop(name), tuple(weight.shape)
-        if shape != expected:
-            raise ValueError(f"{name} has the shape {shape} and takes {expected} in this model")
-        yield name, weight
-    if missing:
-        raise ValueError(f"{len(missing)} weights are missing, {min(missing)} first")
+    def _start(self, tensor: Tensor) -> Any:
+        options = distributed.BroadcastOptions()
+        options.timeout = self._timeout
+        return self._group.broadcast([tensor], options)
 
 
 def rendezvous(address: str, port: int, num_members: int, *, hosts: bool) -> Any:
@@ -161,30 +73,22 @@ def rendezvous(address: str, port: int, num_members: int, *, hosts: bool) -> Any
         return kind(address, port, num_members, hosts, timeout, wait_for_workers=False)
 
 
-def connect(
-    store: Any, rank: int, size: int, device: torch.device, timeout: float
-) -> WeightTransferGroup:
+def connect(store: Any, rank: int, size: int, timeout: float) -> GlooGroup:
     """Joins a new group, and returns once all members have.
 
     Args:
         store: From `rendezvous`.
         rank: Of this member; the trainer is 0.
         size: Number of members.
-        device: Of the tensors in transfer: NCCL between GPUs, else gloo.
         timeout: Seconds that a member waits for the others in later broadcasts.
 
     Raises:
         ConnectionError: A member is missing.
     """
     with _connection_errors():
-        if device.type == "cuda":
-            options = distributed.ProcessGroupNCCL.Options()
-            options._timeout = timedelta(seconds=timeout)
-            process_group: Any = distributed.ProcessGroupNCCL(store, rank, size, options)
-        else:
-            process_group = distributed.ProcessGroupGloo(store, rank, size, store.timeout)
-    group = WeightTransferGroup(process_group, device, timeout)
-    group.warm_up()
+        process_group = distributed.ProcessGroupGloo(store, rank, size, store.timeout)
+    group = GlooGroup(process_group, timeout)
+    group.broadcast(torch.zeros(1))
     return group
 
 
@@ -197,7 +101,7 @@ def _connection_errors() -> Iterator[None]:
         raise ConnectionError(" ".join(str(error).split())) from error
 
 
-def _buckets(weights: Iterable[tuple[str, Tensor]]) -> Iterator[list[tuple[str, Tensor]]]:
+def buckets(weights: Iterable[tuple[str, Tensor]]) -> Iterator[list[tuple[str, Tensor]]]:
     """Consecutive weights of one dtype, about `BUCKET` bytes together."""
     bucket: list[tuple[str, Tensor]] = []
     size = 0
@@ -210,3 +114,33 @@ def _buckets(weights: Iterable[tuple[str, Tensor]]) -> Iterator[list[tuple[str, 
         size += num_bytes
     if bucket:
         yield bucket
+
+
+def take_layout(
+    names: Sequence[Any],
+    dtype_names: Sequence[Any],
+    shapes: Sequence[Sequence[Any]],
+    missing: dict[str, tuple[int, ...]],
+) -> torch.dtype:
+    """Dtype of a bucket, whose weights are taken out of the missing ones.
+
+    Args:
+        names: Of the weights, in the trainer's model.
+        dtype_names: Of the weights, all the same.
+        shapes: Of the weights.
+        missing: Shapes of the weights that are still to come.
+
+    Raises:
+        ValueError: A name, a shape or the dtype does not fit.
+    """
+    for name, shape in zip(names, shapes, strict=True):
+        if name not in missing:
+            raise ValueError(f"{name!r:.100} is no weight of this model, or comes twice")
+        expected, given = missing.pop(name), tuple(shape)
+        if given != expected:
+            raise ValueError(f"{name} has the shape {given!s:.100} and takes {expected} here")
+    kinds = sorted(set(dtype_names))
+    dtype = getattr(torch, kinds[0], None) if len(kinds) == 1 else None
+    if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise ValueError(f"{kinds!s:.100} is no dtype of weights")
+    return dtype

@@ -26,7 +26,7 @@ from reasonenv.datasets.row_files import iter_rows
 from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.grading.extraction import answer_section
-from reasonenv.score_intervals import over_problems
+from reasonenv.score_intervals import over_clusters
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 
 _STEPS = {"2steps_multi": "two-step", "3steps_multi": "three-step"}
@@ -99,18 +99,29 @@ def composite_scores(
     composites = _composites(labels, correct)
     if not composites:
         return {}
-    wholes = np.array([whole for whole, _ in composites], bool)
-    all_steps = np.array([all(steps) for _, steps in composites], bool)
-    any_step = np.array([any(steps) for _, steps in composites], bool)
+    starts = np.cumsum([0, *map(len, composites[:-1])])
+    samples = [sample for composite in composites for sample in composite]
+    wholes = np.array([whole for whole, _ in samples], bool)
+    all_steps = np.array([all(steps) for _, steps in samples], bool)
+    any_step = np.array([any(steps) for _, steps in samples], bool)
     return {
-        "num_composite_problems": len(_groups(labels, correct)),
-        "strict": _metric(wholes, all_steps, all_steps),
-        "loose": _metric(wholes, all_steps, any_step),
+        "num_composite_problems": len(composites),
+        "strict": _metric(starts, wholes, all_steps, all_steps),
+        "loose": _metric(starts, wholes, all_steps, any_step),
     }
 
 
-def _metric(wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray) -> dict[str, Any]:
-    """The rates and the score; a right composite is mastered where `mastered` is True."""
+def _metric(
+    starts: np.ndarray, wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray
+) -> dict[str, Any]:
+    """The rates and the score; a right composite is mastered where `mastered` is True.
+
+    Args:
+        starts: Index of the first sample of each composite.
+        wholes: Verdict on the composite, of each sample.
+        all_steps: True where all of its steps are right.
+        mastered: True where enough of its steps are right.
+    """
     kinds = np.select([~wholes & ~all_steps, ~wholes & all_steps, wholes & mastered], [0, 1, 2], 3)
     counts = np.bincount(kinds, minlength=4)
     total = counts.sum()
@@ -118,7 +129,9 @@ def _metric(wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray) -> 
     right = counts[2] + counts[3]
     return {
         "score": float(counts @ weights / total),
-        "interval": over_problems(np.repeat(weights, counts)),
+        "interval": over_clusters(
+            np.add.reduceat(weights[kinds], starts), np.diff([*starts, total])
+        ),
         "insufficient_knowledge": float(counts[0] / total),
         "inadequate_generalization": float(counts[1] / total),
         "complete_mastery": float(counts[2] / total),
@@ -129,15 +142,17 @@ def _metric(wholes: np.ndarray, all_steps: np.ndarray, mastered: np.ndarray) -> 
 
 def _composites(
     labels: Mapping[str, Row], correct: Mapping[str, Sequence[bool]]
-) -> list[tuple[bool, list[bool]]]:
-    """The verdict on the whole and those on the steps, of each composite and sample."""
+) -> list[list[tuple[bool, list[bool]]]]:
+    """The verdict on the whole and those on the steps, of each sample of each composite."""
     composites = []
     for parts in _groups(labels, correct).values():
+        samples = []
         for sample in range(min(len(correct[name]) for name in parts.values())):
             verdicts = {key: correct[name][sample] for key, name in parts.items()}
             steps = [verdict for key, verdict in verdicts.items() if not key.endswith("multi")]
             whole = next(verdict for key, verdict in verdicts.items() if key.endswith("multi"))
-            composites.append((whole, steps))
+            samples.append((whole, steps))
+        composites.append(samples)
     return composites
 
 

@@ -92,6 +92,8 @@ reasonenv.register("{env}", "{module}")
 def test_a_command_on_a_page_is_understood_by_its_program(
     page, module, rest, stopped, monkeypatch, tmp_path
 ):
+    if "--env reasoning_gym/" in rest:
+        pytest.importorskip("reasoning_gym", reason="needs reasoning-gym")
     if own := re.search(r"--env (\w+):(\S+)", rest):
         name = f"{Path(page).stem}_{own[1]}"  # no module that another test has written
         (tmp_path / f"{name}.py").write_text(OWN.format(env=own[2], module=name))

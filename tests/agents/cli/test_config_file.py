@@ -2,13 +2,16 @@ import json
 
 import pytest
 
+from agents.cli.defaults import defaults
 from agents.cli.flags import parse_run
-from agents.cli.settings import defaults
+from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.reductions import constant_length
 from agents.storage import checkpoints
 from agents.storage.json_files import json_value
 from agents.training.setup import run_settings
+
+BOOLEANS = [name for name, value in vars(Run()).items() if isinstance(value, bool)]
 
 
 def refused(file, text):
@@ -47,6 +50,42 @@ def test_the_environment_in_a_file_brings_its_defaults(tmp_path):
     assert not run.freeze_vision
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        (
+            "env_options: {level: 2, families: [clocks]}",
+            "env_options",
+            {"level": 2, "families": ["clocks"]},
+        ),
+        (
+            "lora:\n  r: 16\n  target_modules: all-linear",
+            "lora",
+            {"r": 16, "target_modules": "all-linear"},
+        ),
+        ("vllm: {}", "vllm", {}),
+        ("stop: ['</answer>', \"\\nQ:\"]", "stop", ["</answer>", "\nQ:"]),
+        ("stop: '[\"x\"]'", "stop", ["x"]),
+    ],
+)
+def test_json_may_be_a_mapping_or_list_of_yaml(tmp_path, text, name, value):
+    file = tmp_path / "run.yaml"
+    file.write_text(text)
+    run, _ = parse_run(CPGD, ["--config", str(file)])
+    assert json.loads(getattr(run, name)) == value
+
+
+def test_a_flag_of_a_file_can_be_turned_off_and_on_again(tmp_path):
+    file = tmp_path / "run.json"
+    for value in (True, False):
+        file.write_text(json.dumps({"env": "MMK12-v0"} | dict.fromkeys(BOOLEANS, value)))
+        run, _ = parse_run(CPGD, ["--config", str(file)])
+        assert {getattr(run, name) for name in BOOLEANS} == {value}
+        other = [f"--{'no-' * value}{name.replace('_', '-')}" for name in BOOLEANS]
+        run, _ = parse_run(CPGD, ["--config", str(file), *other])
+        assert {getattr(run, name) for name in BOOLEANS} == {not value}
+
+
 def test_the_record_of_a_run_repeats_it(tmp_path):
     words = ["--env", "MMK12-v0", "--beta", "0.1", "--drift-cap", "None", "--num-steps", "5"]
     run, learner = parse_run(CPGD, [*words, "--advantage-function", "clip_filter(3.0)"])
@@ -71,8 +110,12 @@ def test_the_record_of_a_run_repeats_it(tmp_path):
         ("- " * 10**5, "nested more than 100 deep"),
         ("num_steps: " + "9" * 5000, "cannot be read"),
         ("num_steps: 2024-13-45", "cannot be read"),
-        ("num_steps: [1, 2]", "num_steps is a list: give it as text"),
-        ("env_options: {level: 2}", "env_options is a mapping: give it as text"),
+        ("num_steps: [1, 2]", "num-steps is a list: give a single value"),
+        ("seed: {a: 2}", "seed is a mapping: give a single value"),
+        ("env_options: {since: 2024-01-01}", "env-options is no JSON: Object of type date"),
+        ("env-options: {1: 2, yes: no}", "env-options is no JSON: a key of"),
+        ("lora: {target: [{on: 1}]}", "lora is no JSON: a key of"),
+        ("env-options: {scale: .nan}", "env-options is no JSON: Out of range float"),
         ("settings: {run: 1}", "is no record of a run"),
         ("settings: {run: {}, learner: null}", "is no record of a run"),
         ("x" * 1000 + ": 1", "there is no setting xxx"),

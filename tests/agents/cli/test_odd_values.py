@@ -6,7 +6,8 @@ import random
 import pytest
 
 from agents import plan
-from agents.cli.settings import MAXIMA, MINIMA, MOST_RESPONSES, Run, check_run
+from agents.cli.checks import MAXIMA, MINIMA, MOST_RESPONSES, check_run
+from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.errors import UsageError
 from agents.grpo import GRPO

@@ -6,16 +6,14 @@ import gymnasium
 import pytest
 
 from agents import tiny_model
-from agents.cli.settings import (
-    GENERATED,
-    MINIMA,
-    PAPER,
-    Run,
-    check_run,
-    defaults,
-    environment_options,
-)
+from agents.cli.checks import MINIMA, check_run
+from agents.cli.defaults import GENERATED, LAPTOP, PAPER, defaults
+from agents.cli.flags import parse_run
+from agents.cli.json_flags import environment_options
+from agents.cli.settings import Run
+from agents.cpgd import CPGD
 from agents.engines.optimizer import Optimization
+from agents.errors import UsageError
 
 
 def test_a_run_by_default_is_one_of_the_tiny_model_on_figures():
@@ -53,12 +51,32 @@ def test_a_folder_with_a_tiny_model_brings_the_numbers_of_the_tiny_model(tiny_fo
     assert run == replace(Run(), env="MMK12-v0", model=str(tiny_folder))
 
 
+def test_a_pretrained_model_of_a_laptop_brings_numbers_of_its_size(tmp_path):
+    run = defaults("WordProblems-v0")
+    assert (run.learning_rate, run.max_response_length, run.overlong_buffer) == (3e-5, 40, 16)
+    assert run.num_prompts * run.group_size == run.minibatch_size == 64
+    other = {"num_steps": 100, "num_prompts": 16, "minibatch_size": 128}
+    assert defaults("GSM8K-v0", run.model) == replace(
+        run, env="GSM8K-v0", max_response_length=256, overlong_buffer=0, **other
+    )
+    (tmp_path / "config.json").write_text('{"hidden_size": 640}')
+    assert defaults("GSM8K-v0", str(tmp_path)).learning_rate == LAPTOP["learning_rate"]
+    (tmp_path / "config.json").write_text('{"hidden_size": 641}')
+    assert defaults("WordProblems-v0", str(tmp_path)).learning_rate == PAPER["learning_rate"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"hidden_size": "wide"}', '{"hidden_size": []}'])
+def test_a_damaged_configuration_is_left_to_the_loader(tmp_path, text):
+    (tmp_path / "config.json").write_text(text)
+    assert defaults("MMK12-v0", str(tmp_path)).learning_rate == PAPER["learning_rate"]
+
+
 def test_an_unknown_environment_is_told_the_nearest():
     with pytest.raises(gymnasium.error.NameNotFound, match="did you mean MMK12-v0"):
         defaults("MMK-v0")
 
 
-@pytest.mark.parametrize("run", [defaults(), defaults("MMK12-v0")])
+@pytest.mark.parametrize("run", [defaults(), defaults("MMK12-v0"), defaults("WordProblems-v0")])
 def test_the_defaults_fit_each_other(run):
     check_run(run)
 
@@ -157,3 +175,34 @@ def test_a_server_of_vllm_and_another_sampler_are_refused(other):
     check_run(replace(Run(), vllm_server="http://there:8000"))
     with pytest.raises(ValueError, match=r"^--vllm-server http://there:8000 is not for"):
         check_run(replace(Run(), vllm_server="http://there:8000", **other))
+
+
+@pytest.mark.parametrize(
+    ("words", "minibatch"),
+    [
+        ("--num-prompts 4", 32),
+        ("--num-prompts=24", 192),
+        ("--num_prompts 64", 128),
+        ("--num-prompts 3 --group-size 5", 15),
+        ("--num-prompts 4 --minibatch-size 8", 8),
+    ],
+)
+def test_a_default_minibatch_divides_the_responses_of_a_step(words, minibatch):
+    run, _ = parse_run(CPGD, words.split())
+    assert run.minibatch_size == minibatch
+    check_run(run)
+
+
+@pytest.mark.parametrize("size", ["x", "0", "-1", "1e3", "", "²", "9" * 5000])
+def test_a_size_that_is_none_is_refused_by_its_own_flag(size, capsys):
+    with pytest.raises((SystemExit, UsageError), match=r"^2$|^--num-prompts is "):
+        check_run(parse_run(CPGD, [f"--num-prompts={size}"])[0])
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("length", "buffer"), [("200", 16), ("32", 16), ("31", 15), ("1", 0)])
+def test_a_default_buffer_leaves_half_of_shorter_responses(length, buffer):
+    words = ["--env", "WordProblems-v0", "--max-response-length", length]
+    run, _ = parse_run(CPGD, words)
+    assert run.overlong_buffer == buffer
+    check_run(run)

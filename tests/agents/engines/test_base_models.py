@@ -69,6 +69,28 @@ def test_a_name_that_template_and_question_make_together_stays_words(folder, tmp
     assert chat.tokenizer.decode(prompt(chat, "end|> 1")) == "<|im_end|> 1"
 
 
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ("Answer:", " 1 + 1"),
+        ("", " 1 + 1"),
+        ("[/INST]", " 1 + 1"),
+        ("<|im_end|>.", " 1 + 1"),
+        ("Answer: ", "1 + 1"),
+        ("<|im_start|>assistant\n", "1 + 1"),
+        ("<|im_start|>", "1 + 1"),
+        ("<|im_start|><|im_end|>", "1 + 1"),
+    ],
+)
+def test_a_written_response_stands_apart_from_the_prompt(folder, tmp_path, end, expected):
+    path = tmp_path / "template.jinja"
+    path.write_text("{{ messages[-1].content + '" + end.replace("\n", "\\n") + "' }}")
+    chat = chat_of(folder, chat_template=path)
+    *tokens, last = chat.encode_response("1 + 1")
+    assert chat.tokenizer.decode(tokens) == expected
+    assert last == chat.tokenizer.eos_token_id
+
+
 def test_a_users_template_replaces_the_models(tmp_path):
     path = tmp_path / "template.jinja"
     path.write_text("{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}bot:")

@@ -114,13 +114,40 @@ def test_a_model_with_an_unusable_template_is_refused_when_it_is_loaded(tiny_fol
         load_model(str(folder), torch.device("cpu"), torch.float32)
 
 
-def test_a_template_is_rendered_once_for_each_form_of_a_prompt(tiny_folder, monkeypatch):
-    _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
-    forms = []
+@pytest.fixture
+def forms(monkeypatch):
+    """Messages of each rendering, by a template that writes their contents."""
+    calls = []
+    monkeypatch.setattr("agents.engines.chat._RENDERED", {})
     monkeypatch.setattr(
         "agents.engines.chat.render",
-        lambda _, form, __: forms.append(form) or "".join(m["content"] for m in form),
+        lambda _, form, __: calls.append(form) or "".join(m["content"] for m in form),
     )
-    rows = {"system": ("S",) * 9, "question": tuple(map(str, range(9))), "images": ((),) * 9}
-    assert len(set(chat.encode(rows))) == 9
-    assert [[message["role"] for message in form] for form in forms] == [["system", "user"]]
+    return calls
+
+
+ROWS = {"system": ("S",) * 9, "question": tuple(map(str, range(9))), "images": ((),) * 9}
+
+
+def roles(forms) -> list[list[str]]:
+    return [[message["role"] for message in form] for form in forms]
+
+
+def test_a_template_is_rendered_once_for_each_form_of_a_prompt(tiny_folder, forms):
+    _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
+    forms.clear()
+    assert len(set(chat.encode(ROWS))) == 9
+    assert roles(forms) == [["system", "user"]]
+
+
+def test_a_template_is_rendered_again_where_it_or_a_special_token_is_another(tiny_folder, forms):
+    cpu = torch.device("cpu"), torch.float32
+    chats = [load_model(str(tiny_folder), *cpu)[1] for _ in range(4)]
+    chats[2].tokenizer.chat_template += " "
+    chats[3].tokenizer.pad_token = "<|vision_end|>"
+    forms.clear()
+    calls = []
+    for chat in chats:
+        chat.encode(ROWS)
+        calls.append(len(forms))
+    assert calls == [1, 1, 2, 3]

@@ -1,13 +1,21 @@
 """Models as they are on the hub: what their files say besides weights, and what it may change."""
 
 import json
+import math
+from types import SimpleNamespace
 
 import pytest
 import torch
 from helpers import text_models
 from helpers.text_models import CPU, observations, plain_log_probs
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM, GenerationConfig, LlamaForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    BloomConfig,
+    GenerationConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 
 from agents.engines import lora
 from agents.engines.deepspeed import DeepSpeedEngine
@@ -16,6 +24,8 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
+from agents.engines.transformers import context_length
+from agents.errors import UsageError
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
@@ -52,6 +62,29 @@ def assert_policy_is_the_model(engine, responses):
 )
 def test_the_policy_has_the_logits_of_the_model(tmp_path, kind, config):
     assert_policy_is_the_model(*sampled(text_models.write(tmp_path, kind, **config)))
+
+
+@pytest.mark.parametrize("kind", ["OPT", "Llama"])
+def test_a_response_beyond_the_context_is_refused(tmp_path, kind):
+    """Of a model with learned positions, which fails there, and of one with rotary ones."""
+    engine = text_models.engine(text_models.write(tmp_path, kind, max_position_embeddings=64))
+    prompts = engine.chat.encode(observations())
+    length = max(len(prompt.token_ids) for prompt in prompts)
+    responses = text_models.sampler(engine, 64 - length).generate(prompts, (0,))
+    assert responses.lengths.max() == 64 - length
+    message = f"of {length} tokens and a response of {65 - length} do not fit in this model's "
+    with pytest.raises(UsageError, match=f"{message}context of 64 tokens: lower --max-resp"):
+        text_models.sampler(engine, 65 - length).generate(prompts, (0,))
+
+
+def test_the_context_is_that_of_the_configuration_with_scaled_positions():
+    yarn = {"rope_type": "yarn", "factor": 4.0}
+    of_layers = {"full_attention": {"rope_type": "default"}}
+    assert context_length(LlamaConfig(max_position_embeddings=64)) == 64
+    assert context_length(LlamaConfig(max_position_embeddings=64, rope_parameters=yarn)) == 256
+    layered = SimpleNamespace(max_position_embeddings=64, rope_parameters=of_layers)
+    assert context_length(layered) == 64
+    assert context_length(BloomConfig()) == math.inf
 
 
 def test_a_model_that_changes_its_logits_in_another_way_is_refused(folder, monkeypatch):

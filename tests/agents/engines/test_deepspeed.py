@@ -1,6 +1,8 @@
 """Configurations of DeepSpeed; that it trains is for the contract of engines."""
 
+import gc
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,22 @@ def test_a_silent_configuration_means_fp32_without_zero_on_cpus():
     settings = complete({}, ADAMW, cuda=False)
     assert not settings["bf16"]["enabled"]
     assert settings["zero_optimization"]["stage"] == 0
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("kind", tiny_engines.STAGES)
+def test_what_no_engine_trains_any_more_is_freed(kind, half, folder):
+    def trained():
+        engine = tiny_engines.build(kind, folder, config={"bf16": {"enabled": half}})
+        prompts = engine.chat.encode(tiny_engines.observations(group_size=2))
+        responses = respond(prompts, (9, 1, 4, 6, 2, 7), engine.chat)
+        engine.backward(engine.forward(responses)[0].sum() / 10)
+        engine.step()
+        return weakref.ref(engine.policy)
+
+    policy = trained()
+    gc.collect()
+    assert policy() is None
 
 
 def test_no_buffer_is_larger_than_what_is_trained(folder):
@@ -206,7 +224,7 @@ def test_frozen_eyes_and_checkpointed_activations_train_and_resume(folder, tmp_p
 
     def prepare(policy):
         policy.freeze_vision()
-        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+        policy.checkpoint_activations()
 
     assert trains_and_resumes(make, tmp_path)
     base = tiny_engines.pristine(folder)[0].state_dict()

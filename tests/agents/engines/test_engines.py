@@ -87,6 +87,21 @@ def test_log_probabilities_are_those_of_the_plain_model(kind, folder, temperatur
     assert not entropy.requires_grad
 
 
+@pytest.mark.parametrize("weights", [(0.5, 1), (0, 1), (1, 0)])
+def test_all_engines_take_the_same_step_for_the_entropy(descent, folder, weights):
+    steps = []
+    for engine in (descent, tiny_engines.descent("torch", folder)):
+        before, responses = vector(engine), responses_of(engine)
+        for part in (responses.rows(0, 2), responses.rows(2, 6)):
+            values = engine.forward(part, entropy_gradient=True)
+            terms = [weight * v.sum() for weight, v in zip(weights, values, strict=True) if weight]
+            engine.backward(sum(terms) / 10)
+        engine.step()
+        steps.append(vector(engine) - before)
+    assert difference(*steps) < 1e-6
+    assert steps[0].norm() > 1e-2
+
+
 def test_nothing_stands_outside_the_mask(engine):
     responses = responses_of(engine)
     for values in engine.forward(responses):

@@ -97,7 +97,7 @@ def plain(policy, responses, sampling):
         logits[:, list(sampling.banned)] = -torch.inf
         every = logits.log_softmax(-1)
         log_prob[i, :length] = every.gather(-1, responses.tokens[i, :length, None])[:, 0]
-        entropy[i, :length] = torch.special.entr(every.exp()).sum(-1)
+        entropy[i, :length] = -(every.exp() * every.masked_fill(every.isinf(), 0)).sum(-1)
     return log_prob, entropy
 
 
@@ -109,6 +109,17 @@ def judged(policy, responses, sampling, by=None):
     (log_prob * weight).sum().backward()
     slopes = {n: p.grad.clone() for n, p in policy.named_parameters() if p.grad is not None}
     return {"log_prob": log_prob.detach(), "entropy": entropy.detach()} | slopes
+
+
+def of_entropies(forward, share):
+    """The forward pass whose log-probabilities are mixed with entropies."""
+
+    def mixed(policy, responses, sampling):
+        extra = {"entropy_gradient": True} if forward is Policy.forward else {}
+        log_prob, entropy = forward(policy, responses, sampling, **extra)
+        return (1 - share) * log_prob + share * entropy, entropy
+
+    return mixed
 
 
 def padded(policy):
@@ -152,12 +163,27 @@ def test_a_chunk_at_a_time_is_all_at_once(monkeypatch, logits):
     whole = judged(policy, responses, COLD)
     sizes = []
     policy.model.lm_head.register_forward_hook(lambda *call: sizes.append(call[-1].numel()))
-    monkeypatch.setattr(token_log_probs, "LOGITS_PER_CHUNK", logits)
+    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", logits)
     assert_same(judged(policy, responses, COLD), whole, rtol=1e-9, atol=1e-12)
     assert max(sizes) <= logits
     tokens = int(responses.mask.sum())
     # Each token twice but those of the last chunk, whose logits are kept.
     assert sum(sizes) == 61 * (2 * tokens - sizes[0] // 61 + (sizes[0] - min(sizes)) // 61)
+
+
+@pytest.mark.parametrize("share", [0.3, 1])
+@pytest.mark.parametrize("sampling", [Sampling(), COLD, Sampling(1.5, (0,), top_p=0.5, top_k=3)])
+@pytest.mark.parametrize("logits", [200, 2**26])
+def test_the_gradient_of_the_entropy_is_that_of_the_plain_model(
+    monkeypatch, sampling, logits, share
+):
+    policy, responses = text_policy("qwen3"), answers(banned=(0, 3, 60))
+    expected = judged(policy, responses, sampling, by=of_entropies(plain, share))
+    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", logits)
+    monkeypatch.setattr(token_log_probs, "BLOCK", 7)
+    for one in (policy, padded(policy)):
+        actual = judged(one, responses, sampling, by=of_entropies(Policy.forward, share))
+        assert_same(actual, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_one_chunk_is_computed_once():
@@ -183,7 +209,7 @@ def test_no_layer_sees_padding_or_a_prompt_twice():
 def test_recomputed_activations_change_nothing():
     policy, responses = text_policy("qwen2"), answers()
     expected = judged(policy, responses, COLD)
-    policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+    policy.checkpoint_activations()
     calls = []
     first = policy.ready().model.model.layers[0].self_attn.q_proj
     first.register_forward_hook(lambda *_: calls.append(1))
@@ -194,7 +220,7 @@ def test_recomputed_activations_change_nothing():
 def test_without_gradients_the_values_are_the_same(monkeypatch):
     policy, responses = text_policy("qwen2"), answers()
     expected = judged(policy, responses, COLD)
-    monkeypatch.setattr(token_log_probs, "LOGITS_PER_CHUNK", 300)
+    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", 300)
     with torch.no_grad():
         log_prob, entropy = policy(responses, COLD)
     assert not log_prob.requires_grad
@@ -205,7 +231,7 @@ def test_without_gradients_the_values_are_the_same(monkeypatch):
 def test_a_banned_token_moves_no_weight_by_itself(monkeypatch):
     policy, responses = text_policy("qwen2"), answers()
     responses.tokens[0, 2] = COLD.banned[0]
-    monkeypatch.setattr(token_log_probs, "LOGITS_PER_CHUNK", 300)
+    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", 300)
     log_prob, _ = policy(responses, COLD)
     assert log_prob[0, 2] == -torch.inf
     log_prob.where(log_prob.isfinite(), 0.0).sum().backward()
@@ -220,7 +246,7 @@ def test_images_are_packed_as_words_are(tiny_folder, checkpointing):
     model, chat = tiny_engines.pristine(tiny_folder)
     policy = Policy(copy.deepcopy(model))
     if checkpointing:
-        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+        policy.checkpoint_activations()
     policy.ready()
     rows = tiny_engines.observations(num_images=(0, 1, 3, 1, 0), group_size=3)
     prompts = chat.encode(rows)[:13]  # groups of three, and a single one

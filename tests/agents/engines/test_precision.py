@@ -1,10 +1,14 @@
 import copy
+import json
 
 import pytest
 import torch
 from helpers import tiny_engines
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from agents.cli.settings import Run
 from agents.engines import precision
+from agents.engines.build import build
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
@@ -62,7 +66,7 @@ def test_bfloat16_is_the_default_where_it_is_fast(
     + [("bfloat16", device, True) for device in ("cpu", "cuda")],
 )
 def test_deepspeed_trains_in_bfloat16_by_default_on_gpus_alone(choice, device, expected):
-    assert precision.half_weights(choice, device) == expected
+    assert precision.has_half_weights(choice, device) == expected
 
 
 @pytest.mark.parametrize("packs", [True, False])
@@ -106,3 +110,52 @@ def test_gradients_in_bfloat16_point_where_those_of_float32_do(folder):
             torch.cat([w.grad.flatten() for w in policy.parameters() if w.grad is not None])
         )
     assert torch.cosine_similarity(*gradients, 0) > 0.999
+
+
+@pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
+@pytest.mark.parametrize(("dtype", "enabled"), [("auto", True), ("bfloat16", False)])
+def test_a_policy_computes_in_the_dtype_to_which_deepspeed_converts_it(
+    folder, tmp_path, dtype, enabled
+):
+    path = tmp_path / "deepspeed.json"
+    path.write_text(json.dumps({"bf16": {"enabled": enabled}}))
+    run = Run(model=str(folder), engine="deepspeed", deepspeed=path, dtype=dtype)
+    policy = build(run, str(folder), None).policy
+    assert policy.dtype == policy.model.dtype == torch.bfloat16
+    with policy.autocast():
+        assert not torch.is_autocast_enabled("cpu")
+    assert policy(responses_of(folder), Sampling())[0].isfinite().all()
+
+
+@pytest.mark.parametrize("packs", [True, False])
+def test_a_training_pass_keeps_no_converted_weight_but_the_heads(folder, packs):
+    _, policy, _ = policies(folder, packs)
+    kept = {}
+    for name in ("model.language_model.layers.0.mlp", "lm_head"):
+        module = policy.model.get_submodule(name)
+        module.register_forward_hook(
+            lambda *_, name=name: kept.update({name: torch.is_autocast_cache_enabled()})
+        )
+    policy(responses_of(folder), Sampling())
+    assert list(kept.values()) == [False, True]
+
+
+class Storages(TorchDispatchMode):
+    """Storages of the matrices that operations return."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        output = func(*args, **(kwargs or {}))
+        if isinstance(output, torch.Tensor) and output.dim() == 2:
+            self.found.setdefault(output.untyped_storage().data_ptr(), output)
+        return output
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_logits_are_copied_once_and_never_changed(dtype):
+    logits, mode = torch.randn(3, 50).to(dtype), Storages()
+    before, mode.found = logits.clone(), {}
+    with mode:
+        policy = Sampling(banned=(2, 7)).logits(logits)
+    assert list(mode.found) == [policy.untyped_storage().data_ptr()]
+    assert torch.equal(logits, before)
+    assert (policy.isinf().sum(), policy.dtype) == (6, torch.float32)

@@ -1,4 +1,4 @@
-"""Key of a vLLM server, and bounds on what its routes accept, without vLLM."""
+"""Key of a vLLM server, and bounds on the weights that it takes, without vLLM."""
 
 import asyncio
 import json
@@ -12,11 +12,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from agents.engines.vllm import routes, server, weight_transfer
-from agents.engines.vllm.access import VARIABLE, api_key, key_file
+from agents.engines.vllm import server
+from agents.engines.vllm.access import VARIABLE, RequireKey, api_key, key_file
 from agents.engines.vllm.client import VLLMClient
-from agents.engines.vllm.route_arguments import check_generate, check_join
-from agents.engines.vllm.weight_transfer import WeightTransferGroup, checked
+from agents.engines.vllm.weight_transfer import take_layout
 from agents.errors import SamplerError, UsageError
 
 
@@ -68,7 +67,7 @@ def recording(status: int = 200):
             requests.append(self.headers)
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(b'{"done": true}\n')
+            self.wfile.write(b"{}")
 
         def log_message(self, *_):
             return
@@ -82,7 +81,7 @@ def recording(status: int = 200):
 def test_the_trainer_sends_the_key(monkeypatch):
     monkeypatch.setenv(VARIABLE, "mine")
     with recording() as (url, requests):
-        list(VLLMClient(url, 1).call("about"))
+        VLLMClient(url, 1).post("/pause")
     assert [headers["Authorization"] for headers in requests] == ["Bearer mine"]
 
 
@@ -92,7 +91,7 @@ def test_a_wrong_key_is_told_without_naming_it(monkeypatch):
         recording(401) as (url, _),
         pytest.raises(SamplerError, match=f"has another key: set {VARIABLE} to that of") as error,
     ):
-        list(VLLMClient(url, 1).call("about"))
+        VLLMClient(url, 1).post("/pause")
     assert "secret-of-mine" not in str(error.value)
 
 
@@ -101,26 +100,27 @@ async def reached(scope, receive, send):
     await send({"type": "http.response.body", "body": b"reached"})
 
 
-def answer(path: str, key: str | None = None, *, kind="http", method="POST", body=b"") -> int:
+def answer(path: str, key: str | None = None, *, kind="http", method="POST", root="") -> int:
     """Status of a request to the middleware before an application that answers 299."""
     headers = [] if key is None else [(b"authorization", key.encode())]
     scope = {"type": kind, "path": path, "method": method, "headers": headers, "client": ("a", 1)}
+    scope |= {"root_path": root}
     sent = []
 
     async def receive():
-        return {"body": body, "more_body": False}
+        return {"body": b"", "more_body": False}
 
     async def send(message):
         sent.append(message)
 
-    asyncio.run(routes.TrainerRoutes(reached)(scope, receive, send))
+    asyncio.run(RequireKey(reached)(scope, receive, send))
     return sent[0]["status"]
 
 
-PATHS = ("/agents/about", "/agents/load", "/agents/join", "/agents/generate", "/v1/completions")
+PATHS = ("/pause", "/resume", "/update_weights", "/inference/v1/generate", "/v1/completions")
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/pause", "/collective_rpc", "/docs", "/healthy", ""])
+@pytest.mark.parametrize("path", [*PATHS, "/collective_rpc", "/docs", "/healthy", "/health/", ""])
 @pytest.mark.parametrize(
     "key", [None, "", "Bearer", "Bearer ", "Bearer wrong", "mine", "Bearer min"]
 )
@@ -137,172 +137,51 @@ def test_health_is_open_and_the_key_opens_the_rest(monkeypatch):
     assert answer("/v1/completions", "Bearer mine") == 299
 
 
-@pytest.mark.parametrize(
-    ("path", "method", "body", "status"),
-    [
-        ("/agents/other", "POST", b"", 404),
-        ("/agents/", "POST", b"", 404),
-        ("/agents/load", "GET", b"", 404),
-        ("/agents/load", "POST", b"{", 400),
-        ("/agents/load", "POST", b"[1]", 400),
-        ("/agents/load", "POST", b"5", 400),
-        ("/agents/load", "POST", b"\xff", 400),
-        ("/agents/load", "POST", b"[" * 100000, 400),
-        ("/agents/load", "POST", b"{}" + b" " * 200, 400),
-    ],
-)
-def test_an_odd_request_is_refused(monkeypatch, path, method, body, status):
+def test_a_path_that_is_for_nobody_is_closed_with_the_key_too(monkeypatch):
     monkeypatch.setenv(VARIABLE, "mine")
-    monkeypatch.setattr(routes, "MAX_BODY", 150 if body[:2] == b"{}" else 10**6)
-    assert answer(path, "Bearer mine", method=method, body=body) == status
+    assert answer("/collective_rpc", "Bearer mine") == 404
+    assert answer("/behind/collective_rpc", "Bearer mine", root="/behind") == 404
 
 
-JOIN = {"address": "10.0.0.7", "port": 1234, "device": "cpu", "banned": [3, 4], "timeout": 60.0}
-
-
-@pytest.mark.parametrize("client", ["10.0.0.7", "::ffff:10.0.0.7"])
-def test_a_trainer_that_names_its_own_address_joins(client):
-    check_join(JOIN, client, 10)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        *({"address": address} for address in ("10.0.0.8", "node7", "127.0.0.1", "", None, 5)),
-        *({"port": port} for port in (0, -1, 65536, "1", 1.5, True, None)),
-        *({"device": device} for device in ("meta", "cuda:0", None, [])),
-        *({"banned": tokens} for tokens in ([10], [-1], ["a"], [True], 5, "12", None)),
-        *({"timeout": time} for time in (0, -1, 1801, 1e30, float("nan"), "1", None)),
-        {"worker": "x"},
-    ],
-    ids=str,
-)
-def test_a_transfer_group_with_anything_else_is_refused(change):
-    with pytest.raises(ValueError, match=r"^[^\n]{1,300}$"):
-        check_join(JOIN | change, "10.0.0.7", 10)
-
-
-GROUP = {"token_ids": [1, 2], "count": 2, "seed": 7}
-IMAGE = {"images": [[[2, 2, 3], "AAAA"]], "pixels": {"min_pixels": 4, "max_pixels": 9}}
-PARAMS = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "max_tokens": 8, "stop_token_ids": [1]}
-
-
-def test_usual_requests_are_accepted():
-    groups = [GROUP, GROUP | IMAGE | {"collapsed": [1]}]
-    check_generate({"groups": groups, "params": PARAMS}, 10, 16)
-    check_generate({"groups": groups, "params": PARAMS | {"stop": ["\nQ:"] * 16}}, 10, 16)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        *({"count": count} for count in (0, -1, 10**9, "1", None)),
-        *({"seed": seed} for seed in (-1, 2**64, 0.5)),
-        *({"token_ids": tokens} for tokens in ([10], [-1], "ab", {"a": 1}, [[1]])),
-        *({"collapsed": tokens} for tokens in ([10], 5)),
-        *({"pixels": pixels} for pixels in ({"min_pixels": 10**12}, {"device": "cuda"}, 5)),
-        *(
-            {"images": [[shape, ""]]}
-            for shape in ([10**9, 1, 3], [2, 2], [2, 2, 4], [-1, -1, 3], 5)
-        ),
-        {"images": [[[2**20, 2**20, 3], ""]]},
-        {"lora": "x"},
-    ],
-    ids=str,
-)
-def test_a_group_that_the_model_cannot_hold_is_refused(change):
-    with pytest.raises((ValueError, TypeError), match=r"^[^\n]{1,300}$"):
-        check_generate({"groups": [GROUP | change], "params": PARAMS}, 10, 16)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        *({"max_tokens": 17}, {"max_tokens": None}, {"logits_processors": ["x"]}, {"n": 9}),
-        *({"stop": stop} for stop in ("a", [""], [1], ["a"] * 17, ["a" * 1000], {"a": 1}, 7)),
-    ],
-    ids=lambda change: str(change)[:30],
-)
-def test_a_sampling_parameter_that_no_trainer_sends_is_refused(change):
-    with pytest.raises(ValueError, match=r"^[^\n]{1,300}$"):
-        check_generate({"groups": [GROUP], "params": PARAMS | change}, 10, 16)
-
-
-HEADERS = [
-    ["float32", [["a", [10**9, 10**9]]]],
-    ["float32", [["a", [2**20]]] * 300],
-    ["float32", [["a", [-1, -5]], ["b", [-3]]]],
-    ["float32", [["a", ["x"]]]],
-    ["float32", [["a"]]],
-    ["float32", 5],
-    ["load", [["a", [1]]]],
-    ["nothing", [["a", [1]]]],
-    ["float32"],
-    {"a": 1},
-    [None, None],
-    "ab",
-]
-
-
-class Announcing(WeightTransferGroup):
-    """A member that receives this header, and that must not wait for the weights after it."""
-
-    def __init__(self, header):
-        super().__init__(None, torch.device("cpu"), 1)
-        data = torch.tensor(list(json.dumps(header).encode()), dtype=torch.uint8)
-        self.messages = [torch.tensor([len(data)]), data]
-
-    def _broadcast(self, tensor):
-        tensor.copy_(self.messages.pop(0))
-
-
-@pytest.mark.parametrize("header", HEADERS, ids=lambda header: str(header)[:30])
-def test_a_header_that_fits_no_model_allocates_nothing(header):
-    with pytest.raises(ConnectionError, match=r"^the trainer announces [^\n]{1,200}$"):
-        next(Announcing(header).receive())
-
-
-@pytest.mark.parametrize("length", [2**40, -2, 0])
-def test_a_header_of_odd_length_allocates_nothing(length):
-    group = Announcing([])
-    group.messages = [torch.tensor([length])]
-    with pytest.raises(ConnectionError, match=f"a header of {length} bytes"):
-        next(group.receive())
-
-
-def test_a_weight_larger_than_a_bucket_arrives_where_the_model_has_one(monkeypatch):
-    monkeypatch.setattr(weight_transfer, "BUCKET", 8)
-    group = Announcing(["float32", [["a", [4]]]])
-    group.messages.append(torch.arange(4.0))
-    ((name, weight),) = [next(group.receive(max_bytes=16))]
-    assert name == "a"
-    assert weight.tolist() == [0, 1, 2, 3]
-    with pytest.raises(ConnectionError, match="fits no model"):
-        next(Announcing(["float32", [["a", [4]]]]).receive(max_bytes=12))
+def test_a_server_without_a_key_does_not_start(cache):
+    with pytest.raises(UsageError, match=f"set {VARIABLE}"):
+        RequireKey(reached)
 
 
 SHAPES = {"a": (2,), "b": (3, 1)}
-A, B = ("a", torch.ones(2)), ("b", torch.ones(3, 1))
 
 
 def test_the_weights_of_the_model_pass_in_any_order():
-    assert list(checked([B, A], SHAPES)) == [B, A]
+    missing = dict(SHAPES)
+    assert take_layout(["b"], ["bfloat16"], [[3, 1]], missing) == torch.bfloat16
+    assert missing == {"a": (2,)}
+    assert take_layout(["a"], ["float32"], [[2]], missing) == torch.float32
+    assert not missing
 
 
 @pytest.mark.parametrize(
-    ("weights", "words"),
+    ("names", "dtypes", "shapes", "words"),
     [
-        ([A, ("c", torch.ones(1))], "'c' is no weight of this model"),
-        ([A, A], "'a' is no weight of this model, or comes twice"),
-        ([("a", torch.ones(3))], r"a has the shape \(3,\) and takes \(2,\)"),
-        ([("a" * 999, torch.ones(3))], r"^[^\n]{1,200}$"),
-        ([A], "1 weights are missing, b first"),
-        ([], "2 weights are missing, a first"),
+        (["c"], ["float32"], [[1]], "'c' is no weight of this model"),
+        (["a", "a"], ["float32"] * 2, [[2], [2]], "'a' is no weight of this model, or comes twice"),
+        (["a"], ["float32"], [[3]], r"a has the shape \(3,\) and takes \(2,\)"),
+        (["a"], ["float32"], [[2**40, 2**40]], r"a has the shape"),
+        (["a"], ["float32"], [[-2]], r"a has the shape"),
+        (["a"], ["float32"], [["x"] * 999], r"a has the shape"),
+        (["a" * 999], ["float32"], [[3]], r"is no weight"),
+        (["a"], ["load"], [[2]], "load"),
+        (["a"], ["nothing"], [[2]], "nothing"),
+        (["a"], ["int64"], [[2]], "int64"),
+        (["a"], [], [[2]], "no dtype"),
+        (["a", "b"], ["float32", "bfloat16"], [[2], [3, 1]], "no dtype"),
+        (["a"], ["float32"], [], "shorter"),
     ],
 )
-def test_weights_of_another_model_are_refused(weights, words):
-    with pytest.raises(ValueError, match=words):
-        list(checked(weights, SHAPES))
+def test_an_announcement_that_fits_no_model_is_refused(names, dtypes, shapes, words):
+    with pytest.raises(ValueError, match=words) as error:
+        take_layout(names, dtypes, shapes, dict(SHAPES))
+    assert len(str(error.value)) < 200
+    assert "\n" not in str(error.value)
 
 
 def parts(num_rows=3, image_processor=None):
@@ -319,7 +198,9 @@ def started(monkeypatch, cache):
     """Command and key with which the server replaces this process."""
     starts = []
     monkeypatch.setattr(server, "check_installed", lambda *_, **__: None)
+    monkeypatch.setattr(server, "installed_version", lambda: "0.30.0")
     monkeypatch.setattr(server, "load_parts", lambda *_, **__: parts())
+    monkeypatch.setenv("VLLM_SERVER_DEV_MODE", "0")
 
     def execv(_, words):
         starts.append((words, server.os.environ[VARIABLE]))
@@ -333,6 +214,8 @@ def test_the_server_listens_on_this_machine_and_shows_its_key_to_nobody(started,
     ((words, key),) = started
     assert words[words.index("--host") + 1] == "127.0.0.1"
     assert "--no-trust-remote-code" in words
+    assert words[words.index("--middleware") + 1] == "agents.engines.vllm.access.RequireKey"
+    assert server.os.environ["VLLM_SERVER_DEV_MODE"] == "1"
     assert key == api_key()
     assert key not in capsys.readouterr().err + " ".join(words)
 
@@ -347,6 +230,22 @@ def test_the_servers_host_and_trust_are_options(started):
 def test_a_key_on_the_command_line_is_refused(started):
     with pytest.raises(UsageError, match=f"set {VARIABLE}"):
         server.main(["--model", "DIR", "--", "--api-key", "mine"])
+    assert not started
+
+
+@pytest.mark.parametrize(("cuda", "backend"), [(True, "nccl"), (False, "agents-gloo")])
+def test_weights_come_by_nccl_where_there_is_a_gpu(started, monkeypatch, cuda, backend):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    server.main(["--model", "DIR"])
+    ((words, _),) = started
+    assert json.loads(words[words.index("--weight-transfer-config") + 1]) == {"backend": backend}
+
+
+@pytest.mark.parametrize("version", ["0.24.0", "0.29.1+cpu", "0.8.5.post1"])
+def test_an_old_version_is_told_in_one_line(started, monkeypatch, version):
+    monkeypatch.setattr(server, "installed_version", lambda: version)
+    with pytest.raises(SamplerError, match=r"is too old for a server, which takes 0.30 or later"):
+        server.main(["--model", "DIR"])
     assert not started
 
 

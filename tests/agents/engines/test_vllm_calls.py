@@ -1,6 +1,6 @@
 """Calls that vLLM gets: sleep, waking, caches and options, recorded by a fake."""
 
-import asyncio
+from contextlib import nullcontext
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from agents.engines.sampling import Sampling
-from agents.engines.vllm import compatibility, routes
+from agents.engines.vllm import compatibility
+from agents.engines.vllm.client import VLLMClient
+from agents.engines.vllm.remote_sampler import RemoteSampler
 from agents.engines.vllm.sampler import VLLMSampler
+from agents.engines.vllm.weight_sender import NCCLGroup
 from agents.errors import SamplerError
 
 
@@ -114,37 +117,32 @@ def test_a_model_without_banned_tokens_has_no_logits_processor(sampler):
     assert "logits_processors" not in sampler._defaults({})
 
 
-class FakeServer:
-    """Records the calls that the engine of a server gets."""
+class FakeServer(VLLMClient):
+    """Records the posts that a server gets."""
 
     def __init__(self, fails=""):
+        super().__init__("http://there:1", 1)
         self.calls, self.fails = [], fails
 
-    def __getattr__(self, name):
-        async def call(*words, **_):
-            self.calls.append(words[0] if name == "collective_rpc" else name)
-            if self.calls[-1] == self.fails:
-                raise RuntimeError(f"{self.fails} fails")
-            return True
-
-        return call
+    def post(self, path, body=None):
+        self.calls.append(path)
+        if path == self.fails:
+            raise SamplerError(f"{path} fails")
 
 
-LOAD_ON_SERVER = ["receive_weights", "reset_prefix_cache", "reset_encoder_cache"]
+PHASES = ["/start_weight_update", "/update_weights", "/finish_weight_update"]
 
 
-def test_a_server_resets_its_caches_after_a_handover_and_resumes():
-    engine = FakeServer()
-    asyncio.run(routes._load(engine, {}, print))
-    assert engine.calls == ["pause_generation", *LOAD_ON_SERVER, "resume_generation"]
-
-
-@pytest.mark.parametrize("fails", LOAD_ON_SERVER)
-def test_a_server_resumes_after_a_handover_that_fails(fails):
-    engine = FakeServer(fails)
-    with pytest.raises(RuntimeError, match=f"^{fails} fails$"):
-        asyncio.run(routes._load(engine, {}, print))
-    assert engine.calls[-2:] == [fails, "resume_generation"]
+@pytest.mark.parametrize("fails", ["", *PHASES])
+def test_a_server_pauses_for_a_handover_and_resumes_after_one_that_fails(fails):
+    sampler = RemoteSampler.__new__(RemoteSampler)
+    sampler.client, sampler._group = FakeServer(fails), NCCLGroup(None)
+    with pytest.raises(SamplerError, match=f"^{fails} fails$") if fails else nullcontext():
+        sampler._send(iter([]))
+    calls = sampler.client.calls
+    assert (calls[0], calls[-1]) == ("/pause?mode=wait", "/resume")
+    assert set(calls[1:-1]) >= {PHASES[0], PHASES[2]}
+    assert (sampler._group is None) == bool(fails)
 
 
 @pytest.mark.parametrize("has", [False, True])
@@ -157,9 +155,21 @@ def test_pixels_are_normalized_on_the_host_where_vllm_would_on_the_device(monkey
 
 
 @pytest.mark.vllm
-def test_a_server_without_banned_tokens_refuses_a_trainer_with_some():
-    receiver = import_module("agents.engines.vllm.receiver").WeightReceiver
-    config = SimpleNamespace(model_config=SimpleNamespace(logits_processors=None))
-    worker = SimpleNamespace(vllm_config=config)
-    with pytest.raises(ValueError, match="has 2 tokens that are never sampled, 3 first, and the s"):
-        receiver.join_trainer(worker, "127.0.0.1", 1, "cpu", [3, 4], 1.0)
+def test_banned_tokens_are_those_of_the_newest_request_that_names_some():
+    kind = import_module("agents.engines.vllm.receiver").BannedTokens
+    config = SimpleNamespace(model_config=SimpleNamespace(get_vocab_size=lambda: 5))
+    processor = kind(config, torch.device("cpu"), False)
+
+    def banned(*requests):
+        params = [SimpleNamespace(extra_args=extra) for extra in requests]
+        added = [(index, one, None, []) for index, one in enumerate(params)]
+        processor.update_state(SimpleNamespace(added=added) if requests else None)
+        return processor.apply(torch.zeros(2, 5)).isinf()[1].nonzero()[:, 0].tolist()
+
+    assert banned() == []
+    assert banned({"banned": [1, 3]}, None) == [1, 3]
+    assert banned(None, {"other": 1}) == [1, 3]
+    assert banned({"banned": [4, 7, -1]}) == [4]
+    for odd in (5, ["a"], [True], {"a": 1}):
+        with pytest.raises(ValueError, match="takes a list of token ids"):
+            kind.validate_params(SimpleNamespace(extra_args={"banned": odd}))

@@ -14,7 +14,7 @@ from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, observ
 from helpers.vllm_served import end, served
 
 from agents.engines import RolloutEngine
-from agents.engines.vllm.client import VLLMClient
+from agents.engines.vllm import access, weight_sender
 from agents.engines.vllm.remote_sampler import RemoteSampler
 
 
@@ -169,7 +169,7 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
 def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then_taken(
     sampler, trainer
 ):
-    message = r"^the vLLM server at \S+ cannot load: [^\n]*$"
+    message = r"^the vLLM server at \S+ cannot update weights: [^\n]*has the shape [^\n]*$"
     responses = vllm_model.after_refused_weights(sampler, trainer, message)
     assert differences(trainer, responses).max() < BOUND
 
@@ -177,6 +177,23 @@ def test_weights_that_do_not_fit_are_refused_in_one_line_and_the_right_ones_then
 @pytest.mark.vllm
 def test_a_handover_that_the_trainer_breaks_off_leaves_the_server_well(sampler, trainer):
     responses = vllm_model.after_a_broken_handover(sampler, trainer)
+    assert differences(trainer, responses).max() < BOUND
+
+
+@pytest.mark.vllm
+def test_the_next_trainer_is_served_after_one_that_was_killed_amid_a_handover(
+    sampler, url, trainer
+):
+    sampler.client.post("/pause?mode=wait")
+    sampler.client.post("/start_weight_update")
+    name, weight = next(iter(trainer.weights()))
+    body = weight_sender._announcement([(name, weight)])
+    with sampler.client.posting("/update_weights", body):
+        wait = sampler._group.start([weight])
+    wait()
+    other = asking(url, trainer)
+    other.load_weights(trainer.weights())
+    responses = other.generate(other.encode(observations()), (0,))
     assert differences(trainer, responses).max() < BOUND
 
 
@@ -217,34 +234,75 @@ def status(url: str, path: str, key: str | None) -> int:
 @pytest.mark.vllm
 @pytest.mark.parametrize("key", [None, "", "another"])
 @pytest.mark.parametrize(
-    "path", ["/agents/about", "/agents/load", "/agents/join", "/v1/completions", "/pause", "/load"]
+    "path",
+    [
+        *("/inference/v1/generate", "/v1/completions", "/invocations", "/server_info", "/version"),
+        *("/pause", "/resume", "/is_paused", "/abort_requests", "/sleep", "/reset_prefix_cache"),
+        *("/init_weight_transfer_engine", "/start_weight_update", "/update_weights"),
+        *("/finish_weight_update", "/weight_checker", "/collective_rpc", "/load", "/docs"),
+    ],
 )
 def test_nothing_is_answered_without_the_key(url, path, key):
     assert status(url, path, key) == 401
 
 
 @pytest.mark.vllm
+def test_what_could_run_any_method_of_the_workers_is_closed_with_the_key_too(url):
+    key = access.api_key()
+    assert status(url, "/collective_rpc", key) == 404
+    assert status(url, "/pause?mode=none", key) == 400
+
+
+SAMPLE = {"token_ids": [1], "stream": True, "sampling_params": {"max_tokens": 2}}
+
+
+@pytest.mark.vllm
 @pytest.mark.parametrize(
-    ("method", "arguments", "words"),
+    "change",
     [
-        ("join", {"address": "192.0.2.1"}, "the request is from 127.0.0.1"),
-        ("join", {"address": "127.0.0.1", "port": 0}, "port is 0"),
-        ("join", {"worker": 1}, "join is"),
-        ("generate", {"groups": [{"token_ids": [10**9], "count": 1, "seed": 0}]}, "a token of"),
-        ("generate", {"groups": [{"token_ids": [1], "count": 10**9, "seed": 0}]}, "count is"),
-        ("generate", {"groups": 5}, "groups is 5"),
-        ("generate", {"params": {"max_tokens": 10**9}}, "max_tokens is"),
+        {"token_ids": [10**9]},
+        {"token_ids": 5},
+        *({"sampling_params": {"max_tokens": 2} | odd} for odd in ({"n": 10**9}, {"n": 0})),
+        *({"sampling_params": {"extra_args": {"banned": odd}}} for odd in (5, ["a"], {"a": 1})),
     ],
+    ids=str,
 )
-def test_a_request_out_of_bounds_is_refused_and_the_server_goes_on(
-    sampler, url, method, arguments, words
-):
-    usual = {"port": 1, "device": "cpu", "banned": [], "timeout": 1.0}
-    if method == "generate":
-        usual = {"groups": [], "params": {"max_tokens": 2}}
-    with pytest.raises(ValueError, match=rf"cannot {method}: [^\n]*{words}"):
-        list(VLLMClient(url, 30).call(method, usual | arguments))
+def test_a_request_out_of_bounds_is_refused_and_the_server_goes_on(sampler, change):
+    with pytest.raises(ValueError, match=r"^the vLLM server at \S+ cannot generate: [^\n]+$"):
+        list(sampler.client.generate([lambda: SAMPLE | change]))
     assert len(sampler.generate(sampler.encode(observations()), (0,)).texts) == 4
+
+
+@pytest.mark.vllm
+def test_banned_tokens_that_the_model_does_not_have_do_no_harm(sampler):
+    odd = {"sampling_params": {"max_tokens": 2, "extra_args": {"banned": [-1, 10**9]}}}
+    assert list(sampler.client.generate([lambda: SAMPLE | odd]))
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"shapes": [[10**6, 10**6]]}, "has the shape"),
+        ({"shapes": [[-1]]}, "has the shape"),
+        ({"dtype_names": ["load"]}, "load.* is no dtype of weights"),
+        ({"dtype_names": ["int8"]}, "int8.* is no dtype of weights"),
+        ({"names": ["other"]}, "'other' is no weight of this model"),
+        ({"worker": 1}, "worker"),
+    ],
+    ids=str,
+)
+def test_an_announcement_that_fits_no_model_allocates_nothing(sampler, trainer, change, words):
+    name, weight = next(iter(trainer.weights()))
+    usual = {"names": [name], "dtype_names": ["float32"], "shapes": [list(weight.shape)]}
+    sampler.client.post("/start_weight_update")
+    with pytest.raises(ValueError, match=f"cannot update weights: [^\n]*{words}"):
+        sampler.client.post("/update_weights", {"update_info": usual | change})
+    sampler._group = None
+    sampler.load_weights(trainer.weights())
+    assert (
+        differences(trainer, sampler.generate(sampler.encode(observations()), (0,))).max() < BOUND
+    )
 
 
 @pytest.mark.vllm
@@ -258,7 +316,7 @@ def test_a_request_out_of_bounds_is_refused_and_the_server_goes_on(
 )
 def test_weights_of_another_model_are_refused(sampler, trainer, change, words):
     prompts = sampler.encode(observations())
-    with pytest.raises(ValueError, match=f"cannot load: [^\n]*{words}"):
+    with pytest.raises(ValueError, match=f"cannot update weights: [^\n]*{words}"):
         sampler.load_weights(change(list(trainer.weights())))
     sampler.load_weights(trainer.weights())
     assert differences(trainer, sampler.generate(prompts, (0,))).max() < BOUND
@@ -271,7 +329,7 @@ def test_two_ranks_share_a_server(url, folder, tmp_path):
     for one in results:
         assert one["likeliest"] == one["gone_through"] == [True, True]
         assert max(one["differences"]) < BOUND
-        assert re.match(r"the vLLM server at \S+ cannot load: ", one["faults"][0])
+        assert re.match(r"the vLLM server at \S+ cannot update weights: ", one["faults"][0])
     assert results[0]["faults"] == results[1]["faults"]
 
 

@@ -52,9 +52,25 @@ def test_every_response_is_written_with_its_grade(evaluated, capsys):
     assert len(rows) == 10
     assert rows[0].keys() >= {"response", "answer", "reference", "correct", "status", "length"}
     table = capsys.readouterr().out.splitlines()
-    assert table[0].split()[:6] == ["environment", "split", "problems", "mean@2", "95%", "pass@2"]
-    assert " ".join(table[1].split()).startswith("Letters-v0 test 5 0.000 0.000 to 0.434 0.000")
+    head, row = (" ".join(line.split()) for line in table[:2])
+    assert head.startswith("environment split problems mean@2 95 % pass@2 temperature cut")
+    assert row.startswith("Letters-v0 test 5 of 10 0.000 0.000 to 0.434 0.000 1 90.0%")
     assert f"responses and results: {folder}" in table
+
+
+@pytest.mark.parametrize(
+    ("form", "beginning"),
+    [("markdown", "| environment | split |"), ("latex", "% needs \\usepackage{booktabs}")],
+)
+def test_tables_to_paste_are_all_of_the_output(evaluated, capsys, form, beginning):
+    folder = evaluated(format=form)
+    output = capsys.readouterr()
+    assert output.out.startswith(beginning)
+    assert "0.000 to 0.434" in output.out
+    assert "responses and results" not in output.out
+    assert f"responses and results: {folder}" in output.err
+    evaluated(format="json")  # of the same responses
+    assert json.loads(capsys.readouterr().out) == results(folder)
 
 
 def test_several_environments_are_evaluated_in_one_call(evaluated, capsys):
@@ -192,7 +208,14 @@ def test_published_rows_are_printed_for_comparison(evaluated, tmp_path, capsys):
     assert lines[own - 2].startswith("Table 1 of arXiv:2505.12504")
     assert lines[own - 1].split() == ["MMK12"]
     assert lines[own].split() == ["this", "model", "0.0"]
-    assert lines[own + 1].split() == ["GPT-4o", "49.9"]
+    facts = [" ".join(line.split()) for line in lines[own + 1 : own + 6]]
+    assert facts == [
+        "95 % 0.0 to 65.8",
+        "problems 2 of 3",
+        "temperature 1",
+        "cut 100.0%",
+        "GPT-4o 49.9",
+    ]
     assert is_png(folder / "results.png")
     assert results(folder)["Letters-v0"]["official"] is None
     assert results(folder)["MMK12-v0"]["official"]["accuracy"] == 0

@@ -73,7 +73,7 @@ def test_accuracy_is_that_of_the_answers_with_its_standard_error(sampler):
     assert result.accuracy == pytest.approx(0.6)
     spread = np.std([1, 0, 1, 1, 0], ddof=1)
     assert result.standard_error == pytest.approx(spread / math.sqrt(5))
-    assert str(result) == "test accuracy 0.600 (standard error 0.245)"
+    assert str(result) == "test accuracy 0.600 (95 % 0.231 to 0.882, 5 problems)"
 
 
 def test_the_error_of_several_samples_is_that_of_their_means(sampler):

@@ -81,42 +81,65 @@ def test_columns_are_environments():
     assert "MMK12-v0" in envs & set(registry)
 
 
+def result(accuracy, **changed):
+    """The result of an environment as an evaluation writes it."""
+    facts = {"num_problems": 10, "split_size": 2000, "num_left_out": 0, "truncated": 0.125}
+    own = {"accuracy": accuracy, "interval": [accuracy / 2, accuracy], "temperature": 0.5}
+    return {"official": None, **own, **facts, **changed}
+
+
+def lines_of(table):
+    return [" ".join(line.split()) for line in table.text()]
+
+
 def test_a_comparison_has_the_columns_of_the_result():
     first = published()["cpgd"].tables[0]
-    lines = first.comparison({"MMK12-v0": 0.536, "Figures-v1": 1.0})
+    lines = lines_of(first.comparison({"MMK12-v0": result(0.536), "Figures-v1": result(1.0)}))
     assert lines[0].startswith("Table 1 of arXiv:2505.12504: ")
-    assert lines[1].split() == ["MMK12"]
-    assert lines[2].split() == ["this", "model", "53.6"]
-    assert lines[-1].split() == ["CPGD", "(STD", "weight)", "65.3"]
-    assert len(lines) == 3 + 13
-    assert first.comparison({"Figures-v1": 1.0}) == []
+    assert lines[1:3] == ["MMK12", "this model 53.6"]
+    assert lines[-1] == "CPGD (STD weight) 65.3"
+    assert len(lines) == 3 + 4 + 13
+    assert first.comparison({"Figures-v1": result(1.0)}) is None
+
+
+def test_ten_problems_do_not_stand_beside_a_papers_thousand_without_a_word():
+    first = published()["cpgd"].tables[0]
+    few = {"MMK12-v0": result(0.5, num_left_out=3), "MathVista-v0": result(0.25, split_size=10)}
+    few["MathVista-v0"]["official"] = {"accuracy": 0.2, "interval": [0.1, 0.4]}
+    assert lines_of(first.comparison(few))[2:8] == [
+        "this model 20.0 50.0",
+        "95 % 10.0 to 40.0 25.0 to 50.0",
+        "problems 10 10 of 2,000",
+        "left out 0 3",
+        "temperature 0.5 0.5",
+        "cut 12.5% 12.5%",
+    ]
 
 
 def test_a_misprint_is_marked_and_explained():
-    lines = published()["rpg"].tables[0].comparison({"AIME25-v0": 1 / 3})
-    assert lines[2].split() == ["this", "model", "0.3333", "0.3333"]
+    lines = lines_of(published()["rpg"].tables[0].comparison({"AIME25-v0": result(1 / 3)}))
+    assert lines[2] == "this model 0.3333 0.3333"
+    assert "95 % 0.1667 to 0.3333 0.1667 to 0.3333" in lines
     (marked,) = [line for line in lines if line.startswith("RPG-URKL")]
-    assert marked.split() == ["RPG-URKL", "0.5261*", "0.4938*"]
-    assert lines[-2].startswith("  * RPG-URKL, AIME25 Last: 0.5261 is above its own Best")
+    assert marked == "RPG-URKL 0.5261* 0.4938*"
+    assert lines[-2].startswith("* RPG-URKL, AIME25 Last: 0.5261 is above its own Best")
 
 
 def test_overall_is_compared_where_all_six_are_there():
     first = published()["cpgd"].tables[0]
     grpo = dict(zip(first.envs, first.rows["GRPO"], strict=True))
-    rates = {env: value / 100 for env, value in grpo.items() if env}
-    lines = first.comparison(rates)
-    assert " ".join(lines[2].split()) == "this model 70.3 51.4 25.9 18.5 67.4 65.1 1.06"
+    results = {env: result(value / 100) for env, value in grpo.items() if env}
+    lines = lines_of(first.comparison(results))
+    assert lines[2] == "this model 70.3 51.4 25.9 18.5 67.4 65.1 1.06"
     assert lines[1].split()[-1] == "Overall"
-    del rates["WeMath-v0"]
-    assert lines[1].split()[-1] not in first.comparison(rates)[1]
+    del results["WeMath-v0"]
+    assert lines[1].split()[-1] not in lines_of(first.comparison(results))[1]
 
 
 def test_the_notes_of_a_paper_are_printed_below():
-    lines = published()["rpg"].comparison({"AMC23-v0": 0.5})
-    assert [line.split(" of ")[0] for line in lines if line.startswith("Table")] == [
-        "Table 3",
-        "Table 5",
-        "Table 8",
-    ]
-    assert lines[-len(published()["rpg"].notes)].startswith("  accuracy as the mean of 32 samples")
-    assert published()["rpg"].comparison({"MMK12-v0": 0.5}) == []
+    tables = published()["rpg"].comparison({"AMC23-v0": result(0.5)})
+    assert [table.title.split(" of ")[0] for table in tables] == ["Table 3", "Table 5", "Table 8"]
+    notes = published()["rpg"].notes
+    assert tuple(tables[-1].notes[-len(notes) :]) == notes
+    assert notes[0].startswith("accuracy as the mean of 32 samples")
+    assert published()["rpg"].comparison({"MMK12-v0": result(0.5)}) == []

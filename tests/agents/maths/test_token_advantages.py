@@ -4,7 +4,8 @@ from helpers.golden_cases import tensor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.advantages import return_to_go, whitened
+from agents.advantages import largest, return_to_go, whitened
+from agents.engines.bandit import ThreadRanks
 
 CREDIT = tensor([[1.0, 1.0, 9.0], [4.0, 9.0, 9.0]])
 MASK = torch.tensor([[True, True, False], [True, False, False]])
@@ -87,3 +88,35 @@ def test_a_return_counts_what_follows_and_the_token_itself():
     value = tensor([[1.0, 2.0, 4.0, float("nan")], [8.0, 1.0, 1.0, 1.0]])
     mask = torch.tensor([[True, True, True, False], [True, False, False, False]])
     assert return_to_go(value, mask)[mask].tolist() == [7.0, 6.0, 4.0, 8.0]
+
+
+ENTROPIES = tensor([[0.5, 0.1, 0.9, 0.0, 0.3], [0.2, 0.8, 0.4, 0.7, 0.6]])
+EVERY = torch.ones_like(ENTROPIES).bool()
+
+
+@pytest.mark.parametrize("count", range(1, 11))
+def test_the_largest_are_a_share_of_all_tokens(count):
+    expected = (9.5 - count) / 10 < ENTROPIES
+    assert torch.equal(largest(ENTROPIES, EVERY, count / 10, alone), expected)
+    assert torch.equal(largest(1e-6 * ENTROPIES, EVERY, count / 10 - 0.01, alone), expected)
+
+
+def test_the_largest_of_all_ranks_are_those_of_the_whole():
+    ranks = ThreadRanks(2)
+
+    def work(rank):
+        def total(part):
+            return ranks.all_gather(rank, part[None]).sum(0)
+
+        return largest(ENTROPIES[rank:][:1], EVERY[:1], 0.3, total)
+
+    assert torch.equal(torch.cat(ranks.run(work)), ENTROPIES > 0.65)
+
+
+def test_ties_and_rounding_do_not_split_the_largest():
+    values = tensor([[1.0, 1 + 1e-9, 1 - 1e-9, 0.4, 7.0]])
+    mask = torch.tensor([[True] * 4 + [False]])
+    assert largest(values, mask, 0.25, alone).tolist() == [[True] * 3 + [False] * 2]
+    assert torch.equal(largest(0 * values, mask, 0.25, alone), mask)
+    nothing = torch.zeros_like(mask)
+    assert torch.equal(largest(values, nothing, 0.25, alone), nothing)

@@ -217,3 +217,61 @@ def test_characters_of_a_curve_are_means_of_equally_many_values():
     assert sparkline([0, 1, 0, 0, 1, 1, 1], 4, ASCII) == "=_##"
     assert sparkline([-9, 9, 0.99, 0.125], 4) == "▁██▂"
     assert [len(sparkline([0.5] * n, 10)) for n in (9, 10, 11, 20, 21)] == [9, 10, 6, 10, 7]
+
+
+def test_an_activity_between_steps_shows_its_progress_and_leaves_the_eta_alone(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    progress = ProgressBar(10)
+    with progress.pause("step 0: evaluating test") as show:
+        for done in range(0, 501, 100):
+            show(done, 500)
+            now[0] += 6
+    now[0] += 10
+    progress.show(1, {})
+    assert capsys.readouterr().err.splitlines() == [
+        "step 0: evaluating test 0/500",
+        "step 0: evaluating test 200/500",
+        "step 0: evaluating test 400/500",
+        "step 1/10    ETA 01:30",
+    ]
+
+
+def test_an_activity_within_a_step_has_a_line_after_a_minute_of_silence(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    progress = ProgressBar(10)
+    progress.show(1, {})
+    for done in range(1, 14):
+        now[0] += 10
+        progress.activity("sampling", done, 64)
+    lines = capsys.readouterr().err.splitlines()[1:]
+    assert lines == ["sampling 6/64", "sampling 12/64"]
+
+
+@pytest.mark.parametrize("columns", [80, 0])
+def test_a_terminal_shows_an_activity_in_the_bar(monkeypatch, columns):
+    with terminal(monkeypatch, columns) as written:
+        progress = ProgressBar(10)
+        with progress.pause("evaluating test") as show:
+            show(0, 500)
+            assert "evaluating test 0/500: " in written()
+            show(500, 500)
+            assert "evaluating test 500/500: " in written()
+        progress.activity("sampling", 0, 64)
+        assert "sampling 0/64: " in written()
+        progress.show(1, METRICS)
+        progress.close()
+        assert "reward=0.250" in written()
+        assert "sampling" not in written().rpartition("reward=0.250")[0].rpartition("\r")[2]
+
+
+def test_the_time_of_an_evaluation_is_not_in_the_eta_of_a_bar(monkeypatch):
+    with terminal(monkeypatch) as written:
+        progress = ProgressBar(100)
+        with progress.pause("evaluating") as show:
+            show(0, 2)
+            time.sleep(0.3)
+        assert progress._bar.format_dict["elapsed"] < 0.2
+        progress.close()
+        written()

@@ -1,10 +1,11 @@
+import math
 import subprocess
 import sys
 
 import pytest
 import torch
 
-from agents.monitoring.timing import Clock
+from agents.monitoring.timing import Clock, Interval
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="is about memory without a GPU")
 
@@ -42,3 +43,23 @@ def test_the_peak_is_not_that_of_the_process_that_started_this_one():
         f"subprocess.run([sys.executable, '-c', {child!r}], check=True)"
     )
     assert of_child < own - 0.9  # GiB, of which the process above holds one
+
+
+def test_an_interval_is_due_after_its_time_and_after_what_the_action_costs(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    interval = Interval(10)
+    assert not interval.is_due()
+    now[0] += 10
+    assert interval.is_due()
+    with interval.action():
+        now[0] += 3  # of which a run may spend a twentieth, so it waits a minute
+    now[0] += 59
+    assert not interval.is_due()
+    now[0] += 1
+    assert interval.is_due()
+
+
+def test_an_interval_of_zero_is_never_due():
+    assert not Interval(0, last=-math.inf).is_due()
+    assert Interval(1, last=-math.inf).is_due()

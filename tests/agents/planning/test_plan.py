@@ -6,7 +6,8 @@ import pytest
 from helpers import tiny_engines
 from transformers import Lfm2Config, Qwen2Config
 
-from agents.cli.settings import Run, defaults
+from agents.cli.defaults import defaults
+from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.engines.build import needs_reference_model
 from agents.grpo import GRPO
@@ -201,6 +202,16 @@ def test_a_packed_microbatch_has_a_prompt_once_for_its_group():
     assert padded.microbatch_tokens == 16 * (512 + 64 + 64)
 
 
+@pytest.mark.parametrize("budget", [{"microbatch_size": 512}, {"tokens_per_microbatch": 16384}])
+@pytest.mark.parametrize("num_gpus", [0, 2])
+def test_a_microbatch_has_no_more_responses_than_the_minibatch(budget, num_gpus):
+    run = replace(Run(), num_prompts=8, minibatch_size=32, group_size=8, **budget)
+    result = make_setting(run, read_shape("tiny"), num_gpus, 20)
+    groups = 4 // max(1, num_gpus)
+    tokens = groups * (result.prompt_length + 8 * 64)
+    assert (result.num_prompts, result.microbatch_tokens) == (groups, tokens)
+
+
 def test_a_model_with_a_state_along_the_row_is_padded():
     sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 2, "num_key_value_heads": 1}
@@ -291,7 +302,7 @@ def test_vllm_on_a_cpu_takes_a_cache_of_one_gib_and_not_a_part_of_the_memory():
 
 @pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("bfloat16", 2)])
 def test_plain_pytorch_computes_in_bfloat16_from_weights_in_float32(dtype, size):
-    run = replace(defaults("MMK12-v0"), dtype=dtype)
+    run = replace(defaults("MMK12-v0"), dtype=dtype, gradient_checkpointing=False)
     setting = make_setting(run, read_shape("Qwen/Qwen2.5-1.5B"), num_gpus=0, memory=64)
     training, step, sampling = (phase.parts for phase in make_plan(setting).phases)
     assert (setting.size, setting.weight_size) == (size, 4)
@@ -299,6 +310,16 @@ def test_plain_pytorch_computes_in_bfloat16_from_weights_in_float32(dtype, size)
     cast = pytest.approx(training["weights"] / 2) if size == 2 else 0.0
     assert training.get("cast weights", 0.0) == sampling.get("cast weights", 0.0) == cast
     assert "cast weights" not in step
+
+
+def test_checkpointing_converts_the_weights_of_a_layer_and_of_the_head_at_a_time():
+    run = replace(defaults("MMK12-v0"), dtype="bfloat16", gradient_checkpointing=True)
+    setting = make_setting(run, read_shape("Qwen/Qwen2.5-1.5B"), num_gpus=0, memory=64)
+    training, _, sampling = (phase.parts for phase in make_plan(setting).phases)
+    head = 151936 * 1536  # tied to the embeddings
+    layer = (setting.shape.num_weights - head) / 28
+    assert training["cast weights"] == pytest.approx(2 * (head + layer) / 2**30, rel=1e-3)
+    assert sampling["cast weights"] == pytest.approx(sampling["weights"] / 2)
 
 
 @pytest.mark.parametrize(

@@ -283,7 +283,7 @@ warm = Qwen2Config(
 def step(config):
     policy = Policy(AutoModelForCausalLM.from_config(config))
     if checkpointing:
-        policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+        policy.checkpoint_activations()
     engine = TorchEngine(policy, None, Sampling(), Optimization(1e-5, 10))
     tokens = torch.randint(4096, (rows, length))
     responses = Responses(

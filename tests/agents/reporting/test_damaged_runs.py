@@ -41,7 +41,7 @@ VALUES += ('"x"', '""', '"\\u001b]0;x\\u0007\\u202e\\u0000"', "null", "[1]", "[]
 """Values of every type, as JSON."""
 ROWS = {
     "metrics.jsonl": ("step", "reward/accuracy", "time/step_s", "memory/peak_gib", "train/skipped"),
-    "evaluations.jsonl": ("step", "split", "accuracy", "standard_error"),
+    "evaluations.jsonl": ("step", "split", "accuracy", "interval", "num_problems"),
     "rollouts/step-1.jsonl": (
         *("group", "system", "question", "response", "reward", "problem_id", "accuracy"),
         *("answer", "reference", "status", "images", "finished", "tokens", "log_ratio", "clipped"),

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from agents.errors import RecordError
+from agents.storage import checkpoints
 from agents.storage.checkpoints import latest, save, start
 from agents.storage.integrity import fingerprint, read_state
 
@@ -403,3 +404,20 @@ def test_a_record_from_before_a_setting_resumes_with_the_value_that_it_had(tmp_p
     settings["run"]["trust_remote_code"] = True
     with pytest.raises(ValueError, match="trust_remote_code was False and is True"):
         start(tmp_path, settings, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("steps", "options", "kept"),
+    [
+        ([10, 20, 30], {"keep": 2}, [20, 30]),
+        ([10, 20, 30], {"keep": 2, "best": 10}, [10, 20, 30]),
+        ([10, 20, 23, 27], {"keep": 2, "every": 10}, [10, 20, 27]),
+        ([10, 20, 27, 30], {"keep": 2, "every": 10}, [20, 30]),
+        ([3, 7], {"keep": 2, "every": 10}, [7]),
+        ([3, 7], {"keep": 1, "every": 10, "best": 3}, [3, 7]),
+        ([50, 100, 107], {"keep": 1, "every": 50, "best": 60}, [100, 107]),
+    ],
+)
+def test_the_newest_the_regular_and_the_best_checkpoints_are_kept(steps, options, kept):
+    outdated = checkpoints.outdated(steps, **options)
+    assert [step for step in steps if step not in outdated] == kept

@@ -36,10 +36,12 @@ def test_a_card_knows_nothing_of_later_steps(done):
 def test_a_card_tells_a_zero_and_leaves_out_what_is_not_known(done):
     record = read_json(done / "run.json")
     row = {"step": 1, "reward/mean": 0.1, "reward/accuracy": 0.0, "policy/entropy": None}
-    one = {"split": "test", "step": 1, "accuracy": 1.0, "standard_error": None, "num_problems": 1}
-    text = model_card(record, [row], [one], 1)
+    one = {"split": "test", "step": 1, "accuracy": 1.0, "interval": [0.2, 1.0], "num_problems": 1}
+    old = {"split": "old", "step": 1, "accuracy": 0.0, "standard_error": 0.0, "num_problems": 37}
+    text = model_card(record, [row], [one, old], 1)
     assert "The last training step: reward/mean 0.1, reward/accuracy 0." in text
-    assert "| test | 1 | 1.000 |  | 1 |" in text
+    assert "| test | 1 | 1.000 | 0.200 to 1.000 | 1 |" in text
+    assert "| old | 1 | 0.000 | - | 37 |" in text
 
 
 def test_the_base_model_of_the_hub_is_named(done):

@@ -84,11 +84,22 @@ def test_an_interrupted_run_goes_on_with_its_template(own, model, tmp_path):
     assert same(tmp_path / "run", whole)
 
 
+def test_a_run_goes_on_with_template_and_stop_strings_that_are_not_given_again(
+    own, model, tmp_path
+):
+    settings, whole = own
+    for name, form in {"given": {}, "recorded": {"chat_template": None, "stop": None}}.items():
+        shutil.copytree(whole, tmp_path / name)
+        changes = form | {"num_steps": 3}
+        train(model, tmp_path / name, **settings | changes, resume=True)
+    assert numbers(tmp_path / "recorded") == numbers(tmp_path / "given")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"chat_template": None}, "is not the chat template of this run"),
-        ({"stop": None}, 'run.stop was \'["e", '),
+        ({"chat_template": "None"}, "is not the chat template of this run"),
+        ({"stop": "None"}, 'run.stop was \'["e", '),
         ({"stop": "[]"}, 'run.stop was \'["e", '),
     ],
 )

@@ -7,7 +7,7 @@ import torch
 
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
-from agents.rollout import Prompt, Responses
+from agents.rollout import Prompt, Responses, RewardParts
 from agents.training.dynamic_sampling import (
     balance_tokens,
     concatenate,
@@ -35,9 +35,11 @@ def responses_of(numbers, size=GROUP_SIZE) -> Responses:
     padded = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True)
     lengths = torch.tensor([len(row) for row in tokens])
     mask = torch.arange(padded.shape[1]) < lengths[:, None]
-    return Responses(
-        tuple(prompts), padded, mask, tuple(texts), -padded.float(), lengths.remainder(2) == 0
+    parts = RewardParts(
+        accuracy=torch.tensor([1000.0 * n + j for n in numbers for j in range(size)])
     )
+    finished = lengths.remainder(2) == 0
+    return Responses(tuple(prompts), padded, mask, tuple(texts), -padded.float(), finished, parts)
 
 
 def rollout_of(solved: dict[int, float], size=GROUP_SIZE):
@@ -143,6 +145,8 @@ def check_whole(responses, reward):
     assert torch.equal(responses.tokens, expected.tokens)
     assert torch.equal(responses.sampler_log_prob, expected.sampler_log_prob)
     assert torch.equal(responses.finished, expected.finished)
+    assert responses.reward_parts.keys() == {"accuracy"}
+    assert torch.equal(responses.reward_parts["accuracy"], expected.reward_parts["accuracy"])
     torch.testing.assert_close(reward[:, 1] - 0.1, torch.tensor(numbers, dtype=torch.float32))
     for i, number in enumerate(numbers):
         prompt, sibling = responses.prompts[2 * i : 2 * i + 2]

@@ -9,7 +9,11 @@ import pytest
 from helpers import letters, tiny_runs
 from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
 
-from agents import tiny_model
+from agents import run, tiny_model
+from agents.cli.flags import parse_run
+from agents.cli.settings import Run
+from agents.cpgd import CPGD
+from agents.grpo import GRPO
 from agents.storage.checkpoints import latest
 from agents.storage.json_files import read_json_lines
 from agents.storage.lock import locked
@@ -154,6 +158,48 @@ def test_resuming_is_on_the_record(tiny_folder, tmp_path):
     record = json.loads((tmp_path / "run.json").read_text())
     assert [entry["step"] for entry in record["resumed"]] == [1]
     assert record["settings"]["run"]["num_steps"] == 2
+
+
+def test_the_folder_is_enough_to_resume(whole, tiny_folder, tmp_path, capsys):
+    train(tiny_folder, tmp_path / "run", **LONG | {"num_steps": 4})
+    capsys.readouterr()
+    run.main(CPGD, ["--output-dir", str(tmp_path / "run"), "--resume", "--num-steps", "6"])
+    assert [row["step"] for row in numbers(tmp_path / "run")] == [1, 2, 3, 4, 5, 6]
+    assert "settings other than before: num_steps is 6, was 4\n" in capsys.readouterr().err
+    run.main(CPGD, ["--output-dir", str(tmp_path / "run"), "--resume"])
+    assert "other than before" not in capsys.readouterr().err
+
+
+def test_a_moved_folder_resumes_with_the_settings_of_its_learner(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "moved")
+    record = json.loads((tmp_path / "moved" / "run.json").read_text())
+    record["settings"]["learner"]["clip_high"] = 0.45
+    record["settings"]["run"]["agreement"] = record["settings"]["run"].pop("parity_tolerance")
+    (tmp_path / "moved" / "run.json").write_text(json.dumps(record))
+    settings, learner = parse_run(CPGD, ["--output-dir", f"{tmp_path}/moved", "--resume"])
+    assert learner.clip_high == 0.45
+    assert settings.num_steps == LONG["num_steps"]
+    assert settings.output_dir == f"{tmp_path}/moved"
+
+
+def test_a_file_of_settings_goes_before_those_on_record(whole, tmp_path):
+    (tmp_path / "more.yaml").write_text("num-steps: 9\nresume: true\n")
+    words = ["--config", f"{tmp_path}/more.yaml", "--output-dir", str(whole)]
+    assert parse_run(CPGD, words)[0].num_steps == 9
+    assert parse_run(CPGD, [*words, "--num-steps", "8"])[0].num_steps == 8
+    assert parse_run(CPGD, [*words, "--no-resume"])[0].env == Run.env
+
+
+def test_a_run_of_another_algorithm_is_named(whole):
+    with pytest.raises(SystemExit, match=r"algorithm was 'CPGD' and is 'GRPO'"):
+        run.main(GRPO, ["--output-dir", str(whole), "--resume"])
+
+
+@pytest.mark.parametrize("settings", [{}, {"run": {}}, {"run": 3, "learner": {}}])
+def test_a_record_without_settings_is_one_line(tmp_path, settings):
+    (tmp_path / "run.json").write_text(json.dumps({"settings": settings}))
+    with pytest.raises(SystemExit, match=r"^error: \S*run\.json is damaged, it lacks settings"):
+        run.main(CPGD, ["--output-dir", str(tmp_path), "--resume"])
 
 
 def refusal(*arguments, **settings):

@@ -33,7 +33,9 @@ def rollouts(tiny_folder):
         envs = reasonenv.make("Vowels-v0", num_envs=320, group_size=4)
         observations, _ = envs.reset(seed=0)
         penalty = length_penalty(Run(max_response_length=12, overlong_buffer=buffer))
-        rollouts.append(sample_rollout(envs, sampler, observations, (1,), Clock(), penalty))
+        rollouts.append(
+            sample_rollout(envs, sampler, observations, (1,), Clock(), length_penalty=penalty)
+        )
         envs.close()
     return rollouts
 

@@ -2,7 +2,7 @@ import contextlib
 import io
 import json
 import math
-import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,8 +11,11 @@ from transformers import AutoImageProcessor, AutoModelForImageTextToText, AutoTo
 
 from agents import evaluate, run
 from agents.cpgd import CPGD
+from agents.monitoring import timing, trackers
+from agents.storage import checkpoints
 from agents.storage.checkpoints import latest
 from agents.storage.json_files import read_json_lines
+from agents.training import state
 
 METRICS = (
     *("reward/mean", "reward/accuracy", "reward/format", "response/length_mean"),
@@ -49,10 +52,16 @@ def test_a_run_says_what_it_is_and_how_far_in_a_few_lines(whole):
         "plan: ",
         "      forward, backward ",
         "sampler and trainer encode 4 prompts alike; ",
+        "step 0: evaluating test 0/4",
         "step 0: test accuracy ",
         "step 1: first rollout: reward ",
+        "step 1, problem ",
+        "  question: ",
+        "  response: ",
+        "  reward ",
         "step 1/3  reward ",
         "step 3/3  reward ",
+        "step 3: evaluating test 0/4",
         "step 3: test accuracy ",
         f"report: {folder / 'report.html'}",
         f"done: {folder}",
@@ -158,10 +167,46 @@ def test_a_reward_that_nobody_knows_ends_the_run_in_one_line(tiny_folder, tmp_pa
 def test_without_tensorboard_there_is_no_run_where_it_was_asked_for(
     tiny_folder, tmp_path, monkeypatch
 ):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(SystemExit, match=r"^error: --tensorboard needs TensorBoard"):
-        train(tiny_folder, tmp_path, tensorboard=True)
+    monkeypatch.setattr(trackers, "find_spec", lambda name: None)
+    for flag in ({"tensorboard": True}, {"track": "tensorboard"}):
+        with pytest.raises(SystemExit, match=r"^error: --track tensorboard needs its library"):
+            train(tiny_folder, tmp_path, **flag)
     assert not (tmp_path / "run.json").exists()
+
+
+def test_checkpoints_come_by_time_and_a_report_too(tiny_folder, tmp_path, monkeypatch):
+    saved, reported = [], []
+    outdated, report_at_end = checkpoints.outdated, run.report.report_at_end
+    monkeypatch.setattr(checkpoints, "outdated", lambda s, *a: saved.append(s) or outdated(s, *a))
+    monkeypatch.setattr(
+        run.report, "report_at_end", lambda path: reported.append(path) or report_at_end(path)
+    )
+    monkeypatch.setattr(timing, "MOST_SHARE", 1e9)
+    monkeypatch.setattr(run, "REPORT_SECONDS", 1e-9)
+    train(tiny_folder, tmp_path, num_steps=3, save_every=2, keep_checkpoints=1, save_minutes=1e-9)
+    assert saved == [[1], [1, 2], [2, 3]]
+    assert checkpoints.steps(tmp_path) == [2, 3]
+    assert len(reported) == 3 + 1
+
+
+def test_the_best_checkpoint_is_kept(tiny_folder, tmp_path, monkeypatch, capsys):
+    accuracies = iter([0.9, 0.2, 0.6, 0.4, 0.3])
+    rest = {"split": "test", "standard_error": None, "num_problems": 4}
+    result = SimpleNamespace(summary=lambda: {"accuracy": next(accuracies), **rest})
+    monkeypatch.setattr(state, "evaluate", lambda *_: result)
+    metric = "evaluation/test/accuracy"
+    options = {"evaluate_every": 1, "num_test_problems": 4, "keep_best": metric}
+    train(tiny_folder, tmp_path, num_steps=4, save_every=4, keep_checkpoints=1, **options)
+    assert checkpoints.steps(tmp_path) == [2, 4]
+    said = capsys.readouterr().err
+    assert [step for step in range(5) if f"step {step}: the best {metric} so far" in said] == [1, 2]
+
+
+@pytest.mark.parametrize("problems", [0, 4])
+def test_a_metric_that_no_evaluation_has_is_refused(tiny_folder, tmp_path, problems):
+    words = "there are evaluation/test/accuracy, " if problems else "the run has no evaluation"
+    with pytest.raises(SystemExit, match=rf"--keep-best accuracy is no metric .*: {words}"):
+        train(tiny_folder, tmp_path, keep_best="accuracy", num_test_problems=problems)
 
 
 def test_rollouts_are_kept_with_their_images(done):

@@ -1,5 +1,6 @@
 import re
 import signal
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,6 @@ from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.sft import (
-    FamilyBalance,
     FineTuning,
     SupervisedDataset,
     fine_tune,
@@ -26,6 +26,7 @@ from agents.sft import (
     tokenizer_corpus,
 )
 from agents.storage.lock import locked
+from agents.training.problem_choice import FamilyBalance
 
 FEW = FineTuning(num_steps=2, batch_size=4, num_problems=4)
 
@@ -63,7 +64,7 @@ def test_the_loss_is_that_of_solutions_by_transformers_and_falls(model_and_datas
         Policy(model), dataset.chat, Sampling(), Optimization(1e-3, settings.num_steps)
     )
     expected = mean_loss(model, dataset.batch([0, 1, 2, 3]))
-    losses = [loss for loss, _ in finetune(engine, dataset, settings)]
+    losses = [loss for _, loss, _ in finetune(engine, dataset, settings)]
     assert len(losses) == 12
     assert losses[0] == pytest.approx(expected, rel=1e-4)
     assert losses[-1] < losses[0] - 0.3
@@ -152,7 +153,7 @@ def test_a_batch_yields_its_loss_and_the_probability_of_its_solutions(model_and_
     engine = TorchEngine(Policy(model), dataset.chat, Sampling(), Optimization(0.0, 1))
     responses = dataset.batch([0, 1])
     log_prob, _ = engine.forward(responses)
-    ((loss, probability),) = finetune(engine, dataset, settings)
+    ((_, loss, probability),) = finetune(engine, dataset, settings)
     assert loss == pytest.approx(-log_prob.sum().item() / responses.mask.sum().item(), rel=1e-4)
     assert probability == pytest.approx(log_prob.sum(-1).exp().mean().item(), rel=1e-3)
 
@@ -221,6 +222,18 @@ def test_a_base_model_is_fine_tuned_on_plain_text_and_a_line_says_so(base_model,
     assert posed(tmp_path / "again")[1] == ()
 
 
+def test_a_solution_stands_apart_from_plain_text_and_directly_after_a_template(
+    base_model, tiny_folder
+):
+    for folder, between in ((base_model, "Answer: "), (tiny_folder, "assistant\n")):
+        _, chat = load_model(str(folder), torch.device("cpu"), torch.float32)
+        with closing(reasonenv.make("WordProblems-v0", num_envs=1)) as envs:
+            responses = SupervisedDataset(envs, chat).batch([0])
+            tokens = [*responses.prompts[0].token_ids, *responses.tokens[0].tolist()]
+            text = chat.tokenizer.decode(tokens)
+            assert text.endswith(f"{between}{envs.problems[0].solution}<|im_end|>")
+
+
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
@@ -244,6 +257,50 @@ def test_a_corpus_is_no_longer_than_the_problems():
     texts = tokenizer_corpus(envs)
     envs.close()
     assert sum("How many letters" in text for text in texts) == len(letters.problems())
+
+
+@pytest.mark.parametrize("optimizer", ["muon", "adamw"])
+def test_an_interrupted_training_continues_with_the_numbers_of_a_whole_one(
+    tiny_folder, tmp_path, monkeypatch, capsys, optimizer
+):
+    settings = replace(FEW, num_steps=4, model=str(tiny_folder), optimizer=optimizer)
+    whole = fine_tune(replace(settings, output_dir=tmp_path / "whole"))
+    step, count = TorchEngine.step, iter(range(9))
+
+    def ringing(engine):
+        if next(count) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return step(engine)
+
+    part = replace(settings, output_dir=tmp_path / "part")
+    with monkeypatch.context() as patch:
+        patch.setattr(TorchEngine, "step", ringing)
+        with pytest.raises(KeyboardInterrupt):
+            fine_tune(part)
+    assert "saved step 2: the same command continues after it" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == [".part.partial"]
+    fine_tune(part)
+    errors = capsys.readouterr().err
+    assert "fine-tuning continues after step 2" in errors
+    assert [line for line in errors.splitlines() if " 3/4 " in line]
+    assert not (tmp_path / ".part.partial").exists()
+    expected, continued = weights(whole), weights(tmp_path / "part")
+    assert all(torch.equal(expected[name], continued[name]) for name in expected)
+
+
+@pytest.mark.parametrize("harm", ["damage", "other settings"])
+def test_a_state_that_does_not_fit_is_left_for_a_training_from_the_beginning(
+    tiny_folder, tmp_path, capsys, harm
+):
+    settings = replace(FEW, num_steps=1, model=str(tiny_folder), output_dir=tmp_path / "out")
+    state = {"settings": "{}"}
+    torch.save(state, tmp_path / ".out.partial")
+    if harm == "damage":
+        (tmp_path / ".out.partial").write_bytes(b"PK nothing")
+    fine_tune(settings)
+    errors = capsys.readouterr().err
+    assert "continues after" not in errors
+    assert ("is damaged, from the beginning" in errors) == (harm == "damage")
 
 
 def test_ctrl_c_leaves_no_model_that_has_not_learned(tmp_path, monkeypatch, capsys):

@@ -1,3 +1,5 @@
+import io
+import pickle
 import warnings
 
 import gymnasium
@@ -5,8 +7,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from helpers import toy
+from PIL import Image
 
 import reasonenv
+from reasonenv import render
 from reasonenv.env import ReasonEnv
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
@@ -98,7 +102,7 @@ def test_start_resumes_the_order(env):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"index": [1]}, "unknown option 'index' of reset: it takes indices and start"),
+        ({"index": [1]}, "unknown option 'index' of reset: it takes indices, subset and start"),
         ({"indices": []}, "at least one problem is needed"),
         ({"indices": [7]}, r"index 7 in indices is not in \[0, 7\)"),
         ({"indices": 3}, "a list of problem numbers is needed"),
@@ -116,6 +120,16 @@ def test_the_text_rendering_has_question_response_and_verdict(env):
     env.step("It is \\boxed{21}")
     assert env.render().splitlines()[-1] == "wrong: answer '21', reference '20'"
     assert "It is \\boxed{21}" in env.render()
+
+
+def test_signs_of_mathematics_are_drawn_and_not_boxes():
+    pytest.importorskip("matplotlib", reason="has a font with them")
+    missing, *signs = (
+        render.rgb_array(Problem(id="1", question=sign, answer="1"), None, None).tobytes()
+        for sign in ("\uffff", "∠", "√", "≤", "π", "°")
+    )
+    assert missing not in signs
+    assert len(set(signs)) == len(signs)
 
 
 @pytest.mark.parametrize("response", ["\\boxed{20}", "", "\ud800 🙂\t\x00\n\n中", "word " * 5000])
@@ -149,8 +163,9 @@ def test_the_solution_and_the_reference_are_in_no_observation():
     observation, infos = env.reset(seed=0)
     after = env.step("1")[0]
     for shown in (observation, after, infos):
-        assert "xyzzy" not in repr(shown)
-        assert "plugh" not in repr(shown)
+        for text in (repr(dict(shown)), repr(shown)):
+            assert "xyzzy" not in text
+            assert "plugh" not in text
 
 
 @pytest.mark.parametrize(
@@ -174,3 +189,42 @@ def test_make_and_gymnasiums_make_give_the_same_environment():
     np.testing.assert_equal(ours, theirs)
     one.close()
     two.close()
+
+
+def test_without_a_render_mode_a_rendering_warns_as_gymnasiums_environments_do():
+    for make, count in ((gymnasium.make, {}), (gymnasium.make_vec, {"num_envs": 2})):
+        env = make("reasonenv/WordProblems-v0", num_workers=1, **count)
+        env.reset(seed=0)
+        with pytest.warns(UserWarning, match="without specifying any render mode") as warned:
+            assert env.render() is None
+        assert f'{make.__name__}("reasonenv/WordProblems-v0", render_mode=' in str(
+            warned[0].message
+        )
+        env.close()
+
+
+def test_observations_and_infos_are_short_texts_and_stay_dicts():
+    env = reasonenv.make("Figures-v1", num_workers=1)
+    observation, _ = env.reset(seed=0)
+    outcome = env.step("x" * 10_000)
+    for shown in (observation, outcome[0], outcome[4]):
+        assert isinstance(shown, dict)
+        assert len(repr(shown)) < 500
+        assert type(pickle.loads(pickle.dumps(shown))) is type(shown)
+    height, width, _ = observation["images"][0].shape
+    assert f"<array {height}x{width}x3>" in repr(observation)
+    assert repr(observation) != repr(outcome[4])
+    env.close()
+
+
+def test_a_notebook_shows_figures_questions_and_frames(env):
+    figure = np.zeros((2, 3, 3), np.uint8)
+    problem = Problem(id="a", question="Is 1 <b> 2?", answer="no", images=(figure,))
+    env = ReasonEnv([problem], toy.REWARDS)
+    assert env._repr_png_() is None
+    observation, _ = env.reset(seed=0)
+    page = observation._repr_html_()
+    assert page.count('<img src="data:image/png;base64,') == 1
+    assert "Is 1 &lt;b&gt; 2?" in page
+    assert Image.open(io.BytesIO(env._repr_png_())).width > 400
+    env.close()

@@ -55,8 +55,10 @@ def test_braces_in_a_question_mean_nothing(name):
 
 
 def test_an_unknown_prompt_is_told_with_those_that_there_are():
-    with pytest.raises(ValueError, match="no prompt is called 'cpg': there are cpgd, dapo, plain"):
-        find_prompt("cpg")
+    for name in ("cpg", "cpg:user", "cpgd:", "cpgd:system", ":user", "cpgd:user:user"):
+        message = f"no prompt is called '{name}': there are cpgd, dapo, plain"
+        with pytest.raises(ValueError, match=message):
+            find_prompt(name)
 
 
 ASKED = Problem(id="1", question="How many?", answer="7", query="Count, please: how many?")
@@ -77,6 +79,13 @@ def test_the_benchmarks_own_words_are_used_where_they_are_asked_for(name, system
     assert find_prompt(name).ask(without) == (system, "How many?")
 
 
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_system_text_may_stand_in_front_of_the_user_text(name):
+    system, words = find_prompt(name).ask(ASKED)
+    expected = f"{system}\n\n{words}" if system else words
+    assert find_prompt(f"{name}:user").ask(ASKED) == ("", expected)
+
+
 def test_the_prompt_of_the_evaluation_scripts_asks_for_no_think_block():
     system = find_prompt("mm_eureka").system
     assert "<think>" not in system
@@ -94,6 +103,13 @@ def test_the_official_prompt_is_what_the_environment_calls_so(shared):
     assert words["MathVista-v0"]["question"].startswith("Hint: Please answer the question")
     assert words["GSM8K-v0"]["question"].endswith(r"your final answer within \boxed{}.")
     assert 'on its own line after "Answer:".' in words["DAPOMath17k-v0"]["question"]
+
+
+def test_the_official_prompt_may_have_its_system_text_in_the_user_text(tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"question": "How many?", "answer": "#### 7"}\n')
+    env = reasonenv.make("GSM8K-v0", data=tmp_path, prompt="official:user", num_workers=1)
+    assert env.get_wrapper_attr("instruction") == find_prompt("boxed:user")
+    env.close()
 
 
 def test_an_environment_without_an_official_prompt_says_so():

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import reasonenv
+from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.mm_eureka import mm_eureka
 from reasonenv.problem import Problem
@@ -289,3 +291,42 @@ def test_mm_eureka_and_the_format_agree_with_the_released_file_on_real_responses
         response = row["model_output"]
         assert mm_eureka(response, problem, WRONG) == row["mm_eureka_accuracy"], response
         assert format_of(response) * 0.5 == row["mm_eureka_format"], response
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A module with rewards of a user's own."""
+    (tmp_path / "mine.py").write_text(
+        "WEIGHT = 1\ndef brief(response, problem, grade):\n    return float(len(response) < 9)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_a_function_of_a_module_is_a_reward_by_its_own_name(mine):
+    data = [{"question": "1 + 1?", "answer": 2}]
+    envs = reasonenv.make("file", data=data, num_envs=1, rewards={"accuracy": 1, "mine:brief": 2})
+    envs.reset(seed=0)
+    _, rewards, _, _, infos = envs.step(["It is 2."])
+    assert (rewards[0], infos["brief"][0]) == (3, 1)
+    envs.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere:brief", "no module is called 'nowhere'"),
+        ("mine.inner:brief", "no module is called 'mine.inner'"),
+        (":brief", "no module is called ''"),
+        (".mine:brief", "no module is called '.mine'"),
+        ("mine:long", "has no function 'long'"),
+        ("mine:WEIGHT", "has no function 'WEIGHT'"),
+    ],
+)
+def test_a_function_that_is_not_there_is_one_line(mine, name, message):
+    with pytest.raises(UsageError, match=rf"^reward '{name}': [^\n]*{message}[^\n]*$"):
+        by_name({name: 1.0})
+
+
+def test_two_functions_of_one_name_are_refused(mine):
+    with pytest.raises(UsageError, match="give functions different names"):
+        by_name({"brief": (1.0, len), "mine:brief": 1.0})

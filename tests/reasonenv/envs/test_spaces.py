@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from gymnasium.spaces import Space
 from gymnasium.vector.utils import batch_space
 
 from reasonenv.spaces import ImagesSpace, TextSpace
@@ -69,3 +70,11 @@ def test_a_batch_of_texts_is_a_tuple_whose_samples_differ():
 def test_a_mask_is_refused(space):
     with pytest.raises(ValueError, match="without mask"):
         space.sample(mask=np.ones(3))
+
+
+def test_a_batch_of_spaces_has_a_short_repr_and_gymnasiums_samples():
+    space = batch_space(TextSpace(seed=3), 1024)
+    assert repr(space) == "Tuple(TextSpace() x 1024)"
+    generic = batch_space.dispatch(Space)(TextSpace(seed=3), 1024)
+    assert space == generic
+    assert space.sample() == generic.sample()

@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 from helpers import toy
 
 import reasonenv
+from reasonenv.errors import UsageError
 from reasonenv.ordering import ProblemOrder
 from reasonenv.rewards import unjudged
 from reasonenv.testing import check_env
@@ -207,6 +208,34 @@ def test_an_order_is_a_function_of_seed_and_position():
     assert [ProblemOrder(10, seed=5)[position] for position in range(35)] != forwards
 
 
+def test_a_subset_is_shuffled_anew_in_each_pass():
+    order = ProblemOrder(10, seed=0, subset=[2, 7, 7, 9])
+    passes = [[order[position] for position in range(k * 4, k * 4 + 4)] for k in range(9)]
+    assert all(sorted(numbers) == [2, 7, 7, 9] for numbers in passes)
+    assert len({tuple(numbers) for numbers in passes}) > 3
+
+
+def test_a_subset_of_all_problems_is_all_of_them():
+    order, whole = ProblemOrder(10, seed=3, subset=range(10)), ProblemOrder(10, seed=3)
+    assert [order[position] for position in range(35)] == [whole[k] for k in range(35)]
+
+
+def test_a_reset_draws_from_a_subset_until_another_reset(envs):
+    posed = {*ids(envs.reset(seed=0, options={"subset": [1, 4]})[1])}
+    posed |= {*ids(envs.step(["1"] * 6)[4])} | {*ids(envs.step(["1"] * 6)[4])}
+    assert posed == {envs.problems[k].id for k in (1, 4)}
+    assert ids(envs.reset(seed=0)[1]) == ids(make_toy(num_envs=6, group_size=3).reset(seed=0)[1])
+
+
+def test_indices_and_a_subset_exclude_each_other(envs):
+    with pytest.raises(UsageError, match="reset got indices and subset: give one of them"):
+        envs.reset(options={"indices": [0], "subset": [1]})
+    with pytest.raises(UsageError, match=r"index 7 in subset is not in \[0, 7\)"):
+        envs.reset(options={"subset": [1, 7]})
+    with pytest.raises(UsageError, match=r"subset=\[\]: at least one problem is needed"):
+        envs.reset(options={"subset": []})
+
+
 def test_a_data_set_smaller_than_a_batch_is_passed_through_again():
     envs = make_toy(num_envs=20)
     counts = np.unique(ids(envs.reset(seed=0)[1]), return_counts=True)[1]
@@ -364,3 +393,23 @@ def test_gymnasiums_episode_statistics_wrap_it():
     answers = [str(2 * int(question[:2])) for question in observations["question"]]
     infos = envs.step([answers[0], "0"])[4]
     assert infos["episode"]["r"].tolist() == [1.0, 0.0]
+
+
+def test_infos_name_the_problems_that_are_posed_next(envs):
+    first = envs.reset(seed=0)[1]["problem_id"]
+    infos = envs.step(["1"] * 6)[4]
+    assert list(infos["problem_id"]) == list(first) == list(infos["final_info"]["problem_id"])
+    assert list(infos["next_problem_id"]) != list(first)
+    assert "next_problem_id" not in infos["final_info"]
+    assert list(envs.step(["1"] * 6)[4]["problem_id"]) == list(infos["next_problem_id"])
+
+
+def test_many_observations_and_infos_are_a_few_words_and_pictures(envs):
+    assert envs._repr_html_() is None
+    observations, infos = envs.reset(seed=0)
+    assert observations._repr_html_().endswith("<p>6 observations of 2 problems</p>")
+    assert envs._repr_html_().count("<img") == 2
+    for shown in (observations, infos, envs.step(["1"] * 6)[4]):
+        assert "... 6 in all" in repr(shown)
+        assert len(repr(shown)) < 3000
+    assert "Tuple(TextSpace() x 6)" in repr(envs.observation_space)

@@ -9,6 +9,7 @@ import pytest
 
 from reasonenv.grading import VERSION
 from reasonenv.score import main
+from reasonenv.score_intervals import wilson
 from reasonenv.scoring import score
 from reasonenv.scoring.response_files import SkipLog
 from reasonenv.scoring.scoreboard import grade_responses, summarize
@@ -332,11 +333,62 @@ def test_two_files_of_responses_are_compared_problem_by_problem(data, capsys):
     )
     assert result["difference"] == pytest.approx(4 / 6)
     assert result["p_value"] == pytest.approx(2 / 2**4)
-    assert "p = 0.125 over 6 problems" in capsys.readouterr().out
+    assert result["accuracies"] == pytest.approx([1, 1 / 3])
+    assert result["intervals"] == [wilson(6, 6), wilson(2, 6)]
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert f"{ours} 6 100.00% 60.97% to 100.00%" in lines
+    assert any(line.startswith("difference 6 +66.67% ") for line in lines)
+    test = (
+        "Exact McNemar test: p = 0.125; the first is better on 4 problems, worse on 0, equal on 2"
+    )
+    assert test in lines
     # The other way round it is the same test.
     assert call(data, theirs, "--compare", ours, "--output", output) == 0
     turned = json.loads(output.read_text())["compared"]
     assert (turned["losses"], turned["p_value"]) == (4, result["p_value"])
+
+
+def test_two_files_with_several_samples_have_a_test_over_problems(data, capsys):
+    ours = written(data / "a.jsonl", [*responses(), *responses(right=[1, 2, 3])])
+    theirs = written(data / "b.jsonl", [*responses(right=[1]), *responses(right=[])])
+    output = data / "scores.json"
+    assert call(data, ours, "--compare", theirs, "--output", output) == 0
+    result = json.loads(output.read_text())["compared"]
+    assert result["test"] == "Exact sign-flip test over problems"
+    assert result["accuracies"] == pytest.approx([11 / 16, 1 / 16])
+    assert "Exact sign-flip test over problems: p = 0.00781" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("form", "beginning"),
+    [("markdown", "|  | problems | accuracy |"), ("latex", "% needs \\usepackage{booktabs}")],
+)
+def test_tables_to_paste_are_all_of_the_output(data, capsys, form, beginning):
+    path = written(data / "a.jsonl", responses(right=[1, 2, 3]))
+    assert call(data, path, "--format", form, "--compare", path) == 0
+    output = capsys.readouterr().out
+    assert output.startswith(beginning)
+    percent = "13.68% to 69.43%"
+    assert (percent.replace("%", "\\%") if form == "latex" else percent) in output
+    assert "Exact McNemar test: p = 1; the first" in output
+
+
+def test_scores_as_json_are_those_of_the_file(data, capsys):
+    path = written(data / "a.jsonl", responses(right=[1, 2, 3]))
+    assert call(data, path, "--format", "json", "--output", data / "scores.json") == 0
+    assert capsys.readouterr().out == (data / "scores.json").read_text()
+
+
+def test_the_table_says_whose_rules_and_how_many_problems_are_missing(data, capsys):
+    path = written(data / "a.jsonl", responses(right=[1])[:5])
+    assert call(data, path) == 0
+    output = capsys.readouterr().out
+    assert "By the rules of the benchmark's own evaluation code" in output
+    assert "3 problems of the split have no response, and do not count" in output
+    written(data / "aime24" / "test.jsonl", [{"id": 60, "answer": "033"}])
+    path = written(data / "b.jsonl", [{"id": "60", "response": "\\boxed{33}"}])
+    main(["--env", "AIME24-v0", "--data", str(data), "--responses", str(path)])
+    assert f"Final answers by this package's grader, version {VERSION}" in capsys.readouterr().out
 
 
 JUDGE = """

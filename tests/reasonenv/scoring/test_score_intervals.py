@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from reasonenv.score_intervals import (
+    over_clusters,
     over_pairs,
     over_problems,
     over_ratios,
@@ -76,15 +77,78 @@ def test_of_seeds_of_two_kinds_three_may_not_show_both(num_seeds, share):
     assert coverage([over_problems(row) for row in scores], 0.52) == pytest.approx(share, abs=0.015)
 
 
-@pytest.mark.parametrize("num_problems", [3, 5, 10, 30, 200])
-@pytest.mark.parametrize("rate", [0.02, 0.1, 0.5, 0.9])
-def test_intervals_of_verdicts_hold_the_rate_in_at_least_about_95_of_100_cases(num_problems, rate):
-    held = 0.0
-    for right in range(num_problems + 1):
-        chance = math.comb(num_problems, right) * rate**right * (1 - rate) ** (num_problems - right)
-        low, high = over_problems([1] * right + [0] * (num_problems - right))
-        held += chance * (low <= rate <= high)
-    assert held >= 0.91
+# Newcombe, Two-sided confidence intervals for the single proportion (Statistics in Medicine 17,
+# 1998), table I, method 3.
+@pytest.mark.parametrize(
+    ("right", "total", "ends"),
+    [
+        *[(81, 263, (0.2553, 0.3662)), (15, 148, (0.0624, 0.1605))],
+        *[(0, 20, (0.0, 0.1611)), (1, 29, (0.0061, 0.1718))],
+    ],
+)
+def test_wilsons_intervals_are_the_published_ones(right, total, ends):
+    assert wilson(right, total) == pytest.approx(ends, abs=5.1e-5)
+    assert over_problems([1] * right + [0] * (total - right)) == wilson(right, total)
+
+
+RATES = np.linspace(0.005, 0.995, 199)
+
+
+def coverages(num_problems):
+    """Share of all outcomes whose interval holds each rate, by enumeration of the binomial."""
+    right = np.arange(num_problems + 1)
+    ways = np.array([float(math.comb(num_problems, k)) for k in right])
+    chances = ways * RATES[:, None] ** right * (1 - RATES[:, None]) ** (num_problems - right)
+    ends = [over_problems([1] * k + [0] * (num_problems - k)) for k in right]
+    low, high = np.transpose(ends)
+    return (chances * ((low <= RATES[:, None]) & (RATES[:, None] <= high))).sum(1)
+
+
+# Brown, Cai and DasGupta, Interval estimation for a binomial proportion (Statistical Science 16,
+# 2001): 95 % on average over rates, and less at some rates near 0 and 1.
+@pytest.mark.parametrize(
+    ("num_problems", "least"),
+    [(1, 0.79), (3, 0.82), (5, 0.83), (10, 0.83), (37, 0.83), (200, 0.85), (1000, 0.9)],
+)
+def test_intervals_of_verdicts_hold_95_of_100_rates_on_average(num_problems, least):
+    held = coverages(num_problems)
+    assert 0.94 <= held.mean() <= 0.97
+    assert held.min() >= least
+    middle = abs(RATES - 0.5) < 0.3
+    assert held[middle].min() >= (0.9 if num_problems >= 10 else least)
+
+
+def test_no_verdicts_make_an_interval_without_a_width():
+    for total in (1, 2, 37, 1000):
+        for right in {0, 1, total - 1, total}:
+            low, high = over_problems([1] * right + [0] * (total - right))
+            assert 0 <= low <= right / total <= high <= 1
+            assert high - low > 1 / (total + 4)
+
+
+def test_problems_of_one_cluster_count_as_one():
+    totals, sizes = np.array([3, 0, 2, 3, 0, 3]), np.array([3, 3, 2, 3, 2, 3])
+    low, high = over_clusters(totals, sizes)
+    alone = over_problems([1] * 11 + [0] * 5)
+    assert low < alone[0] < totals.sum() / sizes.sum() < alone[1] < high
+    # Of clusters of one size it is that of their means.
+    assert over_clusters([3, 1, 0, 2], [4] * 4) == pytest.approx(
+        over_problems([0.75, 0.25, 0, 0.5])
+    )
+    assert over_clusters([4, 2, 3], [4, 2, 3]) == wilson(3, 3)
+    assert over_clusters([2, 1], [4, 2]) == over_clusters([], []) == []
+
+
+@pytest.mark.parametrize("num_clusters", [10, 40])
+def test_intervals_over_clusters_hold_the_rate(num_clusters):
+    random = np.random.default_rng(0)
+    intervals = []
+    for _ in range(1000):
+        sizes = random.integers(1, 6, num_clusters)
+        # All problems of a cluster are right with one chance of its own.
+        totals = random.binomial(sizes, random.beta(1.2, 0.8, num_clusters))
+        intervals.append(over_clusters(totals, sizes))
+    assert 0.92 <= coverage(intervals, 0.6) <= 0.98
 
 
 def test_an_interval_is_that_of_students_t_where_the_ends_are_far():

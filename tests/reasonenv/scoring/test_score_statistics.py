@@ -8,6 +8,7 @@ from reasonenv.score_statistics import (
     majority,
     majority_at_k,
     paired_comparison,
+    paired_test,
     pass_at_k,
     sample_sizes,
     sign_flip_p_value,
@@ -72,6 +73,22 @@ def test_the_paired_test_of_verdicts_is_the_exact_one_of_mcnemar():
     assert result["difference"] == pytest.approx(8 / 20)
     low, high = result["interval"]
     assert 0 < low < 8 / 20 < high
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        ([1, 0, 1], [0, 0, 1], "Exact McNemar test"),
+        ([0.5, 0.25], [0.25, 0.75], "Exact sign-flip test over problems"),
+        ([0.5] * 20, [0.25] * 19 + [0.75], "Exact sign-flip test over problems"),
+        ([0.5] * 20, [0.25] * 19 + [1], "Sign-flip test over problems, 100,000 draws"),
+        ([0.5, 1], [0.5, 1], "Exact sign-flip test over problems"),
+    ],
+)
+def test_the_paired_test_has_a_name(first, second, name):
+    assert paired_test(first, second) == name
+    p_value = paired_comparison(first, second)["p_value"]
+    assert ("draws" in name) == (p_value != paired_comparison(first, second, seed=1)["p_value"])
 
 
 def of_all_signs(differences):

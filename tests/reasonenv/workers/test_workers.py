@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.faults import descendants, is_alive, obedient_workers, wait_until
 
-from reasonenv.errors import GraderError
+from reasonenv.errors import GraderError, UsageError
 from reasonenv.workers import Grader
 from reasonenv.workers.process import GradingProcess
 
@@ -352,5 +352,31 @@ def test_invalid_settings_raise(kwargs):
 
 
 def test_lists_of_different_lengths_raise(grader):
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="give one of each"):
         grader.grade(["1", "2"], ["1"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("42", "42"), "responses is one text, '42': give a list of texts"),
+        ((["42"], "42"), "references is one text, '42'"),
+        ((["1"], ["1", "2"]), "1 responses, 2 references, 1 options: give one of each"),
+        ((["1", "2"], ["1"]), "2 responses, 1 references, 2 options"),
+        ((["1"], ["1"], []), "1 responses, 1 references, 0 options"),
+        (([42], ["42"]), "responses has 42, of type int: give texts"),
+        ((["42"], [42]), "references has 42, of type int"),
+        ((["42"], [None]), "references has None, of type NoneType"),
+        ((["A"], ["A"], ["AB"]), "options is one text, 'AB': give a list of texts"),
+        ((["A"], ["A"], [[1, 2]]), "options has 1, of type int"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused_in_one_line(grader, arguments, message):
+    with pytest.raises(UsageError, match=message) as refused:
+        grader.grade(*arguments)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_submission_that_is_no_text_is_refused(grader):
+    with pytest.raises(UsageError, match="response and reference has 42, of type int"):
+        grader.submit(42, "42")

@@ -1,0 +1,134 @@
+"""Responses of a model to a question of yours, with images or without."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from agents.cli.checks import check_integer
+from agents.cli.exit import errors_in_one_line, standard_streams
+from agents.cli.flags import parse
+from agents.engines.precision import Precision
+from agents.errors import UsageError, typed_errors
+from agents.evaluate import loaded_sampler
+from agents.evaluation.arguments import EvaluationArguments, check_arguments
+from agents.rollout import Responses
+from reasonenv.datasets import decode
+from reasonenv.errors import DataError
+from reasonenv.prompts import PROMPTS
+from reasonenv.terminal import print_line
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationArguments:
+    """Responses of a model to a question, with images or without.
+
+    Standard output has the text alone. Decoding is greedy unless a temperature is given.
+    """
+
+    question: str
+    """The question; "<image 1>" in it is the place of the first image, else images come first."""
+    model: str = "tiny"
+    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny' or 'small'."""
+    image: tuple[Path, ...] = ()
+    """Files of the images, such as PNG or JPEG."""
+    prompt: Literal["plain", "boxed", "cpgd", "dapo", "mm_eureka"] = "plain"
+    """Instruction around the question: that of the model's training, which its model card names."""
+    chat_template: Path | None = None
+    """File with a chat template in Jinja, instead of the model's."""
+    max_response_length: int = 1024
+    """Tokens after which a response is cut."""
+    temperature: float = 0.0
+    """Sampling temperature; 0 is greedy decoding."""
+    num_responses: int = 1
+    """Number of responses, which a temperature makes differ."""
+    seed: int = 0
+    """Seed of the responses."""
+    dtype: Precision = "auto"
+    """Number format of matrix products: auto is bfloat16 on GPUs, and for a model of 50 million
+    weights or more on a CPU with instructions for it, else float32."""
+    trust_remote_code: bool = False
+    """Run the Python code that a model brings (auto_map in its configuration). It can do anything
+    that you can do: read it first."""
+
+    def evaluation(self) -> EvaluationArguments:
+        """The same model and sampling as arguments of an evaluation.
+
+        Raises:
+            UsageError: A value is out of range.
+        """
+        check_integer("num-responses", self.num_responses, 1, 2**10)
+        if self.num_responses > 1 and not self.temperature:
+            raise UsageError(
+                f"--num-responses is {self.num_responses}, and without a --temperature above 0 all "
+                "would be the same"
+            )
+        arguments = EvaluationArguments(
+            model=self.model,
+            trust_remote_code=self.trust_remote_code,
+            chat_template=self.chat_template,
+            temperature=self.temperature,
+            max_response_length=self.max_response_length,
+            max_pixels=None,
+            dtype=self.dtype,
+            sampler="transformers",
+            sampler_batch_size=self.num_responses,
+            seed=self.seed,
+        )
+        check_arguments(arguments)
+        return arguments
+
+
+@standard_streams()
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line; `arguments` are those of this process unless given."""
+    options = parse(GenerationArguments, "agents.generate", arguments)
+    with errors_in_one_line(), typed_errors("sampling"):
+        responses = generate(options)
+    for number, finished in enumerate(responses.finished.tolist(), 1):
+        if not finished:
+            line = f"response {number} was cut after {options.max_response_length} tokens"
+            print_line(f"{line}: raise --max-response-length", sys.stderr)
+
+
+def generate(options: GenerationArguments) -> Responses:
+    """Samples responses, and prints each as soon as it is complete.
+
+    Raises:
+        UsageError: An option does not fit, or a file is missing.
+        DataError: A file is no image.
+        ModelError: The model cannot be loaded, or reads no images.
+    """
+    evaluation, observation = options.evaluation(), _observation(options)
+    observations = {name: (value,) * options.num_responses for name, value in observation.items()}
+
+    def show(index: int, text: str) -> None:
+        if options.num_responses > 1:
+            print_line(f"--- response {index + 1}")
+        for line in text.splitlines():
+            print_line(line)
+        sys.stdout.flush()
+
+    with loaded_sampler(evaluation) as sampler:
+        return sampler.generate(sampler.encode(observations), (options.seed,), show)
+
+
+def _observation(options: GenerationArguments) -> Mapping[str, Any]:
+    """The question in its prompt, and the images, as an environment gives them."""
+    prompt = PROMPTS[options.prompt]
+    images = tuple(map(_read_image, options.image))
+    return {"system": prompt.system, "question": prompt.user(options.question), "images": images}
+
+
+def _read_image(path: Path) -> Any:
+    if not path.exists():
+        raise UsageError(f"--image {path}: there is no such file")
+    try:
+        return decode(path)
+    except DataError as error:
+        raise DataError(f"--image {path}: {error}") from error
+
+
+if __name__ == "__main__":
+    main()

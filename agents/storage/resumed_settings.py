@@ -1,0 +1,111 @@
+"""Settings of a run that is resumed: those on record, and the changes that it may make."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agents.errors import RecordError, UsageError
+from agents.storage.provenance import read_run
+
+MAY_CHANGE = {
+    *("num_steps", "save_every", "keep_checkpoints", "evaluate_every", "num_test_problems"),
+    *("save_minutes", "keep_best", "track", "tensorboard", "show_responses"),
+    *("output_dir", "resume", "on_collapse", "max_skipped", "push_to_hub"),
+    *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
+    *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
+    *("sampler_batch_size", "deepspeed", "vllm"),
+    "chat_template",  # a path, whose content is compared with the checkpoint's
+    "data_sha256",  # of a file with own questions, in which mistakes may be mended
+}
+"""Settings that a resumed run may change: length, records, and remedies for a lack of memory."""
+
+PLACE = ("run.output_dir", "run.resume")
+"""Settings that say where and that a run is resumed."""
+
+ADDED = {
+    "run.trust_remote_code": False,
+    "run.weight_decay": 0.01,
+    "run.adam_epsilon": 1e-8,
+    "run.step_without_signal": True,
+    "run.chat_template": None,
+    "run.stop": None,
+    "run.dtype": "auto",
+    "run.deterministic": False,
+    "run.learning_rate_schedule": "cosine",
+    "run.min_learning_rate_ratio": 0.1,
+    "run.warmup_steps": 0,
+    "run.adam_beta1": 0.9,
+    "run.adam_beta2": 0.95,
+    "run.max_grad_norm": 1.0,
+}
+"""Settings that the records of earlier versions lack, and the value that they had."""
+
+
+def recorded_settings(folder: Path) -> dict[str, Any]:
+    """Settings of the run and its learner by the names of their fields, and its `algorithm`.
+
+    Raises:
+        RecordError: The record is missing or damaged.
+    """
+    record = read_run(folder)["settings"]
+    parts = [record.get(name) for name in ("run", "learner")]
+    if not all(isinstance(part, dict) for part in parts):
+        raise RecordError(
+            f"{folder / 'run.json'} is damaged, it lacks settings: bring it back from a copy, or "
+            "give another --output-dir without --resume"
+        )
+    settings = {name.removeprefix("run."): value for name, value in ADDED.items()}
+    for part in parts:
+        settings |= part
+    for place in PLACE:
+        settings.pop(place.removeprefix("run."), None)
+    return settings | {"algorithm": record.get("algorithm")}
+
+
+def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Compares the settings of a resumed run with those on record.
+
+    Raises:
+        UsageError: One differs that determines the numbers of the run.
+        RecordError: The record is missing or damaged.
+    """
+    changes = [
+        f"{name} was {old!r} and is {new!r}"
+        for name, old, new in _changes(folder, settings)
+        if name.split(".")[-1] not in MAY_CHANGE
+    ]
+    if changes:
+        raise UsageError(
+            f"{folder} cannot resume with other settings: {'; '.join(changes)}; "
+            "use the old ones, or give another --output-dir without --resume"
+        )
+
+
+def describe_changes(folder: Path, settings: Mapping[str, Any]) -> str:
+    """A line on the settings in which a resumed run differs from its record; else ""."""
+    changes = [
+        f"{name.split('.')[-1]} is {new}, was {old}"
+        for name, old, new in _changes(folder, settings)
+        if name not in PLACE
+    ]
+    return f"settings other than before: {'; '.join(changes)}" if changes else ""
+
+
+def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Dotted name, recorded value and present value of each setting that differs."""
+    old, new = _flat(read_run(folder)["settings"]), _flat(settings)
+    old = {name: value for name, value in ADDED.items() if name in new} | old
+    # One that the record lacks is of a later version, and changes nothing if it may change.
+    added = {name for name in new.keys() - old.keys() if name.split(".")[-1] in MAY_CHANGE}
+    for name in sorted((old.keys() | new.keys()) - added):
+        if old.get(name) != new.get(name):
+            yield name, old.get(name), new.get(name)
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as a flat dict with dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
+        flat |= inner or {f"{prefix}{name}": value}
+    return flat

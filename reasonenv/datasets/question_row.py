@@ -1,0 +1,271 @@
+"""One row of a user's own questions as a problem, or a `DataError` that says what to do."""
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from reasonenv.datasets.column_names import Columns, cell
+from reasonenv.datasets.row_files import parse_json
+from reasonenv.envs.option_text import LETTERS, lettered_lines, option_texts
+from reasonenv.errors import DataError
+from reasonenv.grading.extraction import final_answer
+from reasonenv.problem import Problem
+
+_MARK = re.compile(r"<image(?: ([0-9]+))?>")
+_LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
+_LARGEST_WHOLE = 2**53
+"""Floats from here on have an exponent, and not all of their digits are known."""
+_LONGEST_ANSWER = 60
+"""Characters of an answer that a worked solution neither boxes nor states."""
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """A row of questions.
+
+    Args:
+        row: Its values.
+        columns: Its columns by field.
+        folders: Folders of the files of its images; see `question_files.QuestionRows`.
+        read: Function of a column to images that are read on access; None without such columns.
+    """
+
+    row: Mapping[str, Any]
+    columns: Columns
+    folders: Sequence[Path] = ()
+    read: Callable[[str], Any] | None = None
+
+    def value(self, field: str) -> Any:
+        """The value of a field; None where it has no column or is missing."""
+        for name in self.columns[field]:
+            value = self._cell(name)
+            return None if _is_missing(value) else value
+        return None
+
+    def _cell(self, name: str) -> Any:
+        """The value of a column; a list, where pandas has an array of one axis."""
+        value = cell(self.row, name)
+        return value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value
+
+    def problem(self, id: str) -> Problem:
+        """The problem without its images.
+
+        Raises:
+            DataError: The row makes none.
+        """
+        question = self._needed("question")
+        if not isinstance(question, str):
+            raise self._unfit("question", question, "a text")
+        answer, solution = self._answer()
+        options = self._options()
+        if options:
+            answer = _letter(answer, options)
+            question = _with_options(question, options)
+        values = {name: self._cell(name) for name in self.columns["metadata"]}
+        return Problem(
+            id=id,
+            question=_with_numbered_marks(question),
+            answer=answer,
+            options=options,
+            solution=solution,
+            metadata={k: v for k, v in values.items() if isinstance(v, str | int | float)},
+        )
+
+    def images(self, on_access: bool = True) -> list[Any]:
+        """The images before decoding.
+
+        Args:
+            on_access: False to leave those out that are read on access.
+
+        Raises:
+            DataError: There is no such file.
+        """
+        values: list[Any] = []
+        for name in self.columns["images"]:
+            value = self._cell(name)
+            value = self.read(name) if self.read and on_access and value is None else value
+            value = _listed(value) if isinstance(value, str) else value
+            values += value if isinstance(value, list | tuple) else [value]
+        return [_located(value, self.folders) for value in values if not _is_missing(value)]
+
+    def text(self, field: str) -> str | None:
+        """The text or number of a field as text; None where it is missing.
+
+        Raises:
+            DataError: It is neither.
+        """
+        value = self.value(field)
+        text = None if value is None else _plain_text(value)
+        if value is not None and text is None:
+            raise self._unfit(field, value, "a text or a number")
+        return text
+
+    def empty(self, field: str) -> DataError:
+        """The error of a field that must have a value."""
+        (name,) = self.columns[field]
+        there = self._cell(name)
+        state = "is empty" if there is None or there == "" else f"holds {there!r:.40}"
+        return DataError(f"column {name!r} {state}: give the {field}, or leave the row out")
+
+    def _needed(self, field: str) -> Any:
+        value = self.value(field)
+        if value is None:
+            raise self.empty(field)
+        return value
+
+    def _unfit(self, field: str, value: object, expected: str) -> DataError:
+        name = self.columns[field][0]
+        hint = ""
+        if isinstance(value, Mapping) and value:
+            hint = f"; name a part of it, columns={{{field!r}: '{name}.{next(iter(value))}'}}"
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            hint = f"; name a part of it, columns={{{field!r}: '{name}.0.{next(iter(value[0]))}'}}"
+        return DataError(f"column {name!r} holds {value!r:.60}: {expected} was expected{hint}")
+
+    def _answer(self) -> tuple[str, str | None]:
+        """The answer, and the worked solution where there is one."""
+        value = self._needed("answer")
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
+        text = _plain_text(value)
+        if text is None:
+            raise self._unfit("answer", value, "one text or number")
+        solution = self.text("solution")
+        if "####" in text:
+            steps, _, text = text.rpartition("####")
+            text = text.strip()
+            solution = solution or f"{steps.strip()}\nThe answer is $\\boxed{{{text}}}$."
+        elif self.columns["answer"][0].lower() == "solution":
+            steps, text = text, final_answer(text) or ""
+            solution = solution or (steps if steps != text else None)
+            if not text or (steps == text and len(text) > _LONGEST_ANSWER):
+                raise self._unfit("answer", steps, "an answer in \\boxed{} or after ####")
+        if not text:
+            raise self._unfit("answer", value, "an answer after ####")
+        return text, solution
+
+    def _options(self) -> tuple[str, ...]:
+        """The texts of a multiple choice without their letters; empty where there is none."""
+        value = self.value("options")
+        value = _listed(value) if isinstance(value, str) else value
+        if isinstance(value, Mapping):  # letters and texts; Arrow fills missing letters with None
+            items = value.items()
+            value = [f"{str(k).upper()}. {_plain_text(v)}" for k, v in items if not _is_missing(v)]
+        if value is None or (isinstance(value, list | tuple) and not value):
+            return ()
+        texts = (
+            [_plain_text(each) or "" for each in value] if isinstance(value, list | tuple) else []
+        )
+        if not 2 <= len(texts) <= len(LETTERS) or "" in texts:
+            raise self._unfit("options", value, "a list of 2 to 26 texts")
+        return option_texts(texts) or tuple(texts)
+
+
+def check_marks(question: str, num_images: int) -> None:
+    """Raises DataError for a mark in the question, such as "<image 2>", without an image."""
+    highest = max((int(mark[1]) for mark in _MARK.finditer(question)), default=0)
+    if highest > num_images:
+        raise DataError(
+            f"the question marks image {highest}, and the row has {num_images}: add it, remove "
+            "the mark, or name the columns of images"
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    """True for None, blank texts, NaN and the missing values of pandas."""
+    if isinstance(value, str):
+        return value.strip() == "" or value.strip().lower() == "nan"
+    if isinstance(value, float | np.floating | Decimal):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _plain_text(value: Any) -> str | None:
+    """A text, a number or a truth value as text; 27.0 is "27"; None for another value."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, Integral | np.bool_):
+        return str(value)
+    if isinstance(value, float | np.floating | Decimal) and math.isfinite(value):
+        is_whole = abs(value) < _LARGEST_WHOLE and int(value) == value
+        return str(int(value)) if is_whole else str(value)
+    return None
+
+
+def _listed(text: str) -> Any:
+    """The JSON list or object in a text, as in a CSV file; its lines; or the text itself."""
+    if (text.strip()[:1] + text.strip()[-1:]) in ("[]", "{}"):
+        return parse_json(text, f"{text!r:.40} is not JSON")
+    return text.splitlines() if "\n" in text.strip() else text
+
+
+def _letter(answer: str, options: Sequence[str]) -> str:
+    """The letter of the option that an answer names by letter or by text."""
+    letters = LETTERS[: len(options)]
+    match = _LETTER.fullmatch(answer)
+    matches = {match[1].upper()} & set(letters) if match else set()
+    matches |= {letter for letter, text in zip(letters, options, strict=True) if text == answer}
+    if len(matches) != 1:
+        state = "names two of" if matches else "is none of"
+        raise DataError(
+            f"the answer {answer!r:.40} {state} the options {list(options)!r:.80}: give a letter, "
+            f"A to {letters[-1]}, or the text of one"
+        )
+    return matches.pop()
+
+
+def _with_options(question: str, options: Sequence[str]) -> str:
+    """The question with its options, a letter and a line each, unless it has them."""
+    pairs = zip(LETTERS, options, strict=False)
+    if all(re.search(rf"\b{letter}\W{{1,3}}{re.escape(text)}", question) for letter, text in pairs):
+        return question
+    return f"{question}\n{lettered_lines(options)}"
+
+
+def _with_numbered_marks(question: str) -> str:
+    """The question, in which marks "<image>" are numbered in order."""
+    number = 0
+
+    def numbered(mark: re.Match[str]) -> str:
+        nonlocal number
+        number += 1
+        return mark[0] if mark[1] else f"<image {number}>"
+
+    return _MARK.sub(numbered, question)
+
+
+def _located(image: Any, folders: Sequence[Path]) -> Any:
+    """An image before decoding: {bytes, path}, an image or array itself, or a file of its name."""
+    if isinstance(image, Mapping):
+        path = image.get("path")
+        return image if image.get("bytes") else _file(str(path or ""), folders)
+    if isinstance(image, bytes):
+        return {"bytes": image}
+    if isinstance(image, Image.Image | np.ndarray):
+        return image
+    if isinstance(image, str | Path):
+        return _file(str(image), folders)
+    raise DataError(f"the image is {image!r:.40}: a path or the bytes of a file were expected")
+
+
+def _file(name: str, folders: Sequence[Path]) -> Path:
+    """The file of a name in one of some folders, not outside of the last one."""
+    if "://" in name or name.startswith("data:"):
+        raise DataError(f"the image {name!r:.60} is no file: download it, and give its path")
+    root = os.path.abspath(folders[-1]) if folders else ""
+    paths = [os.path.abspath(os.path.join(folder, name)) for folder in folders or (Path(),)]
+    inside = [path for path in paths if not root or Path(path).is_relative_to(root)]
+    if not inside:
+        raise DataError(f"the image {name!r:.60} is outside of {root}: move it there")
+    file = next((path for path in inside if os.path.isfile(path)), None)
+    if file is None:
+        raise DataError(f"there is no image {inside[0]}: give a path relative to the file")
+    return Path(file)

@@ -1,0 +1,171 @@
+"""Problems of a user's own questions, each row checked, the images read on access."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from reasonenv.datasets.column_names import Columns, check_choice, find_columns
+from reasonenv.datasets.images import decode, rgb
+from reasonenv.datasets.question_files import QuestionRows, read_questions
+from reasonenv.datasets.question_row import QuestionRow, check_marks
+from reasonenv.datasets.schema import InvalidRow
+from reasonenv.errors import DataError
+from reasonenv.problem import LazySequence, Problem
+
+
+@dataclass(frozen=True)
+class Question:
+    """A row of a user's own questions.
+
+    Args:
+        id: Of the row: that of its column, else its number.
+        place: Of the row, for messages.
+        text: The question as it stands in the row, "" where it cannot be read.
+        split: Its split; None where it cannot be read.
+        problem: The problem without its images, or the reason why there is none.
+        images: Its images before decoding, some of which are read on access.
+    """
+
+    id: str
+    place: str
+    text: str
+    split: str | None
+    problem: Problem | DataError
+    images: Callable[[], Sequence[Any]] = tuple
+
+    def complete(self) -> Problem:
+        """The problem with its images.
+
+        Raises:
+            DataError: In one line, where the row makes no problem.
+        """
+        problem = self.without_images()
+        try:
+            images = tuple(_pixels(image) for image in self.images())
+            check_marks(problem.question, len(images))
+        except (DataError, OSError) as error:
+            raise DataError(f"{self.place}: {error}") from None
+        return replace(problem, images=images)
+
+    def without_images(self) -> Problem:
+        """The problem without its images, which are not read."""
+        if isinstance(self.problem, DataError):
+            raise DataError(f"{self.place}: {self.problem}")
+        return self.problem
+
+
+class Questions(LazySequence[Problem]):
+    """The problems of questions, their images decoded on access."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self._questions = questions
+
+    def __len__(self) -> int:
+        return len(self._questions)
+
+    def item(self, index: int) -> Problem:
+        """The problem at an index."""
+        return self._questions[self.wrap(index)].complete()
+
+    def without_images(self, index: int) -> Problem:
+        """A problem without its images, which are not read."""
+        return self._questions[self.wrap(index)].without_images()
+
+    def invalid_rows(self) -> dict[int, InvalidRow]:
+        """Rows that make no problem, by number; images within files are not read."""
+        return {
+            index: InvalidRow(question.id, f"{question.place}: {question.problem}")
+            for index, question in enumerate(self._questions)
+            if isinstance(question.problem, DataError)
+        }
+
+
+def load_questions(data: Any, columns: object = None) -> list[Question]:
+    """All rows of a user's questions, those that make no problem included.
+
+    Args:
+        data: See `question_files.read_questions`.
+        columns: Names of columns by field, such as {"question": "frage"}; None for usual ones.
+
+    Raises:
+        UsageError: A column that is named does not exist, or one that is needed.
+        DataError: A file cannot be read, or has no rows.
+    """
+    choice = check_choice(columns or {})
+    sources = read_questions(data)
+    questions: list[Question] = []
+    for source in sources:
+        rows = [row for row in source.rows if isinstance(row, Mapping)]
+        if not rows:
+            reason = next(row for row in source.rows if isinstance(row, DataError))
+            raise DataError(f"{source.name}: no {source.place} can be read; the first: {reason}")
+        fields = find_columns(choice, rows, source.name)
+        prefix = f"{os.path.splitext(source.name)[0]}/" if len(sources) > 1 else ""
+        questions += _questions(source, fields, prefix)
+    return _with_own_ids(questions)
+
+
+def _questions(source: QuestionRows, columns: Columns, prefix: str) -> Iterator[Question]:
+    split = None if columns["split"] else source.split or "train"
+    for index, raw in enumerate(source.rows):
+        place = f"{source.name}, {source.place} {index + 1}"
+        # Beside ids of a column, a number could be that of another row.
+        id = place if columns["id"] else f"{prefix}{index + 1}"
+        if isinstance(raw, DataError):
+            yield Question(id, place, "", split, raw)
+        elif raw is not None:
+            read = partial(source.image, index) if source.image else None
+            row = QuestionRow(raw, columns, source.folders, read)
+            yield _question(row, id, place, split)
+
+
+def _question(row: QuestionRow, id: str, place: str, split: str | None) -> Question:
+    """The question of a row; `id` and `split` are used where it has no column for them."""
+    text = row.value("question")
+    text = text if isinstance(text, str) else ""
+    try:
+        id, split = row.text("id") or id, row.text("split") or split
+        if split is None:
+            raise row.empty("split")
+        problem: Problem | DataError = row.problem(id)
+        images = row.images(on_access=False)
+        if row.read is None:
+            check_marks(problem.question, len(images))
+    except DataError as error:
+        problem = error
+    return Question(id, place, text, split, problem, row.images)
+
+
+def _with_own_ids(questions: Sequence[Question]) -> list[Question]:
+    """The questions; one with the id of an earlier one is no problem, and has its place as id."""
+    places: dict[str, str] = {}
+    for question in questions:
+        places.setdefault(question.id, question.place)
+    fault = "its id {!r:.40} is that of {}: give it another, or none by columns={{'id': None}}"
+    return [
+        question
+        if (place := places[question.id]) == question.place
+        else replace(
+            question, id=question.place, problem=DataError(fault.format(question.id, place))
+        )
+        for question in questions
+    ]
+
+
+def _pixels(image: Any) -> np.ndarray:
+    """An image as [height, width, 3] uint8, RGB."""
+    if isinstance(image, np.ndarray):
+        if not image.size:
+            raise DataError("the image has no pixels")
+        try:
+            image = Image.fromarray(image)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"an array of {image.dtype}, {image.shape}, is no image: {error}"
+            ) from None
+    return rgb(image) if isinstance(image, Image.Image) else decode(image)
