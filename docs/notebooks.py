@@ -31,7 +31,7 @@ def executed(script: Path) -> NotebookNode:
     """The notebook of a script with its outputs, without traces of the machine."""
     notebook = jupytext.read(script)
     notebook.metadata = NotebookNode(kernelspec=_kernel())
-    how = {"kernel_name": "python3", "timeout": 600, "coalesce_streams": True}
+    how = {"kernel_name": "python3", "timeout": 1800, "coalesce_streams": True}
     NotebookClient(notebook, **how).execute()
     notebook.metadata = NotebookNode(kernelspec=_kernel())
     for number, cell in enumerate(notebook.cells):
