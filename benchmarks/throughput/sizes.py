@@ -81,6 +81,20 @@ SIZES = {
     "tiny": Size(128, 480, 2, 4, 2, num_prompts=8, length=32),
     # 10 million.
     "small": Size(384, 1152, 6, 6, 2, num_prompts=8, length=64, turns=3, steps=3),
+    # SmolLM2-135M, as it learns word problems on a CPU with bfloat16 instructions.
+    "135m": Size(
+        *(576, 1536, 30, 9, 3),
+        num_prompts=16,
+        length=20,
+        vocabulary=49_152,
+        microbatch_size=16,
+        dtype="bfloat16",
+        turns=2,
+        steps=2,
+        cases=("dapo-group",),
+        tolerance=0.05,
+        peer={"bf16": True},
+    ),
     # Qwen2-1.5B.
     "1.5b": Size(
         *(1536, 8960, 28, 12, 2),

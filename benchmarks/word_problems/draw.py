@@ -43,11 +43,11 @@ def table(name: str, lines: Iterable[str]) -> str:
     return "\n".join([*head, *lines])
 
 
-def by_learner(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Runs of each learner, LoRA apart."""
+def by_name(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Runs that differ in their seeds alone."""
     groups = defaultdict(list)
-    for run in runs:
-        groups[run["learner"] + ", LoRA" * run["lora"]].append(run)
+    for run in sorted(runs, key=lambda run: (run["name"], run["seed"])):
+        groups[run["name"]].append(run)
     return groups
 
 
@@ -64,7 +64,7 @@ def draw(groups: dict[str, list[Run]], path: Path) -> None:
     """Accuracy and length of the responses of each step, one line a run."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
     for name, runs in groups.items():
-        style = "--" if runs[0]["lora"] else "-"
+        style = "-" if name == runs[0]["learner"] else "--"
         for number, run in enumerate(runs):
             label = f"{name}, {len(runs)} seeds" if number == 0 else None
             for axis, curve in zip(axes, ("reward/accuracy", "response/length_mean"), strict=True):
@@ -82,7 +82,7 @@ def draw(groups: dict[str, list[Run]], path: Path) -> None:
 def main() -> None:
     """The command line."""
     starts = json.loads((HERE / "start.json").read_text())
-    groups = by_learner(json.loads((HERE / "runs.json").read_text()))
+    groups = by_name(json.loads((HERE / "runs.json").read_text()))
     print(table(f"start, {GENEROUS} tokens", [row(each["prompt"], [each]) for each in starts]))
     lines = [row(name, [run["end"] for run in runs]) for name, runs in groups.items()]
     print("\n" + table(f"end, {LIMIT} tokens", lines))

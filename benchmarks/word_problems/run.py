@@ -1,16 +1,17 @@
-"""A pretrained model of 135 million weights learns word problems on a laptop: seeds of learners.
+r"""A pretrained model of 135 million weights learns word problems on a laptop: seeds of learners.
 
     python -m benchmarks.word_problems.run --model DIR --start
     python -m benchmarks.word_problems.run --model DIR --learners cpgd grpo rloo --seeds 0 1 2
-    python -m benchmarks.word_problems.run --model DIR --learners reinforce --seeds 0
     python -m benchmarks.word_problems.run --model DIR --learners cpgd grpo rloo --lora
+    python -m benchmarks.word_problems.run --model DIR --learners reinforce --name control \
+        -- --overlong-buffer 0
 
 A run is `python -m agents.LEARNER --env WordProblems-v0 --seed S`, all else by default; flags after
 `--` are added. It is repeated with `--resume` where its folder is there, so that a study that was
-interrupted goes on. `reinforce` with rewards of 0 and 1 is the control: supervised learning on the
-model's own right answers, at the same cost. The last checkpoint answers problems of each split, as
-the model at the start does with each prompt; at the end with the limit of training, at the start
-with a generous one, since that model has not learned to be short.
+interrupted goes on. `reinforce` without the penalty for length, so that rewards are 0 and 1, is the
+control: supervised learning on the model's own right answers, at the same cost. The last checkpoint
+answers problems of each split, as the model at the start does with each prompt; at the end with the
+limit of training, at the start with a generous one, since that model has not learned to be short.
 Results go to runs.json and start.json beside this file, added to what is there.
 """
 
@@ -46,7 +47,7 @@ def command(module: str, *words: str) -> None:
 
 
 def run(learner: str, seed: int, model: str, flags: list[str], out: Path) -> dict[str, Any]:
-    """One run, new or resumed: its curves, seconds, memory and accuracies."""
+    """One run, new or resumed: its curves, seconds, memory and accuracies at the end."""
     words = ["--env", ENV, "--model", model, "--seed", str(seed), *flags]
     resume = ["--resume"] if (out / "run.json").exists() else []
     command(f"agents.{learner}", *words, "--output-dir", str(out), *resume)
@@ -57,7 +58,6 @@ def run(learner: str, seed: int, model: str, flags: list[str], out: Path) -> dic
     return {
         "learner": learner,
         "seed": seed,
-        "lora": "--lora" in flags,
         "flags": flags,
         "steps": len(rows),
         "seconds": round(sum(row["time/step_s"] for row in rows), 1),
@@ -113,6 +113,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
     parser.add_argument("--lora", action="store_true", help="adapters instead of all weights")
     parser.add_argument("--start", action="store_true", help="the model as it is, by prompt")
+    parser.add_argument("--name", help="of the runs in tables; by default the learner's")
     parser.add_argument("--runs", type=Path, default=Path("runs/word-problems"))
     arguments, flags = parser.parse_known_args()
     if arguments.start:
@@ -123,9 +124,10 @@ def main() -> None:
     flags = [*(LORA if arguments.lora else []), *(word for word in flags if word != "--")]
     for seed in arguments.seeds:
         for learner in arguments.learners:
-            out = arguments.runs / f"{learner}{'-lora' * arguments.lora}-seed{seed}"
-            row = run(learner, seed, arguments.model, flags, out)
-            add(HERE / "runs.json", row, "learner", "seed", "lora")
+            name = arguments.name or learner + "-lora" * arguments.lora
+            out = arguments.runs / f"{name}-seed{seed}"
+            row = {"name": name} | run(learner, seed, arguments.model, flags, out)
+            add(HERE / "runs.json", row, "name", "seed")
 
 
 if __name__ == "__main__":
