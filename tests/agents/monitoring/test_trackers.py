@@ -110,6 +110,7 @@ def test_wandb_has_metrics_evaluations_and_responses(home):
     from wandb.proto import wandb_internal_pb2
 
     run_of_three_steps(home / "run", "wandb")
+    wandb.teardown()  # waits for the service, a process of its own that writes the files
     files = sorted((home / "run").glob("wandb/offline-run-*/*.wandb"))
     rows, ids = [], set()
     for file in files:
