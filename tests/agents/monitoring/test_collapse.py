@@ -46,12 +46,12 @@ def run(num_steps=30, change_at=15, **changed):
 
 def recorded():
     for path in sorted(BENCHMARKS.glob("*/*.json")):
-        for result in json.loads(path.read_text()) if path.is_file() else ():
+        for index, result in enumerate(json.loads(path.read_text())):
             if isinstance(result, dict) and "reward/accuracy" in result.get("curves", {}):
                 curves = result["curves"]
                 steps = range(len(curves["reward/accuracy"]))
                 rows = [{"step": i + 1, **{n: c[i] for n, c in curves.items()}} for i in steps]
-                yield pytest.param(rows, id=f"{path.stem}: {result['command']}")
+                yield pytest.param(rows, id=f"{path.parent.name}/{path.stem} {index}")
 
 
 CASES = {
@@ -101,6 +101,23 @@ def test_a_rule_warns_once_with_its_steps_cause_and_remedy(kind, changed):
     assert warning.advice.count(":") >= 1
     metric = next(iter(changed)).replace("__", "/")
     assert metric in warning.evidence or kind == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("first", "late", "kinds"),
+    [
+        ({"response__truncated": 0.5}, {"response__length_mean": 3.0}, []),
+        ({"response__truncated": 0.2}, {"response__length_mean": 3.0}, ["shrinking"]),
+        ({"policy__entropy": 2.0}, {"policy__entropy": 0.06}, []),
+        ({"policy__entropy": 2.0}, {"policy__entropy": 0.04}, ["entropy_fall"]),
+        ({"response__truncated": 0.7}, {"response__truncated": 0.1}, []),
+        ({"response__truncated": 0.7}, {"response__truncated": 0.6}, ["truncated"]),
+    ],
+)
+def test_a_change_from_the_first_steps_warns_if_it_is_more_than_learning(first, late, kinds):
+    rows = run(num_steps=5, change_at=1, **first) + run(num_steps=25, change_at=1, **late)
+    rows = [row | {"step": i + 1} for i, row in enumerate(rows)]
+    assert [warning.kind for warning in all_warnings(rows)] == kinds
 
 
 @pytest.mark.parametrize(
