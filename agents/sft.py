@@ -4,6 +4,7 @@ It works for every environment whose problems have a `solution`. `agents.warm_st
 """
 
 import math
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,11 +31,12 @@ from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.threads import set_threads
 from agents.engines.torch import TorchEngine
-from agents.errors import UsageError, typed_errors
+from agents.errors import SaveError, UsageError, typed_errors
 from agents.monitoring.progress_bar import ProgressBar
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
-from agents.storage.digests import write_digests
+from agents.storage.checkpoints import WRITE_ERRORS
+from agents.storage.digests import data_digest, write_digests
 from agents.storage.lock import LOCK, locked
 from agents.training.interrupt import Interrupt
 from agents.training.partial import PartialTraining
@@ -191,15 +193,30 @@ def fine_tune(settings: FineTuning) -> Path:
     dataset = SupervisedDataset(envs, chat, IMAGE_CACHE if repeats else 0)
     target = settings.output_dir
     path = target.with_name(f".{target.name.lstrip('.')}.partial")
-    identity = {**asdict(settings), "output_dir": "", "data": ""}
+    identity = {**asdict(settings), "output_dir": "", "data": data_digest(settings.data)}
     with Interrupt() as interrupt:
         partial = PartialTraining(path, identity, interrupt)
         _show_progress(finetune(engine, dataset, settings, partial), settings.num_steps)
+        _save(target, model, chat)
+        partial.remove()
     envs.close()
-    save_model(settings.output_dir, model, chat)
-    write_digests(settings.output_dir)
-    partial.remove()
-    return settings.output_dir
+    return target
+
+
+def _save(folder: Path, model: Any, chat: Chat) -> None:
+    """Writes the model to a folder beside, then moves it: a failure leaves no half of one."""
+    temporary = folder.with_name(f".{folder.name.lstrip('.')}.saving")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        save_model(temporary, model, chat)
+        write_digests(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in temporary.iterdir():
+            path.rename(folder / path.name)
+    except WRITE_ERRORS as error:
+        raise SaveError(f"cannot save the model to {folder}: {error}; try again") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _show_progress(steps: Iterator[tuple[int, float, float]], num_steps: int) -> None:

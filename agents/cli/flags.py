@@ -109,14 +109,16 @@ def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple
 def _fitting(run: Run, sizes: Mapping[str, Any]) -> Run:
     """Defaults that fit sizes that are given; those that are no integers are refused later.
 
-    A buffer is at most half of a response, and a rollout that minibatches do not divide is one.
+    A buffer is at most half of a response, and a rollout that minibatches do not divide, or that
+    would divide a group, is one.
     """
     run = replace(run, **{name: size for name, size in sizes.items() if type(size) is int})
     responses = max(run.num_prompts * run.group_size, 1)
+    fits = responses % run.minibatch_size == 0 and run.minibatch_size % max(run.group_size, 1) == 0
     return replace(
         run,
         overlong_buffer=min(run.overlong_buffer, max(run.max_response_length // 2, 0)),
-        minibatch_size=responses if responses % run.minibatch_size else run.minibatch_size,
+        minibatch_size=run.minibatch_size if fits else responses,
     )
 
 

@@ -19,6 +19,7 @@ from agents.engines.chat_template import read_template
 from agents.engines.precision import Precision
 from agents.errors import UsageError
 from agents.evaluation.evaluator import BATCH, EvaluationTask
+from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
 from reasonenv.entry_points import takes_option
 from reasonenv.registration import find
@@ -124,6 +125,8 @@ class EvaluationArguments:
         settings = {name: value for name, value in asdict(self).items() if name not in FREE}
         template = self.chat_template and read_template(self.chat_template)
         settings["chat_template"] = template and hashlib.sha256(template.encode()).hexdigest()[:12]
+        if sha256 := data_digest(self.data):
+            settings["data_sha256"] = sha256
         return json_value(settings | {"weights": weights_digest(self.model)})
 
 

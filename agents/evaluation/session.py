@@ -145,6 +145,7 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         return
     # Records of earlier versions lack these settings, which could not be given.
     added = {"trust_remote_code": False, "chat_template": None, "stop": None, "dtype": "auto"}
+    added["data_sha256"] = settings.get("data_sha256")
     before = added | read_run(folder)["settings"]
     changes = [
         f"{_flag(name)} was {before.get(name)!r} and is {value!r}"
@@ -159,7 +160,8 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def _flag(name: str) -> str:
-    return "the content of --model" if name == "weights" else f"--{name.replace('_', '-')}"
+    contents = {"weights": "the content of --model", "data_sha256": "the content of --data"}
+    return contents.get(name, f"--{name.replace('_', '-')}")
 
 
 def _num_complete(sizes: Sequence[int], count: int) -> int:

@@ -80,8 +80,8 @@ class RunLog:
     def __enter__(self) -> "RunLog":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(failed=kind is not None and issubclass(kind, Exception))
 
     def write(self, step: int, metrics: Mapping[str, Any]) -> None:
         """Appends the metrics of a training step, from 1 on; on disk on return."""
@@ -172,11 +172,15 @@ class RunLog:
             _remove_after(self.folder, step)
             self._trackers.rewind(step)
 
-    def close(self) -> None:
-        """Closes the progress bar and the trackers; may be called twice."""
+    def close(self, failed: bool = False) -> None:
+        """Closes the progress bar and the trackers; may be called twice.
+
+        Args:
+            failed: An error has ended the run.
+        """
         if self.writes:
             self._progress.close()
-            self._trackers.close()
+            self._trackers.close(failed)
 
     def _write_images(self, name: str, images: Sequence[np.ndarray]) -> list[str]:
         names = [f"{name}-{j}.png" for j in range(len(images))]

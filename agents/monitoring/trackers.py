@@ -48,8 +48,8 @@ class Tracker(Protocol):
         """Logs responses as a table; `RunLog.write_rollout` describes the rows."""
         ...
 
-    def close(self) -> None:
-        """Ends the run."""
+    def close(self, failed: bool) -> None:
+        """Ends the run, as one that failed or as one that is finished."""
         ...
 
 
@@ -73,9 +73,8 @@ class Trackers:
             start: Completed steps.
             say: Prints a line.
         """
-        self._arguments = dict.fromkeys(names), folder, settings
-        self._say = say
-        self._open(start)
+        self._folder, self._settings, self._say = folder, settings, say
+        self._open = {name: self._start(name, start) for name in dict.fromkeys(names)}
 
     def log(self, step: int, values: Mapping[str, Any]) -> None:
         """Logs the numbers among some values; others, such as None, are left out."""
@@ -89,26 +88,28 @@ class Trackers:
 
     def rewind(self, step: int) -> None:
         """Continues after an earlier step, to which the run has rolled back."""
+        names = list(self._open)
         self.close()
-        self._open(step)
+        for name in names:
+            try:
+                self._open[name] = self._start(name, step)
+            except UsageError as error:
+                self._say(f"warning: {error}: the run goes on without it")
 
-    def close(self) -> None:
-        """Ends all runs; may be called twice."""
-        self._each(lambda tracker: tracker.close())
-        self._open_ones = {}
+    def close(self, failed: bool = False) -> None:
+        """Ends all runs, as failed or finished ones; may be called twice."""
+        self._each(lambda tracker: tracker.close(failed))
+        self._open = {}
 
-    def _open(self, start: int) -> None:
-        names, folder, settings = self._arguments
-        self._open_ones: dict[str, Tracker] = {
-            name: TRACKERS[name](folder, settings, start) for name in names
-        }
+    def _start(self, name: Name, step: int) -> Tracker:
+        return TRACKERS[name](self._folder, self._settings, step)
 
     def _each(self, action: Callable[[Tracker], None]) -> None:
-        for name, tracker in list(self._open_ones.items()):
+        for name, tracker in list(self._open.items()):
             try:
                 action(tracker)
             except tracker.failures as error:
-                del self._open_ones[name]
+                del self._open[name]
                 reason = " ".join(str(error).split())[:200]
                 self._say(f"warning: {name} fails ({reason}): the run goes on without it")
 
@@ -116,7 +117,8 @@ class Trackers:
 def check_installed(names: Sequence[Name]) -> None:
     """Raises MissingPackageError for a tracker whose library is not installed."""
     for name in names:
-        if find_spec(name) is None:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:  # a mere folder of that name
             raise MissingPackageError(
                 f"--track {name} needs its library: pip install {name}, or 'reasonenv[track]'"
             )
@@ -148,7 +150,7 @@ class TensorBoard:
         ]
         self._writer.add_text("rollouts", "".join(lines), step)
 
-    def close(self) -> None:
+    def close(self, failed: bool) -> None:
         """See `Tracker`."""
         self._writer.close()
 
@@ -179,9 +181,9 @@ class WandB:
         columns, data = _table(rows, self._folder, self._library.Image)
         self._run.log({"step": step, "rollouts": self._library.Table(columns, data)})
 
-    def close(self) -> None:
+    def close(self, failed: bool) -> None:
         """See `Tracker`."""
-        self._run.finish()
+        self._run.finish(exit_code=int(failed))
 
 
 class Trackio:
@@ -193,9 +195,12 @@ class Trackio:
         self._library, self._folder = importlib.import_module("trackio"), folder
         name = f"{folder.name}-{_identity(folder, 'trackio')}"
         project = os.environ.get("TRACKIO_PROJECT", PROJECT)
-        self._run = self._library.init(
-            project, name, config=dict(settings), resume="allow", embed=False
-        )
+        try:
+            self._run = self._library.init(
+                project, name, config=dict(settings), resume="allow", embed=False
+            )
+        except (*self.failures, ValueError) as error:
+            raise UsageError(f"--track trackio: {error}") from error
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
         """See `Tracker`."""
@@ -206,7 +211,7 @@ class Trackio:
         columns, data = _table(rows, self._folder, self._library.Image)
         self._run.log({"rollouts": self._library.Table(columns, data)}, step=step)
 
-    def close(self) -> None:
+    def close(self, failed: bool) -> None:
         """See `Tracker`."""
         self._run.finish()
 
@@ -218,7 +223,7 @@ class MLflow:
         self._library = importlib.import_module("mlflow")
         self.failures = (OSError, self._library.exceptions.MlflowException)
         try:
-            if "MLFLOW_EXPERIMENT_NAME" not in os.environ:
+            if not {"MLFLOW_EXPERIMENT_NAME", "MLFLOW_EXPERIMENT_ID"} & set(os.environ):
                 self._library.set_experiment(PROJECT)
             tag = {"reasonenv.run": _identity(folder, "mlflow")}
             earlier = self._library.search_runs(
@@ -244,9 +249,9 @@ class MLflow:
         table |= {column: [str(row.get(column)) for row in rows] for column in COLUMNS}
         self._library.log_table(table, "rollouts.json", run_id=self._run.info.run_id)
 
-    def close(self) -> None:
+    def close(self, failed: bool) -> None:
         """See `Tracker`."""
-        self._library.end_run()
+        self._library.end_run("FAILED" if failed else "FINISHED")
 
 
 TRACKERS: dict[str, Callable[[Path, Mapping[str, Any], int], Tracker]] = {

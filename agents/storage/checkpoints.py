@@ -116,7 +116,8 @@ def outdated(steps: Sequence[int], keep: int, every: int = 1, best: int | None =
     """Steps of the checkpoints to remove.
 
     What stays are the last `keep` of those at intervals of steps; the newest of all, which may be
-    one by time, or of an interrupt; and the best.
+    one by time, or of an interrupt; others where these are fewer than `keep`, as after a change of
+    the interval; and the best.
 
     Args:
         steps: Of all checkpoints, in order.
@@ -125,7 +126,9 @@ def outdated(steps: Sequence[int], keep: int, every: int = 1, best: int | None =
         best: Step of the best checkpoint, if any.
     """
     regular = [step for step in steps if step % every == 0]
-    kept = {*regular[-keep:], *steps[-1:], best}
+    kept = {*regular[-keep:], *steps[-1:]}
+    others = [step for step in steps if step not in kept]
+    kept |= {*others[max(len(others) + len(kept) - keep, 0) :], best}
     return [step for step in steps if step not in kept]
 
 

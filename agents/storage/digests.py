@@ -75,6 +75,11 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
+def data_digest(data: str | None) -> str | None:
+    """SHA-256 of the file that `--data` names; None for a folder, a hub, or no data."""
+    return digest(Path(data)) if data and Path(data).is_file() else None
+
+
 def _digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Digest of each file by name; a thread reads each of several files at a time."""
     names = list(names)

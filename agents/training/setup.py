@@ -28,7 +28,7 @@ from agents.monitoring.timing import Interval
 from agents.plan import short_plan
 from agents.planning.shapes import UnplannableError
 from agents.storage import checkpoints
-from agents.storage.digests import digest
+from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
 from agents.storage.provenance import grader_change, last_num_threads
 from agents.storage.resumed_settings import describe_changes
@@ -201,8 +201,8 @@ def print_once(text: str) -> None:
 def run_settings(run: Run, learner: Learner) -> dict[str, Any]:
     """All settings that determine the numbers of a run, for `run.json`."""
     settings = {"run": run, "algorithm": type(learner).__name__, "learner": learner}
-    if run.data and (file := Path(run.data)).is_file():
-        settings["data_sha256"] = digest(file)
+    if sha256 := data_digest(run.data):
+        settings["data_sha256"] = sha256
     return settings
 
 

@@ -86,7 +86,11 @@ class RunState:
 
     def best_step(self) -> int | None:
         """Step of the best checkpoint so far by `--keep-best`; None without one."""
-        return best_step(self.folder, self.run.keep_best) if self.run.keep_best else None
+        if not self.run.keep_best:
+            return None
+        # A run that is resumed with --keep-best has no checkpoints of many earlier evaluations.
+        kept = {*checkpoints.steps(self.folder), self.step}
+        return best_step(self.folder, self.run.keep_best, kept)
 
     def resume(self, checkpoint: Path | None) -> None:
         """Loads the checkpoint that rank 0 gives; every rank calls it.

@@ -244,6 +244,13 @@ def test_the_word_that_deepspeeds_launcher_adds_changes_nothing():
     assert parse_run(CPGD, ["--local_rank=1", "--seed", "3"]) == parse_run(CPGD, ["--seed", "3"])
 
 
+@pytest.mark.parametrize("group_size", [3, 6, 12])
+def test_the_default_minibatch_fits_a_group_size_that_does_not_divide_it(group_size):
+    run, _ = parse_run(CPGD, ["--num-prompts", "64", "--group-size", f"{group_size}"])
+    assert run.minibatch_size % group_size == 0
+    assert (64 * group_size) % run.minibatch_size == 0
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from agents.evaluation.arguments import weights_digest
+from agents.evaluation.arguments import EvaluationArguments, weights_digest
 from agents.evaluation.session import ResponseFile, check_settings
 from agents.storage.provenance import write_run
 
@@ -88,6 +88,22 @@ def test_other_settings_are_refused_in_one_line(tmp_path):
         check_settings(tmp_path, {"num_samples": 4, "seed": 1, "weights": "a"})
     with pytest.raises(ValueError, match="the content of --model was 'a' and is 'b'"):
         check_settings(tmp_path, {"weights": "b"})
+
+
+def test_questions_that_were_edited_are_others(tmp_path):
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"question": "1+1?", "answer": "3"}')
+    arguments = EvaluationArguments(env=("file",), model="hub/model", data=str(questions))
+    write_run(tmp_path, arguments.response_settings())
+    check_settings(tmp_path, arguments.response_settings())
+    questions.write_text('{"question": "1+1?", "answer": "2"}')
+    with pytest.raises(ValueError, match="the content of --data was"):
+        check_settings(tmp_path, arguments.response_settings())
+
+
+def test_a_record_from_before_digests_of_questions_goes_on(tmp_path):
+    write_run(tmp_path, {"data": "q.jsonl"})
+    check_settings(tmp_path, {"data": "q.jsonl", "data_sha256": "a"})
 
 
 def test_responses_without_a_record_are_left_unchanged(tmp_path):

@@ -27,4 +27,10 @@ def test_an_evaluation_has_metrics_by_the_name_of_its_split():
 def test_the_best_step_is_the_first_with_the_greatest_value(tmp_path, rows, best):
     lines = [json_line(dict(zip(("step", "split", "accuracy"), row, strict=True))) for row in rows]
     (tmp_path / "evaluations.jsonl").write_bytes(b"".join(lines))
-    assert best_step(tmp_path, METRIC) == best
+    assert best_step(tmp_path, METRIC, (5, 10, 15)) == best
+
+
+def test_a_step_without_a_checkpoint_is_not_the_best(tmp_path):
+    rows = [{"step": step, "split": "test", "accuracy": 1 / step} for step in (5, 10, 15)]
+    (tmp_path / "evaluations.jsonl").write_bytes(b"".join(map(json_line, rows)))
+    assert best_step(tmp_path, METRIC, (10, 15)) == 10

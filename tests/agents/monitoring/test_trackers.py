@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from agents.errors import MissingPackageError
+from agents.errors import MissingPackageError, UsageError
 from agents.monitoring import trackers
 from agents.monitoring.logs import RunLog
 from agents.monitoring.trackers import TRACKERS, check_installed
@@ -147,15 +147,15 @@ def test_a_tracker_that_fails_is_left_out_and_the_others_go_on(tmp_path, monkeyp
         def log(self, step, values):
             raise ConnectionError("no\nroute")
 
-        def close(self):
+        def close(self, failed):
             raise ConnectionError("again")
 
     class Working(Failing):
         def log(self, step, values):
             logged.append((step, dict(values)))
 
-        def close(self):
-            logged.append("closed")
+        def close(self, failed):
+            logged.append("failed" if failed else "closed")
 
     monkeypatch.setitem(TRACKERS, "wandb", Failing)
     monkeypatch.setitem(TRACKERS, "mlflow", Working)
@@ -177,9 +177,62 @@ def test_a_fault_of_this_program_passes(tmp_path, monkeypatch):
         def log(self, step, values):
             raise KeyError(step)
 
-        def close(self):
+        def close(self, failed):
             pass
 
     monkeypatch.setitem(TRACKERS, "wandb", Faulty)
     with RunLog(tmp_path, 2, trackers=("wandb",)) as log, pytest.raises(KeyError):
         log.write(1, {"x": 1})
+
+
+def test_a_rollback_starts_again_what_works_and_an_error_ends_it_as_failed(
+    tmp_path, monkeypatch, capsys
+):
+    starts = []
+
+    class Recording:
+        failures = (ConnectionError,)
+
+        def __init__(self, folder, settings, start):
+            starts.append((type(self).__name__, start))
+
+        def log(self, step, values):
+            pass
+
+        def close(self, failed):
+            starts.append((type(self).__name__, "failed" if failed else "closed"))
+
+    class Failing(Recording):
+        def log(self, step, values):
+            raise ConnectionError("no route")
+
+    class Unreachable(Recording):
+        def __init__(self, folder, settings, start):
+            super().__init__(folder, settings, start)
+            if start == 1:
+                raise UsageError("--track trackio: no route")
+
+    for name, tracker in {"wandb": Failing, "trackio": Unreachable, "mlflow": Recording}.items():
+        monkeypatch.setitem(TRACKERS, name, tracker)
+    log = RunLog(tmp_path, 3, trackers=("wandb", "trackio", "mlflow"))
+    log.write(1, {"x": 1})
+    log.write(2, {"x": 2})
+    del starts[:]
+    log.remove_after(1)
+    assert starts == [
+        *(("Unreachable", "closed"), ("Recording", "closed")),
+        *(("Unreachable", 1), ("Recording", 1)),
+    ]
+    with pytest.raises(ZeroDivisionError), log:
+        raise ZeroDivisionError
+    assert starts[-1] == ("Recording", "failed")
+    assert "warning: --track trackio: no route: the run goes on without it" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_folder_of_a_librarys_name_is_no_library(tmp_path, monkeypatch):
+    (tmp_path / "trackio_").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingPackageError, match=r"^--track trackio_ needs its library"):
+        check_installed(["trackio_"])  # pyright: ignore

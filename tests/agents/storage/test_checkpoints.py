@@ -413,7 +413,12 @@ def test_a_record_from_before_a_setting_resumes_with_the_value_that_it_had(tmp_p
         ([10, 20, 30], {"keep": 2, "best": 10}, [10, 20, 30]),
         ([10, 20, 23, 27], {"keep": 2, "every": 10}, [10, 20, 27]),
         ([10, 20, 27, 30], {"keep": 2, "every": 10}, [20, 30]),
-        ([3, 7], {"keep": 2, "every": 10}, [7]),
+        ([3, 7], {"keep": 1, "every": 10}, [7]),
+        ([3, 7, 9], {"keep": 2, "every": 10}, [7, 9]),
+        ([3, 7], {"keep": 2, "every": 10}, [3, 7]),
+        # The interval was 50 before the run was resumed.
+        ([50, 100, 120], {"keep": 2, "every": 60}, [100, 120]),
+        ([50, 100, 120, 180], {"keep": 2, "every": 60}, [120, 180]),
         ([3, 7], {"keep": 1, "every": 10, "best": 3}, [3, 7]),
         ([50, 100, 107], {"keep": 1, "every": 50, "best": 60}, [100, 107]),
     ],

@@ -1,3 +1,5 @@
+import errno
+import json
 import re
 import signal
 from contextlib import closing
@@ -18,6 +20,7 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
+from agents.errors import SaveError
 from agents.sft import (
     FineTuning,
     SupervisedDataset,
@@ -26,6 +29,7 @@ from agents.sft import (
     tokenizer_corpus,
 )
 from agents.storage.lock import locked
+from agents.training import partial
 from agents.training.problem_choice import FamilyBalance
 
 FEW = FineTuning(num_steps=2, batch_size=4, num_problems=4)
@@ -301,6 +305,46 @@ def test_a_state_that_does_not_fit_is_left_for_a_training_from_the_beginning(
     errors = capsys.readouterr().err
     assert "continues after" not in errors
     assert ("is damaged, from the beginning" in errors) == (harm == "damage")
+
+
+def test_a_model_that_cannot_be_written_leaves_no_half_and_the_state(
+    tiny_folder, tmp_path, monkeypatch, capsys
+):
+    settings = replace(FEW, num_steps=2, model=str(tiny_folder), output_dir=tmp_path / "out")
+    monkeypatch.setattr(partial.Interval, "is_due", lambda _: True)
+
+    def full(folder, *_):
+        folder.mkdir()
+        (folder / "config.json").write_text("{")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sft, "save_model", full)
+        with pytest.raises(SaveError, match=r"cannot save the model to .*No space left.*try again"):
+            fine_tune(settings)
+    assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == [".out.partial"]
+    fine_tune(settings)
+    assert "continues after step" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir() if "out" in path.name} == {"out"}
+
+
+@pytest.mark.parametrize(("change", "continues"), [("", True), ("2", False)])
+def test_a_state_of_other_questions_is_left_for_a_training_from_the_beginning(
+    tiny_folder, tmp_path, monkeypatch, capsys, change, continues
+):
+    questions = tmp_path / "questions.jsonl"
+    row = {"question": "1 + 1?", "answer": "2", "solution": "1 + 1 = 2"}
+    questions.write_text(json.dumps(row))
+    settings = replace(FEW, env="file", data=str(questions), num_steps=2, num_problems=1)
+    settings = replace(settings, model=str(tiny_folder), output_dir=tmp_path / "out")
+    monkeypatch.setattr(partial.Interval, "is_due", lambda _: True)
+    with monkeypatch.context() as patch:
+        patch.setattr(sft, "save_model", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            fine_tune(settings)
+    questions.write_text(json.dumps(row | {"answer": f"2{change}"}))
+    fine_tune(settings)
+    assert ("continues after step" in capsys.readouterr().err) == continues
 
 
 def test_ctrl_c_leaves_no_model_that_has_not_learned(tmp_path, monkeypatch, capsys):
