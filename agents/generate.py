@@ -16,7 +16,8 @@ from agents.evaluation.arguments import EvaluationArguments, check_arguments
 from agents.rollout import Responses
 from reasonenv.datasets import decode
 from reasonenv.errors import DataError
-from reasonenv.prompts import PROMPTS
+from reasonenv.problem import Problem
+from reasonenv.prompts import find_prompt
 from reasonenv.terminal import print_line
 
 
@@ -33,8 +34,11 @@ class GenerationArguments:
     """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny' or 'small'."""
     image: tuple[Path, ...] = ()
     """Files of the images, such as PNG or JPEG."""
-    prompt: Literal["plain", "boxed", "cpgd", "dapo", "mm_eureka"] = "plain"
-    """Instruction around the question: that of the model's training, which its model card names."""
+    prompt: Literal[
+        "plain", "boxed", "cpgd", "dapo", "mm_eureka", "cpgd:user", "mm_eureka:user"
+    ] = "plain"
+    """Instruction around the question: that of the model's training, which its model card names;
+    with :user, its system text stands in front of the question."""
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's."""
     max_response_length: int = 1024
@@ -116,9 +120,10 @@ def generate(options: GenerationArguments) -> Responses:
 
 def _observation(options: GenerationArguments) -> Mapping[str, Any]:
     """The question in its prompt, and the images, as an environment gives them."""
-    prompt = PROMPTS[options.prompt]
+    problem = Problem(id="", question=options.question, answer="")
+    system, question = find_prompt(options.prompt).ask(problem)
     images = tuple(map(_read_image, options.image))
-    return {"system": prompt.system, "question": prompt.user(options.question), "images": images}
+    return {"system": system, "question": question, "images": images}
 
 
 def _read_image(path: Path) -> Any:

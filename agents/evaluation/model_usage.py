@@ -6,13 +6,13 @@ from typing import Any
 
 from agents.engines.chat import Chat
 from agents.engines.chat_template import without_system
-from reasonenv.prompts import PROMPTS, Instruction, PromptTemplate
+from reasonenv.prompts import PROMPTS, Instruction, InUserText, PromptTemplate
 
 QUESTION = "What is the sum of the numbers?"
 _USAGE = Template("""\
 ## Usage
 
-In place of `.`, this folder, its name on the hub does as well.$prompt
+In place of `.`, this folder, its name on the hub does as well.$remark
 
 ```bash
 python -m agents.generate --model .$flags --question "$question"
@@ -72,29 +72,46 @@ inputs = processor.apply_chat_template(
 """
 
 
-def usage_section(chat: Chat, prompt: PromptTemplate, max_response_length: int) -> str:
+def usage_section(
+    chat: Chat, prompt: PromptTemplate, max_response_length: int, *, trust_remote_code: bool = False
+) -> str:
     """Markdown of the section.
 
     Args:
         chat: Of the model.
         prompt: Of the environment.
         max_response_length: Tokens after which a response of the training is truncated.
+        trust_remote_code: The model brings Python code of its own.
     """
     has_images = chat.image_processor is not None
     messages = _messages(chat, prompt, has_images)
-    code = _VISION if has_images else _TEXT
     name = _prompt_name(prompt)
     flags = " --image figure.png" * has_images + (f" --prompt {name}" if name else "")
+    code = (_VISION if has_images else _TEXT).substitute(
+        messages=json.dumps(messages, indent=4),
+        options=", ".join(_options(chat, max_response_length)),
+        backend=_backend(chat.image_processor),
+    )
+    if trust_remote_code:
+        code = code.replace("_pretrained(NAME", "_pretrained(NAME, trust_remote_code=True")
     return _USAGE.substitute(
-        prompt=" The prompt is that of the training." if isinstance(prompt, Instruction) else "",
-        flags=flags,
+        remark=_remark(prompt, name),
+        flags=flags + " --trust-remote-code" * trust_remote_code,
         question=QUESTION,
-        code=code.substitute(
-            messages=json.dumps(messages, indent=4),
-            options=", ".join(_options(chat, max_response_length)),
-            backend=_backend(chat.image_processor),
-        ),
+        code=code,
     ) + (_processor(messages) if has_images else "")
+
+
+def _remark(prompt: PromptTemplate, name: str | None) -> str:
+    """Sentence on the prompt, which follows another."""
+    if name:
+        return " The prompt is that of the training."
+    if _texts(prompt):
+        return (
+            " The prompt of the training has no name: the code for transformers has it, and the "
+            "command asks the bare question."
+        )
+    return " The prompt of the training is not in them: they ask the bare question."
 
 
 def _backend(image_processor: Any) -> str:
@@ -104,22 +121,30 @@ def _backend(image_processor: Any) -> str:
 
 def _prompt_name(prompt: PromptTemplate) -> str | None:
     """Name of the prompt around a question of one's own; None for a prompt without a name."""
-    if not isinstance(prompt, Instruction):
-        return None
-    words = prompt.system, prompt.template
-    names = (name for name, each in PROMPTS.items() if (each.system, each.template) == words)
-    return next(names, None)
+    named = PROMPTS | {f"{name}:user": InUserText(each) for name, each in PROMPTS.items()}
+    names = (name for name, each in named.items() if _texts(each) == _texts(prompt))
+    return next(names, None) if _texts(prompt) else None
+
+
+def _texts(prompt: PromptTemplate) -> tuple[str, str] | None:
+    """System and user text of the question; None for a prompt with code of its own."""
+    match prompt:
+        case Instruction():
+            return prompt.system, prompt.user(QUESTION)
+        case InUserText(prompt=Instruction() as inner):
+            return "", "\n\n".join(filter(None, (inner.system, inner.user(QUESTION))))
+        case _:
+            return None
 
 
 def _messages(chat: Chat, prompt: PromptTemplate, has_images: bool) -> list[dict]:
     """Messages of a question in the prompt, as the chat template takes them."""
-    is_known = isinstance(prompt, Instruction)
-    question = prompt.user(QUESTION) if is_known else QUESTION
+    system, question = _texts(prompt) or ("", QUESTION)
     parts = [{"type": "image"}, {"type": "text", "text": question}]
     user = {"role": "user", "content": parts if has_images else question}
-    if not (is_known and prompt.system):
+    if not system:
         return [user]
-    messages = [{"role": "system", "content": prompt.system}, user]
+    messages = [{"role": "system", "content": system}, user]
     return messages if chat.takes_system else without_system(messages)
 
 

@@ -74,7 +74,9 @@ class Trackers:
             say: Prints a line.
         """
         self._folder, self._settings, self._say = folder, settings, say
-        self._open = {name: self._start(name, start) for name in dict.fromkeys(names)}
+        self._open: dict[Name, Tracker] = {
+            name: self._start(name, start) for name in dict.fromkeys(names)
+        }
 
     def log(self, step: int, values: Mapping[str, Any]) -> None:
         """Logs the numbers among some values; others, such as None, are left out."""

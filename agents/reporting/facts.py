@@ -7,6 +7,7 @@ from typing import Any
 from agents.monitoring.collapse import all_warnings
 from agents.monitoring.collapse_rules import WINDOW
 from agents.reporting.runs import RunFolder
+from agents.storage.provenance import commands
 from reasonenv.score_tables import interval_text
 from reasonenv.terminal import printable
 
@@ -128,14 +129,14 @@ def _sum(run: RunFolder, name: str) -> float:
 
 
 def _command(run: RunFolder) -> str:
-    command = run.record.get("command")
-    if not command:
+    lines = commands(run.record)
+    if not lines:
         return ""
-    environment = run.record.get("environment") or {}
-    line = " ".join([*(f"{name}={value}" for name, value in environment.items()), str(command)])
+    title = "The command that repeats it" if len(lines) == 1 else "The commands that repeat it"
     return (
-        "<h4>The command that repeats it</h4>"
-        f'<div class="command"><pre>{_text(line)}</pre><button class="copy">Copy</button></div>'
+        f"<h4>{title}</h4>"
+        f'<div class="command"><pre>{_text(chr(10).join(lines))}</pre>'
+        '<button class="copy">Copy</button></div>'
     )
 
 

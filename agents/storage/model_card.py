@@ -9,7 +9,7 @@ from huggingface_hub import ModelCardData
 from agents.cli.defaults import GENERATED
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import read_steps
-from agents.storage.provenance import read_run
+from agents.storage.provenance import commands, read_run
 from reasonenv.score_tables import Table, interval_text
 
 METRICS = ("reward/mean", "reward/accuracy", "response/length_mean", "policy/entropy")
@@ -48,6 +48,7 @@ def model_card(
         usage: Section on the use of the model.
     """
     run, algorithm = record["settings"]["run"], record["settings"]["algorithm"]
+    repeat = "\n".join(commands(record))
     parts = [
         f"---\n{_header(run, algorithm)}\n---",
         f"# {algorithm} on {run['env']}, step {step}",
@@ -57,7 +58,7 @@ def model_card(
         usage.strip(),
         _results([row for row in evaluations if row["step"] <= step]),
         _training([row for row in metrics if row["step"] == step]),
-        f"## Repeat it\n\n```bash\n{record['command']}\n```\n\n{_versions(record)}",
+        f"## Repeat it\n\n```bash\n{repeat}\n```\n\n{_versions(record)}",
         f"## Limits\n\nIt was trained for the problems of {run['env']}, by rules that check final "
         "answers alone: its reasoning may be wrong where its answer is right, and nothing was done "
         "about what else it may say.",

@@ -106,6 +106,17 @@ def write_run(
     write_atomically(path, json.dumps(record, indent=2, allow_nan=False).encode() + b"\n")
 
 
+def commands(record: Mapping[str, Any]) -> list[str]:
+    """Commands that repeat a run, in order: that of its start, and those that resumed it."""
+    starts = [record, *(record.get("resumed") or ())]
+    lines = [
+        " ".join([*(f"{n}={v}" for n, v in environment.items()), str(start["command"])])
+        for start in starts
+        if start.get("command") and isinstance(environment := start.get("environment") or {}, dict)
+    ]
+    return list(dict.fromkeys(lines))
+
+
 def last_num_threads(folder: Path) -> int | None:
     """Number of CPU threads at the last start of the run in a folder, if it is known."""
     path = folder / "run.json"

@@ -68,7 +68,9 @@ class RunState:
                 reference.save(folder)
             if engine.rank == 0:
                 length = self.run.max_response_length
-                usage = usage_section(self.engines.chat, self.envs.instruction, length)
+                trust = self.run.trust_remote_code
+                prompt = self.envs.instruction
+                usage = usage_section(self.engines.chat, prompt, length, trust_remote_code=trust)
                 write_model_card(folder, self.folder, self.step, usage)
 
         with self.save_interval.action():

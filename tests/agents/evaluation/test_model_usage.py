@@ -17,7 +17,7 @@ from agents.engines.chat_template import ChatOptions
 from agents.engines.load import load_model
 from agents.evaluation.model_usage import QUESTION, usage_section
 from agents.storage.checkpoints import latest
-from reasonenv.prompts import PROMPTS, Instruction
+from reasonenv.prompts import PROMPTS, Instruction, find_prompt
 
 CPU = torch.device("cpu")
 
@@ -128,6 +128,38 @@ def test_a_prompt_of_the_users_own_has_no_name(tmp_path):
     card = usage_section(chat, Instruction(template="Say: {question}"), 5)
     assert "--prompt" not in card
     assert f"Say: {QUESTION}" in card
+    assert "has no name: the code for transformers has it, and the command asks" in card
+
+
+def test_a_prompt_with_code_of_its_own_is_not_in_a_card(tmp_path):
+    class Own:
+        def ask(self, problem):
+            return "", problem.question[::-1]
+
+    model = text_models.write(tmp_path / "model", "Llama")
+    _, chat = load_model(str(model), CPU, torch.float32)
+    assert "is not in them: they ask the bare question" in usage_section(chat, Own(), 5)
+
+
+def test_a_system_text_in_the_user_text_is_in_the_code_and_the_command(tmp_path, monkeypatch):
+    model = text_models.write(tmp_path / "model", "Llama")
+    _, chat = load_model(str(model), CPU, torch.float32)
+    card = usage_section(chat, find_prompt("cpgd:user"), 5)
+    inputs = executed(blocks(card, "python")[0], model)["inputs"]
+    options = generate.GenerationArguments(question=QUESTION, prompt="cpgd:user")
+    observation = generate._observation(options)
+    expected = chat.encode({name: (value,) for name, value in observation.items()})[0]
+    assert "--prompt cpgd:user" in card
+    assert observation["system"] == ""
+    assert inputs["input_ids"].tolist() == [list(expected.token_ids)]
+
+
+def test_a_model_with_code_of_its_own_is_trusted_in_code_and_command(tmp_path):
+    model = text_models.write(tmp_path / "model", "Llama")
+    _, chat = load_model(str(model), CPU, torch.float32)
+    card = usage_section(chat, PROMPTS["plain"], 5, trust_remote_code=True)
+    assert card.count("from_pretrained(NAME, trust_remote_code=True)") == 2
+    assert "--prompt plain --trust-remote-code --question" in card
 
     class Ask:
         def ask(self, problem):

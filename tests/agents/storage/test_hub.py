@@ -79,6 +79,7 @@ def checkpoint(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("---\ntags: []\n---\n" if name == "README.md" else name)
     (folder / "SHA256SUMS").unlink()
+    (folder / "config.json").write_text("{}")
     return folder
 
 
@@ -103,10 +104,19 @@ def test_a_model_and_its_card_are_uploaded_and_nothing_else(hub, checkpoint, tmp
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == f"{hub.url}/me/model"
     assert hub.files.keys() == set(MODEL)
-    assert hub.files["config.json"] == b"config.json"
+    assert hub.files["config.json"] == b"{}"
     assert hub.created[0]["name"] == "model"
     assert "private" in str(hub.created[0])
     assert all("/api/" in path and token == "Bearer hf_good" for path, token in hub.calls)
+
+
+def test_the_code_of_a_model_is_uploaded_with_it(checkpoint):
+    (checkpoint / "modeling_my.py").write_text("class MyModel: ...")
+    (checkpoint / "config.json").write_text("{}")
+    assert "modeling_my.py" not in model_files(checkpoint)
+    auto_map = {"AutoModelForCausalLM": "modeling_my.MyModel"}
+    (checkpoint / "config.json").write_text(json.dumps({"auto_map": auto_map}))
+    assert "modeling_my.py" in model_files(checkpoint)
 
 
 def test_a_repository_has_the_visibility_of_its_owner_by_default(at_hub, checkpoint):

@@ -44,6 +44,14 @@ def test_a_card_tells_a_zero_and_leaves_out_what_is_not_known(done):
     assert "| old | 1 | 0.000 | - | 37 |" in text
 
 
+def test_a_resumed_run_is_repeated_by_all_its_commands(done):
+    record = read_json(done / "run.json")
+    again = {"step": 1, "command": "python -m agents.cpgd --resume", "environment": {"A": "1"}}
+    record["resumed"] = [again, again]
+    text = model_card(record, [], [], 2)
+    assert f"{record['command']}\nA=1 python -m agents.cpgd --resume\n```" in text
+
+
 def test_the_base_model_of_the_hub_is_named(done):
     record = read_json(done / "run.json")
     record["settings"]["run"]["model"] = "Qwen/Qwen2.5-VL-7B-Instruct"
