@@ -126,9 +126,9 @@ class QuestionRow:
         name = self.columns[field][0]
         hint = ""
         if isinstance(value, Mapping) and value:
-            hint = f"; name a part of it, columns={{{field!r}: '{name}.{next(iter(value))}'}}"
+            hint = f"; name a part of it, columns={{{field!r}: '{name}.{_text_part(value)}'}}"
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            hint = f"; name a part of it, columns={{{field!r}: '{name}.0.{next(iter(value[0]))}'}}"
+            hint = f"; name a part of it, columns={{{field!r}: '{name}.0.{_text_part(value[0])}'}}"
         return DataError(f"column {name!r} holds {value!r:.60}: {expected} was expected{hint}")
 
     def _answer(self) -> tuple[str, str | None]:
@@ -186,6 +186,12 @@ def _is_missing(value: Any) -> bool:
     if isinstance(value, float | np.floating | Decimal):
         return math.isnan(value)
     return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _text_part(value: Mapping[str, Any]) -> str:
+    """Name of the part that is likely the text, such as the content of a message."""
+    names = ("content", "text", "value", "ground_truth")
+    return next((name for name in names if name in value), next(iter(value)))
 
 
 def _plain_text(value: Any) -> str | None:

@@ -245,6 +245,10 @@ FAULTS = [
     ({"answer": float("inf")}, "column 'answer' holds inf: one text or number was expected"),
     ({"answer": [1, 2]}, r"column 'answer' holds \[1, 2\]: one text or number"),
     ({"answer": {"x": 1}}, r"name a part of it, columns=\{'answer': 'answer.x'\}"),
+    (
+        {"question": [{"role": "user", "content": "1 + 1?"}]},
+        r"name a part of it, columns=\{'question': 'question.0.content'\}",
+    ),
     ({"answer": "none ####"}, "an answer after #### was expected"),
     ({"question": ""}, "column 'question' is empty: give the question"),
     ({"question": 3}, "column 'question' holds 3: a text was expected"),
