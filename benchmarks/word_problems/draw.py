@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 
 from agents.cli.defaults import SHORT
 from benchmarks.word_problems.run import ENV, GENEROUS, SPLITS
@@ -21,6 +22,9 @@ import matplotlib.pyplot as plt
 HERE = Path(__file__).parent
 LIMIT = SHORT[ENV]["max_response_length"]
 COLORS = {"cpgd": "#c44e52", "grpo": "#4878a8", "rloo": "#55a868", "reinforce": "#8c8c8c"}
+STYLES = {"lora": "--", "large": "-."}
+WINDOW = 5
+"""Steps of a moving mean: a step has eight problems alone."""
 Run = dict[str, Any]
 
 
@@ -56,23 +60,39 @@ def cost(name: str, runs: Sequence[Run]) -> str:
     seconds = [run["seconds"] for run in runs]
     peak = max(max(run["curves"]["memory/peak_gib"]) for run in runs)
     steps, threads = runs[0]["steps"], runs[0]["machine"]["num_threads"]
-    span = f"{min(seconds):.0f} to {max(seconds):.0f} s"
+    ends = dict.fromkeys(f"{end:.0f}" for end in (min(seconds), max(seconds)))
+    span = f"{' to '.join(ends)} s"
     return f"| {name} | {len(runs)} | {steps} | {threads} | {span} | {peak:.1f} GiB |"
 
 
+def curve(run: Run, name: str) -> np.ndarray:
+    """Moving mean of a metric over `WINDOW` steps, [t], from step `WINDOW` on."""
+    return np.convolve(run["curves"][name], np.full(WINDOW, 1 / WINDOW), "valid")
+
+
 def draw(groups: dict[str, list[Run]], path: Path) -> None:
-    """Accuracy and length of the responses of each step, one line a run."""
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    """Accuracy of all weights, accuracy of the other runs, and length, by step.
+
+    A line is the mean over seeds of moving means, and its band goes from the lowest to the highest.
+    """
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     for name, runs in groups.items():
-        style = "-" if name == runs[0]["learner"] else "--"
-        for number, run in enumerate(runs):
-            label = f"{name}, {len(runs)} seeds" if number == 0 else None
-            for axis, curve in zip(axes, ("reward/accuracy", "response/length_mean"), strict=True):
-                values, color = run["curves"][curve], COLORS.get(run["learner"])
-                axis.plot(range(1, len(values) + 1), values, style, color=color, label=label)
-    axes[0].set(xlabel="step", ylabel="accuracy of the step's responses", ylim=(0, 1))
-    axes[1].set(xlabel="step", ylabel="tokens of a response", ylim=(0, None))
-    axes[0].legend(loc="upper left")
+        plain = name == runs[0]["learner"]
+        style = "-" if plain else STYLES.get(name.partition("-")[2], ":")
+        for axis, metric in (
+            (axes[0] if plain else axes[1], "reward/accuracy"),
+            (axes[2], "response/length_mean"),
+        ):
+            values = np.array([curve(run, metric) for run in runs])
+            steps, color = np.arange(values.shape[1]) + WINDOW, COLORS.get(runs[0]["learner"])
+            seeds = f"{len(runs)} seed{'s' * (len(runs) > 1)}"
+            axis.plot(steps, values.mean(0), style, color=color, label=f"{name}, {seeds}")
+            if len(runs) > 1:
+                axis.fill_between(steps, values.min(0), values.max(0), color=color, alpha=0.15)
+    for axis, title in zip(axes[:2], ("all weights", "adapters, more steps, control"), strict=True):
+        axis.set(xlabel="step", ylabel="accuracy", ylim=(0, 1), title=title)
+        axis.legend(loc="lower right")
+    axes[2].set(xlabel="step", ylabel="tokens of a response", ylim=(0, None), title="length")
     for axis in axes:
         axis.grid(alpha=0.25)
     figure.savefig(path, dpi=130)
