@@ -152,6 +152,7 @@ class DeepSpeedEngine:
             if self.rank == 0:
                 save_model(folder, self.policy.model, self.chat, weights)
         # Frozen weights are those of the base model.
+        _pickle_stage_by_value()
         self.engine.save_checkpoint(str(folder / STATE), STATE, exclude_frozen_parameters=True)
         distributed.barrier()
 
@@ -373,6 +374,16 @@ def _saved_classes() -> list[Any]:
     from deepspeed.utils.tensor_fragment import fragment_address
 
     return [LossScaler, DynamicLossScaler, ZeroStageEnum, fragment_address]
+
+
+def _pickle_stage_by_value() -> None:
+    """Makes DeepSpeed's enum of stages a class and a number in a pickle.
+
+    Python 3.11.0 to 3.11.3 pickle it as a call of `getattr`, which `weights_only` refuses.
+    """
+    from deepspeed.runtime.zero.config import ZeroStageEnum
+
+    ZeroStageEnum.__reduce_ex__ = lambda self, proto: (ZeroStageEnum, (self.value,))
 
 
 def _leave_ranks() -> None:

@@ -136,3 +136,12 @@ def test_other_libraries_load_tensors_alone_and_the_environment_comes_back(tmp_p
     with pytest.raises(CheckpointError):
         read_tensors(path)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_stage_is_saved_by_value_with_every_python(folder, tmp_path, monkeypatch):
+    """Python 3.11.0 to 3.11.3 pickle enums as here, and `getattr` is refused by `load`."""
+    stages = pytest.importorskip("deepspeed.runtime.zero.config").ZeroStageEnum
+    monkeypatch.setattr(stages, "__reduce_ex__", lambda self, _: (getattr, (stages, self.name)))
+    engine = trained(tiny_engines.build("deepspeed-2", folder))
+    engine.save(tmp_path / "saved")
+    engine.load(tmp_path / "saved")
