@@ -119,14 +119,19 @@ def variants(tree: Tree):
     yield from (Tree(tree.op, tree.left, right) for right in variants(tree.right))
 
 
+def assert_paid(answer: str, reference: str, equal: bool):
+    """Equal answers are right, save 1 + 1 in place of the number 2, which is not carried out."""
+    expected = equal and not is_not_carried_out(answer, reference)
+    assert correct(answer, reference) == expected, f"{answer} for {reference}"
+
+
 @PROPERTY
 @given(TREES)
 def test_an_expression_is_the_same_in_any_notation(tree):
     value = meaning(tree)
     others = (sympy.latex(value), sympy.latex(sympy.factor(value)), str(value))
     for left, right in pairwise([tree.plain(), tree.latex(), *others, tree.plain()]):
-        # 1 + 1 in place of the number 2 is not carried out.
-        assert correct(left, right) != is_not_carried_out(left, right), f"{left} for {right}"
+        assert_paid(left, right, equal=True)
 
 
 @PROPERTY
@@ -134,8 +139,8 @@ def test_an_expression_is_the_same_in_any_notation(tree):
 def test_expressions_are_equal_where_sympy_says_so(tree, data):
     other = data.draw(st.sampled_from(list(variants(tree))))
     equal = sympy.cancel(meaning(tree) - meaning(other)) == 0
-    assert correct(other.latex(), tree.plain()) == equal
-    assert correct(tree.plain(), other.plain()) == equal
+    assert_paid(other.latex(), tree.plain(), equal)
+    assert_paid(tree.plain(), other.plain(), equal)
 
 
 def line(tree: Tree) -> Tree:
@@ -178,5 +183,5 @@ RADICALS = st.recursive(st.one_of(ROOTS, WHOLE), combined, max_leaves=5)
 def test_roots_are_equal_where_sympy_says_so(left, right):
     (text, value), (other, other_value) = left, right
     equal = bool(sympy.radsimp(sympy.expand(value - other_value)) == 0)
-    assert correct(text, other) == equal
+    assert_paid(text, other, equal)
     assert correct(sympy.latex(sympy.radsimp(value)), text)
