@@ -17,7 +17,7 @@ ALGORITHMS = {
     "rpg": "regularized policy gradients: four divergences, two estimators",
     "grpo": "group relative policy optimization",
     "dr_grpo": "GRPO without normalization by deviation and length",
-    "dapo": "GRPO with decoupled clip; dynamic sampling and overlong shaping as options",
+    "dapo": "GRPO with decoupled clip, dynamic sampling and overlong shaping",
     "rloo": "REINFORCE with a leave-one-out baseline",
     "reinforce": "REINFORCE without a baseline",
     "reinforce_plus_plus": "REINFORCE with advantages whitened over the rollout",

@@ -148,7 +148,7 @@ output = model.generate(**prompt, do_sample=False, max_new_tokens=32)
 print(tokenizer.decode(output[0, prompt["input_ids"].shape[1] :], skip_special_tokens=True))
 
 # %% [markdown]
-# So does vLLM, `vllm serve run/checkpoints/step-40`, and any tool that takes such folders. Further
-# training goes on from it in two ways: `--resume --num-steps 80` continues the run, optimizer and
-# all; `--model run/checkpoints/step-40` starts a new one, perhaps on harder problems,
+# So does vLLM, `vllm serve run/checkpoints/step-60`, and any tool that takes such folders. Further
+# training goes on from it in two ways: `--resume --num-steps 120` continues the run, optimizer and
+# all; `--model run/checkpoints/step-60` starts a new one, perhaps on harder problems,
 # `--env-options '{"level": 2}'`.
