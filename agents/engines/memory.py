@@ -4,7 +4,7 @@ import ctypes
 import sys
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-LARGEST = 2**26
+LARGEST = 2**27
 """Bytes from which an allocation goes back to the system when it is freed: the gap of one so large
 would rarely be filled."""
 

@@ -10,8 +10,11 @@ from torch.utils.checkpoint import checkpoint
 LOGITS_PER_CHUNK = {"cuda": 2**26, "cpu": 2**24}
 """By kind of device. On a GPU a quarter of a GiB in float32, 440 tokens of a vocabulary of 152,000;
 on a CPU, which is as fast with less, 64 MiB."""
-BLOCK = 64
-"""Rows of logits at once in the slope of the entropy."""
+LOGITS_PER_BLOCK = {"cuda": 2**26, "cpu": 2**19}
+"""Of one pass of elementwise operations; on a CPU 2 MiB in float32, which its cache holds."""
+
+LEAST = -1e4
+"""Of a log-probability: its exponential is 0, and its product with that is no NaN."""
 
 
 def log_prob(
@@ -22,7 +25,8 @@ def log_prob(
     Both are differentiable; without a gradient of the entropy its backward pass costs nothing.
 
     Logits exist for one chunk of tokens at a time: the backward pass recomputes them, except for
-    the last chunk, which it needs first.
+    the last chunk, which it needs first. What the forward pass has summed over the vocabulary is
+    kept, a few numbers a token.
 
     Args:
         head: From hidden states to logits; only ever called, so that ZeRO may shard it.
@@ -31,14 +35,15 @@ def log_prob(
         policy: From the head's logits `[n v]` to the policy's, differentiable.
     """
 
-    def chunk(hidden: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        return _TokenLogProb.apply(policy(head(hidden)), tokens)
+    def chunk(hidden: Tensor, tokens: Tensor, sums: list[Tensor]) -> tuple[Tensor, Tensor]:
+        return _TokenLogProb.apply(policy(head(hidden)), tokens, sums)
 
     count = _num_chunks(head, hidden)
-    inputs = list(zip(hidden.tensor_split(count), tokens.tensor_split(count), strict=True))
+    parts = zip(hidden.tensor_split(count), tokens.tensor_split(count), strict=True)
+    inputs = [(*pair, []) for pair in parts]
     recomputed = [
-        checkpoint(chunk, *pair, use_reentrant=False, preserve_rng_state=False)
-        for pair in inputs[:-1]
+        checkpoint(chunk, *part, use_reentrant=False, preserve_rng_state=False)
+        for part in inputs[:-1]
     ]
     log_probs, entropies = zip(*recomputed, chunk(*inputs[-1]), strict=True)
     return torch.cat(log_probs), torch.cat(entropies)
@@ -59,32 +64,55 @@ class _TokenLogProb(torch.autograd.Function):
     """Log-softmax `[n]` at one token per row, and the entropy H.
 
     The slopes by logit j are 1[j = token] - p_j and -p_j (ln p_j + H). The backward pass allocates
-    one matrix `[n v]`, PyTorch's own three; for the entropy `BLOCK` rows of a second one.
+    one matrix `[n v]`, PyTorch's own three.
     """
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        total = logits.logsumexp(-1)
+    def forward(
+        ctx: Any, logits: Tensor, tokens: Tensor, sums: list[Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        if not sums:  # else a recomputation
+            sums.extend(_sums(logits))
+        total, entropy = sums
         log_prob = logits.gather(-1, tokens[:, None])[:, 0] - total
-        probability = (logits - total[:, None]).exp_()
-        entropy = torch.special.entr(probability, out=probability).sum(-1)
         ctx.save_for_backward(logits, tokens, total, entropy)
         ctx.set_materialize_grads(False)
-        return log_prob, entropy
+        return log_prob, entropy.clone()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor, None, None]:
         logits, tokens, total, entropy = ctx.saved_tensors
         by_log_prob, by_entropy = gradients
         gradient = torch.zeros_like(total) if by_log_prob is None else by_log_prob
-        slope = (logits - total[:, None]).exp_()
-        if by_entropy is None:
-            slope.mul_(-gradient[:, None])
-        else:
-            factor = -(gradient + by_entropy * entropy)
-            blocks = (values.split(BLOCK) for values in (slope, factor, by_entropy))
-            for probability, common, weight in zip(*blocks, strict=True):
-                # -p ln p is 0, not NaN, for a banned token.
-                surprise = torch.special.entr(probability).mul_(weight[:, None])
-                probability.mul_(common[:, None]).add_(surprise)
-        return slope.scatter_add_(-1, tokens[:, None], gradient[:, None]), None
+        slope = torch.empty_like(logits)
+        for rows in _blocks(logits):
+            log_probability = torch.sub(logits[rows], total[rows, None], out=slope[rows])
+            if by_entropy is None:
+                log_probability.exp_().mul_(-gradient[rows, None])
+                continue
+            probability = log_probability.exp()
+            # p ln p is 0, not NaN, for a banned token.
+            surprise = log_probability.clamp_(min=LEAST).mul_(probability)
+            factor = gradient[rows] + by_entropy[rows] * entropy[rows]
+            surprise.mul_(by_entropy[rows, None]).add_(probability.mul_(factor[:, None])).neg_()
+        return slope.scatter_add_(-1, tokens[:, None], gradient[:, None]), None, None
+
+
+def _sums(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Logarithm `[n]` of the sum of exponentials, and the entropy `[n]`, of rows of logits."""
+    totals, entropies = [], []
+    for rows in _blocks(logits):
+        largest = logits[rows].amax(-1)
+        # A banned token, at -inf, has no part in the entropy: 0, not NaN.
+        shifted = (logits[rows] - largest[:, None]).clamp_(min=LEAST)
+        weight = shifted.exp()
+        norm = weight.sum(-1)
+        entropies.append(norm.log() - weight.mul_(shifted).sum(-1) / norm)
+        totals.append(largest + norm.log())
+    return torch.cat(totals), torch.cat(entropies)
+
+
+def _blocks(logits: Tensor) -> list[slice]:
+    """Rows of `LOGITS_PER_BLOCK` logits at a time."""
+    size = max(1, LOGITS_PER_BLOCK[logits.device.type] // logits.shape[-1])
+    return [slice(start, start + size) for start in range(0, len(logits), size)]

@@ -180,7 +180,7 @@ def test_the_gradient_of_the_entropy_is_that_of_the_plain_model(
     policy, responses = text_policy("qwen3"), answers(banned=(0, 3, 60))
     expected = judged(policy, responses, sampling, by=of_entropies(plain, share))
     monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", logits)
-    monkeypatch.setattr(token_log_probs, "BLOCK", 7)
+    monkeypatch.setitem(token_log_probs.LOGITS_PER_BLOCK, "cpu", 400)
     for one in (policy, padded(policy)):
         actual = judged(one, responses, sampling, by=of_entropies(Policy.forward, share))
         assert_same(actual, expected, rtol=1e-9, atol=1e-9)

@@ -26,7 +26,7 @@ def forward(policy, head, hidden, tokens):
 
 @every_policy
 def test_both_gradients_are_the_slopes(monkeypatch, policy):
-    monkeypatch.setattr(token_log_probs, "BLOCK", 2)
+    monkeypatch.setitem(token_log_probs.LOGITS_PER_BLOCK, "cpu", 2 * VOCABULARY)
     head, hidden, tokens = case()
     assert torch.autograd.gradcheck(lambda h: forward(policy, head, h, tokens), (hidden,))
 
@@ -47,6 +47,21 @@ def test_the_entropy_is_the_mean_surprise_of_all_tokens_with_its_gradient(policy
 def test_without_a_gradient_of_the_entropy_nothing_is_computed_for_it(monkeypatch):
     head, hidden, tokens = case()
     log_prob, _ = forward(POLICIES[2], head, hidden, tokens)
-    monkeypatch.delattr(torch.special, "entr")
+
+    def refuse(*_, **__):
+        raise AssertionError("a product with the log-probabilities")
+
+    monkeypatch.setattr(torch.Tensor, "clamp_", refuse)
     log_prob.sum().backward()
     assert hidden.grad is not None
+
+
+def test_a_recomputed_chunk_sums_over_the_vocabulary_once(monkeypatch):
+    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", 2 * VOCABULARY)
+    calls = []
+    inner = token_log_probs._sums
+    monkeypatch.setattr(token_log_probs, "_sums", lambda x: calls.append(len(x)) or inner(x))
+    head, hidden, tokens = case()
+    log_prob, _ = forward(POLICIES[0], head, hidden, tokens)
+    log_prob.sum().backward()
+    assert sum(calls) == len(tokens)
