@@ -87,6 +87,8 @@ def settings(config: dict[str, Any], size: Size) -> Run:
         output_dir=config["scratch"],
         num_steps=2 * 10**6,
         save_every=2 * 10**6,
+        save_minutes=0,
+        step_without_signal=True,  # as the peer does; random weights earn nothing
         num_test_problems=0,
         num_prompts=size.num_prompts,
         group_size=size.group_size,
