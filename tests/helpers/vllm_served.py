@@ -6,7 +6,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,14 +20,15 @@ START = 240.0
 
 @contextmanager
 def served(
-    folder: Path, log: Path, max_length: int = 256
+    folder: Path, log: Path, max_length: int = 256, options: Sequence[str] = ()
 ) -> Iterator[tuple[str, list[psutil.Process]]]:
-    """The address of a server of the model in `folder`, and its processes."""
+    """The address of a server of the model in `folder`, with further options, and its processes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = [sys.executable, "-m", "agents.engines.vllm_server", "--model", str(folder)]
     words += ["--host", "127.0.0.1", "--port", str(port), "--", "--max-model-len", str(max_length)]
+    words += options
     settings = torchrun.ENVIRONMENT | {"VLLM_NO_USAGE_STATS": "1"}
     with log.open("wb") as to:
         server = subprocess.Popen(words, stdout=to, stderr=to, env=settings)
