@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from agents import report
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse_run
+from agents.cli.lasting_output import lasting_output
 from agents.engines.build import ranks
 from agents.errors import typed_errors
 from agents.learner import Learner
@@ -220,7 +221,7 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     """Command line of a learner: trains and writes a run directory.
 
     Exits with 128 plus the signal's number after SIGINT, SIGTERM or SIGHUP, and with 3 after a
-    collapse.
+    collapse. Without a reader of its output it goes on to its end.
 
     Args:
         learner: The algorithm.
@@ -229,6 +230,7 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     run, algorithm = parse_run(learner, arguments)
     folder = run.folder(type(algorithm).__name__)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(lasting_output())
         stack.enter_context(errors_in_one_line(lambda: checkpoints.resume_hint(folder)))
         stack.enter_context(typed_errors("training"))
         with errors_in_one_line():

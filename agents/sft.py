@@ -21,6 +21,7 @@ from agents.cli.checks import MAXIMA, MINIMA, MOST_RESPONSES, check_integer
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.json_flags import environment_options, stop_strings
+from agents.cli.lasting_output import lasting_output
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
@@ -280,10 +281,15 @@ def tokenizer_corpus(envs: Any, count: int = 2000) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(FineTuning, "agents.sft", arguments)
-    keep_freed_memory()
-    if message := set_threads():
-        print(message, file=sys.stderr)
-    with errors_in_one_line(), typed_errors("training"), locked(settings.output_dir):
+    with (
+        lasting_output(),
+        errors_in_one_line(),
+        typed_errors("training"),
+        locked(settings.output_dir),
+    ):
+        keep_freed_memory()
+        if message := set_threads():
+            print(message, file=sys.stderr)
         print_line(f"wrote {fine_tune(settings)}")
 
 

@@ -285,6 +285,20 @@ def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
     assert train(tiny_folder, tmp_path, **LONG, resume=True)[-1]["step"] == 3
 
 
+@pytest.mark.parametrize(("fault", "status", "last"), [("nothing", 0, 3), ("terminate", 143, 2)])
+def test_a_run_whose_log_nobody_reads_any_more_loses_nothing(
+    fault, status, last, tiny_folder, tmp_path
+):
+    words = interrupted_runs.command(
+        fault, PER_STEP + 5, model=tiny_folder, output_dir=tmp_path / "run"
+    )
+    with interrupted_runs.start(words) as process:
+        assert process.stderr.readline()
+        process.stderr.close()
+    assert process.returncode == status
+    assert steps(tmp_path / "run") == [last]
+
+
 @pytest.mark.parametrize(
     "word",
     [

@@ -2,13 +2,15 @@ import errno
 import json
 import re
 import signal
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from helpers import letters, text_models
+from helpers import letters, text_models, torchrun
 from helpers.tiny_runs import flags
 from transformers import AutoModelForImageTextToText, AutoTokenizer
 
@@ -290,6 +292,18 @@ def test_an_interrupted_training_continues_with_the_numbers_of_a_whole_one(
     assert not (tmp_path / ".part.partial").exists()
     expected, continued = weights(whole), weights(tmp_path / "part")
     assert all(torch.equal(expected[name], continued[name]) for name in expected)
+
+
+def test_a_training_whose_log_nobody_reads_any_more_goes_on_to_its_end(tiny_folder, tmp_path):
+    sizes = {"num_steps": 2, "batch_size": 2, "num_problems": 2}
+    words = flags(model=tiny_folder, output_dir=tmp_path / "out", **sizes)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-m", "agents.sft", *words], env=torchrun.ENVIRONMENT, stderr=pipe
+    ) as process:
+        process.stderr.close()
+    assert process.returncode == 0
+    assert (tmp_path / "out/model.safetensors").is_file()
 
 
 @pytest.mark.parametrize("harm", ["damage", "other settings"])
