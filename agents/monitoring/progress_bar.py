@@ -147,10 +147,10 @@ class ProgressBar:
             self._curve.close()
 
     def _width(self) -> int:
-        """Columns of the terminal; 80 of one that has closed, or reports 0 and would show nothing."""
+        """Columns of the terminal; of one that has closed or does not tell them, `WIDTH`."""
         try:
             return os.get_terminal_size(self._file.fileno()).columns or WIDTH
-        except OSError:  # standard error leads nowhere since the terminal has closed
+        except OSError:  # the terminal has closed, and standard error leads nowhere
             return WIDTH
 
 

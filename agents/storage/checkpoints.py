@@ -39,7 +39,8 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
         rank: Of this process; rank 0 looks for the checkpoint, the others get None.
 
     Raises:
-        UsageError: The folder has another run, or one with other settings or without a record.
+        UsageError: The folder has another run, or one without a record, or one with other settings
+            that has gone a step.
         RecordError: The record of the run is damaged.
         CheckpointError: There are checkpoints, and each is damaged.
     """
@@ -49,8 +50,14 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
             f"{folder} has another run: continue it with --resume, or give another --output-dir"
         )
     if names:
-        check_settings(folder, settings)
+        check_settings(folder, settings, binding=_has_results(folder))
     return recover(folder) if names and rank == 0 else None
+
+
+def _has_results(folder: Path) -> bool:
+    """True if the run in a folder has metrics or a checkpoint, intact or not."""
+    metrics, kept = folder / "metrics.jsonl", (folder / "checkpoints").glob("[!.]*")
+    return any(kept) or (metrics.exists() and metrics.stat().st_size > 0)
 
 
 def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all

@@ -62,8 +62,13 @@ def recorded_settings(folder: Path) -> dict[str, Any]:
     return settings | {"algorithm": record.get("algorithm")}
 
 
-def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool = True) -> None:
     """Compares the settings of a resumed run with those on record.
+
+    Args:
+        folder: Run directory.
+        settings: Of the resumed run.
+        binding: False if the run has no results yet, so that all settings may change.
 
     Raises:
         UsageError: One differs that determines the numbers of the run.
@@ -74,7 +79,7 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         for name, old, new in _changes(folder, settings)
         if name.split(".")[-1] not in MAY_CHANGE
     ]
-    if changes:
+    if changes and binding:
         raise UsageError(
             f"{folder} cannot resume with other settings: {'; '.join(changes)}; "
             "use the old ones, or give another --output-dir without --resume"

@@ -35,6 +35,7 @@ def steps(folder: Path) -> set[str]:
 
 def begin(folder: Path) -> None:
     (folder / "run.json").write_text(json.dumps({"settings": SETTINGS}))
+    (folder / "metrics.jsonl").write_text('{"step": 1}\n')
 
 
 @contextmanager
@@ -370,7 +371,7 @@ def test_a_resumed_run_may_be_longer_and_lie_elsewhere(tmp_path):
 
 
 def test_a_record_from_before_the_optimizer_was_a_setting_means_that_of_its_time(tmp_path):
-    (tmp_path / "run.json").write_text(json.dumps({"settings": SETTINGS}))
+    begin(tmp_path)
     new = {"weight_decay": 0.01, "adam_epsilon": 1e-8, "step_without_signal": True}
     assert start(tmp_path, SETTINGS | {"run": SETTINGS["run"] | new}, resume=True) is None
     new |= {"adam_epsilon": 1e-6}
@@ -389,6 +390,21 @@ def test_changed_settings_are_refused_by_name(tmp_path):
     assert "learner.beta was None and is 0.1" in message
     assert "num_steps" not in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("result", ["metrics.jsonl", "step-1", "damaged-step-1"])
+def test_settings_of_a_run_without_results_bind_nobody(tmp_path, result):
+    (tmp_path / "run.json").write_text(json.dumps({"settings": SETTINGS}))
+    (tmp_path / "metrics.jsonl").touch()
+    (tmp_path / "checkpoints" / ".step-1.tmp").mkdir(parents=True)
+    changed = SETTINGS | {"run": SETTINGS["run"] | {"seed": 1}}
+    assert start(tmp_path, changed, resume=True) is None
+    if result == "metrics.jsonl":
+        (tmp_path / result).write_text('{"step": 1}\n')
+    else:
+        (tmp_path / "checkpoints" / result).mkdir()
+    with pytest.raises(ValueError, match="run.seed was 0 and is 1"):
+        start(tmp_path, changed, resume=True)
 
 
 def test_a_run_json_that_cannot_be_read_is_named(tmp_path):
