@@ -23,6 +23,7 @@ from agents.storage import checkpoints, hub
 from agents.storage.json_files import read_steps
 from agents.storage.lock import locked
 from agents.storage.provenance import write_run
+from agents.storage.rollbacks import Rollback
 from agents.training.distributed import all_gather_object
 from agents.training.dynamic_sampling import balance_tokens, select_groups
 from agents.training.interrupt import Interrupt
@@ -191,7 +192,7 @@ def roll_back(
 ) -> bool:
     """Restores the last checkpoint before a collapse, and continues with new problems.
 
-    Every rank calls it; the warnings of rank 0 decide.
+    A kill at any moment leaves a run that resumes either before the rollback or after it. Every rank calls it; the warnings of rank 0 decide.
 
     Returns:
         False if there is no such checkpoint, or after `MAX_ROLLBACKS`.
@@ -206,13 +207,13 @@ def roll_back(
     if not step:
         log.say("no rollback: no checkpoint from before the collapse; lower --save-every")
         return False
-    position, num_rollbacks = state.position, state.num_rollbacks + 1
+    if rank == 0:
+        Rollback(step, state.position, state.num_rollbacks + 1).write(state.folder)
     checkpoints.remove_after(state.folder, step, rank=rank, barrier=state.barrier)
     state.restore(checkpoints.path_of(state.folder, step))
-    state.position, state.num_rollbacks = position, num_rollbacks
     log.remove_after(step)
     monitor.rewind(step)
-    log.say(f"rolled back to step {step}, rollback {num_rollbacks} of {MAX_ROLLBACKS}")
+    log.say(f"rolled back to step {step}, rollback {state.num_rollbacks} of {MAX_ROLLBACKS}")
     return True
 
 

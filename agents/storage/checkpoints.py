@@ -16,8 +16,9 @@ from agents.errors import (
     UsageError,
     typed_errors,
 )
+from agents.storage import rollbacks
 from agents.storage.atomic_files import sync
-from agents.storage.integrity import NAME, damage, has_digests, seal, step_of
+from agents.storage.integrity import NAME, damage, has_digests, read_state, seal, step_of
 from agents.storage.resumed_settings import check_settings
 from reasonenv.terminal import print_line
 
@@ -30,7 +31,7 @@ WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
 def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int = 0) -> Path | None:
     """Checkpoint to resume from, or None for a new run.
 
-    Removes the remains of an interrupted save. Call it on all ranks before any of them writes.
+    Removes the remains of an interrupted save, and completes an interrupted rollback. Call it on all ranks before any of them writes.
 
     Args:
         folder: Run directory; need not exist.
@@ -51,7 +52,25 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
         )
     if names:
         check_settings(folder, settings, binding=_has_results(folder))
-    return recover(folder) if names and rank == 0 else None
+    if rank != 0:
+        return None
+    checkpoint = _complete_rollback(folder, recover(folder)) if names else None
+    if checkpoint is None:
+        rollbacks.clear(folder)
+    return checkpoint
+
+
+def _complete_rollback(folder: Path, checkpoint: Path | None) -> Path | None:
+    """The checkpoint of a rollback that was recorded and then interrupted; else the given one."""
+    if checkpoint is None:
+        return None
+    last = rollbacks.last_rollback(folder)
+    is_before = read_state(checkpoint).get("num_rollbacks", 0) < last.count
+    goal = recover(folder, last.step) if is_before and step_of(checkpoint) > last.step else None
+    if goal is None:
+        return checkpoint
+    remove_after(folder, step_of(goal))
+    return goal
 
 
 def _has_results(folder: Path) -> bool:

@@ -403,7 +403,7 @@ def test_settings_of_a_run_without_results_bind_nobody(tmp_path, result):
         (tmp_path / result).write_text('{"step": 1}\n')
     else:
         (tmp_path / "checkpoints" / result).mkdir()
-    with pytest.raises(ValueError, match="run.seed was 0 and is 1"):
+    with pytest.raises(ValueError, match=r"run\.seed was 0 and is 1"):
         start(tmp_path, changed, resume=True)
 
 
