@@ -192,7 +192,8 @@ def roll_back(
 ) -> bool:
     """Restores the last checkpoint before a collapse, and continues with new problems.
 
-    A kill at any moment leaves a run that resumes either before the rollback or after it. Every rank calls it; the warnings of rank 0 decide.
+    A kill at any moment leaves a run that resumes either before the rollback or after it. Every
+    rank calls it; the warnings of rank 0 decide.
 
     Returns:
         False if there is no such checkpoint, or after `MAX_ROLLBACKS`.

@@ -31,7 +31,8 @@ WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
 def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int = 0) -> Path | None:
     """Checkpoint to resume from, or None for a new run.
 
-    Removes the remains of an interrupted save, and completes an interrupted rollback. Call it on all ranks before any of them writes.
+    Removes the remains of an interrupted save, and completes an interrupted rollback. Call it on
+    all ranks before any of them writes.
 
     Args:
         folder: Run directory; need not exist.

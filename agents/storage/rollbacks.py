@@ -1,9 +1,9 @@
 """Record of the last rollback, written before it begins and kept for the checkpoint it goes to.
 
-A checkpoint has digests and is never written again, so what a rollback changes, the position in the
-problem order and the number of rollbacks, is in a file beside. It counts where it is of a later
-rollback than the checkpoint, until the next checkpoint holds both. A rollback that a kill interrupts
-is completed when the run resumes.
+A checkpoint has digests and is never written again, so what a rollback changes, the position in
+the problem order and the number of rollbacks, is in a file beside. It counts where it is of a later
+rollback than the checkpoint, until the next checkpoint holds both. A rollback that a kill
+interrupts is completed when the run resumes.
 """
 
 import json
