@@ -284,7 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with (
         lasting_output(),
         errors_in_one_line(),
-        typed_errors("training"),
+        typed_errors("fine-tuning"),
         locked(settings.output_dir),
     ):
         keep_freed_memory()
