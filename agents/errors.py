@@ -87,7 +87,8 @@ def typed_errors(phase: Phase) -> Iterator[None]:
     The message decides: torch raises a RuntimeError for the memory of a CPU and for a lost rank.
 
     Args:
-        phase: Part of a step, or command, that the context encloses; an inner context goes before an outer one.
+        phase: Part of a step, or command, that the context encloses; an inner context goes before
+            an outer one.
     """
     try:
         yield
