@@ -9,6 +9,7 @@ interrupts is completed when the run resumes.
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from agents.errors import RecordError
 from agents.storage.atomic_files import write_atomically
@@ -45,7 +46,7 @@ def last_rollback(folder: Path) -> Rollback:
     if not path.exists():
         return Rollback(0, 0, 0)
     record = read_json(path)
-    values = [record.get(name) for name in ("step", "position", "count")]
+    values: list[Any] = [record.get(name) for name in ("step", "position", "count")]
     if not all(type(value) is int and 0 <= value < 2**63 for value in values):
         raise RecordError(
             f"{path} is damaged: bring it back from a copy, or remove it, and the run "
