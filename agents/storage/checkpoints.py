@@ -166,13 +166,19 @@ def latest(folder: Path) -> Path | None:
         CheckpointError: There are checkpoints, and each is damaged.
     """
     checkpoint, damages = _newest_intact(folder)
-    if damages and checkpoint is None:
+    if checkpoint is None:
+        _refuse(folder, damages)
+    return checkpoint
+
+
+def _refuse(folder: Path, damages: Mapping[Path, str]) -> None:
+    """Raises CheckpointError if there is damage, of every checkpoint."""
+    if damages:
         listed = "; ".join(f"{path.name}: {reason}" for path, reason in damages.items())
         raise CheckpointError(
             f"every checkpoint of {folder} is damaged ({listed}): bring one back from a copy, or "
             f"remove {folder / 'checkpoints'}, and --resume starts from the beginning"
         )
-    return checkpoint
 
 
 def recover(folder: Path, last: int | None = None) -> Path | None:
@@ -188,7 +194,8 @@ def recover(folder: Path, last: int | None = None) -> Path | None:
     _remove_leftovers(folder / "checkpoints")
     checkpoint, damages = _newest_intact(folder, last)
     if checkpoint is None:
-        return latest(folder) if last is None else None
+        _refuse(folder, damages if last is None else {})
+        return None
     for path, reason in damages.items():
         aside = _move_aside(path)
         line = f"{path} is damaged ({reason}): renamed {aside.name}; {checkpoint.name} is used"

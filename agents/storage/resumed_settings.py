@@ -14,10 +14,15 @@ MAY_CHANGE = {
     *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
     *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
     *("sampler_batch_size", "deepspeed", "vllm"),
+    *("max_response_length", "max_pixels"),
     "chat_template",  # a path, whose content is compared with the checkpoint's
     "data_sha256",  # of a file with own questions, in which mistakes may be mended
 }
-"""Settings that a resumed run may change: length, records, and remedies for a lack of memory."""
+"""Settings that a resumed run may change: length, records, and remedies for a lack of memory or for
+a prompt that does not fit the model's context."""
+
+ENDLESS = ("inf", "-inf", "nan")
+"""Numbers of settings that JSON has as text."""
 
 PLACE = ("run.output_dir", "run.resume")
 """Settings that say where and that a run is resumed."""
@@ -103,7 +108,9 @@ def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, A
     # One that the record lacks is of a later version, and changes nothing if it may change.
     added = {name for name in new.keys() - old.keys() if name.split(".")[-1] in MAY_CHANGE}
     for name in sorted((old.keys() | new.keys()) - added):
-        if old.get(name) != new.get(name):
+        # Records of earlier versions have None for a number without end.
+        is_endless = old.get(name) is None and new.get(name) in ENDLESS
+        if old.get(name) != new.get(name) and not is_endless:
             yield name, old.get(name), new.get(name)
 
 
