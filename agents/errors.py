@@ -24,8 +24,12 @@ _REMEDIES = {
         "lower --tokens-per-microbatch or --microbatch-size, or give --gradient-checkpointing, a "
         "higher ZeRO stage by --deepspeed, or --lora"
     ),
+    "fine-tuning": "lower --batch-size, or choose a smaller --model",
+    "generation": "lower --max-response-length or --num-responses, or give smaller images",
+    "the warm start": "end other programs, or choose --model tiny",
 }
-"""Flags that need less memory, by phase."""
+"""What needs less memory, by phase; its flags are those of the command."""
+Phase = Literal["sampling", "training", "fine-tuning", "generation", "the warm start"]
 
 
 class AgentsError(Exception):
@@ -77,13 +81,14 @@ class LostRankError(AgentsError, RuntimeError):
 
 
 @contextmanager
-def typed_errors(phase: Literal["sampling", "training"]) -> Iterator[None]:
+def typed_errors(phase: Phase) -> Iterator[None]:
     """Replaces errors about memory and lost ranks by `OutOfMemoryError` and `LostRankError`.
 
     The message decides: torch raises a RuntimeError for the memory of a CPU and for a lost rank.
 
     Args:
-        phase: Part of a step that the context encloses; an inner context goes before an outer one.
+        phase: Part of a step, or command, that the context encloses; an inner context goes before
+            an outer one.
     """
     try:
         yield

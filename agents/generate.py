@@ -88,7 +88,7 @@ class GenerationArguments:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     options = parse(GenerationArguments, "agents.generate", arguments)
-    with errors_in_one_line(), typed_errors("sampling"):
+    with errors_in_one_line(), typed_errors("generation"):
         responses = generate(options)
     for number, finished in enumerate(responses.finished.tolist(), 1):
         if not finished:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from agents import report
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse_run
+from agents.cli.lasting_output import lasting_output
 from agents.engines.build import ranks
 from agents.errors import typed_errors
 from agents.learner import Learner
@@ -22,6 +23,7 @@ from agents.storage import checkpoints, hub
 from agents.storage.json_files import read_steps
 from agents.storage.lock import locked
 from agents.storage.provenance import write_run
+from agents.storage.rollbacks import Rollback
 from agents.training.distributed import all_gather_object
 from agents.training.dynamic_sampling import balance_tokens, select_groups
 from agents.training.interrupt import Interrupt
@@ -190,7 +192,8 @@ def roll_back(
 ) -> bool:
     """Restores the last checkpoint before a collapse, and continues with new problems.
 
-    Every rank calls it; the warnings of rank 0 decide.
+    A kill at any moment leaves a run that resumes either before the rollback or after it. Every
+    rank calls it; the warnings of rank 0 decide.
 
     Returns:
         False if there is no such checkpoint, or after `MAX_ROLLBACKS`.
@@ -205,13 +208,13 @@ def roll_back(
     if not step:
         log.say("no rollback: no checkpoint from before the collapse; lower --save-every")
         return False
-    position, num_rollbacks = state.position, state.num_rollbacks + 1
+    if rank == 0:
+        Rollback(step, state.position, state.num_rollbacks + 1).write(state.folder)
     checkpoints.remove_after(state.folder, step, rank=rank, barrier=state.barrier)
     state.restore(checkpoints.path_of(state.folder, step))
-    state.position, state.num_rollbacks = position, num_rollbacks
     log.remove_after(step)
     monitor.rewind(step)
-    log.say(f"rolled back to step {step}, rollback {num_rollbacks} of {MAX_ROLLBACKS}")
+    log.say(f"rolled back to step {step}, rollback {state.num_rollbacks} of {MAX_ROLLBACKS}")
     return True
 
 
@@ -220,7 +223,7 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     """Command line of a learner: trains and writes a run directory.
 
     Exits with 128 plus the signal's number after SIGINT, SIGTERM or SIGHUP, and with 3 after a
-    collapse.
+    collapse. Without a reader of its output it goes on to its end.
 
     Args:
         learner: The algorithm.
@@ -229,6 +232,7 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
     run, algorithm = parse_run(learner, arguments)
     folder = run.folder(type(algorithm).__name__)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(lasting_output())
         stack.enter_context(errors_in_one_line(lambda: checkpoints.resume_hint(folder)))
         stack.enter_context(typed_errors("training"))
         with errors_in_one_line():

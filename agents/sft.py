@@ -4,7 +4,6 @@ It works for every environment whose problems have a `solution`. `agents.warm_st
 """
 
 import math
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,6 +20,7 @@ from agents.cli.checks import MAXIMA, MINIMA, MOST_RESPONSES, check_integer
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.json_flags import environment_options, stop_strings
+from agents.cli.lasting_output import lasting_output
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
@@ -31,13 +31,13 @@ from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.threads import set_threads
 from agents.engines.torch import TorchEngine
-from agents.errors import SaveError, UsageError, typed_errors
+from agents.errors import UsageError, typed_errors
 from agents.monitoring.progress_bar import ProgressBar
 from agents.reductions import token_mean
 from agents.rollout import Prompt, Responses
-from agents.storage.checkpoints import WRITE_ERRORS
-from agents.storage.digests import data_digest, write_digests
-from agents.storage.lock import LOCK, locked
+from agents.storage import staged_save
+from agents.storage.digests import data_digest
+from agents.storage.lock import locked
 from agents.training.interrupt import Interrupt
 from agents.training.partial import PartialTraining
 from agents.training.problem_choice import ProblemChoice
@@ -45,8 +45,11 @@ from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
 from reasonenv.terminal import print_line
 
-IMAGE_CACHE = 3 * 2**29
-"""Bytes of encoded images that a dataset caches."""
+CACHE = 3 * 2**29
+"""Bytes of encoded problems and solutions that a dataset caches."""
+
+TOKEN = 8
+"""Bytes of a token of a prompt: its place in a tuple."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +101,11 @@ class SupervisedDataset:
 
     envs: Any
     chat: Chat
-    cache_limit: int = IMAGE_CACHE
-    """Bytes of images to cache."""
+    cache_limit: int = CACHE
+    """Bytes to cache; 0 for nothing."""
     cache: dict[int, tuple[Prompt, torch.Tensor]] = field(default_factory=dict)
     cache_size: int = 0
-    """Bytes of the images in `cache`."""
+    """Bytes of the images and tokens in `cache`."""
 
     def batch(self, indices: Sequence[int]) -> Responses:
         """Collates the worked solutions of some problems as responses."""
@@ -116,11 +119,12 @@ class SupervisedDataset:
     def _example(self, index: int) -> tuple[Prompt, torch.Tensor]:
         if index in self.cache:
             return self.cache[index]
-        example = self._encode(index)
-        pixels = example[0].pixel_values
-        self.cache_size += 0 if pixels is None else pixels.nbytes
-        if self.cache_size <= self.cache_limit:
+        prompt, solution = example = self._encode(index)
+        size = solution.nbytes + TOKEN * len(prompt.token_ids)
+        size += 0 if prompt.pixel_values is None else prompt.pixel_values.nbytes
+        if self.cache_size + size <= self.cache_limit:
             self.cache[index] = example
+            self.cache_size += size
         return example
 
     def _encode(self, index: int) -> tuple[Prompt, torch.Tensor]:
@@ -173,10 +177,16 @@ def fine_tune(settings: FineTuning) -> Path:
     """Trains a model and writes it to the output directory.
 
     Raises:
-        UsageError: The problems have no solutions.
+        UsageError: The problems have no solutions, or the output directory is not empty.
         ModelError: The model cannot be loaded.
     """
     _check(settings)
+    target = settings.output_dir
+    identity = {**asdict(settings), "output_dir": "", "data": data_digest(settings.data)}
+    if staged_save.complete(target, identity):
+        _partial_file(target).unlink(missing_ok=True)
+        return target
+    staged_save.check_empty(target)
     options = environment_options(settings.env_options, settings.data)
     envs = reasonenv.make(settings.env, num_envs=1, **options)
     _solution(envs.problems[0])
@@ -190,33 +200,20 @@ def fine_tune(settings: FineTuning) -> Path:
     if settings.optimizer == "muon":
         use_muon(engine)
     repeats = settings.num_steps * settings.batch_size > settings.num_problems
-    dataset = SupervisedDataset(envs, chat, IMAGE_CACHE if repeats else 0)
-    target = settings.output_dir
-    path = target.with_name(f".{target.name.lstrip('.')}.partial")
-    identity = {**asdict(settings), "output_dir": "", "data": data_digest(settings.data)}
+    dataset = SupervisedDataset(envs, chat, CACHE if repeats else 0)
     with Interrupt() as interrupt:
-        partial = PartialTraining(path, identity, interrupt)
+        partial = PartialTraining(_partial_file(target), identity, interrupt)
         _show_progress(finetune(engine, dataset, settings, partial), settings.num_steps)
-        _save(target, model, chat)
+        staged_save.save(target, lambda stage: save_model(stage, model, chat), identity)
         partial.remove()
     envs.close()
     return target
 
 
-def _save(folder: Path, model: Any, chat: Chat) -> None:
-    """Writes the model to a folder beside, then moves it: a failure leaves no half of one."""
-    temporary = folder.with_name(f".{folder.name.lstrip('.')}.saving")
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        save_model(temporary, model, chat)
-        write_digests(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in temporary.iterdir():
-            path.rename(folder / path.name)
-    except WRITE_ERRORS as error:
-        raise SaveError(f"cannot save the model to {folder}: {error}; try again") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+def _partial_file(folder: Path) -> Path:
+    """File of the state of an interrupted training, beside the folder of its model."""
+    folder = folder if folder.name else folder.resolve()  # "." has no name
+    return folder.with_name(f".{folder.name.lstrip('.')}.partial")
 
 
 def _show_progress(steps: Iterator[tuple[int, float, float]], num_steps: int) -> None:
@@ -253,9 +250,6 @@ def _check(settings: FineTuning) -> None:
         raise UsageError(f"--learning-rate is {settings.learning_rate}: give at least 0")
     check_integer("seed", settings.seed, MINIMA["seed"], MAXIMA["seed"])
     stop_strings(settings.stop)
-    folder = settings.output_dir
-    if folder.exists() and any(path.name != LOCK for path in folder.iterdir()):
-        raise UsageError(f"{settings.output_dir} is not empty: give another --output-dir")
 
 
 def _solution(problem: Problem) -> str:
@@ -280,10 +274,15 @@ def tokenizer_corpus(envs: Any, count: int = 2000) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(FineTuning, "agents.sft", arguments)
-    keep_freed_memory()
-    if message := set_threads():
-        print(message, file=sys.stderr)
-    with errors_in_one_line(), typed_errors("training"), locked(settings.output_dir):
+    with (
+        lasting_output(),
+        errors_in_one_line(),
+        typed_errors("fine-tuning"),
+        locked(settings.output_dir),
+    ):
+        keep_freed_memory()
+        if message := set_threads():
+            print(message, file=sys.stderr)
         print_line(f"wrote {fine_tune(settings)}")
 
 

@@ -214,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keep_freed_memory()
     if message := set_threads():
         print(message, file=sys.stderr)
-    with errors_in_one_line(), typed_errors("training"), locked(target):
+    with errors_in_one_line(), typed_errors("the warm start"), locked(target):
         if target.exists() and any(path.name != LOCK for path in target.iterdir()):
             raise UsageError(f"{target} is not empty: give another --output-dir")
         pack(recipe(settings.env, settings.env_options, settings.seed, settings.model), target)

@@ -79,7 +79,8 @@ class Run:
     learning_rate_schedule: Schedule = "cosine"
     """Decay of the learning rate over the run, to --min-learning-rate-ratio; constant for none."""
     min_learning_rate_ratio: float = 0.1
-    """Learning rate at the end of the run, as a fraction of the peak."""
+    """Learning rate to which the schedule leads, as a fraction of the peak: that of one optimizer
+    step more than the run has."""
     warmup_steps: int = 0
     """Optimizer steps over which the learning rate first rises in a line to its peak."""
     weight_decay: float = 0.01

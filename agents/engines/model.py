@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from agents.engines import attention
+from agents.engines.dropout import remove_dropout
 from agents.engines.packing import Packing, pack
 from agents.engines.sampling import Sampling, unique_prompts
 from agents.engines.token_log_probs import log_prob
@@ -54,7 +55,8 @@ class Policy(nn.Module):
                 weight.requires_grad_(False)
 
     def checkpoint_activations(self) -> None:
-        """Recomputes activations in the backward pass: gradient checkpointing."""
+        """Recomputes activations in the backward pass: gradient checkpointing, without dropout."""
+        remove_dropout(self.model)
         # transformers 5.23 renamed it.
         name = "activation_checkpointing_enable"
         renamed = hasattr(self.model, name)

@@ -20,7 +20,8 @@ class Optimization:
     learning_rate: float
     """Maximum of the learning rate."""
     total_steps: int
-    """Optimizer steps of the complete run; the rate reaches its minimum at the last."""
+    """Optimizer steps of the complete run; the rate would reach its minimum at the one
+    after them."""
     warmup_steps: int = 0
     min_ratio: float = 0.1
     """Minimum of the learning rate, as a fraction of the maximum."""

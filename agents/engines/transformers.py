@@ -53,8 +53,14 @@ class TransformersSampler:
         self.unsharded = unsharded or (lambda: nullcontext(policy))
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        """See `RolloutEngine`."""
-        return self.chat.encode(observations)
+        """See `RolloutEngine`.
+
+        Raises:
+            UsageError: A prompt and a response may be longer than the model's context.
+        """
+        prompts = self.chat.encode(observations)
+        self._check_length(max(len(prompt.token_ids) for prompt in prompts))
+        return prompts
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """No-op: the weights are the trainer's own."""

@@ -110,7 +110,7 @@ def run_evaluation(
         check_settings(folder, settings)
         if message := grader_change(folder, VERSION):
             print_line(message, sys.stderr)
-        files = [ResponseFile(folder / f"{e.task.env}.jsonl", e.batch_sizes()) for e in evaluators]
+        files = [ResponseFile(_path(folder, e.task.env), e.batch_sizes()) for e in evaluators]
         with ExitStack() as samplers:  # closed before official scores are computed
             load_sampler = cache(lambda: samplers.enter_context(make_sampler()))
             if not all(file.is_complete for file in files):
@@ -128,8 +128,13 @@ def run_evaluation(
         return _write(folder, results)
 
 
+def _path(folder: Path, env: str) -> Path:
+    """File of the responses to an environment, whose name may have a library before a slash."""
+    return folder / f"{env.replace('/', '-')}.jsonl"
+
+
 def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Compares settings with those of the responses in a folder.
+    """Compares settings with those of the responses in a folder; without responses, any do.
 
     Args:
         folder: Of an evaluation, new or not.
@@ -138,15 +143,19 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     Raises:
         RecordError: In one line, with every setting that differs.
     """
-    record = folder / RECORD
-    if not record.exists():
-        if any(folder.glob("*.jsonl")):
+    files = list(folder.glob("*.jsonl"))
+    if not (folder / RECORD).exists():
+        if files:
             raise RecordError(f"{folder} is no folder of an evaluation: give another --output-dir")
         return
     # Records of earlier versions lack these settings, which could not be given.
     added = {"trust_remote_code": False, "chat_template": None, "stop": None, "dtype": "auto"}
     added["data_sha256"] = settings.get("data_sha256")
-    before = added | read_run(folder)["settings"]
+    recorded = read_run(folder)["settings"]
+    is_evaluation = not recorded.keys().isdisjoint(settings)
+    if is_evaluation and not any(file.stat().st_size for file in files):
+        return
+    before = added | recorded
     changes = [
         f"{_flag(name)} was {before.get(name)!r} and is {value!r}"
         for name, value in settings.items()

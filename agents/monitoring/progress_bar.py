@@ -21,6 +21,8 @@ DISPLAYED = {
 """Metric and number format of each name on the display."""
 REDRAW = 0.1
 """Seconds between two changes of an activity on a terminal."""
+WIDTH = 80
+"""Columns of a terminal that does not tell them."""
 QUIET = 60.0
 """Seconds without a line, where there is no terminal, after which an activity within a step has
 one."""
@@ -145,8 +147,11 @@ class ProgressBar:
             self._curve.close()
 
     def _width(self) -> int:
-        """Columns of the terminal; one of unknown size reports 0, and tqdm would show nothing."""
-        return os.get_terminal_size(self._file.fileno()).columns or 80
+        """Columns of the terminal; of one that has closed or does not tell them, `WIDTH`."""
+        try:
+            return os.get_terminal_size(self._file.fileno()).columns or WIDTH
+        except OSError:  # the terminal has closed, and standard error leads nowhere
+            return WIDTH
 
 
 class Curve:

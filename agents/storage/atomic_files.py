@@ -1,19 +1,23 @@
 """Atomic replacement and durable append: a kill or a full disk leaves no half-written file."""
 
 import os
+import secrets
 from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replaces a file; after a kill, it has either its old or its new content."""
-    temporary = path.with_name(f".{path.name}.tmp")
+    """Replaces a file; after a kill, it has either its old or its new content.
+
+    Of several processes that write it at once, the last one's content stays.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except OSError:
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     sync(path.parent)

@@ -16,8 +16,9 @@ from agents.errors import (
     UsageError,
     typed_errors,
 )
+from agents.storage import rollbacks
 from agents.storage.atomic_files import sync
-from agents.storage.integrity import NAME, damage, has_digests, seal, step_of
+from agents.storage.integrity import NAME, damage, has_digests, read_state, seal, step_of
 from agents.storage.resumed_settings import check_settings
 from reasonenv.terminal import print_line
 
@@ -30,7 +31,8 @@ WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
 def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int = 0) -> Path | None:
     """Checkpoint to resume from, or None for a new run.
 
-    Removes the remains of an interrupted save. Call it on all ranks before any of them writes.
+    Removes the remains of an interrupted save, and completes an interrupted rollback. Call it on
+    all ranks before any of them writes.
 
     Args:
         folder: Run directory; need not exist.
@@ -39,7 +41,8 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
         rank: Of this process; rank 0 looks for the checkpoint, the others get None.
 
     Raises:
-        UsageError: The folder has another run, or one with other settings or without a record.
+        UsageError: The folder has another run, or one without a record, or one with other settings
+            that has gone a step.
         RecordError: The record of the run is damaged.
         CheckpointError: There are checkpoints, and each is damaged.
     """
@@ -49,8 +52,32 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
             f"{folder} has another run: continue it with --resume, or give another --output-dir"
         )
     if names:
-        check_settings(folder, settings)
-    return recover(folder) if names and rank == 0 else None
+        check_settings(folder, settings, binding=_has_results(folder))
+    if rank != 0:
+        return None
+    checkpoint = _complete_rollback(folder, recover(folder)) if names else None
+    if checkpoint is None:
+        rollbacks.clear(folder)
+    return checkpoint
+
+
+def _complete_rollback(folder: Path, checkpoint: Path | None) -> Path | None:
+    """The checkpoint of a rollback that was recorded and then interrupted; else the given one."""
+    if checkpoint is None:
+        return None
+    last = rollbacks.last_rollback(folder)
+    is_before = read_state(checkpoint).get("num_rollbacks", 0) < last.count
+    goal = recover(folder, last.step) if is_before and step_of(checkpoint) > last.step else None
+    if goal is None:
+        return checkpoint
+    remove_after(folder, step_of(goal))
+    return goal
+
+
+def _has_results(folder: Path) -> bool:
+    """True if the run in a folder has metrics or a checkpoint, intact or not."""
+    metrics, kept = folder / "metrics.jsonl", (folder / "checkpoints").glob("[!.]*")
+    return any(kept) or (metrics.exists() and metrics.stat().st_size > 0)
 
 
 def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
@@ -139,13 +166,19 @@ def latest(folder: Path) -> Path | None:
         CheckpointError: There are checkpoints, and each is damaged.
     """
     checkpoint, damages = _newest_intact(folder)
-    if damages and checkpoint is None:
+    if checkpoint is None:
+        _refuse(folder, damages)
+    return checkpoint
+
+
+def _refuse(folder: Path, damages: Mapping[Path, str]) -> None:
+    """Raises CheckpointError if there is damage, of every checkpoint."""
+    if damages:
         listed = "; ".join(f"{path.name}: {reason}" for path, reason in damages.items())
         raise CheckpointError(
             f"every checkpoint of {folder} is damaged ({listed}): bring one back from a copy, or "
             f"remove {folder / 'checkpoints'}, and --resume starts from the beginning"
         )
-    return checkpoint
 
 
 def recover(folder: Path, last: int | None = None) -> Path | None:
@@ -161,7 +194,8 @@ def recover(folder: Path, last: int | None = None) -> Path | None:
     _remove_leftovers(folder / "checkpoints")
     checkpoint, damages = _newest_intact(folder, last)
     if checkpoint is None:
-        return latest(folder) if last is None else None
+        _refuse(folder, damages if last is None else {})
+        return None
     for path, reason in damages.items():
         aside = _move_aside(path)
         line = f"{path} is damaged ({reason}): renamed {aside.name}; {checkpoint.name} is used"

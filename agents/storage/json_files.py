@@ -7,6 +7,7 @@ import math
 import stat
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +17,29 @@ from torch import Tensor
 from agents.errors import RecordError
 
 
-def json_value(value: Any) -> Any:
-    """Value with JSON types only; non-finite numbers become None, functions their names."""
+def json_value(value: Any, endless: Callable[[float], Any] = lambda number: None) -> Any:
+    """Value with JSON types only; functions become their names.
+
+    Args:
+        value: Of any type.
+        endless: JSON value of a number that is not finite; `str` for one that is read again.
+    """
+    inner = partial(json_value, endless=endless)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else endless(value)
     for kind, convert in _CONVERSIONS:
         if isinstance(value, kind):
-            return convert(value)
+            return convert(value, inner)
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and not callable(value):
-        return {f.name: json_value(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: inner(getattr(value, f.name)) for f in dataclasses.fields(value)}
     return getattr(value, "__name__", None) or str(value)
 
 
-_CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
-    (bool | int | str | None, lambda value: value),
-    (float, lambda value: value if math.isfinite(value) else None),
-    (np.generic | np.ndarray | Tensor, lambda value: json_value(value.tolist())),
-    (Mapping, lambda value: {str(k): json_value(v) for k, v in value.items()}),
-    (list | tuple | set | frozenset, lambda value: [json_value(v) for v in value]),
+_CONVERSIONS: tuple[tuple[Any, Callable[[Any, Callable[[Any], Any]], Any]], ...] = (
+    (bool | int | str | None, lambda value, inner: value),
+    (np.generic | np.ndarray | Tensor, lambda value, inner: inner(value.tolist())),
+    (Mapping, lambda value, inner: {str(k): inner(v) for k, v in value.items()}),
+    (list | tuple | set | frozenset, lambda value, inner: [inner(v) for v in value]),
 )
 
 

@@ -3,9 +3,8 @@
 import os
 import platform
 import re
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -19,7 +18,7 @@ _HOLDER = re.compile(r"process \d{1,20} on [\w.-]{1,99}", re.ASCII)
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Exclusive use of a folder, which is created if missing and removed if left empty.
+    """Exclusive use of a folder, which is created if missing, and then removed if left empty.
 
     The operating system releases the lock when its process ends, a killed one too.
 
@@ -27,6 +26,7 @@ def locked(folder: Path) -> Iterator[None]:
         UsageError: The folder is not writable, or another process uses it.
     """
     _check_writable(folder)
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
     holder = _holder(path)  # before the attempt, which truncates the file in old filelocks
@@ -43,8 +43,16 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
-        if folder.is_dir() and [entry.name for entry in folder.iterdir()] == [LOCK]:
-            shutil.rmtree(folder)
+        if is_new:
+            _remove_if_empty(folder)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    """Removes a folder with nothing but a lock in it; one that cannot be removed stays."""
+    with suppress(OSError):
+        if [entry.name for entry in folder.iterdir()] == [LOCK]:
+            (folder / LOCK).unlink()
+            folder.rmdir()
 
 
 def _holder(path: Path) -> str:

@@ -97,7 +97,7 @@ def write_run(
     start = origin()
     if grader is not None:
         start["versions"][GRADER] = str(grader)
-    record = {"settings": json_value(settings), **start}
+    record = {"settings": json_value(settings, str), **start}
     if path.exists():
         first = read_run(folder)
         resumed = [*first["resumed"], {"step": step, **start}]
@@ -110,11 +110,16 @@ def commands(record: Mapping[str, Any]) -> list[str]:
     """Commands that repeat a run, in order: that of its start, and those that resumed it."""
     starts = [record, *(record.get("resumed") or ())]
     lines = [
-        " ".join([*(f"{n}={v}" for n, v in environment.items()), str(start["command"])])
+        " ".join([*_assignments(environment), str(start["command"])])
         for start in starts
         if start.get("command") and isinstance(environment := start.get("environment") or {}, dict)
     ]
     return list(dict.fromkeys(lines))
+
+
+def _assignments(environment: Mapping[str, Any]) -> list[str]:
+    """Variables of a process in the words of a shell."""
+    return [f"{name}={shlex.quote(str(value))}" for name, value in environment.items()]
 
 
 def last_num_threads(folder: Path) -> int | None:

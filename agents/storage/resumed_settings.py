@@ -14,10 +14,15 @@ MAY_CHANGE = {
     *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
     *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
     *("sampler_batch_size", "deepspeed", "vllm"),
+    *("max_response_length", "max_pixels"),
     "chat_template",  # a path, whose content is compared with the checkpoint's
     "data_sha256",  # of a file with own questions, in which mistakes may be mended
 }
-"""Settings that a resumed run may change: length, records, and remedies for a lack of memory."""
+"""Settings that a resumed run may change: length, records, and remedies for a lack of memory or for
+a prompt that does not fit the model's context."""
+
+ENDLESS = ("inf", "-inf", "nan")
+"""Numbers of settings that JSON has as text."""
 
 PLACE = ("run.output_dir", "run.resume")
 """Settings that say where and that a run is resumed."""
@@ -62,8 +67,13 @@ def recorded_settings(folder: Path) -> dict[str, Any]:
     return settings | {"algorithm": record.get("algorithm")}
 
 
-def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool = True) -> None:
     """Compares the settings of a resumed run with those on record.
+
+    Args:
+        folder: Run directory.
+        settings: Of the resumed run.
+        binding: False if the run has no results yet, so that all settings may change.
 
     Raises:
         UsageError: One differs that determines the numbers of the run.
@@ -74,7 +84,7 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         for name, old, new in _changes(folder, settings)
         if name.split(".")[-1] not in MAY_CHANGE
     ]
-    if changes:
+    if changes and binding:
         raise UsageError(
             f"{folder} cannot resume with other settings: {'; '.join(changes)}; "
             "use the old ones, or give another --output-dir without --resume"
@@ -98,7 +108,9 @@ def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, A
     # One that the record lacks is of a later version, and changes nothing if it may change.
     added = {name for name in new.keys() - old.keys() if name.split(".")[-1] in MAY_CHANGE}
     for name in sorted((old.keys() | new.keys()) - added):
-        if old.get(name) != new.get(name):
+        # Records of earlier versions have None for a number without end.
+        is_endless = old.get(name) is None and new.get(name) in ENDLESS
+        if old.get(name) != new.get(name) and not is_endless:
             yield name, old.get(name), new.get(name)
 
 

@@ -7,6 +7,11 @@ import threading
 from types import FrameType
 from typing import Any
 
+from agents.cli.lasting_output import silence, write
+
+TORCHRUN = "TORCHELASTIC_RUN_ID"
+"""Variable of a process that torchrun has started, and kills some time after it has a signal."""
+
 
 def _signals() -> list[signal.Signals]:
     """Signals that end a run; under nohup, SIGHUP is ignored at the start and stays so."""
@@ -58,8 +63,14 @@ class Interrupt:
             _leave_closed_terminal()
         if self._rank == 0 and first:
             # Not print: the signal may have interrupted it with its buffer locked.
-            message = f"\nsaving after this {self._what}; Ctrl-C once more stops at once\n"
-            os.write(2, message.encode())
+            write(2, f"\nsaving after this {self._what}; {_way_out()}\n".encode())
+
+
+def _way_out() -> str:
+    """What a user may do, or should know, while the unit of work is completed."""
+    if TORCHRUN in os.environ:
+        return "torchrun kills it after 30 seconds unless --shutdown-timeout gives more"
+    return "Ctrl-C once more stops at once"
 
 
 def _leave_closed_terminal() -> None:
@@ -69,6 +80,4 @@ def _leave_closed_terminal() -> None:
             os.get_terminal_size(stream)
         except OSError as error:
             if error.errno == errno.EIO:  # of a file or a pipe: ENOTTY
-                null = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(null, stream)
-                os.close(null)
+                silence(stream)

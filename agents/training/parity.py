@@ -94,31 +94,40 @@ def compare(
 
     Raises:
         ParityError: The sampler encodes a prompt differently, or has no log-probabilities.
-        AgentsError: The sampler fails.
+        AgentsError: The sampler fails, or a prompt is longer than it takes.
     """
-    failure: AgentsError | None = None
-    responses = None
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices), _untruncated(sampler):
-        try:
-            responses = _respond(sampler, chat, _first_problems(observations), engine.rank)
-        except AgentsError as error:
-            failure = error
-    failures = engine.all_gather(torch.tensor([failure is not None]))
-    if responses is None or failures.any():
-        ranks = ", ".join(str(rank) for rank in failures.nonzero()[:, 0].tolist())
-        message = f"sampler and trainer do not agree on rank {ranks}: see its message"
-        raise failure or ParityError(message)
+        with _together(engine):
+            expected = chat.encode(_first_problems(observations))
+            prompts = sampler.encode(_first_problems(observations))
+            _check_prompts(prompts, expected)
+        # Sampling may gather the weights of all ranks: none begins it where another has failed.
+        with _together(engine):
+            responses = _respond(sampler, prompts, expected, engine.rank)
     difference = (engine.forward(responses)[0].cpu() - responses.sampler_log_prob)[responses.mask]
     return _all_ranks(engine, len(responses), difference.abs().double())
 
 
+@contextmanager
+def _together(engine: TrainEngine) -> Iterator[None]:
+    """Context that every rank leaves with an error where one does; the others name its rank."""
+    failure: AgentsError | None = None
+    try:
+        yield
+    except AgentsError as error:
+        failure = error
+    failures = engine.all_gather(torch.tensor([failure is not None]))
+    if failures.any():
+        ranks = ", ".join(str(rank) for rank in failures.nonzero()[:, 0].tolist())
+        message = f"sampler and trainer do not agree on rank {ranks}: see its message"
+        raise failure or ParityError(message)
+
+
 def _respond(
-    sampler: RolloutEngine, chat: Chat, observations: Mapping[str, Sequence], rank: int
+    sampler: RolloutEngine, prompts: tuple[Prompt, ...], expected: tuple[Prompt, ...], rank: int
 ) -> Responses:
-    """A response to each problem, after a comparison of the prompts."""
-    expected, prompts = chat.encode(observations), sampler.encode(observations)
-    _check_prompts(prompts, expected)
+    """A response to each problem, to the prompts that were given."""
     with typed_errors("sampling"):
         responses = sampler.generate(prompts, (rank,))
     _check_prompts(responses.prompts, expected)

@@ -62,7 +62,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
     """
     check_run(run)
     folder = run.folder(type(learner).__name__)
-    settings = json_value(run_settings(run, learner))
+    _check_correction(run, learner)
+    settings = json_value(run_settings(run, learner), str)
     checkpoint = checkpoints.start(folder, settings, run.resume, rank=ranks()[0])
     if checkpoint and checkpoints.step_of(checkpoint) > run.num_steps:
         raise UsageError(
@@ -100,6 +101,16 @@ def prepare(run: Run, learner: Learner) -> RunState:
         print_once(str(check_parity(state)))
         stack.pop_all()
     return state
+
+
+def _check_correction(run: Run, learner: Learner) -> None:
+    """Raises UsageError for a correction by log-probabilities that the sampler is not to give."""
+    is_vllm = run.vllm_server is not None or uses_vllm(run.sampler)
+    if learner.sampler_correction is not None and is_vllm and not run.sampler_log_probs:
+        raise UsageError(
+            f"--sampler-correction {learner.sampler_correction} needs the log-probabilities of the "
+            "sampler: drop it, or --no-sampler-log-probs"
+        )
 
 
 def _check_best(metric: str | None, splits: Sequence[str]) -> None:

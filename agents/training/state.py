@@ -16,7 +16,7 @@ from agents.learner import Learner
 from agents.monitoring.evaluations import best_step
 from agents.monitoring.logs import RunLog
 from agents.monitoring.timing import Interval
-from agents.storage import checkpoints, integrity
+from agents.storage import checkpoints, integrity, rollbacks
 from agents.storage.model_card import write_model_card
 from agents.training.update import Passes
 
@@ -109,8 +109,11 @@ class RunState:
     def restore(self, checkpoint: Path) -> None:
         """Loads a checkpoint of `save`; every rank calls it.
 
+        Problems after the checkpoint that were posed before a rollback are not posed again.
+
         Raises:
             CheckpointError: It has another model, learner or number of ranks.
+            RecordError: The record of the last rollback is damaged.
         """
         state = integrity.read_state(checkpoint, self.identity())
         check_template(checkpoint, self.engines.chat.tokenizer)
@@ -118,6 +121,9 @@ class RunState:
         self.step = state["step"]
         self.position = state.get("position", self.step * self.run.num_prompts)
         self.num_rollbacks = state.get("num_rollbacks", 0)
+        last = rollbacks.last_rollback(self.folder)
+        if last.count > self.num_rollbacks:
+            self.position, self.num_rollbacks = last.position, last.count
         self.engines.train.load(checkpoint)
         if self.engines.reference:
             self.engines.reference.load(checkpoint)

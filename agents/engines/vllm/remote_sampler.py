@@ -91,8 +91,15 @@ class RemoteSampler:
             )
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        """See `RolloutEngine`."""
-        return self.chat.encode(observations)
+        """See `RolloutEngine`.
+
+        Raises:
+            UsageError: A prompt and a response may be longer than the model's context.
+        """
+        prompts = self.chat.encode(observations)
+        longest = max(len(prompt.token_ids) for prompt in prompts)
+        check_length(longest, self.max_response_length, self.max_length)
+        return prompts
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """See `RolloutEngine`; every rank iterates over `weights`, and only rank 0 sends them.

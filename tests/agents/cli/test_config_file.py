@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 
@@ -9,6 +10,7 @@ from agents.cpgd import CPGD
 from agents.reductions import constant_length
 from agents.storage import checkpoints
 from agents.storage.json_files import json_value
+from agents.storage.provenance import write_run
 from agents.training.setup import run_settings
 
 BOOLEANS = [name for name, value in vars(Run()).items() if isinstance(value, bool)]
@@ -92,6 +94,15 @@ def test_the_record_of_a_run_repeats_it(tmp_path):
     file = tmp_path / "run.json"
     file.write_text(json.dumps({"settings": json_value(run_settings(run, learner))}))
     assert parse_run(CPGD, ["--config", str(file)]) == (run, learner)
+
+
+def test_a_tolerance_without_end_is_recorded_and_resumed(tmp_path):
+    given = parse_run(CPGD, ["--output-dir", str(tmp_path), "--parity-tolerance", "inf"])
+    write_run(tmp_path, run_settings(*given))
+    run, _ = parse_run(CPGD, ["--output-dir", str(tmp_path), "--resume"])
+    assert run.parity_tolerance == math.inf
+    run, _ = parse_run(CPGD, ["--config", str(tmp_path / "run.json")])
+    assert run.parity_tolerance == math.inf
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from helpers.tiny_runs import SMALL, flags
 
 import agents.errors
 import reasonenv.errors
-from agents import run
+from agents import generate, run, sft, warm_start
 from agents.cli.exit import errors_in_one_line
 from agents.cpgd import CPGD
 from agents.errors import AgentsError, LostRankError, OutOfMemoryError, typed_errors
@@ -198,6 +198,32 @@ def test_the_innermost_phase_says_what_to_lower(phases, words):
     with pytest.raises(OutOfMemoryError) as raised, contexts:
         raise MemoryError
     assert str(raised.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "words"),
+    [
+        (sft, "fine_tune", ["--output-dir", "out"]),
+        (generate, "generate", ["--question", "1 + 1?"]),
+        (warm_start, "pack", ["--output-dir", "out"]),
+    ],
+)
+def test_the_flags_to_lower_are_those_of_the_command(
+    command, name, words, tmp_path, monkeypatch, capsys
+):
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, name, fail)
+    with pytest.raises(SystemExit) as ended:
+        command.main(words)
+    assert "error: out of memory in " in ended.value.code
+    named = set(re.findall(r"--[a-z-]+", ended.value.code))
+    with pytest.raises(SystemExit):
+        command.main(["--help"])
+    assert named
+    assert named <= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
 
 
 def test_other_errors_of_torch_stay_as_they_are():

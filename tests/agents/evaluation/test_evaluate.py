@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
+import gymnasium
 import pyarrow
 import pytest
 import torch
@@ -15,11 +16,13 @@ from helpers.tiny_runs import before_response, flags
 from PIL import Image
 from pyarrow import parquet
 
+import reasonenv
 from agents import evaluate as command
 from agents.engines.transformers import TransformersSampler
 from agents.engines.vllm import sampler as vllm_sampler
 from agents.evaluation.arguments import EvaluationArguments, default_arguments
 from agents.storage.json_files import json_line, read_json_lines
+from reasonenv import registration
 
 SHORT = {"env": "Letters-v0", "num_problems": 5, "max_response_length": 6, "sampler_batch_size": 4}
 
@@ -56,6 +59,17 @@ def test_every_response_is_written_with_its_grade(evaluated, capsys):
     assert head.startswith("environment split problems mean@2 95 % pass@2 temperature cut")
     assert row.startswith("Letters-v0 test 5 of 10 0.000 0.000 to 0.434 0.000 1 90.0%")
     assert f"responses and results: {folder}" in table
+
+
+def test_a_task_of_a_library_is_evaluated(evaluated, monkeypatch, capsys):
+    monkeypatch.setattr(registration, "registry", dict(registration.registry))
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
+    reasonenv.register("library/task", "helpers.letters")
+    folder = evaluated(env="library/task")
+    assert len(read_json_lines(folder / "library-task.jsonl")) == 5
+    assert results(folder).keys() == {"library/task"}
+    evaluated(env="library/task")
+    assert "library/task" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,24 @@ def test_a_full_disk_leaves_whole_batches(path):
     assert not read(path).is_complete
 
 
+def test_settings_of_an_evaluation_without_a_response_bind_nobody(tmp_path):
+    write_run(tmp_path, {"sampler_batch_size": 256})
+    (tmp_path / "Letters-v0.jsonl").touch()
+    check_settings(tmp_path, {"sampler_batch_size": 8})
+    (tmp_path / "Letters-v0.jsonl").write_text("{}\n")
+    with pytest.raises(ValueError, match="--sampler-batch-size was 256 and is 8"):
+        check_settings(tmp_path, {"sampler_batch_size": 8})
+
+
+def test_the_folder_of_a_training_run_is_refused(tmp_path):
+    write_run(tmp_path, {"algorithm": "CPGD", "run": {}, "learner": {}})
+    with pytest.raises(ValueError, match="cannot be resumed with other settings"):
+        check_settings(tmp_path, {"sampler_batch_size": 8})
+
+
 def test_other_settings_are_refused_in_one_line(tmp_path):
     write_run(tmp_path, {"num_samples": 8, "seed": 0, "weights": "a"})
+    (tmp_path / "Letters-v0.jsonl").write_text("{}\n")
     check_settings(tmp_path, {"num_samples": 8, "seed": 0, "weights": "a"})
     with pytest.raises(ValueError, match="--num-samples was 8 and is 4; --seed was 0 and is 1;"):
         check_settings(tmp_path, {"num_samples": 4, "seed": 1, "weights": "a"})
@@ -95,6 +111,7 @@ def test_questions_that_were_edited_are_others(tmp_path):
     questions.write_text('{"question": "1+1?", "answer": "3"}')
     arguments = EvaluationArguments(env=("file",), model="hub/model", data=str(questions))
     write_run(tmp_path, arguments.response_settings())
+    (tmp_path / "file.jsonl").write_text("{}\n")
     check_settings(tmp_path, arguments.response_settings())
     questions.write_text('{"question": "1+1?", "answer": "2"}')
     with pytest.raises(ValueError, match="the content of --data was"):
@@ -103,6 +120,7 @@ def test_questions_that_were_edited_are_others(tmp_path):
 
 def test_a_record_from_before_digests_of_questions_goes_on(tmp_path):
     write_run(tmp_path, {"data": "q.jsonl"})
+    (tmp_path / "file.jsonl").write_text("{}\n")
     check_settings(tmp_path, {"data": "q.jsonl", "data_sha256": "a"})
 
 

@@ -20,6 +20,20 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_two_writers_of_one_file_do_not_meet(tmp_path, monkeypatch):
+    path, fsync = tmp_path / "file", os.fsync
+
+    def beside(handle):
+        monkeypatch.setattr(os, "fsync", fsync)
+        write_atomically(path, b"the other")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", beside)
+    write_atomically(path, b"one")
+    assert path.read_bytes() == b"one"
+    assert os.listdir(tmp_path) == ["file"]
+
+
 def test_a_reader_sees_the_old_file_or_the_new(tmp_path):
     path = tmp_path / "file"
     write_atomically(path, b"before")

@@ -16,6 +16,7 @@ from agents.errors import RecordError
 from agents.storage import checkpoints
 from agents.storage.checkpoints import latest, save, start
 from agents.storage.integrity import fingerprint, read_state
+from agents.storage.resumed_settings import describe_changes
 
 SETTINGS = {"run": {"seed": 0, "num_steps": 10, "output_dir": "a"}, "learner": {"clip_low": 0.2}}
 
@@ -35,6 +36,7 @@ def steps(folder: Path) -> set[str]:
 
 def begin(folder: Path) -> None:
     (folder / "run.json").write_text(json.dumps({"settings": SETTINGS}))
+    (folder / "metrics.jsonl").write_text('{"step": 1}\n')
 
 
 @contextmanager
@@ -267,6 +269,17 @@ def test_a_run_whose_checkpoints_are_all_damaged_is_refused_with_what_to_do(tmp_
     assert steps(tmp_path) == {"step-1", "step-2"}
 
 
+def test_no_checkpoint_is_read_twice(tmp_path, monkeypatch):
+    begin(tmp_path)
+    seen, damage = [], checkpoints.damage
+    for step in (1, 2):
+        flip(save(tmp_path, step, write(b"abc")) / "model")
+    monkeypatch.setattr(checkpoints, "damage", lambda path: seen.append(path.name) or damage(path))
+    with pytest.raises(ValueError, match="every checkpoint of"):
+        start(tmp_path, SETTINGS, resume=True)
+    assert seen == ["step-2", "step-1"]
+
+
 def test_only_rank_0_looks_for_a_checkpoint(tmp_path, capsys):
     begin(tmp_path)
     flip(save(tmp_path, 1, write(b"abc")) / "model")
@@ -370,7 +383,7 @@ def test_a_resumed_run_may_be_longer_and_lie_elsewhere(tmp_path):
 
 
 def test_a_record_from_before_the_optimizer_was_a_setting_means_that_of_its_time(tmp_path):
-    (tmp_path / "run.json").write_text(json.dumps({"settings": SETTINGS}))
+    begin(tmp_path)
     new = {"weight_decay": 0.01, "adam_epsilon": 1e-8, "step_without_signal": True}
     assert start(tmp_path, SETTINGS | {"run": SETTINGS["run"] | new}, resume=True) is None
     new |= {"adam_epsilon": 1e-6}
@@ -389,6 +402,40 @@ def test_changed_settings_are_refused_by_name(tmp_path):
     assert "learner.beta was None and is 0.1" in message
     assert "num_steps" not in message
     assert "\n" not in message
+
+
+def test_a_resumed_run_may_have_shorter_responses_and_smaller_images(tmp_path):
+    begin(tmp_path)
+    save(tmp_path, 1, write(b"x"))
+    changed = SETTINGS | {"run": SETTINGS["run"] | {"max_response_length": 9, "max_pixels": 784}}
+    (tmp_path / "run.json").write_text(json.dumps({"settings": changed}))
+    shorter = changed | {"run": changed["run"] | {"max_response_length": 8, "max_pixels": None}}
+    start(tmp_path, shorter, resume=True)
+    assert "max_response_length is 8, was 9" in describe_changes(tmp_path, shorter)
+
+
+def test_a_number_without_end_in_an_earlier_record_is_no_change(tmp_path):
+    begin(tmp_path)
+    record = SETTINGS | {"learner": {"clip_low": None}}
+    (tmp_path / "run.json").write_text(json.dumps({"settings": record}))
+    start(tmp_path, SETTINGS | {"learner": {"clip_low": "inf"}}, resume=True)
+    with pytest.raises(ValueError, match="clip_low was None and is 'x'"):
+        start(tmp_path, SETTINGS | {"learner": {"clip_low": "x"}}, resume=True)
+
+
+@pytest.mark.parametrize("result", ["metrics.jsonl", "step-1", "damaged-step-1"])
+def test_settings_of_a_run_without_results_bind_nobody(tmp_path, result):
+    (tmp_path / "run.json").write_text(json.dumps({"settings": SETTINGS}))
+    (tmp_path / "metrics.jsonl").touch()
+    (tmp_path / "checkpoints" / ".step-1.tmp").mkdir(parents=True)
+    changed = SETTINGS | {"run": SETTINGS["run"] | {"seed": 1}}
+    assert start(tmp_path, changed, resume=True) is None
+    if result == "metrics.jsonl":
+        (tmp_path / result).write_text('{"step": 1}\n')
+    else:
+        (tmp_path / "checkpoints" / result).mkdir()
+    with pytest.raises(ValueError, match=r"run\.seed was 0 and is 1"):
+        start(tmp_path, changed, resume=True)
 
 
 def test_a_run_json_that_cannot_be_read_is_named(tmp_path):

@@ -1,3 +1,4 @@
+import math
 import sys
 
 import numpy as np
@@ -14,6 +15,11 @@ def test_settings_become_json_values():
         "many": [1, None, True, "x"],
         "array": [[1.0, 0.0], [0.0, 1.0]],
     }
+
+
+def test_a_number_without_end_is_none_or_a_text_that_is_read_again():
+    assert json_value({"a": [math.inf, 1.5]}) == {"a": [None, 1.5]}
+    assert json_value({"a": [math.inf, np.float64("nan"), 1.5]}, str) == {"a": ["inf", "nan", 1.5]}
 
 
 @pytest.mark.parametrize(

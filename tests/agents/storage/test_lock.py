@@ -1,8 +1,10 @@
+import errno
 import os
 import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +60,26 @@ def test_a_folder_in_which_nothing_was_written_is_removed(tmp_path):
     with locked(tmp_path / "run"):
         assert (tmp_path / "run").is_dir()
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["own", "link", "."])
+def test_an_empty_folder_of_the_user_stays(tmp_path, monkeypatch, name):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    monkeypatch.chdir(tmp_path / "own")
+    place = Path(name) if name == "." else tmp_path / name
+    with pytest.raises(ValueError, match="a setting does not fit"), locked(place):
+        raise ValueError("a setting does not fit")
+    assert (tmp_path / "own").is_dir()
+
+
+def test_a_folder_that_cannot_be_removed_hides_no_error(tmp_path, monkeypatch):
+    def refuse(path):
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
+
+    monkeypatch.setattr(Path, "rmdir", refuse)
+    with pytest.raises(ValueError, match="a setting does not fit"), locked(tmp_path / "run"):
+        raise ValueError("a setting does not fit")
 
 
 @pytest.mark.parametrize("content", [b"", b"\x1b[2J", b"process 1 on \xff", b"x" * 10**4])

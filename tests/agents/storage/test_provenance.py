@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.advantages import clip_filter, standardized
-from agents.storage.provenance import GRADER, grader_change, origin, write_run
+from agents.storage.provenance import GRADER, commands, grader_change, origin, write_run
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ def test_run_json_holds_settings_command_versions_and_machine(tmp_path):
     assert written["settings"]["run"] == {
         "folder": "runs/one",
         "functions": ["standardized", "clip_filter(cap=2.0, divide_by_std=False)"],
-        "limit": None,
+        "limit": "inf",
     }
     assert written["command"] == shlex.join(sys.orig_argv)
     assert {"python", "torch", "numpy"} <= written["versions"].keys()
@@ -46,6 +46,12 @@ def test_the_command_can_be_typed_again():
     command = [sys.executable, "-c", code, "two words"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("'two words'")
+
+
+def test_variables_of_a_command_are_words_of_a_shell():
+    environment = {"CUDA_VISIBLE_DEVICES": "0,1", "WANDB_NAME": "the first; run"}
+    (line,) = commands({"command": "python -m agents.cpgd", "environment": environment})
+    assert shlex.split(line)[:2] == ["CUDA_VISIBLE_DEVICES=0,1", "WANDB_NAME=the first; run"]
 
 
 def test_the_revision_is_that_of_the_source():

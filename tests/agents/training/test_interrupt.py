@@ -1,10 +1,12 @@
 import os
 import pty
 import signal
+import subprocess
 import sys
 import threading
 
 import pytest
+from helpers import torchrun
 
 from agents.training.interrupt import Interrupt
 
@@ -45,13 +47,50 @@ def test_a_hangup_that_is_ignored_at_the_start_stays_ignored():
         signal.signal(signal.SIGHUP, before)
 
 
+def test_torchrun_which_kills_after_a_while_is_named(monkeypatch, capfd):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    with Interrupt():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert "unless --shutdown-timeout gives more" in capfd.readouterr().err
+
+
+SIGNAL_WITHOUT_READER = """
+import signal, sys
+from agents.training.interrupt import Interrupt
+with Interrupt() as interrupt:
+    print("started", flush=True)
+    sys.stdin.read()
+    signal.raise_signal(signal.SIGINT)
+    with open(sys.argv[1], "w") as file:
+        file.write(interrupt.name)
+"""
+
+
+def test_a_signal_that_takes_the_reader_of_the_log_too_is_no_error(tmp_path):
+    words = [sys.executable, "-c", SIGNAL_WITHOUT_READER, str(tmp_path / "end")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        words, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, env=torchrun.ENVIRONMENT
+    ) as process:
+        assert process.stdout.readline() == b"started\n"
+        process.stdout.close()
+        process.stdin.close()
+    assert process.returncode == 0
+    assert (tmp_path / "end").read_text() == "SIGINT"
+
+
 CLOSED_TERMINAL = """
 import os, sys, time
+from agents.monitoring.progress_bar import ProgressBar
 from agents.training.interrupt import Interrupt
+progress = ProgressBar(2, curve=())
 with Interrupt() as interrupt:
     print("started", flush=True)
     while not interrupt:
         time.sleep(0.01)
+    progress.activity("sampling", 0, 2)
+    progress.show(1, {"reward/accuracy": 0.5})
+    progress.close()
     print("saving", flush=True)
     print("saved", file=sys.stderr, flush=True)
     with open(sys.argv[1], "w") as file:
@@ -65,7 +104,9 @@ def test_a_run_whose_terminal_closes_goes_on_to_its_end(tmp_path):
     if child == 0:
         words = [sys.executable, "-c", CLOSED_TERMINAL, str(tmp_path / "end")]
         os.execve(sys.executable, words, os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
-    assert b"started" in os.read(terminal, 99)
+    shown = b""
+    while b"started" not in shown:
+        shown += os.read(terminal, 999)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 129
     assert (tmp_path / "end").read_text() == "SIGHUP"

@@ -122,6 +122,23 @@ def test_a_sampler_with_other_image_sizes_is_refused(engine):
         compared(engine, sampler, (1,))
 
 
+def test_no_rank_samples_where_another_has_a_prompt_that_does_not_fit(engine, monkeypatch):
+    def generate(*_):
+        raise AssertionError("a collective of sampling would wait for the other rank for ever")
+
+    sampler = sampler_of(engine)
+    monkeypatch.setattr(sampler, "generate", generate)
+    two_ranks = [torch.tensor([False, True])]
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "all_gather", lambda _: two_ranks.pop())
+        with pytest.raises(ValueError, match="do not agree on rank 1: see its message"):
+            compared(engine, sampler)
+    text = engine.policy.model.config.get_text_config()
+    monkeypatch.setattr(text, "max_position_embeddings", 40)
+    with pytest.raises(ValueError, match="do not fit in this model's context of 40 tokens"):
+        compared(engine, sampler)
+
+
 def test_a_sampler_without_log_probabilities_is_refused(engine):
     class Silent(TransformersSampler):
         def generate(self, prompts, seed, finished=None):

@@ -116,9 +116,10 @@ def test_a_damaged_line_of_a_record_is_named(whole, tiny_folder, tmp_path, name,
 
 
 def test_a_directory_in_use_is_left_alone(whole, tiny_folder, tmp_path):
-    with locked(tmp_path):
-        assert f"in use by process {os.getpid()} on" in refusal(tiny_folder, tmp_path, **LONG)
-    assert not tmp_path.exists()
+    folder = tmp_path / "run"
+    with locked(folder):
+        assert f"in use by process {os.getpid()} on" in refusal(tiny_folder, folder, **LONG)
+    assert not folder.exists()
 
 
 def test_a_run_that_stops_before_its_first_checkpoint_begins_again(

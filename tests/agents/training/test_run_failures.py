@@ -20,6 +20,7 @@ from agents.grpo import GRPO
 from agents.run import EXIT_COLLAPSED, MAX_ROLLBACKS
 from agents.storage import checkpoints
 from agents.storage.checkpoints import latest, steps
+from agents.storage.integrity import read_state
 from agents.storage.json_files import read_json_lines
 
 PER_STEP = 16
@@ -125,17 +126,22 @@ def test_nothing_is_left_of_what_a_run_has_gone_back_from(gone_back):
     assert all(row["train/grad_norm"] == 0 for row in numbers(folder)[:first])
 
 
-def test_a_run_that_has_gone_back_goes_on_with_problems_not_yet_posed(gone_back):
-    *_, posed = gone_back
+def walk(count) -> list[str]:
+    """Ids of the first problems that a run poses, one for each response."""
     envs = reasonenv.make("Letters-v0", num_envs=PER_STEP, group_size=4)
     envs.reset(seed=0)
-    walked = []
-    while len(walked) < len(posed):
+    ids = []
+    while len(ids) < count:
         *_, infos = envs.step(("",) * PER_STEP)
-        walked += list(infos["problem_id"])
+        ids += list(infos["problem_id"])
     envs.close()
+    return ids
+
+
+def test_a_run_that_has_gone_back_goes_on_with_problems_not_yet_posed(gone_back):
+    *_, posed = gone_back
     assert len(posed) > PER_STEP * 20
-    assert posed == walked
+    assert posed == walk(len(posed))
 
 
 def test_a_resumed_run_goes_back_no_more_often_than_one_that_was_not_stopped(
@@ -147,6 +153,44 @@ def test_a_resumed_run_goes_back_no_more_often_than_one_that_was_not_stopped(
     status = stopped(Sleeper, tiny_folder, tmp_path / "run", **BACK, resume=True)
     assert status == EXIT_COLLAPSED
     assert "rolled back to step" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("moment", ["before the removal", "after the rollback"])
+def test_a_rollback_that_is_interrupted_is_neither_lost_nor_repeated(
+    moment, tiny_folder, tmp_path, monkeypatch
+):
+    posed, stop = [], KeyboardInterrupt
+
+    def noting(response, problem, grade):
+        posed.append(problem.id)
+        return letters.letters(response, problem, grade)
+
+    def interrupted(*_, **__):
+        raise stop
+
+    def ringing(*words):
+        back = roll_back(*words)
+        signal.raise_signal(signal.SIGINT)
+        return back
+
+    roll_back, settings = run.roll_back, BACK | {"num_steps": CALM_UPDATES + 8}
+    monkeypatch.setitem(letters.REWARDS, "letters", (1.0, noting))
+    monkeypatch.setitem(AWAKE, "after", CALM_UPDATES)
+    with monkeypatch.context() as patch:
+        if moment == "before the removal":
+            patch.setattr(run.checkpoints, "remove_after", interrupted)
+        else:
+            patch.setattr(run, "roll_back", ringing)
+        assert stopped(Sleeper, tiny_folder, tmp_path, **settings) == 130
+    count = len(posed)
+    monkeypatch.setitem(AWAKE, "after", 10**6)  # calm from now on
+    words = {"model": tiny_folder, "output_dir": tmp_path, "resume": True}
+    run.main(Sleeper, flags(**SMALL | settings | words))
+    assert count < len(posed)
+    before = list(posed)
+    assert before == walk(len(before))
+    assert read_state(latest(tmp_path))["num_rollbacks"] == 1
+    assert steps_of(tmp_path) == list(range(1, settings["num_steps"] + 1))
 
 
 def test_a_run_that_gave_up_can_be_resumed(gone_back, tiny_folder):
@@ -283,6 +327,20 @@ def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
         assert stopped(CPGD, tiny_folder, tmp_path, **LONG) == 130
     assert capsys.readouterr().err.splitlines()[-1] == f"stopped; --resume continues {way}"
     assert train(tiny_folder, tmp_path, **LONG, resume=True)[-1]["step"] == 3
+
+
+@pytest.mark.parametrize(("fault", "status", "last"), [("nothing", 0, 3), ("terminate", 143, 2)])
+def test_a_run_whose_log_nobody_reads_any_more_loses_nothing(
+    fault, status, last, tiny_folder, tmp_path
+):
+    words = interrupted_runs.command(
+        fault, PER_STEP + 5, model=tiny_folder, output_dir=tmp_path / "run"
+    )
+    with interrupted_runs.start(words) as process:
+        assert process.stderr.readline()
+        process.stderr.close()
+    assert process.returncode == status
+    assert steps(tmp_path / "run") == [last]
 
 
 @pytest.mark.parametrize(

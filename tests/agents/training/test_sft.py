@@ -2,13 +2,16 @@ import errno
 import json
 import re
 import signal
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from helpers import letters, text_models
+from helpers import letters, text_models, torchrun
 from helpers.tiny_runs import flags
 from transformers import AutoModelForImageTextToText, AutoTokenizer
 
@@ -20,7 +23,7 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
-from agents.errors import SaveError
+from agents.errors import SaveError, UsageError
 from agents.sft import (
     FineTuning,
     SupervisedDataset,
@@ -28,7 +31,9 @@ from agents.sft import (
     finetune,
     tokenizer_corpus,
 )
+from agents.storage.digests import DIGESTS, damage
 from agents.storage.lock import locked
+from agents.storage.staged_save import STAGE
 from agents.training import partial
 from agents.training.problem_choice import FamilyBalance
 
@@ -162,6 +167,18 @@ def test_a_batch_yields_its_loss_and_the_probability_of_its_solutions(model_and_
     assert probability == pytest.approx(log_prob.sum(-1).exp().mean().item(), rel=1e-3)
 
 
+@pytest.mark.parametrize("env", ["WordProblems-v0", "Letters-v0"])
+@pytest.mark.parametrize(("limit", "count"), [(0, 0), (sft.CACHE, 2)])
+def test_a_cache_without_room_holds_nothing(tiny_folder, env, limit, count):
+    _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
+    with closing(reasonenv.make(env, num_envs=1)) as envs:
+        envs.problems = [replace(problem, solution="2") for problem in envs.problems[:2]]
+        dataset = SupervisedDataset(envs, chat, limit)
+        dataset.batch([0, 1])
+        assert len(dataset.cache) == count
+        assert 0 <= dataset.cache_size <= limit
+
+
 def test_only_problems_that_come_again_are_cached(tiny_folder, tmp_path, monkeypatch):
     limits = []
 
@@ -175,7 +192,7 @@ def test_only_problems_that_come_again_are_cached(tiny_folder, tmp_path, monkeyp
         fine_tune(
             replace(FEW, model=str(tiny_folder), num_problems=count, output_dir=tmp_path / name)
         )
-    assert limits == [sft.IMAGE_CACHE, 0]
+    assert limits == [sft.CACHE, 0]
 
 
 @pytest.fixture(scope="module")
@@ -292,6 +309,18 @@ def test_an_interrupted_training_continues_with_the_numbers_of_a_whole_one(
     assert all(torch.equal(expected[name], continued[name]) for name in expected)
 
 
+def test_a_training_whose_log_nobody_reads_any_more_goes_on_to_its_end(tiny_folder, tmp_path):
+    sizes = {"num_steps": 2, "batch_size": 2, "num_problems": 2}
+    words = flags(model=tiny_folder, output_dir=tmp_path / "out", **sizes)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-m", "agents.sft", *words], env=torchrun.ENVIRONMENT, stderr=pipe
+    ) as process:
+        process.stderr.close()
+    assert process.returncode == 0
+    assert (tmp_path / "out/model.safetensors").is_file()
+
+
 @pytest.mark.parametrize("harm", ["damage", "other settings"])
 def test_a_state_that_does_not_fit_is_left_for_a_training_from_the_beginning(
     tiny_folder, tmp_path, capsys, harm
@@ -326,6 +355,40 @@ def test_a_model_that_cannot_be_written_leaves_no_half_and_the_state(
     fine_tune(settings)
     assert "continues after step" in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir() if "out" in path.name} == {"out"}
+
+
+@pytest.mark.parametrize("moved", range(4))
+def test_a_kill_as_files_are_moved_is_made_good_by_the_same_command(
+    tiny_folder, tmp_path, monkeypatch, moved
+):
+    settings = replace(FEW, num_steps=1, model=str(tiny_folder), output_dir=tmp_path / "out")
+    rename, count = Path.rename, iter(range(99))
+
+    def interrupted(path, goal):
+        if path.parent.name == STAGE and next(count) == moved:
+            raise KeyboardInterrupt
+        return rename(path, goal)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fine_tune(settings)
+    assert not (tmp_path / "out" / DIGESTS).exists()
+    if moved:
+        with pytest.raises(UsageError, match="is not empty: give another --output-dir"):
+            fine_tune(replace(settings, seed=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(sft, "finetune", None)  # nothing is trained again
+        fine_tune(settings)
+    assert damage(tmp_path / "out") == ""
+    assert not [path.name for path in tmp_path.rglob(".*")]
+
+
+def test_the_folder_in_which_one_stands_gets_the_model(tiny_folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = flags(model=tiny_folder, num_steps=1, batch_size=1, num_problems=1, output_dir=".")
+    sft.main(words)
+    assert (tmp_path / "model.safetensors").is_file()
 
 
 @pytest.mark.parametrize(("change", "continues"), [("", True), ("2", False)])

@@ -4,7 +4,9 @@ import pytest
 from helpers import letters
 
 from agents.cli.settings import Run
-from agents.training.setup import make_envs
+from agents.errors import UsageError
+from agents.grpo import GRPO
+from agents.training.setup import make_envs, prepare
 
 
 def splits(**options):
@@ -31,6 +33,13 @@ def test_of_a_benchmark_without_a_training_split_a_part_may_be_held_out(monkeypa
     assert splits() == ()
     assert "no evaluation: Letters-v0 has no training split" in capsys.readouterr().err
     assert splits(holdout=0.4) == ("heldout",)
+
+
+@pytest.mark.parametrize("sampler", [{"sampler": "vllm"}, {"vllm_server": "http://localhost:1"}])
+def test_a_correction_without_its_log_probabilities_is_refused_before_anything_is_loaded(sampler):
+    run = Run(env="Letters-v0", model="no/model", sampler_log_probs=False, **sampler)
+    with pytest.raises(UsageError, match=r"--sampler-correction 2\.0 needs the log-probabilities"):
+        prepare(run, GRPO(sampler_correction=2.0))
 
 
 def test_no_evaluation_is_asked_for_by_no_problems():

@@ -227,7 +227,7 @@ def test_a_kill_in_the_middle_leaves_no_half_model_in_the_cache(cache):
     code = f"{KILLED_AS_IT_SAVES}\ncached([{FEW}])"
     child = subprocess.run([sys.executable, "-c", code], check=False, stderr=subprocess.DEVNULL)
     assert child.returncode == -signal.SIGKILL
-    assert list(cache.glob(".*.saving/model.safetensors"))
+    assert list(cache.glob(".*.tmp/.saving/model.safetensors"))
     assert not list(cache.glob("tiny-*/"))
     load_model(str(cached([FEW])), torch.device("cpu"), torch.float32)
     assert not list(cache.glob(".*"))

@@ -1,0 +1,83 @@
+"""Output of long work, which goes on where a command that only prints ends with its reader."""
+
+import errno
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+LOST = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
+"""Errors of a pipe, a socket and a terminal at whose other end nobody is left."""
+
+
+@contextmanager
+def lasting_output() -> Iterator[None]:
+    """Context in which a lost reader of stdout or stderr, such as `tee`, ends nothing.
+
+    What is written after the loss goes nowhere. A file keeps its errors: a full disk is one.
+    """
+    before = {name: getattr(sys, name) for name in ("stdout", "stderr")}
+    after = {name: _lasting(stream) for name, stream in before.items()}
+    _set(before, after)
+    try:
+        yield
+    finally:
+        _set(after, before)
+
+
+def write(descriptor: int, content: bytes) -> None:
+    """Writes to a stream of this process past its buffer, or nowhere if its reader is lost."""
+    try:
+        os.write(descriptor, content)
+    except OSError as error:
+        if error.errno not in LOST:
+            raise
+        silence(descriptor)
+
+
+def silence(descriptor: int) -> None:
+    """Redirects a stream of this process to nowhere."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+class _Output(io.FileIO):
+    """A pipe, a socket or a terminal, silent from the loss of its reader on."""
+
+    def write(self, content: Any, /) -> int | None:
+        try:
+            return super().write(content)
+        except OSError as error:
+            if error.errno not in LOST:
+                raise
+            silence(self.fileno())
+            return memoryview(content).nbytes
+
+
+def _lasting(stream: TextIO) -> TextIO:
+    """The stream on an `_Output`; as it is if it is no stream of the process, or a file."""
+    try:
+        descriptor = stream.fileno()
+    except (OSError, AttributeError):
+        return stream
+    if not isinstance(stream, io.TextIOWrapper) or stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return stream
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Output(descriptor, "w", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
+def _set(old: dict[str, TextIO], new: dict[str, TextIO]) -> None:
+    """Puts streams in the place of the old ones, unless others have taken it."""
+    for name, stream in new.items():
+        old[name].flush()
+        if getattr(sys, name) is old[name]:
+            setattr(sys, name, stream)

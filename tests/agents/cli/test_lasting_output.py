@@ -1,0 +1,65 @@
+"""Output whose reader is lost: long work goes on, where a command that only prints would end."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from helpers import torchrun
+
+from agents.cli.lasting_output import lasting_output
+
+PROGRAM = """
+import sys
+from agents.cli.lasting_output import lasting_output
+
+with lasting_output():
+    print("started", flush=True)
+    sys.stdin.read()
+    for number in range(10_000):
+        print("line", number)
+        print("line", number, file=sys.stderr, flush=True)
+    with open(sys.argv[1], "w") as file:
+        file.write("end")
+"""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_work_whose_reader_is_lost_goes_on_to_its_end(tmp_path, unbuffered):
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "end")],
+        **{"stdin": pipe, "stdout": pipe, "stderr": subprocess.STDOUT},
+        env=torchrun.ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered},
+    ) as process:
+        assert process.stdout.readline() == b"started\n"
+        process.stdout.close()
+        process.stdin.close()
+    assert process.returncode == 0
+    assert (tmp_path / "end").read_text() == "end"
+
+
+def test_a_reader_gets_every_line_in_order():
+    program = (
+        "import sys; from agents.cli.lasting_output import lasting_output\n"
+        "print(1)\nwith lasting_output():\n    print('2 ä')\nprint(3)"
+    )
+    shown = subprocess.check_output([sys.executable, "-c", program], env=torchrun.ENVIRONMENT)
+    assert shown.decode().split() == ["1", "2", "ä", "3"]
+
+
+def test_a_file_stays_as_it_is_and_a_full_disk_an_error(tmp_path, monkeypatch):
+    with (tmp_path / "log").open("w") as file:
+        monkeypatch.setattr(sys, "stderr", file)
+        with lasting_output():
+            assert sys.stderr is file
+
+
+def test_a_stream_that_another_has_put_in_its_place_stays(monkeypatch):
+    reader, writer = os.pipe()
+    with os.fdopen(reader), os.fdopen(writer, "w") as file, open(os.devnull, "w") as other:
+        monkeypatch.setattr(sys, "stderr", file)
+        with lasting_output():
+            assert sys.stderr is not file
+            sys.stderr = other
+        assert sys.stderr is other

@@ -1,0 +1,26 @@
+import pytest
+
+from agents.errors import RecordError
+from agents.storage.rollbacks import FILE, Rollback, clear, last_rollback
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    return tmp_path
+
+
+def test_the_last_rollback_is_read_as_it_was_written(folder):
+    assert last_rollback(folder).count == 0
+    Rollback(4, 80, 1).write(folder)
+    Rollback(6, 160, 2).write(folder)
+    assert last_rollback(folder) == Rollback(6, 160, 2)
+    clear(folder)
+    assert last_rollback(folder).count == 0
+
+
+@pytest.mark.parametrize("content", ["{}", '{"step": 1, "position": -1, "count": 1}', "["])
+def test_a_record_that_is_damaged_is_named(folder, content):
+    (folder / "checkpoints" / FILE).write_text(content)
+    with pytest.raises(RecordError, match=r"rollback\.json"):
+        last_rollback(folder)
