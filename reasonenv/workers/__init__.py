@@ -61,6 +61,7 @@ class Grader:
         self.timeout = timeout
         self._cache: _Cache = {}
         self._pending: _Pending = {}
+        self._num_errors = 0
         self._start()
         _graders.add(self)
 
@@ -112,7 +113,10 @@ class Grader:
         """The grade, or its future if a worker is needed."""
         if not self._close.alive:
             raise ValueError("this Grader is closed: create a new one")
-        answer = final_answer(response)
+        try:
+            answer = final_answer(response)
+        except Exception as error:
+            return self._error(None, error)
         if answer is None:
             return Grade(False, None, "no_answer")
         key = (answer, reference, tuple(options))
@@ -123,11 +127,30 @@ class Grader:
             verdict, text = grade_by_rules(answer, reference, options)
         except OverBudget:
             return self._future(key, answer, reference, key[2])
+        except Exception as error:
+            return self._error(answer, error)
         if verdict is None:
             return self._future(key, answer, text)
         grade = Grade(verdict[0], answer, verdict[1])
         _store(self._cache, key, grade)
         return grade
+
+    def _error(self, answer: str | None, error: Exception) -> Grade:
+        """The grade after an error in the rules, which costs one answer and not the caller's run.
+
+        Warns of the first one, and whenever their number has doubled.
+        """
+        with self._lock:
+            self._num_errors += 1
+            num_errors = self._num_errors
+        if num_errors & (num_errors - 1) == 0:
+            _LOG.warning(
+                "answers without a verdict, which count as wrong, by an error in the grader's "
+                "rules: %d so far; please report the last one, which follows",
+                num_errors,
+                exc_info=error,
+            )
+        return Grade(False, answer, "error")
 
     def _future(
         self, key: _Key, answer: str, reference: str, options: Sequence[str] | None = None

@@ -156,16 +156,30 @@ def _without_remark_in_brackets(text: str) -> str:
     return _BRACKET.sub("", text)
 
 
+# Lines that end in a colon at most, before the line of the answer.
+_MAX_HEADINGS = 8
+
+
 def _block(text: str) -> str:
     """The first line, or all lines of the formula that starts there or follows a colon."""
+    headings: list[str] = []
+    while (formula := _formula_block(text)) is None:
+        line, _, rest = text.partition("\n")
+        is_heading = line.rstrip().endswith((":", "：")) and rest.strip()
+        if not is_heading or len(headings) == _MAX_HEADINGS:
+            return "\n".join([*headings, line.strip()])
+        headings.append(line)
+        text = rest.lstrip()
+    return "\n".join([*headings, formula])
+
+
+def _formula_block(text: str) -> str | None:
+    """The lines of the formula that a text starts with, and what follows it on the last of them."""
     for opening, closing in (("\\[", "\\]"), ("$$", "$$"), ("\\(", "\\)")):
         if text.startswith(opening) and (end := text.find(closing, len(opening))) >= 0:
             tail = text[end + len(closing) :].partition("\n")[0]
             return text[: end + len(closing)] + (tail if any(map(str.isalnum, tail)) else "")
-    line, _, rest = text.partition("\n")
-    if line.rstrip().endswith((":", "：")) and rest.strip():
-        return f"{line}\n{_block(rest.lstrip())}"
-    return line.strip()
+    return None
 
 
 _LABEL = re.compile(
