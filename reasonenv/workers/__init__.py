@@ -114,9 +114,18 @@ class Grader:
         if not self._close.alive:
             raise ValueError("this Grader is closed: create a new one")
         try:
-            answer = final_answer(response)
+            outcome = self._by_rules(response, reference, options)
+        # An error in the rules costs one answer, not the caller's run.
         except Exception as error:
-            return self._error(None, error)
+            self._warn_of(error)
+            return Grade(False, None, "error")
+        return outcome if isinstance(outcome, Grade) else self._future(*outcome)
+
+    def _by_rules(
+        self, response: str, reference: str, options: Sequence[str]
+    ) -> Grade | tuple[_Key, str, str, Sequence[str] | None]:
+        """The grade, or the arguments of its future if a worker is needed."""
+        answer = final_answer(response)
         if answer is None:
             return Grade(False, None, "no_answer")
         key = (answer, reference, tuple(options))
@@ -126,20 +135,15 @@ class Grader:
         try:
             verdict, text = grade_by_rules(answer, reference, options)
         except OverBudget:
-            return self._future(key, answer, reference, key[2])
-        except Exception as error:
-            return self._error(answer, error)
+            return key, answer, reference, key[2]
         if verdict is None:
-            return self._future(key, answer, text)
+            return key, answer, text, None
         grade = Grade(verdict[0], answer, verdict[1])
         _store(self._cache, key, grade)
         return grade
 
-    def _error(self, answer: str | None, error: Exception) -> Grade:
-        """The grade after an error in the rules, which costs one answer and not the caller's run.
-
-        Warns of the first one, and whenever their number has doubled.
-        """
+    def _warn_of(self, error: Exception) -> None:
+        """Warns of the first error in the rules, and whenever their number has doubled."""
         with self._lock:
             self._num_errors += 1
             num_errors = self._num_errors
@@ -150,7 +154,6 @@ class Grader:
                 num_errors,
                 exc_info=error,
             )
-        return Grade(False, answer, "error")
 
     def _future(
         self, key: _Key, answer: str, reference: str, options: Sequence[str] | None = None
