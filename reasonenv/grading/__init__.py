@@ -82,7 +82,7 @@ from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
 from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.ranges import range_verdict
 from reasonenv.grading.restatements import restates
-from reasonenv.grading.times.clock import schedule_verdict
+from reasonenv.grading.times.clock import schedule_verdict, with_clock_digits
 from reasonenv.grading.times.dates import same_date
 from reasonenv.grading.times.durations import in_one_unit
 from reasonenv.grading.words.counts import with_digits
@@ -257,6 +257,7 @@ def rule_verdict(answer: str, reference: str) -> bool | None:
 
 def _spelled(answer: str, reference: str) -> tuple[str, str]:
     """Both with number words as digits, no signs between digits, and standard phrases."""
+    answer, reference = map(with_clock_digits, (answer, reference))
     answer, reference = (below_zero(plain_digits(meaning(text))) for text in (answer, reference))
     answer, reference = in_digits(answer, reference)
     if any(map(str.isdigit, reference)):

@@ -311,6 +311,7 @@ def _is_described(before: str, after: str) -> bool:
     return (
         names_number(before)
         or _ALTERNATIVE.search(before) is not None
+        or _HOUR.search(before) is not None
         or not (_PLAIN_BEFORE.search(before) and _PLAIN_AFTER.match(after))
     )
 
@@ -373,6 +374,7 @@ _CONCLUDES = re.compile(
     r"(?:\b(?:so|therefore|thus|hence|total|altogether)\b|所以|因此|故|共)[^\d]{0,30}\Z", re.I
 )
 _ALTERNATIVE = re.compile(r"\bor\b", re.IGNORECASE)
+_HOUR = re.compile(r"\d[点时]\Z")
 
 
 def _inner(match: re.Match[str]) -> str:

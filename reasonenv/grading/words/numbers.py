@@ -222,6 +222,8 @@ def chinese_value(text: str) -> Fraction | None:
     value = _chinese_integer(whole)
     if value is None or not decimals:
         return None if value is None else Fraction(value)
+    if not all(character in _DIGITS for character in decimals):
+        return None  # 六点二十 is a time
     places = "".join(str(_DIGITS[character]) for character in decimals)
     return value + Fraction(int(places), 10 ** len(places))
 
