@@ -13,7 +13,12 @@ from reasonenv.grading.extraction.circumstances import (
     counts_things,
     without_opening,
 )
-from reasonenv.grading.extraction.qualifiers import has_qualifier, is_unsure, names_number
+from reasonenv.grading.extraction.qualifiers import (
+    has_qualifier,
+    is_changed_before,
+    is_unsure,
+    names_number,
+)
 from reasonenv.grading.extraction.sentences import CONCLUSION, sentence_spans, without_reason
 from reasonenv.grading.extraction.statements import SENTENCE_END, last_clause, stated_formula
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
@@ -57,6 +62,16 @@ _UNIT = re.compile(
     r"(?:(?:/| per )[a-z]{1,7}(?:\^\{?2\}?|²)?)?)(?![a-zA-Z])"
 )
 _WORD_AFTER = re.compile(r"\s?(?:([a-zA-Z]{1,20})|([\u4e00-\u9fff℃]{1,8}))")
+# Of a comparison of two the number is the difference: Ada has 5 more beads than Ben.
+_OWNS = re.compile(
+    r"\b(?:has|have|had|got|gets|sold|made|makes|ate|read|needs?|bought|won|ran|took|drank|spent|gave"
+    r"|paid|[a-z]{2,12}ed)\s\Z"
+)
+_DIFFERENCE = re.compile(
+    r"\A\s(?:more|fewer|less)(\s[a-z]{3,20}(?:\s[a-z]{3,20})?)\sthan\s(?:[A-Z][a-z]{1,15}"
+    r"|(?:the|his|her|their|my)(?:\s[a-z]{3,15}){1,2}|her|him|them|[a-z]{2,15}s)(?:\s(?:does|did|do|has|had))?"
+    r"\s?[.!]?\s*\Z"
+)
 _MORE = re.compile(r"\A\s(?:more|fewer|less)(?=\s(?!than|or|and)[a-z]|[.!])")
 
 
@@ -251,6 +266,12 @@ def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
+def _without_difference(before: str, after: str) -> str:
+    """The words after a number without the comparison whose difference it is."""
+    match = _DIFFERENCE.match(after) if _OWNS.search(before[-20:]) else None
+    return after if match is None else match[1]
+
+
 _OR = re.compile(r"\bor\b|otherwise|\band (?:a|an|one|half|some)\b", re.IGNORECASE)
 _AFTER = re.compile(r"\bor\b|\band\b|otherwise", re.IGNORECASE)
 # Letters of scripts without spaces between words: Chinese, kana, Hangul.
@@ -275,7 +296,7 @@ def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
     last = claims[-1]
     before, after = prose[begin : last.start], prose[last.end :]
     if before.strip():
-        after = _MORE.sub("", after)
+        after = _MORE.sub("", _without_difference(before, after))
     if is_unsure(_sentence(prose, last.start)):
         return None
     if not is_only:
@@ -288,7 +309,7 @@ def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
     if not is_only or begin:
         after = SENTENCE_END.split(after, maxsplit=1)[0]
     or_another = _OR if is_only else _AFTER
-    is_changed = has_qualifier(before) or has_qualifier(after) or or_another.search(after)
+    is_changed = is_changed_before(before) or has_qualifier(after) or or_another.search(after)
     return None if is_changed else last.text + suffix
 
 
