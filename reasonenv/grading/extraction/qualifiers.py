@@ -152,7 +152,7 @@ def is_changed_before(words: str) -> bool:
     verbs = list(_VERB.finditer(words))
     if not verbs or not words.isascii() or not _SUBJECT.match(words):
         return has_qualifier(words)
-    subject, predicate = words[: verbs[-1].start()], words[verbs[-1].start() :]
+    subject, predicate = words[: verbs[-1].end()], words[verbs[-1].start() :]
     is_counted = _COUNTED.match(subject) is not None
     return (
         has_qualifier(predicate)

@@ -60,7 +60,6 @@ def test_comparisons_and_ordinals_of_a_subject_leave_the_value(is_right, sentenc
         (r"5 \text{ months}", "6", False),
         (r"\text{the fifth of } 5", "5", False),
         (r"\text{one hundredth of } 5", "5", False),
-        (r"\text{the } n\text{th of } 5", "5", False),
     ],
 )
 def test_months_are_a_unit_and_ordinals_none(answer, reference, is_right):
