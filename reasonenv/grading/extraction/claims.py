@@ -239,7 +239,7 @@ def _claim(prose: str, group: Sequence[re.Match[str]]) -> _Claim:
 
 def _key(text: str) -> object:
     """A value, where a text is a number; else the text without spaces."""
-    plain = text.strip(" $€£¥￥*").replace(",", "").replace("−", "-")
+    plain = text.translate(_NO_MONEY).strip(" *").replace("−", "-")
     # Without an exponent, whose power may have more digits than memory holds.
     if _PLAIN_NUMBER.fullmatch(plain):
         with suppress(ZeroDivisionError):
@@ -247,6 +247,7 @@ def _key(text: str) -> object:
     return "".join(text.split())
 
 
+_NO_MONEY = str.maketrans("", "", "$€£¥￥,")
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60}|/[0-9]{1,60})?|\.[0-9]{1,60})")
 
 
