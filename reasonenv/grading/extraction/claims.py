@@ -18,6 +18,7 @@ from reasonenv.grading.extraction.qualifiers import (
     is_changed_before,
     is_unsure,
     names_number,
+    without_unit_powers,
 )
 from reasonenv.grading.extraction.sentences import CONCLUSION, sentence_spans, without_reason
 from reasonenv.grading.extraction.statements import SENTENCE_END, last_clause, stated_formula
@@ -59,7 +60,7 @@ _RAISED = re.compile(r"(?<=[a-z])\s?\$\s?\^\s?\{?([23])\}?\s?\$")
 _LEFT = re.compile(r"(剩[^，。\d]{0,20}\d[^，。没]{0,10})没有?[看读用修走做完卖写运吃]完?")
 _UNIT = re.compile(
     r"\s?((?:square |cubic |sq )?([a-zA-Zμ°]{1,12})(?:\^\{?[23]\}?|[²³])?"
-    r"(?:(?:/| per )[a-z]{1,7}(?:\^\{?2\}?|²)?)?)(?![a-zA-Z])"
+    r"(?:\s(?:squared|cubed)(?![a-z])|(?:/| per )[a-z]{1,7}(?:\^\{?2\}?|²)?)?)(?![a-zA-Z])"
 )
 _WORD_AFTER = re.compile(r"\s?(?:([a-zA-Z]{1,20})|([\u4e00-\u9fff℃]{1,8}))")
 # Of a comparison of two the number is the difference: Ada has 5 more beads than Ben.
@@ -309,6 +310,7 @@ def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
         return None
     if not is_only or begin:
         after = SENTENCE_END.split(after, maxsplit=1)[0]
+    after = without_unit_powers(after)
     or_another = _OR if is_only else _AFTER
     is_changed = is_changed_before(before) or has_qualifier(after) or or_another.search(after)
     return None if is_changed else last.text + suffix

@@ -4,6 +4,7 @@ import re
 
 from reasonenv.grading.extraction.alternatives import by_first_letter
 from reasonenv.grading.extraction.languages import is_denied
+from reasonenv.grading.parsing.units import UNITS
 
 _NEGATIONS = (
     r"not|cannot|never|neither|nor|none(?! left| remain)|no|nobody|nothing|but|except|fail(?:s|ed)?"
@@ -126,7 +127,7 @@ _VERB = re.compile(
     r"\b(?:is|are|was|were|equals|has|have|had|costs?|weighs?|measures?|contains?|holds?|takes|took)\b"
 )
 _SUBJECT = re.compile(
-    r"\s*(?:(?:so|thus|hence|therefore|then|finally),?\s)?(?:the|its|his|her|their|our|this|each|all)\s",
+    r"\s{0,4}(?:(?:so|thus|hence|therefore|then|finally),?\s)?(?:the|its|his|her|their|our|this|each|all)\s",
     re.IGNORECASE,
 )
 # Subjects whose denials say what is counted: the number of students who did not pass.
@@ -162,6 +163,14 @@ def is_changed_before(words: str) -> bool:
     )
 
 
+_UNIT_POWER = re.compile(r"(?<![a-zA-Z])([a-zA-Z]{1,20})\s(?:squared|cubed)(?![a-zA-Z])")
+
+
+def without_unit_powers(words: str) -> str:
+    """Words without the power of a unit, cm squared."""
+    return _UNIT_POWER.sub(lambda match: match[1] if match[1] in UNITS else match[0], words)
+
+
 _FORMULAS = re.compile(r"\$[^$]*\$")
 _PAYLOAD = re.compile(r"\\(?:text[a-z]*|mbox|mathrm)\s*\{([^{}]*)\}")
 
@@ -169,4 +178,5 @@ _PAYLOAD = re.compile(r"\\(?:text[a-z]*|mbox|mathrm)\s*\{([^{}]*)\}")
 def words_around(answer: str) -> str:
     r"""The words of an answer outside of its formulas, and those in the \text of a formula."""
     payloads = [payload for payload in _PAYLOAD.findall(answer) if "=" not in payload]
-    return " ; ".join([_PAYLOAD.sub(" 0 ", _FORMULAS.sub(" 0 ", answer)), *payloads])
+    words = " ; ".join([_PAYLOAD.sub(" 0 ", _FORMULAS.sub(" 0 ", answer)), *payloads])
+    return without_unit_powers(words)
