@@ -127,7 +127,8 @@ _VERB = re.compile(
     r"\b(?:is|are|was|were|equals|has|have|had|costs?|weighs?|measures?|contains?|holds?|takes|took)\b"
 )
 _SUBJECT = re.compile(
-    r"\s{0,4}(?:(?:so|thus|hence|therefore|then|finally),?\s)?(?:the|its|his|her|their|our|this|each|all)\s",
+    r"\s{0,4}(?:(?:so|thus|hence|therefore|then|finally),?\s)?"
+    r"(?:the|its|his|her|their|our|this|each|all)\s",
     re.IGNORECASE,
 )
 # Subjects whose denials say what is counted: the number of students who did not pass.
