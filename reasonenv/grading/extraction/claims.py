@@ -51,8 +51,12 @@ _COPULA = re.compile(
 _PROSE = 2000
 # What a sentence adds to an answer: "12, attained at x = 3", without another statement in it.
 _TAIL = re.compile(
-    r",?\s(?:when|where|attained|achieved|with equality|given|with(?=\s+[a-z]\s?=)"
-    r"|for(?=\s+[a-z]\s?=))\b"
+    r"(?:,?\s(?:when|where|with equality|given|with(?=\s+[a-z]\s?=)|for(?=\s+[a-z]\s?=)"
+    r"|(?:which (?:(?:is|are) )?)?(?:attained|achieved|reached|obtained|occurs|occurring)"
+    r"|as(?=\s\$?[a-z]\$?\s(?:approaches|goes|tends|increases)))"
+    # "has $12 left out of his $50", unlike "2 out of 3"
+    r"|(?<=[a-z])\sout of (?:the|his|her|their|its|our|my)(?=\s\$?\d)"
+    r"|(?<=left)\sout of)\b"
     r"(?:(?!\b(?:is|are|was|be|but|or|and|not|otherwise)\b)[^.;]){0,80}+\.?\s*+$"
 )
 _RAISED = re.compile(r"(?<=[a-z])\s?\$\s?\^\s?\{?([23])\}?\s?\$")
@@ -152,6 +156,7 @@ _CLAUSES = re.compile(
 _GAP = re.compile(r"[\s\d.,*+\-−–×x·/÷=:()（）≈$^]*+")
 _OPERATOR = re.compile(r"[*+\-−–×x·/÷=:]")
 _SAME = re.compile(r"[,，]?\s?(?:which is|that is|i\.e\.|meaning|也就是|即)[:,]?\s?")
+_COMPARED = re.compile(r"(?:\s[a-z]{1,12}){0,2}\s(?:more|less|fewer|[a-z]{2,10}er)\sthan\b")
 _WORD_GAP = re.compile(r"\s?[a-zA-Z]{1,15}\s?[*+\-−×x/÷=]\s?\$?")
 
 
@@ -234,8 +239,8 @@ def _claim(prose: str, group: Sequence[re.Match[str]]) -> _Claim:
     is_stated = (
         last > 0 or group[0][0].startswith("**") or _COPULA.search(SENTENCE_END.split(before)[-1])
     )
-    is_restated = _SAME.match(prose, end) is not None
-    return _Claim(start, end, text, _key(text), bool(is_stated) and not is_restated)
+    is_aside = _SAME.match(prose, end) or _COMPARED.match(prose, end)
+    return _Claim(start, end, text, _key(text), bool(is_stated) and not is_aside)
 
 
 def _key(text: str) -> object:
@@ -340,6 +345,31 @@ def _is_described(before: str, after: str) -> bool:
     )
 
 
+_SO = re.compile(
+    r"[,;，；]\s?(?:and\s)?(?:(?:so|thus|therefore|hence)\b(?!\s(?:that|far|much|many))|所以|因此)"
+)
+
+
+_RATE = re.compile(r"\s{0,3}(?:(?:each|every|one|an?)\s|每)", re.IGNORECASE)
+
+
+def _concluding_clause(prose: str, start: int, claims: Sequence[_Claim]) -> int:
+    """Where the clause begins that concludes from the rest of the last sentence; 0 without one.
+
+    The rest may hold a rate, "each box holds 12 eggs, so", but no other statement.
+
+    Args:
+        prose: The whole of it.
+        start: Where its last sentence begins.
+        claims: All claims.
+    """
+    place = max((so.end() for so in _SO.finditer(prose, start)), default=0)
+    premises = [claim for claim in claims if start <= claim.start < place]
+    is_open = _RATE.match(prose, start) or not any(claim.is_stated for claim in premises)
+    is_concluding = bool(premises) and any(claim.start >= place for claim in claims)
+    return place if is_concluding and is_open else 0
+
+
 def _conclusion(prose: str, claims: Sequence[_Claim]) -> tuple[int, Sequence[_Claim]]:
     """The claims that count: the only bold one, or those of a last sentence that concludes.
 
@@ -355,6 +385,8 @@ def _conclusion(prose: str, claims: Sequence[_Claim]) -> tuple[int, Sequence[_Cl
     begin = 0
     if start and last and CONCLUSION.match(prose[start:end]):
         begin, claims = start, last
+    if place := _concluding_clause(prose, start, claims):
+        begin, claims = place, [claim for claim in claims if claim.start >= place]
     claims = _without_circumstances(prose, claims)
     rest = _without_premises(prose, claims)
     return (claims[-2].end, rest) if len(rest) < len(claims) else (begin, rest)
@@ -369,7 +401,8 @@ def _without_circumstances(prose: str, claims: Sequence[_Claim]) -> Sequence[_Cl
     if len({claim.key for claim in rest}) != 1:
         return claims
     text = prose[rest[0].start : rest[0].end]
-    is_amount = "=" in text or text[0] in "$€£" or counts_things(prose, rest[0].end)
+    has_unit = counts_things(prose, rest[0].end) or _suffix(prose[rest[0].end :]) != ""
+    is_amount = "=" in text or text[0] in "$€£" or has_unit
     return rest if is_amount else claims
 
 

@@ -25,15 +25,15 @@ def answer_section(response: str) -> tuple[str, bool]:
 def _without_reasoning(response: str) -> list[str]:
     """The parts before, between and after <think> and </think>, one at least.
 
-    What stands before a </think> that nothing opens is reasoning, and so is what follows a <think>
-    that nothing closes.
+    The first </think> closes a <think>. Without that the prompt opened the reasoning, and all that
+    stands before is it; so is what follows a <think> that nothing closes.
     """
     parts: list[str] = []
     start, is_inside = 0, False
-    for tag in _REASONING.finditer(response):
-        if tag[1] and not is_inside:
+    for number, tag in enumerate(_REASONING.finditer(response)):
+        if tag[1] and not number:
             parts.clear()
-        elif not tag[1] and not is_inside:
+        elif not is_inside:
             parts.append(response[start : tag.start()])
         start, is_inside = tag.end(), not tag[1]
     return parts if is_inside else [*parts, response[start:]]

@@ -41,7 +41,9 @@ NEAR_LIMIT = 20_000
         ("<think><answer>5</answer></think>7", "7"),
         (r"<think>Not <answer>5</answer>.</think>\boxed{7}", "7"),
         ("<think>Maybe <answer>5</answer>, where", None),
-        ("<think>a <think>b</think> <answer>5</answer></think>7", "7"),
+        ("<think>a <think>b</think><answer>5</answer>", "5"),
+        (r"<think>a</think><answer>5</answer></think>\boxed{7}", "5"),
+        ("<think>a</think>The answer is 5</think>7", "7"),
         ("<answer>5</answer></think>7", "7"),
         ("<think>a</think><answer>8</answer><think>or <answer>9</answer>", "8"),
         ("<think>a</think><answer>8</answer><think>b</think>", "8"),
@@ -242,8 +244,10 @@ def test_the_box_of_the_last_answer_section_is_the_answer_after_any_reasoning(re
 
 @given(RESPONSES)
 def test_the_answer_is_never_in_the_reasoning(response):
-    assert final_answer(f"<think>{response.replace('</think>', '')}") is None
-    thoughts = response.replace("<think>", "")
+    open_thoughts = response.replace("</think>", "")
+    assert final_answer(f"<think>{open_thoughts}") is None
+    assert final_answer(f"<think>{open_thoughts}</think>") is None
+    thoughts = response.replace("<answer>", "")
     assert final_answer(f"<think>{thoughts}</think>") is None
     assert final_answer(f"{thoughts}</think>\nThe answer is 5.") == "5"
 
