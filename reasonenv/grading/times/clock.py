@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from reasonenv.grading.extraction.qualifiers import has_qualifier
 from reasonenv.grading.parsing.notation import canonical
-from reasonenv.grading.words.numbers import chinese_value
+from reasonenv.grading.words.numbers import chinese_value, english_number
 
 _HALVES = {
     **dict.fromkeys(["上午", "早上", "早晨", "清晨", "凌晨"], "am"),
@@ -39,9 +39,26 @@ _IN_WORDS = re.compile(
 )
 
 
+_PAST = re.compile(
+    r"\b(?:(?P<half>half)|(?:a )?quarter) (?:past|(?P<to>to)) (?P<hour>\d{1,2}|[a-z]{3,6})\b", re.I
+)
+
+
 def with_clock_digits(text: str) -> str:
-    """A text with the times that are in Chinese words in digits, 六点二十分 as 6点20分."""
-    return _IN_WORDS.sub(_digits, text) if "点" in text else text
+    """A text with its times in digits: 六点二十分 as 6点20分, half past three as 3:30."""
+    if "点" in text:
+        text = _IN_WORDS.sub(_digits, text)
+    return _PAST.sub(_past, text) if "past " in text or "uarter to " in text else text
+
+
+def _past(match: re.Match[str]) -> str:
+    number = english_number(match["hour"].lower())
+    hour = match["hour"] if match["hour"].isdecimal() else number[0] if number else ""
+    if not hour.isdecimal() or not 0 < int(hour) < 13 or (match["half"] and match["to"]):
+        return match[0]
+    minute = 30 if match["half"] else 45 if match["to"] else 15
+    hours = (int(hour) - 2) % 12 + 1 if match["to"] else int(hour)
+    return f"{hours}:{minute}"
 
 
 def _digits(match: re.Match[str]) -> str:

@@ -141,6 +141,9 @@ SENTENCES = {
         ("电影6点半开始", "6:30"),
         ("钟面显示三点一刻", "3:15"),
         ("三点钟", "3:00"),
+        ("half past three", "3:30"),
+        ("We meet at quarter past nine.", "9:15"),
+        ("a quarter to 1", "12:45"),
         ("六点二十", "6:20"),
         ("三点一四", "3.14"),
     ],
@@ -149,6 +152,9 @@ SENTENCES = {
         ("他六点二十分以后到家", "6:20"),
         ("他不是六点二十分到家", "6:20"),
         ("差十分六点", "6:00"),
+        ("half past three", "3:15"),
+        ("half to three", "2:30"),
+        ("It is not half past three.", "3:30"),
         ("他六点或七点到家", "6:00"),
         ("时针指向八点十分的位置", "8"),
         ("比赛十点十分结束", "10"),
@@ -161,7 +167,7 @@ SENTENCES = {
     ("kind", "sentence", "reference"),
     [(kind, *pair) for kind, pairs in SENTENCES.items() for pair in pairs],
 )
-def test_a_chinese_sentence_states_the_only_time_in_it(kind, sentence, reference):
+def test_words_and_sentences_state_the_only_time_in_them(kind, sentence, reference):
     assert correct(sentence, reference) == (kind == "right")
 
 
