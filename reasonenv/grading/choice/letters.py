@@ -68,7 +68,8 @@ _NAMES = re.compile(
 )
 # Of the words after a denial, up to 40 characters are denied, with the commas of a list.
 _DENIED = re.compile(
-    r"(?:(?i:\b(?:not|non|never|neither|nor|except|(?:any|every|no)thing but|all but|cannot"
+    r"(?:(?i:\b(?:not|non|never|neither|nor|nobody|no one|except|cannot"
+    r"|(?:any|every|no)thing but|all but"
     r"|other than|exclud(?:e[sd]?|ing)|eliminat(?:e[sd]?|ing)|reject(?:s|ed|ing)?"
     r"|rul(?:es?|ed|ing) out|rather than|instead of)\b|n't\b)"
     r"|不是|不选|不能选|[别勿莫]选|不[要该]选|没有?选|排除|并非|而非|非|除了?)"
@@ -95,7 +96,7 @@ _REJECTED = re.compile(
 )
 _NONE = re.compile(r"\bnone\b|都不", re.I)
 _OPEN = re.compile(
-    rf"{_LETTER}\s?(?:\?|\bor\b|或|还是)|(?:\b(?:or|maybe|perhaps|possibly|might|could)\b|或者?|还是"
+    rf"{_LETTER}(?:\s?(?:\?|\bor\b|或|还是)|\s(?:if|unless|provided)\b)|(?:\b(?:or|maybe|perhaps|possibly|might|could)\b|或者?|还是"
     rf"|可能|也许)[^.,;]{{0,20}}{_LETTER}"
     r"|\b(?:maybe|perhaps|possibly|one of|any of)\b|都有可能|中的|之一"
 )
@@ -107,7 +108,7 @@ _LEADING = re.compile(
 _STATING = re.compile(
     r"(?:[:=选择是为有项✓✔✅]|\belimination,|(?i:\b(?:answers?|is|are|be|it's|options?|choices?|choose|chose|select|pick"
     r"|but|only|graph|est|definitely|sure|clearly|choosing|selecting|picking|leaves|leaving"
-    r"|left with|(?:go|going) (?:with|for)|(?:we|i) get)\b))"
+    r"|left with|(?:go|going) (?:with|for)|(?<!if )(?:we|i) get)\b))"
     r"\s?\"?(?:(?i:options?|choices?|both)\s|选项)?\Z"
 )
 _IS_RIGHT = re.compile(
@@ -169,6 +170,9 @@ def _claims(part: str) -> tuple[frozenset[str] | None, set[str], bool]:
     if wrong := _WRONG_ONE.fullmatch(part):
         return frozenset(_capitals(wrong[1])), set(), False
     affirmed, denied = _split_denied(_NAMES.sub(" ", _REASON.sub(" ", part)))
+    *others, last = affirmed.split(";")
+    if _REJECTED.search(affirmed) and not any(map(_stated, others)):
+        affirmed = last  # B is tempting, but its sign is wrong; C is right
     if _REJECTED.search(affirmed):
         return None, denied, True
     letters = {letter for claim in _stated(affirmed) for letter in _capitals(claim)}

@@ -53,6 +53,7 @@ _PROSE = 2000
 _TAIL = re.compile(
     r"(?:,?\s(?:when|where|with equality|given|with(?=\s+[a-z]\s?=)|for(?=\s+[a-z]\s?=)"
     r"|(?:which (?:(?:is|are) )?)?(?:attained|achieved|reached|obtained|occurs|occurring)"
+    r"(?=\s(?:at|when|where|for|if|by|in|only|precisely|exactly|iff)\b)"
     r"|as(?=\s\$?[a-z]\$?\s(?:approaches|goes|tends|increases)))"
     # "has $12 left out of his $50", unlike "2 out of 3"
     r"|(?<=[a-z])\sout of (?:the|his|her|their|its|our|my)(?=\s\$?\d)"
@@ -350,7 +351,9 @@ _SO = re.compile(
 )
 
 
-_RATE = re.compile(r"\s{0,3}(?:(?:each|every|one|an?)\s|每)", re.IGNORECASE)
+_RATE = re.compile(
+    r"\s{0,3}(?:(?:each|every|(?:one|an?)(?!\s(?:is|was|has|of)\b))\s|每)", re.IGNORECASE
+)
 
 
 def _concluding_clause(prose: str, start: int, claims: Sequence[_Claim]) -> int:

@@ -4,7 +4,7 @@ import re
 
 from reasonenv.grading.extraction.sentences import sentence_spans
 
-_START = r"(?:(?<=[.!?…。！？\n—])|(?<=[.!?…*]\s)|(?<=\n\n))[\s*_]{0,4}"
+_START = r"(?:(?<=[.!?…。！？\n—(（])|(?<=[.!?…*]\s)|(?<=\n\n))[\s*_]{0,4}"
 _SIGH = r"(?:(?:hmm+|ah|oh|but|well|um+|嗯|但是?|哦)[,.!…，。]{0,3}\s?)?"
 # These take back what stands before them.
 _RETRACTS = re.compile(
@@ -26,16 +26,19 @@ _DENIES = re.compile(
 # These may do so: only another value that is stated after them counts.
 _CHECKS = re.compile(
     rf"{_START}{_SIGH}(?:(?:let(?:'s| me| us)|to) (?:just )?(?:(?:double|re)[- ]?check|check|verify"
-    r"|re\w{3,9})|in (?:fact|reality|truth)\b|actually\b|hmm+"
+    r"|re\w{3,9})|in (?:fact|reality|truth)\b|actually\b|hmm+|however\b|but\b|instead\b"
     r"|(?:让我们?)?(?:再|重新)?(?:检查|验算|验证|核对|确认)|其实|实际上|事实上)",
     re.IGNORECASE,
 )
 _STATES = re.compile(
-    r"(?:\b(?:it|that|this|answer|value|total|result)(?:'s| is| was| should be| must be| becomes"
-    r"| comes to)|\bthere (?:are|is)|所以|因此|应该?[是为]|答案[是为]|就是)[^.!?。！？\n]{0,60}\Z",
+    r"(?:\A\s*[是为]|\b(?:(?:it|that|this|answer|(?:right|correct|actual|true|real) \w{3,8})"
+    r"(?:'s| is| was| should be| must be| becomes| comes to)|so|thus|therefore|hence|there are)\b"
+    r"|所以|因此|应该?[是为]|答案[是为]|就是)[^.!?。！？\n]{0,60}\Z",
     re.IGNORECASE,
 )
-_THEREFORE = re.compile(r"[,，;；]\s?(?:and )?(?:so|thus|therefore|hence|所以|因此|故)\b\s?", re.I)
+_THEREFORE = re.compile(
+    r"[,，;；]\s?(?:and )?(?=(?:so|thus|therefore|hence)\b|所以|因此|故)", re.IGNORECASE
+)
 _CLAIM = re.compile(r"\d|(?<![a-zA-Z\\'])[A-J](?![a-zA-Z'])")
 _DIGITS = re.compile(r"\d{1,30}(?:[.,/]\d{1,30}){0,3}")
 

@@ -171,7 +171,7 @@ def schedule_verdict(answer: str, reference: str) -> bool | None:
 _MAX_LENGTH = 60
 _CLOCK = re.compile(rf"(?:{'|'.join(_HALVES)})?\d{{1,2}}[点时](?:[半整钟]|\d{{1,2}}分?)?")
 # What stands beside a time that is not meant itself: 差十分六点, 六点以后.
-_ANOTHER_TIME = re.compile(r"[前后差近约过]|左右|可能|也许|如果|假如|若|[?？]")
+_ANOTHER_TIME = re.compile(r"[前后差近约过最才]|左右|可能|也许|如果|假如|若|[?？]")
 
 
 def _stated(sentence: str) -> Schedule | None:

@@ -62,6 +62,7 @@ SECOND_NUMBERS = {
         ("Each box holds 12 eggs, so 5 boxes hold 60 eggs.", "5"),
         ("Tom is 12, so he is 3 years older than Ann.", "3"),
         ("The value is 5, which is wrong at x = 3.", "5"),
+        ("One is 5, so the other is 6.", "6"),
         ("The side is 5, so the area is 25.", "25"),
         ("Each box holds 12 eggs, so it is not 60.", "60"),
     ],

@@ -14,6 +14,9 @@ TAKEN_BACK = [
     ("**Answer:** 12\n\nOn reflection, it is 15.", "12", "15"),
     ("答案是12。等一下，我漏了一个，应该是15。", "12", "15"),
     ("答案是12。让我再检查一下：3×5=15，所以是15。", "12", "15"),
+    ("Answer: 12\n\nHowever, the right value is 15.", "12", "15"),
+    ("Answer: 12 (hold on, it is 15)", "12", "15"),
+    ("最终答案：12。其实是15。", "12", "15"),
     ("The answer is B. Hold on, I misread the graph, so it is C.", "B", "C"),
 ]
 
@@ -45,6 +48,7 @@ def test_what_is_taken_back_or_reported_is_no_answer(response):
         "The answer is 12. Let me verify: 15 - 3 = 12, so it is 12.",
         "The answer is 12. In fact, this is the number of edges of a cube.",
         "The answer is 12. Let me know if you have 2 more questions.",
+        "The answer is 12. However, the number before the sale was 15.",
         "I think the answer is 12.",
         "答案是12。验证：3×4=12。",
     ],
