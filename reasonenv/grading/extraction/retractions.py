@@ -50,12 +50,13 @@ def later_claim(text: str) -> str | None:
     """
     retraction = _RETRACTS.search(text) or _denial(text)
     if retraction and _CLAIM.search(text, 0, retraction.start()):
-        return _last_claim(text[retraction.end() :]) or text[retraction.start() :].strip()
+        sentence = _last_sentence(text[retraction.end() :])
+        return _conclusion(sentence) or sentence or text[retraction.start() :].strip()
     check = _CHECKS.search(text)
     if check is None or not _CLAIM.search(text, 0, check.start()):
         return None
-    claim = _last_claim(text[check.end() :])
-    if claim is None or not _STATES.search(claim.rstrip(" .。!！*$")):
+    claim = _conclusion(_last_sentence(text[check.end() :]))
+    if not _STATES.search(claim.rstrip(" .。!！*$)）")):
         return None
     values = _DIGITS.findall(text[: check.start()])
     return None if not set(values).isdisjoint(_DIGITS.findall(claim)) else claim
@@ -67,9 +68,15 @@ def _denial(text: str) -> re.Match[str] | None:
     return denial if denial and len(sentence_spans(text[: denial.start()])) == 1 else None
 
 
-def _last_claim(text: str) -> str | None:
-    """The last sentence with a claim, from its conclusion on; None without one."""
-    for start, end in reversed(sentence_spans(text)):
-        if _CLAIM.search(text, start, end):
-            return _THEREFORE.split(text[start:end])[-1].strip()
-    return None
+def _last_sentence(text: str) -> str:
+    """The last sentence with a claim, "" without one."""
+    spans = reversed(sentence_spans(text))
+    return next(
+        (text[start:end].strip() for start, end in spans if _CLAIM.search(text, start, end)), ""
+    )
+
+
+def _conclusion(sentence: str) -> str:
+    """The last clause of a sentence, from its "so" on, "" if it has no claim."""
+    clause = _THEREFORE.split(sentence)[-1].strip()
+    return clause if _CLAIM.search(clause) else ""

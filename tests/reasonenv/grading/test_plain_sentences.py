@@ -51,6 +51,7 @@ SECOND_NUMBERS = {
         ("She has 15 stickers left out of her 40.", "15"),
         ("Tom is 3 years younger than Ann, so he is 12.", "12"),
         ("Each box holds 12 eggs, so 5 boxes hold 60 eggs.", "60"),
+        ("Each child gets 4 candies, so 3 children get 12 candies in total.", "12"),
         ("每盒有12个，3盒装满，所以一共有36个。", "36"),
     ],
     "wrong": [

@@ -48,6 +48,8 @@ def test_what_is_taken_back_or_reported_is_no_answer(response):
         "The answer is 12. Let me verify: 15 - 3 = 12, so it is 12.",
         "The answer is 12. In fact, this is the number of edges of a cube.",
         "The answer is 12. Let me know if you have 2 more questions.",
+        "The answer is 12. Let me check: 15 - 3 = 12, so it works.",
+        "The answer is 12. Let me check: 8 + 2 = 10, so it works.",
         "The answer is 12. However, the number before the sale was 15.",
         "I think the answer is 12.",
         "答案是12。验证：3×4=12。",
