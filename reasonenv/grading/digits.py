@@ -34,7 +34,7 @@ def plain_digits(text: str) -> str:
     return _LATEX_COMMA.sub(_pointed, text) if "{,}" in text else text
 
 
-_OUT_OF = re.compile(r"(\d{1,9})\s?(?:\\text\s?\{\s?)?out of(?:\s?\})?\s?(\d{1,9})")
+_OUT_OF = re.compile(r"(?<!\d)(\d{1,9}+)\s?(?:\\text\s?\{\s?)?out of(?:\s?\})?\s?(\d{1,9})")
 
 
 def in_fractions(text: str) -> str:

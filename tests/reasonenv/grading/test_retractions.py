@@ -50,6 +50,7 @@ def test_what_is_taken_back_or_reported_is_no_answer(response):
         "The answer is 12. Let me know if you have 2 more questions.",
         "The answer is 12. Let me check: 15 - 3 = 12, so it works.",
         "The answer is 12. Let me check: 8 + 2 = 10, so it works.",
+        "The answer is 12. In fact, it is 12 of the 20 that he had.",
         "The answer is 12. However, the number before the sale was 15.",
         "I think the answer is 12.",
         "答案是12。验证：3×4=12。",
