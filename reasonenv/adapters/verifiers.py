@@ -12,6 +12,7 @@ from typing import Any
 
 import reasonenv
 from reasonenv.adapters import shared_grader
+from reasonenv.datasets.selection import without_images
 from reasonenv.env import make_observation
 from reasonenv.messages import messages
 from reasonenv.problem import Problem
@@ -38,8 +39,11 @@ class Tasks:
         return messages(make_observation(self.problems[index], self.prompt))
 
     def score(self, index: int, response: str) -> tuple[float, dict[str, float]]:
-        """The reward of a response to a problem, and every component unweighted."""
-        problem = self.problems[index]
+        """The reward of a response to a problem, and every component unweighted.
+
+        The rewards see the problem without images that would have to be decoded.
+        """
+        problem = without_images(self.problems, index)
         (grade,) = shared_grader().grade([response], [problem.answer], [problem.options])
         return total(self.rewards, response, problem, grade)
 

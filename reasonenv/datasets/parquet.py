@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ class ParquetTable:
     """Rows of a Parquet file: its text columns in memory, its images by row group.
 
     The last few row groups are held in memory. One too large for that is written once to a
-    temporary file, which is mapped into memory.
+    temporary file, which is mapped into memory. Any thread may read any row.
 
     Args:
         path: The file.
@@ -65,6 +66,8 @@ class ParquetTable:
         sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         self._starts = [0, *accumulate(sizes)]
         self._groups: OrderedDict[int, Any] = OrderedDict()
+        # Of the groups and of the file, which one thread at a time may read.
+        self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the path: an open file cannot go to another process."""
@@ -88,7 +91,9 @@ class ParquetTable:
             return {}
         index = index if self._origin is None else self._origin[index]
         group = bisect_right(self._starts, index) - 1
-        return self._group(group).row(index - self._starts[group])
+        with self._lock:
+            images = self._group(group)
+        return images.row(index - self._starts[group])
 
     def column(self, name: str) -> Iterable[Any]:
         """The values of a text column."""

@@ -82,12 +82,12 @@ from reasonenv.grading.parsing.grammar import MAX_LENGTH, parse_answer
 from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.ranges import range_verdict
 from reasonenv.grading.restatements import restates
-from reasonenv.grading.times.clock import schedule_verdict
+from reasonenv.grading.times.clock import schedule_verdict, with_clock_digits
 from reasonenv.grading.times.dates import same_date
 from reasonenv.grading.times.durations import in_one_unit
 from reasonenv.grading.words.counts import with_digits
 from reasonenv.grading.words.numbers import below_zero, in_digits
-from reasonenv.grading.words.phrases import meaning
+from reasonenv.grading.words.phrases import meaning, with_weekdays
 from reasonenv.grading.words.statements import is_added, states
 from reasonenv.grading.words.text import (
     has_date,
@@ -257,6 +257,7 @@ def rule_verdict(answer: str, reference: str) -> bool | None:
 
 def _spelled(answer: str, reference: str) -> tuple[str, str]:
     """Both with number words as digits, no signs between digits, and standard phrases."""
+    answer, reference = with_weekdays(*map(with_clock_digits, (answer, reference)))
     answer, reference = (below_zero(plain_digits(meaning(text))) for text in (answer, reference))
     answer, reference = in_digits(answer, reference)
     if any(map(str.isdigit, reference)):
@@ -324,7 +325,7 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 # Words too short to tell them from products, and an end of one sentence before another.
 _SENTENCE = re.compile(
     r"(?<![\\a-zA-Z])(?:it is|we get|we have|he has)\s|[a-zA-Z\d)$][.!]\s+[A-Z][a-z]+\b|。."
-    r"|[a-zA-Z]\s(?:is|are|was|has|have|had|gets?|got)\s[$€£]?\d",
+    r"|[a-zA-Z]\s(?:is|are|was|has|have|had|gets?|got)\s[-−]?[$€£]?\d",
     re.I,
 )
 

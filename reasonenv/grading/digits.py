@@ -34,8 +34,16 @@ def plain_digits(text: str) -> str:
     return _LATEX_COMMA.sub(_pointed, text) if "{,}" in text else text
 
 
+_OUT_OF = re.compile(r"(?<!\d)(\d{1,9}+)\s?(?:\\text\s?\{\s?)?out of(?:\s?\})?\s?(\d{1,9})")
+
+
 def in_fractions(text: str) -> str:
-    """A number of tenths as a fraction, 3 tenths as 3/10; any other text unchanged."""
+    """A number of tenths, or one out of others, as a fraction; any other text unchanged.
+
+    3 tenths is 3/10, and 2 out of 3 is 2/3.
+    """
+    if match := _OUT_OF.fullmatch(text.strip(" .$")):
+        return f"{match[1]}/{match[2]}"
     match = _PARTS.fullmatch(text.strip(" .$"))
     return f"{match[1]}/{PARTS[match[2].lower()]}" if match else text
 

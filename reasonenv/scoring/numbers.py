@@ -103,13 +103,13 @@ class _Reader:
         return total
 
     def _signed(self, is_argument: bool) -> float:
-        if self.next and self.next in "+-":
-            sign = self._take()
-            return self._signed(is_argument) if sign == "+" else -self._signed(is_argument)
+        is_negative = False
+        while self.next and self.next in "+-":
+            is_negative ^= self._take() == "-"
         total = self._postfix()
         while self._is_factor(is_argument):
             total *= self._postfix()
-        return total
+        return -total if is_negative else total
 
     def _is_factor(self, is_argument: bool) -> bool:
         token = self.next

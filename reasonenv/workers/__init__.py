@@ -61,6 +61,7 @@ class Grader:
         self.timeout = timeout
         self._cache: _Cache = {}
         self._pending: _Pending = {}
+        self._num_errors = 0
         self._start()
         _graders.add(self)
 
@@ -112,6 +113,18 @@ class Grader:
         """The grade, or its future if a worker is needed."""
         if not self._close.alive:
             raise ValueError("this Grader is closed: create a new one")
+        try:
+            outcome = self._by_rules(response, reference, options)
+        # An error in the rules costs one answer, not the caller's run.
+        except Exception as error:
+            self._warn_of(error)
+            return Grade(False, None, "error")
+        return outcome if isinstance(outcome, Grade) else self._future(*outcome)
+
+    def _by_rules(
+        self, response: str, reference: str, options: Sequence[str]
+    ) -> Grade | tuple[_Key, str, str, Sequence[str] | None]:
+        """The grade, or the arguments of its future if a worker is needed."""
         answer = final_answer(response)
         if answer is None:
             return Grade(False, None, "no_answer")
@@ -122,12 +135,25 @@ class Grader:
         try:
             verdict, text = grade_by_rules(answer, reference, options)
         except OverBudget:
-            return self._future(key, answer, reference, key[2])
+            return key, answer, reference, key[2]
         if verdict is None:
-            return self._future(key, answer, text)
+            return key, answer, text, None
         grade = Grade(verdict[0], answer, verdict[1])
         _store(self._cache, key, grade)
         return grade
+
+    def _warn_of(self, error: Exception) -> None:
+        """Warns of the first error in the rules, and whenever their number has doubled."""
+        with self._lock:
+            self._num_errors += 1
+            num_errors = self._num_errors
+        if num_errors & (num_errors - 1) == 0:
+            _LOG.warning(
+                "answers without a verdict, which count as wrong, by an error in the grader's "
+                "rules: %d so far; please report the last one, which follows",
+                num_errors,
+                exc_info=error,
+            )
 
     def _future(
         self, key: _Key, answer: str, reference: str, options: Sequence[str] | None = None

@@ -52,6 +52,12 @@ D | - | The best answer is D, since the others violate the triangle inequality.
 D | - | A, B, C are wrong, so D | Among the choices, only D satisfies the equation.
 D | - | A. Wait, that is the radius. The answer is D.
 D | - | Since the triangle is isosceles, angle B equals angle C. So the answer is D.
+B | - | The false statement is B. | The incorrect one is B. | The statement that is not true is B.
+B | - | Eliminating A, C, and D leaves B. | After eliminating A and C, we are left with B.
+C | - | I'd go with C. | So we go with C. | I'm going with C.
+C | - | Choosing C. | Selecting C. | We get C.
+C | - | Between B and C, C is better. | Between A and C, C is the better choice.
+C | - | Ruling out B and D leaves C. | B is tempting, but the sign is wrong there; C is right.
 D | - | I'd go with option D. | Option D it is. | All of A, B and C are wrong; the answer is D
 D | - | None of A, B, C works, so D.
 exponential | - | Option C: exponential
@@ -182,6 +188,13 @@ B | - | B. Scratch that: C | B. Wait, B is wrong. | B. Actually, not B. | B. No 
 B | - | B... actually none of them | The opposite of B | the option before B | the option after B
 B | - | B's neighbour | next to B | B minus one | Both B and C are correct | B as well as C
 B | - | B, and also C | B together with D | B; also D | B (C is right too) | A(1, 2) | a | B✗ | B？
+B | - | B is incorrect. | Eliminating A, C, and B leaves D.
+B | - | I wouldn't go with B. | Choosing B is wrong.
+B | - | Between B and C, C is better. | Ruling out B and D leaves C.
+B | - | Everyone would go with B, but C is right | Nobody would go with B. | If we get B then C.
+B | - | I'd go with B if x > 0.
+B | - | B is tempting, but the sign is wrong there; C is right. | the sign is wrong; maybe B
+C | - | the sign of B is wrong; so is that of C | The graph is wrong; C is wrong
 B | - | It might be C | C would give a negative length
 B. 12 | - | B. 13
 B. a rhombus | - | C. a rhombus

@@ -58,6 +58,7 @@ _NAMES = re.compile(
     r"|city|cities|station|village|section|chapter|appendix|from)\s"
     rf"{_LETTERS}(?:\s?(?:,|and|to)\s?{_LETTERS}){{0,5}}"
     r"|\\angle\s?[A-J]\b"
+    rf"|\b(?i:between|comparing)\s{_LETTER}(?:,\s{_LETTER}){{0,3}},?\sand\s{_LETTER},\s"
     r"|(?:点|集合|角|线段|直线|边|维生素|事件|矩阵|平面|圆)[A-J]{1,4}(?![A-Za-z])"
     r"|(?<![A-Za-z])[A-J](?=[组点型级类班地城市车队校厂村港处区])"
     r"|(?<![A-Za-z0-9\\])[A-J]\s?(?:[=<>+*/^_|]|-\s?[\w(]|\\(?!text|quad|\s)[a-z]+)(?!\s?[A-J]?$)"
@@ -67,11 +68,13 @@ _NAMES = re.compile(
 )
 # Of the words after a denial, up to 40 characters are denied, with the commas of a list.
 _DENIED = re.compile(
-    r"(?:(?i:\b(?:not|non|never|neither|nor|except|(?:any|every|no)thing but|all but|cannot"
+    r"(?:(?i:\b(?:not|non|never|neither|nor|nobody|no one|except|cannot"
+    r"|(?:any|every|no)thing but|all but"
     r"|other than|exclud(?:e[sd]?|ing)|eliminat(?:e[sd]?|ing)|reject(?:s|ed|ing)?"
     r"|rul(?:es?|ed|ing) out|rather than|instead of)\b|n't\b)"
     r"|不是|不选|不能选|[别勿莫]选|不[要该]选|没有?选|排除|并非|而非|非|除了?)"
-    r"(?:(?!\bbut\b|而[是选应])(?:[^.,;:]|,(?=\s?\(?[A-J]\)?,|\s?(?:or|nor)\s"
+    r"(?:(?!\b(?:but|leaves?|leaving|left with)\b|而[是选应])"
+    r"(?:[^.,;:]|,(?=\s?\(?[A-J]\)?,|\s?(?:or|nor)\s"
     r"|\s?and\s\(?[A-J]\)?(?!\s(?:is|must|has)\b)))){0,40}+"
 )
 _WRONG = "wrong|false|incorrect|impossible|out|eliminated|excluded|invalid|ruled out"
@@ -93,7 +96,7 @@ _REJECTED = re.compile(
 )
 _NONE = re.compile(r"\bnone\b|都不", re.I)
 _OPEN = re.compile(
-    rf"{_LETTER}\s?(?:\?|\bor\b|或|还是)|(?:\b(?:or|maybe|perhaps|possibly|might|could)\b|或者?|还是"
+    rf"{_LETTER}(?:\s?(?:\?|\bor\b|或|还是)|\s(?:if|unless|provided)\b)|(?:\b(?:or|maybe|perhaps|possibly|might|could)\b|或者?|还是"
     rf"|可能|也许)[^.,;]{{0,20}}{_LETTER}"
     r"|\b(?:maybe|perhaps|possibly|one of|any of)\b|都有可能|中的|之一"
 )
@@ -104,12 +107,15 @@ _LEADING = re.compile(
 # Right before and right after letters that are claimed.
 _STATING = re.compile(
     r"(?:[:=选择是为有项✓✔✅]|\belimination,|(?i:\b(?:answers?|is|are|be|it's|options?|choices?|choose|chose|select|pick"
-    r"|but|only|graph|est|definitely|sure|clearly)\b))\s?\"?(?:(?i:options?|choices?|both)\s|选项)?\Z"
+    r"|but|only|graph|est|definitely|sure|clearly|choosing|selecting|picking|leaves|leaving"
+    r"|left with|(?:go|going) (?:with|for)|(?<!if )(?:we|i) get)\b))"
+    r"\s?\"?(?:(?i:options?|choices?|both)\s|选项)?\Z"
 )
 _IS_RIGHT = re.compile(
     r"\s?:?(?:选?项|[两三四]项|[两三四]个选项)?(?:\s?[✓✔✅]|\s?(?:(?:is|are|seems)\s)?(?:both\s)?(?:the\s)?"
     r"(?:most\s(?:plausible|likely|appropriate|reasonable|suitable|accurate)\s)?"
-    r"(?i:right|correct|true|answer|best)\b|[均都也]?是?(?:正确|对|符合|成立|满足))"
+    r"(?i:right|correct|true|answer|best|better(?! than)(?: choice| option| answer)?)\b"
+    r"|[均都也]?是?(?:正确|对|符合|成立|满足))"
 )
 _MARKED = re.compile(
     r"\(([A-J])\)|(?<![A-Za-z0-9\\'])([A-J])[.:)]"
@@ -148,9 +154,25 @@ def answer_letters(answer: str) -> frozenset[str] | None:
     return frozenset() if denied else None
 
 
+# The only wrong one of several statements, for which a question may ask; not "C is wrong".
+_WRONG_ONE = re.compile(
+    r"(?:[^A-J不没非]{0,40}(?:错误|不正确|不对|不成立|有误)的(?:说法|命题|结论|判断|叙述|一项)?[是为]:?"
+    r"|(?i:the\s(?:only\s)?(?:wrong|incorrect|false|untrue|invalid)\s(?:statement|claim|conclusion"
+    r"|assertion|proposition|one|equation|description)\sis:?"
+    r"|the\s(?:only\s)?(?:statement|claim|conclusion|assertion|proposition|one)\s(?:that|which)\sis"
+    r"\s(?:not\s(?:true|correct|right|valid)|wrong|incorrect|false)\sis:?))"
+    rf"\s?(?:选项|(?i:option|statement)\s)?({_LETTER})\s?(?:选?项)?"
+)
+
+
 def _claims(part: str) -> tuple[frozenset[str] | None, set[str], bool]:
     """The letters claimed in a part, those denied, and True if it rejects something unnamed."""
+    if wrong := _WRONG_ONE.fullmatch(part):
+        return frozenset(_capitals(wrong[1])), set(), False
     affirmed, denied = _split_denied(_NAMES.sub(" ", _REASON.sub(" ", part)))
+    *others, last = affirmed.split(";")
+    if _REJECTED.search(affirmed) and not any(map(_stated, others)):
+        affirmed = last  # B is tempting, but its sign is wrong; C is right
     if _REJECTED.search(affirmed):
         return None, denied, True
     letters = {letter for claim in _stated(affirmed) for letter in _capitals(claim)}

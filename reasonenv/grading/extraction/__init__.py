@@ -2,6 +2,7 @@ r"""Extraction of the final answer from a response. Linear in its length; never 
 
     sections      what may hold the answer: tags, turns of a chat, the last paragraph
     markers       "The answer is", "####", 【答案】 and the text that belongs to each
+    retractions   what takes an answer back in a later sentence
     remarks       "I hope it is correct." and what else follows an answer
     boxes         \boxed{} and enumerations of several
     sentences     sentences, corrections, reasons
@@ -15,13 +16,14 @@ r"""Extraction of the final answer from a response. Linear in its length; never 
 
 Rules, in order:
 
-- Only the last `<answer>` section counts; without one, the text after `</think>`. Of more than
-  20,000 characters only a box among the last ones counts.
+- Only the last `<answer>` section outside of the reasoning counts; without one, the text after
+  `</think>`. Of more than 20,000 characters only a box among the last ones counts.
 - In that section the last `\boxed{}` is the answer. Boxes that stand in one enumeration, "\boxed{1}
   and \boxed{2}", or answer the numbered parts (1), (2) of a question, are one answer with several
   parts, so that candidates cannot be listed. A box within another is a part of that; one that the
   words beside it deny, "not \boxed{1}", is no answer.
-- Without a box it is the text after the last marker that is not empty.
+- Without a box it is the text after the last marker that is not empty; if a later sentence takes
+  that back, the last claim after it.
 - Without that it is the whole section; without `<answer>` the last paragraph, of which a conclusion
   ("So ...", a computation, a bare value) stands for all of it.
 - Remarks after it are dropped. After an explicit correction, "no wait", only what follows counts.

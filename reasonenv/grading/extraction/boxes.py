@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_BARE_BOX = re.compile(r"\\boxed\s+(\S+)")
+_BARE_BOX = re.compile(r"\\boxed\s{1,9}([^\s{]\S{0,80})")
 _ADJACENT = re.compile(r"\}(?=\s*\\boxed)")
 
 
@@ -28,10 +28,19 @@ def last_boxes(text: str) -> list[str]:
             return [f"{text[match.end() : end]} or {text[slice(*spans[0][1:])]}"]
         spans.insert(0, (match.start(), match.end(), end))
         limit = match.start()
-    if spans:
-        return [text[start:end] for _, start, end in spans]
-    bare = _BARE_BOX.search(text)
-    return [bare.group(1)] if bare else []
+    bare = _last_bare_box(text)
+    if bare and (not spans or (bare.start() > spans[-1][2] and _VALUE.match(bare[1]))):
+        return [bare[1].rstrip("$.,;。，；")]
+    return [text[start:end] for _, start, end in spans]
+
+
+def _last_bare_box(text: str) -> re.Match[str] | None:
+    """The last box without braces."""
+    return max(_BARE_BOX.finditer(text), key=lambda match: match.start(), default=None)
+
+
+# No word: "put it in \boxed form".
+_VALUE = re.compile(r"[-+]?\\?[\d.]|[A-J](?![a-zA-Z])")
 
 
 _OR = re.compile(r"\bor\b|或")

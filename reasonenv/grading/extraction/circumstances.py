@@ -18,7 +18,8 @@ _PHRASE = re.compile(
 _SUBJECT = re.compile(
     r"(?:\A|[.!?,\n]\s?)(?:(?:so|thus|therefore|hence),?\s)?(?:(?:the|all|these)\s){0,2}"
     rf"(\d{{1,9}}){_NOUN}(?:\s[a-z]{{3,20}})?(?:\s(?:would|will|can|could|must))?\s(?:costs?|holds?"
-    r"|contains?|weighs?|needs?|requires?|makes?|gives?|takes?|have)\s(?:a total of\s|exactly\s)?"
+    r"|contains?|weighs?|needs?|requires?|makes?|gives?|takes?|gets?|earns?|uses?|eats?|pays?|fills?|reads?"
+    r"|have)\s(?:a total of\s|exactly\s)?"
     r"(?=[$€£]?\d)",
     re.IGNORECASE,
 )

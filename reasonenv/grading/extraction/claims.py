@@ -13,7 +13,13 @@ from reasonenv.grading.extraction.circumstances import (
     counts_things,
     without_opening,
 )
-from reasonenv.grading.extraction.qualifiers import has_qualifier, is_unsure, names_number
+from reasonenv.grading.extraction.qualifiers import (
+    has_qualifier,
+    is_changed_before,
+    is_unsure,
+    names_number,
+    without_unit_powers,
+)
 from reasonenv.grading.extraction.sentences import CONCLUSION, sentence_spans, without_reason
 from reasonenv.grading.extraction.statements import SENTENCE_END, last_clause, stated_formula
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
@@ -45,8 +51,13 @@ _COPULA = re.compile(
 _PROSE = 2000
 # What a sentence adds to an answer: "12, attained at x = 3", without another statement in it.
 _TAIL = re.compile(
-    r",?\s(?:when|where|attained|achieved|with equality|given|with(?=\s+[a-z]\s?=)"
-    r"|for(?=\s+[a-z]\s?=))\b"
+    r"(?:,?\s(?:when|where|with equality|given|with(?=\s+[a-z]\s?=)|for(?=\s+[a-z]\s?=)"
+    r"|(?:which (?:(?:is|are) )?)?(?:attained|achieved|reached|obtained|occurs|occurring)"
+    r"(?=\s(?:at|when|where|for|if|by|in|only|precisely|exactly|iff)\b)"
+    r"|as(?=\s\$?[a-z]\$?\s(?:approaches|goes|tends|increases)))"
+    # "has $12 left out of his $50", unlike "2 out of 3"
+    r"|(?<=[a-z])\sout of (?:the|his|her|their|its|our|my)(?=\s\$?\d)"
+    r"|(?<=left)\sout of)\b"
     r"(?:(?!\b(?:is|are|was|be|but|or|and|not|otherwise)\b)[^.;]){0,80}+\.?\s*+$"
 )
 _RAISED = re.compile(r"(?<=[a-z])\s?\$\s?\^\s?\{?([23])\}?\s?\$")
@@ -54,9 +65,19 @@ _RAISED = re.compile(r"(?<=[a-z])\s?\$\s?\^\s?\{?([23])\}?\s?\$")
 _LEFT = re.compile(r"(剩[^，。\d]{0,20}\d[^，。没]{0,10})没有?[看读用修走做完卖写运吃]完?")
 _UNIT = re.compile(
     r"\s?((?:square |cubic |sq )?([a-zA-Zμ°]{1,12})(?:\^\{?[23]\}?|[²³])?"
-    r"(?:(?:/| per )[a-z]{1,7}(?:\^\{?2\}?|²)?)?)(?![a-zA-Z])"
+    r"(?:\s(?:squared|cubed)(?![a-z])|(?:/| per )[a-z]{1,7}(?:\^\{?2\}?|²)?)?)(?![a-zA-Z])"
 )
 _WORD_AFTER = re.compile(r"\s?(?:([a-zA-Z]{1,20})|([\u4e00-\u9fff℃]{1,8}))")
+# Of a comparison of two the number is the difference: Ada has 5 more beads than Ben.
+_OWNS = re.compile(
+    r"\b(?:has|have|had|got|gets|sold|made|makes|ate|read|needs?|bought|won|ran|took|drank|spent|gave"
+    r"|paid|[a-z]{2,12}ed)\s\Z"
+)
+_DIFFERENCE = re.compile(
+    r"\A\s(?:more|fewer|less)(\s[a-z]{3,20}(?:\s[a-z]{3,20})?)\sthan\s(?:[A-Z][a-z]{1,15}"
+    r"|(?:the|his|her|their|my)(?:\s[a-z]{3,15}){1,2}|her|him|them|[a-z]{2,15}s)(?:\s(?:does|did|do|has|had))?"
+    r"\s?[.!]?\s*\Z"
+)
 _MORE = re.compile(r"\A\s(?:more|fewer|less)(?=\s(?!than|or|and)[a-z]|[.!])")
 
 
@@ -136,6 +157,7 @@ _CLAUSES = re.compile(
 _GAP = re.compile(r"[\s\d.,*+\-−–×x·/÷=:()（）≈$^]*+")
 _OPERATOR = re.compile(r"[*+\-−–×x·/÷=:]")
 _SAME = re.compile(r"[,，]?\s?(?:which is|that is|i\.e\.|meaning|也就是|即)[:,]?\s?")
+_COMPARED = re.compile(r"(?:\s[a-z]{1,12}){0,2}\s(?:more|less|fewer|[a-z]{2,10}er)\sthan\b")
 _WORD_GAP = re.compile(r"\s?[a-zA-Z]{1,15}\s?[*+\-−×x/÷=]\s?\$?")
 
 
@@ -218,13 +240,13 @@ def _claim(prose: str, group: Sequence[re.Match[str]]) -> _Claim:
     is_stated = (
         last > 0 or group[0][0].startswith("**") or _COPULA.search(SENTENCE_END.split(before)[-1])
     )
-    is_restated = _SAME.match(prose, end) is not None
-    return _Claim(start, end, text, _key(text), bool(is_stated) and not is_restated)
+    is_aside = _SAME.match(prose, end) or _COMPARED.match(prose, end)
+    return _Claim(start, end, text, _key(text), bool(is_stated) and not is_aside)
 
 
 def _key(text: str) -> object:
     """A value, where a text is a number; else the text without spaces."""
-    plain = text.strip(" $€£¥￥*").replace(",", "").replace("−", "-")
+    plain = text.translate(_NO_MONEY).strip(" *").replace("−", "-")
     # Without an exponent, whose power may have more digits than memory holds.
     if _PLAIN_NUMBER.fullmatch(plain):
         with suppress(ZeroDivisionError):
@@ -232,6 +254,7 @@ def _key(text: str) -> object:
     return "".join(text.split())
 
 
+_NO_MONEY = str.maketrans("", "", "$€£¥￥,")
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60}|/[0-9]{1,60})?|\.[0-9]{1,60})")
 
 
@@ -249,6 +272,12 @@ def _suffix(after: str) -> str:
 
 def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
+
+
+def _without_difference(before: str, after: str) -> str:
+    """The words after a number without the comparison whose difference it is."""
+    match = _DIFFERENCE.match(after) if _OWNS.search(before[-20:]) else None
+    return after if match is None else match[1]
 
 
 _OR = re.compile(r"\bor\b|otherwise|\band (?:a|an|one|half|some)\b", re.IGNORECASE)
@@ -275,7 +304,7 @@ def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
     last = claims[-1]
     before, after = prose[begin : last.start], prose[last.end :]
     if before.strip():
-        after = _MORE.sub("", after)
+        after = _MORE.sub("", _without_difference(before, after))
     if is_unsure(_sentence(prose, last.start)):
         return None
     if not is_only:
@@ -287,8 +316,9 @@ def _only_claim(prose: str, claims: Sequence[_Claim]) -> str | None:
         return None
     if not is_only or begin:
         after = SENTENCE_END.split(after, maxsplit=1)[0]
+    after = without_unit_powers(after)
     or_another = _OR if is_only else _AFTER
-    is_changed = has_qualifier(before) or has_qualifier(after) or or_another.search(after)
+    is_changed = is_changed_before(before) or has_qualifier(after) or or_another.search(after)
     return None if is_changed else last.text + suffix
 
 
@@ -311,8 +341,36 @@ def _is_described(before: str, after: str) -> bool:
     return (
         names_number(before)
         or _ALTERNATIVE.search(before) is not None
+        or _HOUR.search(before) is not None
         or not (_PLAIN_BEFORE.search(before) and _PLAIN_AFTER.match(after))
     )
+
+
+_SO = re.compile(
+    r"[,;，；]\s?(?:and\s)?(?:(?:so|thus|therefore|hence)\b(?!\s(?:that|far|much|many))|所以|因此)"
+)
+
+
+_RATE = re.compile(
+    r"\s{0,3}(?:(?:each|every|(?:one|an?)(?!\s(?:is|was|has|of)\b))\s|每)", re.IGNORECASE
+)
+
+
+def _concluding_clause(prose: str, start: int, claims: Sequence[_Claim]) -> int:
+    """Where the clause begins that concludes from the rest of the last sentence; 0 without one.
+
+    The rest may hold a rate, "each box holds 12 eggs, so", but no other statement.
+
+    Args:
+        prose: The whole of it.
+        start: Where its last sentence begins.
+        claims: All claims.
+    """
+    place = max((so.end() for so in _SO.finditer(prose, start)), default=0)
+    premises = [claim for claim in claims if start <= claim.start < place]
+    is_open = _RATE.match(prose, start) or not any(claim.is_stated for claim in premises)
+    is_concluding = bool(premises) and any(claim.start >= place for claim in claims)
+    return place if is_concluding and is_open else 0
 
 
 def _conclusion(prose: str, claims: Sequence[_Claim]) -> tuple[int, Sequence[_Claim]]:
@@ -330,6 +388,8 @@ def _conclusion(prose: str, claims: Sequence[_Claim]) -> tuple[int, Sequence[_Cl
     begin = 0
     if start and last and CONCLUSION.match(prose[start:end]):
         begin, claims = start, last
+    if place := _concluding_clause(prose, start, claims):
+        begin, claims = place, [claim for claim in claims if claim.start >= place]
     claims = _without_circumstances(prose, claims)
     rest = _without_premises(prose, claims)
     return (claims[-2].end, rest) if len(rest) < len(claims) else (begin, rest)
@@ -344,7 +404,8 @@ def _without_circumstances(prose: str, claims: Sequence[_Claim]) -> Sequence[_Cl
     if len({claim.key for claim in rest}) != 1:
         return claims
     text = prose[rest[0].start : rest[0].end]
-    is_amount = "=" in text or text[0] in "$€£" or counts_things(prose, rest[0].end)
+    has_unit = counts_things(prose, rest[0].end) or _suffix(prose[rest[0].end :]) != ""
+    is_amount = "=" in text or text[0] in "$€£" or has_unit
     return rest if is_amount else claims
 
 
@@ -373,6 +434,7 @@ _CONCLUDES = re.compile(
     r"(?:\b(?:so|therefore|thus|hence|total|altogether)\b|所以|因此|故|共)[^\d]{0,30}\Z", re.I
 )
 _ALTERNATIVE = re.compile(r"\bor\b", re.IGNORECASE)
+_HOUR = re.compile(r"\d[点时]\Z")
 
 
 def _inner(match: re.Match[str]) -> str:

@@ -3,6 +3,7 @@ r"""Markers of an answer, and the text that belongs to each."""
 import re
 
 from reasonenv.grading.extraction.boxes import joined
+from reasonenv.grading.extraction.retractions import later_claim
 from reasonenv.grading.extraction.sentences import (
     CONCLUSION,
     first_claim,
@@ -75,12 +76,22 @@ _CONCLUDES = re.compile(
 )
 
 
+# "Some people say the answer is 12" marks what others say, "I think the answer is 12" does not.
+_REPORTED = re.compile(
+    r"\b(?:people|students?|some|many|most|others|they|everyone|everybody|someone|somebody|you)\s"
+    r"(?:(?:of (?:them|us)|may|might|will|would|could|often|also)\s){0,2}(?:say|think|believe|claim"
+    r"|guess|argue|assume|expect|answer|conclude|feel)s?\s(?:that\s)?the\s"
+    r"(?:correct\s|right\s|final\s)?\Z",
+    re.IGNORECASE,
+)
+
+
 def marked_answer(text: str) -> tuple[str | None, str]:
     """The text after the last marker that is not empty, or None; and what stands before it.
 
     Without an answer that is the whole text up to the markers at its end, which are empty.
     """
-    matches = list(_MARKER.finditer(text))
+    matches = [match for match in _MARKER.finditer(text) if not _is_reported(text, match.start())]
     if "####" in text:
         matches = sorted([*matches, *_GSM8K.finditer(text)], key=lambda match: match.start())
     end = len(text)
@@ -93,6 +104,11 @@ def marked_answer(text: str) -> tuple[str | None, str]:
             return answer, text
         end = match.start()
     return None, text[:end] if end == len(text) else _before_sentence(text[:end])
+
+
+def _is_reported(text: str, start: int) -> bool:
+    """True if a marker at a place is part of what others say."""
+    return _REPORTED.search(text, max(0, start - 80), start) is not None
 
 
 def _before_sentence(text: str) -> str:
@@ -128,6 +144,8 @@ def _payload(text: str, marker: re.Match[str] | None) -> str:
     if not any(map(str.isalnum, text[:40])) and not any(map(str.isalnum, text)):
         return "" if "\\" not in text and "∅" not in text else text.strip()
     answer = numbered_parts(text) or _block(text)
+    if (claim := later_claim(text)) is not None:
+        return claim
     if marker is None or "\n" in answer:
         return answer
     rest = text[len(answer) :].lstrip(" .。*\n")
@@ -156,16 +174,30 @@ def _without_remark_in_brackets(text: str) -> str:
     return _BRACKET.sub("", text)
 
 
+# Lines that end in a colon at most, before the line of the answer.
+_MAX_HEADINGS = 8
+
+
 def _block(text: str) -> str:
     """The first line, or all lines of the formula that starts there or follows a colon."""
+    headings: list[str] = []
+    while (formula := _formula_block(text)) is None:
+        line, _, rest = text.partition("\n")
+        is_heading = line.rstrip().endswith((":", "：")) and rest.strip()
+        if not is_heading or len(headings) == _MAX_HEADINGS:
+            return "\n".join([*headings, line.strip()])
+        headings.append(line)
+        text = rest.lstrip()
+    return "\n".join([*headings, formula])
+
+
+def _formula_block(text: str) -> str | None:
+    """The lines of the formula that a text starts with, and what follows it on the last of them."""
     for opening, closing in (("\\[", "\\]"), ("$$", "$$"), ("\\(", "\\)")):
         if text.startswith(opening) and (end := text.find(closing, len(opening))) >= 0:
             tail = text[end + len(closing) :].partition("\n")[0]
             return text[: end + len(closing)] + (tail if any(map(str.isalnum, tail)) else "")
-    line, _, rest = text.partition("\n")
-    if line.rstrip().endswith((":", "：")) and rest.strip():
-        return f"{line}\n{_block(rest.lstrip())}"
-    return line.strip()
+    return None
 
 
 _LABEL = re.compile(

@@ -4,12 +4,15 @@ import re
 
 from reasonenv.grading.extraction.alternatives import by_first_letter
 from reasonenv.grading.extraction.languages import is_denied
+from reasonenv.grading.parsing.units import UNITS
 
+_NEGATIONS = (
+    r"not|cannot|never|neither|nor|none(?! left| remain)|no|nobody|nothing|but|except|fail(?:s|ed)?"
+)
 _DENIALS = (
-    r"not|cannot|never|neither|nor|none(?! left| remain)|no|nobody|nothing|but|except|although"
-    r"|unless|whether|if"
+    r"although|unless|whether|if"
     r"|wrong|incorrect|false"
-    r"|ruled out|rule out|reject(?:s|ed)?|fail(?:s|ed)?|mistake|mistaken|excluded?|impossible"
+    r"|ruled out|rule out|reject(?:s|ed)?|mistake|mistaken|excluded?|impossible"
     r"|eliminated?|avoid|invalid|discard(?:ed)?|disagrees?|untrue|dismiss(?:ed)?|inadmissible"
     r"|extraneous|disproved|refuted|contradict(?:s|ed)?"
     r"|hope|wish|someone|guess(?:es|ed)?|hardly|scarcely|unlikely|doubt|question"
@@ -25,16 +28,23 @@ _COMPARISONS = (
     r"|(?:less|more|greater|fewer|smaller|larger|half|third|quarter)(?!\s+(?:\w+\s)?\w*[a-z])"
     r"|(?:near|under|over|above|below|around|within|every|last|first|all but)(?=\s*[-$\d\\(]|\s*$)"
 )
+# With -th, and -ths where they are parts; "first" and "second" change no value.
+_ORDINALS = (
+    r"third|quarters?|thirds|(?:[a-z]{3,7}ty-)?(?:fourth|fifth|sixth|seventh|eighth|ninth)s?"
+    r"|(?:ten|eleven|twelf|(?:thir|four|fif|six|seven|eigh|nine)teen|hundred|thousand|million)ths?"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)tieths?|nth"
+)
 _OPERATIONS = (
-    r"half|third|quarter|twice|double|triple|times (?:as|more|less|the|that|larger|smaller|greater"
+    r"half|twice|double|triple|times (?:as|more|less|the|that|larger|smaller|greater"
     r"|a number)"
     r"|(?<!\\)times(?=\s*[-$\d\\(]|\s*$)"
     r"|root|square of|squared|cube of|cubed|factorial|minus|negative|opposite|inverse|reciprocal"
-    r"|halves|thirds|quarters"
-    r"|percent of|(?:below|above|under|over) zero|[a-z]+(?:fth|[nxv]th|ndredth|ghth|nth)s?"
+    r"|halves|percent of|(?:below|above|under|over) zero"
     r"|reference|remainder(?=\s*$|\s*\d)|and a half|and some"
 )
-_LISTED = by_first_letter(f"{_DENIALS}|{_GUESSES}|{_COMPARISONS}|{_OPERATIONS}")
+_LISTED = by_first_letter(
+    f"{_NEGATIONS}|{_DENIALS}|{_GUESSES}|{_COMPARISONS}|{_ORDINALS}|{_OPERATIONS}"
+)
 _ENGLISH = re.compile(rf"\b(?:{_LISTED})\b|n't\b", re.IGNORECASE)
 # A denial, unless it is part of a word such as 不同, 不等式, 非负, 无盖.
 _CHINESE = re.compile(
@@ -113,6 +123,55 @@ def has_qualifier(words: str) -> bool:
     )
 
 
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|equals|has|have|had|costs?|weighs?|measures?|contains?|holds?|takes|took)\b"
+)
+_SUBJECT = re.compile(
+    r"\s{0,4}(?:(?:so|thus|hence|therefore|then|finally),?\s)?"
+    r"(?:the|its|his|her|their|our|this|each|all)\s",
+    re.IGNORECASE,
+)
+# Subjects whose denials say what is counted: the number of students who did not pass.
+_COUNTED = re.compile(
+    rf"{_SUBJECT.pattern}(?:[a-z]{{2,15}}\s){{0,2}}(?:(?:number|amount|fraction|percent(?:age)?"
+    r"|proportion|share)\sof|(?:probability|chance|likelihood)\s(?:of|that))\s",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(rf"\b(?:{_NEGATIONS})\b|n't\b", re.IGNORECASE)
+_DOUBTED = re.compile(
+    rf"\b(?:{by_first_letter(f'{_DENIALS}|{_GUESSES}|{_OPERATIONS}')}|(?:{_ORDINALS}) of)\b",
+    re.IGNORECASE,
+)
+
+
+def is_changed_before(words: str) -> bool:
+    """True if the words before a value change it.
+
+    Of a subject with an article neither comparisons nor ordinals do, "the difference between them
+    is", "the third angle is", nor do denials where it counts, "the number of those who did not
+    pass is".
+    """
+    verbs = list(_VERB.finditer(words))
+    if not verbs or not words.isascii() or not _SUBJECT.match(words):
+        return has_qualifier(words)
+    subject, predicate = words[: verbs[-1].end()], words[verbs[-1].start() :]
+    is_counted = _COUNTED.match(subject) is not None
+    return (
+        has_qualifier(predicate)
+        or _DOUBTED.search(subject) is not None
+        or is_denied(subject)
+        or not (is_counted or _NEGATED.search(subject) is None)
+    )
+
+
+_UNIT_POWER = re.compile(r"(?<![a-zA-Z])([a-zA-Z]{1,20})\s(?:squared|cubed)(?![a-zA-Z])")
+
+
+def without_unit_powers(words: str) -> str:
+    """Words without the power of a unit, cm squared."""
+    return _UNIT_POWER.sub(lambda match: match[1] if match[1] in UNITS else match[0], words)
+
+
 _FORMULAS = re.compile(r"\$[^$]*\$")
 _PAYLOAD = re.compile(r"\\(?:text[a-z]*|mbox|mathrm)\s*\{([^{}]*)\}")
 
@@ -120,4 +179,5 @@ _PAYLOAD = re.compile(r"\\(?:text[a-z]*|mbox|mathrm)\s*\{([^{}]*)\}")
 def words_around(answer: str) -> str:
     r"""The words of an answer outside of its formulas, and those in the \text of a formula."""
     payloads = [payload for payload in _PAYLOAD.findall(answer) if "=" not in payload]
-    return " ; ".join([_PAYLOAD.sub(" 0 ", _FORMULAS.sub(" 0 ", answer)), *payloads])
+    words = " ; ".join([_PAYLOAD.sub(" 0 ", _FORMULAS.sub(" 0 ", answer)), *payloads])
+    return without_unit_powers(words)

@@ -6,13 +6,37 @@ from reasonenv.grading.extraction.markers import numbered_parts
 from reasonenv.grading.extraction.sentences import CONCLUSION, sentence_spans
 from reasonenv.grading.words.text import is_prose
 
+_REASONING = re.compile(r"<(/?)think>")
+
 
 def answer_section(response: str) -> tuple[str, bool]:
-    """The part of a response that may hold the answer, and True if it has an <answer> tag."""
-    start = response.rfind("<answer>")
-    text = response if start < 0 else response[start + len("<answer>") :].partition("</answer>")[0]
-    text = text.rpartition("</think>")[2].partition("<think>")[0]
-    return text, start >= 0
+    """The part of a response that may hold the answer, and True if it has an <answer> tag.
+
+    That is the last <answer> section outside of the reasoning; without one, what follows that.
+    """
+    parts = _without_reasoning(response)
+    text = "".join(parts)
+    start = text.rfind("<answer>")
+    if start < 0:
+        return parts[-1], False
+    return text[start + len("<answer>") :].partition("</answer>")[0], True
+
+
+def _without_reasoning(response: str) -> list[str]:
+    """The parts before, between and after <think> and </think>, one at least.
+
+    The first </think> closes a <think>. Without that the prompt opened the reasoning, and all that
+    stands before is it; so is what follows a <think> that nothing closes.
+    """
+    parts: list[str] = []
+    start, is_inside = 0, False
+    for number, tag in enumerate(_REASONING.finditer(response)):
+        if tag[1] and not number:
+            parts.clear()
+        elif not is_inside:
+            parts.append(response[start : tag.start()])
+        start, is_inside = tag.end(), not tag[1]
+    return parts if is_inside else [*parts, response[start:]]
 
 
 def glm_box(text: str) -> str:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from reasonenv.grading.parsing.cursor import Cursor, Unreadable
 from reasonenv.grading.parsing.expressions import parse_sum
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
-from reasonenv.grading.parsing.nodes import Node, num, product
+from reasonenv.grading.parsing.nodes import Node, negative, num, product
 from reasonenv.grading.parsing.tokens import Token
 from reasonenv.grading.parsing.units import UNITS, Unit, compound_unit
 
@@ -16,8 +16,13 @@ _POWERS = {"square": 2, "sq": 2, "cubic": 3}
 
 def parse_quantity(cursor: Cursor) -> Node:
     """A sum with unit or words: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
+    is_negative = _is_debt(cursor) and cursor.skip("-")
     before = _currency(cursor)
     value, depth = parse_sum(cursor), cursor.depth
+    if is_negative:
+        if value.op == "add":
+            raise Unreadable  # of -$5 - 3 the sign belongs to the 5
+        value = negative(value)
     while cursor.kind() == "word" and (scale := _magnitude(cursor)):
         cursor.at += 1
         cursor.descend()
@@ -49,6 +54,14 @@ def _is_symbolic(value: Node) -> bool:
     return value.op == "sym" or any(
         isinstance(part, Node) and part.op == "sym" for part in value.args
     )
+
+
+def _is_debt(cursor: Cursor) -> bool:
+    """True before a minus sign and a sum of money in digits: -$5."""
+    match cursor.tokens[cursor.at : cursor.at + 3]:
+        case [Token(text="-"), Token(text=sign), Token(kind="number")]:
+            return sign == "$" or (cursor.units and sign in _MONEY)
+    return False
 
 
 def _currency(cursor: Cursor) -> Unit | None:

@@ -14,6 +14,11 @@ _NUMERALS = {
     word: str(base)
     for base, word in enumerate("two three four five six seven eight nine ten".split(), start=2)  # noqa: SIM905
 }
+# Letters after sums of money: $15k, $2M.
+_THOUSANDS = (
+    r"(\$\s?\d[\d,]{0,20}(?:\.\d{1,9})?)\s?(?:\\text\s?\{\s?)?([kKmMbB])\}?(?![\w^(\\{=+*/-])"
+)
+_SCALES = {"k": "thousand", "m": "million", "b": "billion"}
 _POWERS = {"squared": "2", "cubed": "3"}
 
 
@@ -164,6 +169,7 @@ SPELLINGS = [
     rewrite(".", r"(?<=,)\s*\.\.\.\s*(?=,)", r"\\ldots "),
     rewrite("\\angle", r"(?<![a-zA-Z\\])m\s*\\angle(?![a-zA-Z])", r"\\angle"),
     rewrite("US", r"(?<![a-zA-Z])US(?:D\s*|\\?\$\s*)(?=\d)", "$"),
+    rewrite("$", _THOUSANDS, lambda match: f"{match[1]} {_SCALES[match[2].lower()]}"),
     rewrite("Rs", r"(?<![a-zA-Z])Rs\.?\s*(?=\d)", "₹"),
     rewrite("sq.", r"(?<![a-zA-Z])sq\.\s*(?=[a-z])", "sq "),
     rewrite("m", rf"(?<=[\d\s}}])({_UNIT})([23])(?![\w.])", r"\1^\2"),

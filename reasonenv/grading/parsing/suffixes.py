@@ -117,6 +117,8 @@ def leaves_value(words: str, follows_unit: bool, is_one: bool) -> bool:
     if _CHINESE.search(words):
         return follows_unit or _counter(_joined(words)) != ""
     names = _WORD.findall(words.casefold())
+    if names == ["off"]:
+        return follows_unit  # 20% off
     if not names or names[-1] in _PREPOSITIONS:
         return not names
     head = next((k for k, name in enumerate(names) if name in _PREPOSITIONS), len(names))

@@ -1,10 +1,15 @@
-"""Times of day, and lists and spans of them: 6:30, 18:30:00, 6:30 pm, 下午6点半, 8:00-9:30."""
+"""Times of day, and lists and spans of them: 6:30, 18:30:00, 6:30 pm, 下午6点半, 8:00-9:30.
+
+In Chinese the only time of a sentence counts as well, 小明六点二十分到家.
+"""
 
 import re
 from math import gcd
 from typing import NamedTuple
 
+from reasonenv.grading.extraction.qualifiers import has_qualifier
 from reasonenv.grading.parsing.notation import canonical
+from reasonenv.grading.words.numbers import chinese_value, english_number
 
 _HALVES = {
     **dict.fromkeys(["上午", "早上", "早晨", "清晨", "凌晨"], "am"),
@@ -16,12 +21,59 @@ _FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _TIME = re.compile(
     rf"(?P<day>{'|'.join(_HALVES)})?(?P<hour>\d{{1,2}})"
     r"(?::(?P<minute>\d\d)(?::(?P<second>\d\d))?"
-    r"|[点时](?:(?P<half>半)|整|(?P<past>\d{1,2})分?)?)?"
+    r"|[点时](?:(?P<half>半)|[整钟]|(?P<past>\d{1,2})分?)?)?"
     r"(?:(?P<letter>[ap])\.?m\.?)?",
     re.IGNORECASE,
 )
 _JOINT = re.compile(r"(?P<list>[,;]?and|[,;]?or|[,;和与及或])|to|[-到至]")
 _DASHES = str.maketrans(dict.fromkeys("~～〜", "-"))
+
+
+_NUMERAL = "[零〇一二两三四五六七八九十]"
+_QUARTERS = {"一刻": "15", "三刻": "45"}
+# Without 分 or another sign of the clock 三点五 is a decimal; no decimal has 十.
+_IN_WORDS = re.compile(
+    rf"(?P<hour>{_NUMERAL}{{1,3}})点(?:(?P<minute>{_NUMERAL}{{1,3}})分(?!之)"
+    rf"|(?P<tens>{_NUMERAL}?十{_NUMERAL}?)(?![百千万亿点]|{_NUMERAL})|(?P<quarter>[一三]刻)"
+    r"|(?P<end>[整钟半]))"
+)
+
+
+_PAST = re.compile(
+    r"\b(?:(?P<half>half)|(?:a )?quarter) (?:past|(?P<to>to)) (?P<hour>\d{1,2}|[a-z]{3,6})\b", re.I
+)
+
+
+def with_clock_digits(text: str) -> str:
+    """A text with its times in digits: 六点二十分 as 6点20分, half past three as 3:30."""
+    if "点" in text:
+        text = _IN_WORDS.sub(_digits, text)
+    return _PAST.sub(_past, text) if "past " in text or "uarter to " in text else text
+
+
+def _past(match: re.Match[str]) -> str:
+    number = english_number(match["hour"].lower())
+    hour = match["hour"] if match["hour"].isdecimal() else number[0] if number else ""
+    if not hour.isdecimal() or not 0 < int(hour) < 13 or (match["half"] and match["to"]):
+        return match[0]
+    minute = 30 if match["half"] else 45 if match["to"] else 15
+    hours = (int(hour) - 2) % 12 + 1 if match["to"] else int(hour)
+    return f"{hours}:{minute}"
+
+
+def _digits(match: re.Match[str]) -> str:
+    hour, minute = (_number(match["hour"]), _number(match["minute"] or match["tens"] or "零"))
+    if hour is None or minute is None:
+        return match[0]
+    if match["end"]:
+        return f"{hour}点{match['end']}"
+    return f"{hour}点{_QUARTERS.get(match['quarter'], minute)}分"
+
+
+def _number(text: str) -> int | None:
+    """A number of minutes or hours in words, with a zero before it or without."""
+    value = chinese_value(text.lstrip("零〇") or "零")
+    return int(value) if value is not None and value < 60 else None
 
 
 class Time(NamedTuple):
@@ -110,10 +162,26 @@ def schedule_verdict(answer: str, reference: str) -> bool | None:
     right = schedule(reference)
     if right is None:
         return None
-    left = schedule(answer)
+    left = schedule(answer) or _stated(answer)
     if left is not None:
         return same_schedule(left, right)
     return False if _RATIO.fullmatch(answer.strip(" $")) and not _is_ratio(right) else None
+
+
+_MAX_LENGTH = 60
+_CLOCK = re.compile(rf"(?:{'|'.join(_HALVES)})?\d{{1,2}}[点时](?:[半整钟]|\d{{1,2}}分?)?")
+# What stands beside a time that is not meant itself: 差十分六点, 六点以后.
+_ANOTHER_TIME = re.compile(r"[前后差近约过最才]|左右|可能|也许|如果|假如|若|[?？]")
+
+
+def _stated(sentence: str) -> Schedule | None:
+    """The only time of a short Chinese sentence without other numbers; None for any other text."""
+    match = _CLOCK.search(sentence) if len(sentence) <= _MAX_LENGTH else None
+    if match is None:
+        return None
+    rest = f"{sentence[: match.start()]} {sentence[match.end() :]}"
+    is_clear = not any(map(str.isdigit, rest)) and not _ANOTHER_TIME.search(rest)
+    return schedule(match[0]) if is_clear and not has_qualifier(rest) else None
 
 
 _RATIO = re.compile(r"[\d.]+(?:\s?[:：∶/]\s?[\d.]+)?|\\[dt]?frac\{\d+\}\{\d+\}")

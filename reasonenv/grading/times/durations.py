@@ -26,7 +26,7 @@ def in_one_unit(text: str) -> str:
     """A duration of several units in the largest of them; any other text unchanged."""
     if len(text) > _MAX_LENGTH or not _UNIT.search(text):
         return text
-    plain = _FONT.sub(r"\1", text).strip(" .。$")
+    plain = " ".join(_FONT.sub(r" \1 ", text).strip(" .。$").split())
     total, units, position = Fraction(0), [], 0
     while match := _PART.match(plain, position):
         unit = _NAMES.get(match[2].lower())

@@ -62,11 +62,16 @@ _TEXT = re.compile(r"\A\s*\\(?:text|mathrm|mbox|textbf)\s*\{([^{}]*)\}\s*\Z")
 
 
 def below_zero(text: str) -> str:
-    """A text with a sign for 零下 before digits."""
-    return _BELOW_ZERO.sub("-", text) if "零下" in text else text
+    """A text with a sign for 零下, minus or negative before digits: The change is minus 7."""
+    if "零下" in text:
+        text = _BELOW_ZERO.sub("-", text)
+    return _MINUS.sub("-", text) if "nus " in text or "ative " in text else text
 
 
 _BELOW_ZERO = re.compile(r"零下\s?(?=\d)")
+_MINUS = re.compile(
+    r"(?:\A|(?<=\bis )|(?<=\bwas )|(?<=\bbe )|(?<=\bequals ))(?:[Mm]inus|[Nn]egative) (?=\$?\d)"
+)
 
 
 def in_digits(answer: str, reference: str) -> tuple[str, str]:
@@ -222,6 +227,8 @@ def chinese_value(text: str) -> Fraction | None:
     value = _chinese_integer(whole)
     if value is None or not decimals:
         return None if value is None else Fraction(value)
+    if not all(character in _DIGITS for character in decimals):
+        return None  # 六点二十 is a time
     places = "".join(str(_DIGITS[character]) for character in decimals)
     return value + Fraction(int(places), 10 ** len(places))
 

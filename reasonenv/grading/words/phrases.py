@@ -1,5 +1,6 @@
 """Phrases for answers that are no number, by meaning: no solution, does not exist, undefined."""
 
+import re
 from collections.abc import Mapping
 
 from reasonenv.grading.words.text import normalized_words
@@ -25,6 +26,20 @@ _MEANINGS = {
     for phrase in phrases.split("|")
 }
 _MAX_LENGTH = 60
+_WEEKDAY = re.compile(r"(?:星期|周|礼拜)[一二三四五六日天]")
+# Not the 周五 of 一周五次.
+_OTHER_WEEKDAY = re.compile(
+    r"(?<![一二三四五六七八九十两几每0-9])(?:周|礼拜)(?=[一二三四五六日天](?![\u4e00-\u9fff]))"
+)
+
+
+def with_weekdays(answer: str, reference: str) -> tuple[str, str]:
+    """Both texts with one name for each day of the week, if the reference is one: 周五, 星期五."""
+    if not _WEEKDAY.fullmatch(reference):
+        return answer, reference
+    texts = (_OTHER_WEEKDAY.sub("星期", text) for text in (answer, reference))
+    answer, reference = (text.replace("星期天", "星期日") for text in texts)
+    return answer, reference
 
 
 def meaning(text: str) -> str:

@@ -84,7 +84,9 @@ _UNCLEAR_DEED = re.compile(
     r"|without|except|may|might|maybe|almost|nearly|said|supposed|like|instead|false|second|third)\b"
 )
 _ON = re.compile(
-    r"\A(?:it|this|that|the [a-z]{2,12})\s(?:falls|fell|is|was|will be)\s(?:on\s)?", re.I
+    r"\A(?:(?:it|this|that)['’]s|(?:it|this|that|the [a-z]{2,12})\s(?:falls|fell|is|was|will be))"
+    r"\s(?:on\s)?(?:an?\s)?",
+    re.I,
 )
 
 _NUMBERS = "①-⑳"

@@ -1,6 +1,9 @@
 import pickle
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pyarrow as pa
@@ -43,6 +46,30 @@ def test_rows_of_any_group_are_read_in_any_order(written, largest, monkeypatch):
     table = ParquetTable(written, mmk12.SCHEMA)
     assert len(table) == 230
     check(table)
+
+
+def test_one_thread_at_a_time_reads_a_group(written, monkeypatch):
+    monkeypatch.setattr(parquet, "_GROUPS_IN_MEMORY", 1)
+    table = ParquetTable(written, mmk12.SCHEMA)
+    reading, overlaps = threading.Lock(), []
+    iter_batches = table._file.iter_batches
+
+    class File:
+        metadata = table._file.metadata
+
+        def iter_batches(self, *arguments):
+            overlaps.append(not reading.acquire(blocking=False))
+            time.sleep(0.005)
+            batches = list(iter_batches(*arguments))
+            if not overlaps[-1]:
+                reading.release()
+            return batches
+
+    monkeypatch.setattr(table, "_file", File())
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(lambda n: table.images(n) == (row(n)["image"],), ORDER * 8))
+    assert not any(overlaps)
+    assert len(table._groups) == 1
 
 
 def test_a_table_travels_to_another_process(written):

@@ -23,7 +23,6 @@ KNOWN: dict[str, set[str]] = {
         "a-pair-correction-05",
         "a-pair-interval-07",
         "a-pair-sentence-16",
-        "b-pair-date-14",
         "b-pair-matrix-03",
         "b-pair-name-01",
         "b-pair-name-03",

@@ -32,6 +32,7 @@ EQUAL = {
         ("1 hour 30 minutes", "90 min"),
         ("1 hour 30 minutes", "1.5 h"),
         ("1 hour and 30 minutes", "90 minutes"),
+        (r"3 \text{ hours and } 15 \text{ minutes}", "3.25"),
         ("1h30m", "90 minutes"),
         ("1h 30m", "1 hour 30 minutes"),
         ("1h30min", "1.5 hours"),

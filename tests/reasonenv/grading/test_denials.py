@@ -5,6 +5,10 @@ import pytest
 from reasonenv.grading import grade
 
 DENIED = [
+    "Nie przed 18",
+    "Mai più di 18",
+    "Sai rồi, 18",
+    "Nie jest 18",
     "18 is ruled out",
     "18 can be ruled out.",
     "18 fails the check.",
@@ -94,6 +98,11 @@ DENIED = [
     "18应舍去",
 ]
 STATED = [
+    "Mai has 18 books.",
+    "So Mai paid 18 dollars.",
+    "Sai walked 18 km.",
+    "Nie sold 18 cups.",
+    "Tom and Mai have 18 cards.",
     "Es sind 18 Äpfel.",
     "Sie bezahlt insgesamt 18 Euro.",
     "Elle paie 18 euros.",

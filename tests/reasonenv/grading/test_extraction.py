@@ -38,7 +38,15 @@ NEAR_LIMIT = 20_000
         (r"\boxed{1} <think>\boxed{2}", "1"),
         (r"<think>a</think>\boxed{1}<think>\boxed{2}</think>\boxed{3}", "3"),
         ("<answer><think>5</think>6</answer>", "6"),
-        ("<think><answer>5</answer></think>7", "5"),
+        ("<think><answer>5</answer></think>7", "7"),
+        (r"<think>Not <answer>5</answer>.</think>\boxed{7}", "7"),
+        ("<think>Maybe <answer>5</answer>, where", None),
+        ("<think>a <think>b</think><answer>5</answer>", "5"),
+        (r"<think>a</think><answer>5</answer></think>\boxed{7}", "5"),
+        ("<think>a</think>The answer is 5</think>7", "7"),
+        ("<answer>5</answer></think>7", "7"),
+        ("<think>a</think><answer>8</answer><think>or <answer>9</answer>", "8"),
+        ("<think>a</think><answer>8</answer><think>b</think>", "8"),
         # Boxes.
         (r"First \boxed{1}, then \boxed{\frac{1}{2}}.", r"\frac{1}{2}"),
         (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
@@ -49,6 +57,9 @@ NEAR_LIMIT = 20_000
         (r"\boxed {4}", "4"),
         (r"\fbox{4}", "4"),
         (r"so it is \boxed 4", "4"),
+        (r"First $\boxed 5$, in the end $\boxed 7$.", "7"),
+        (r"\boxed{3} and later \boxed 9", "9"),
+        (r"\boxed{3}. It stands in a \boxed form.", "3"),
         (r"\boxed{4} is the answer is 5", "4"),
         (r"Answer: 5. Or rather $\boxed{4}$.", "4"),
         (r"\boxed{}", None),
@@ -226,13 +237,16 @@ def test_an_answer_is_never_blank_and_consists_of_the_response(response):
 
 
 @given(RESPONSES, st.sampled_from(["42", r"\frac{1}{2}", "(1, 2)", "B"]))
-def test_the_box_of_the_last_answer_section_is_the_answer_after_any_text(response, answer):
-    assert final_answer(rf"{response}<answer>\boxed{{{answer}}}</answer>") == answer
-    assert final_answer(f"{response}<answer>\n{answer}\n</answer>") == answer
+def test_the_box_of_the_last_answer_section_is_the_answer_after_any_reasoning(response, answer):
+    assert final_answer(rf"{response}</think><answer>\boxed{{{answer}}}</answer>") == answer
+    assert final_answer(f"{response}</think><answer>\n{answer}\n</answer>") == answer
 
 
 @given(RESPONSES)
 def test_the_answer_is_never_in_the_reasoning(response):
+    open_thoughts = response.replace("</think>", "")
+    assert final_answer(f"<think>{open_thoughts}") is None
+    assert final_answer(f"<think>{open_thoughts}</think>") is None
     thoughts = response.replace("<answer>", "")
     assert final_answer(f"<think>{thoughts}</think>") is None
     assert final_answer(f"{thoughts}</think>\nThe answer is 5.") == "5"

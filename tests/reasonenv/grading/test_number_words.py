@@ -6,6 +6,10 @@ from helpers.verdicts import accepted, correct, rows
 EQUAL = {
     "English": [
         ("twelve", "12"),
+        ("The temperature is minus 7 degrees.", "-7"),
+        ("It was negative 12 degrees.", "-12"),
+        (r"2 \text{ out of } 3", r"\frac{2}{3}"),
+        ("5 out of 8", "62.5%"),
         ("12", "twelve"),
         ("Twenty-one", "21"),
         ("twenty one", "21"),
@@ -143,6 +147,11 @@ EQUAL = {
 }
 DIFFERENT = {
     "English": [
+        ("The temperature is minus 7 degrees.", "7"),
+        ("The temperature is not minus 7 degrees.", "-7"),
+        ("10 minus 4", "-4"),
+        ("2 out of 3", "2"),
+        ("2 out of 3", "3/2"),
         ("twelve", "13"),
         ("twelve", "20"),
         ("12", "twenty"),

@@ -4,6 +4,10 @@ import pytest
 from helpers.verdicts import accepted
 
 STATED = [
+    ("It's a Friday.", "Friday"),
+    ("It is a Sunday.", "Sunday"),
+    ("那天是周五", "星期五"),
+    ("周日", "星期天"),
     ("Ben finished first.", r"\text{Ben}"),
     ("Ben won the race.", "Ben"),
     ("Maria is the tallest.", r"\text{Maria}"),
@@ -70,6 +74,10 @@ STATED = [
     ("这个方程无解。", "无解"),
 ]
 NOT_STATED = [
+    ("It isn't a Friday.", "Friday"),
+    ("那天不是周五", "星期五"),
+    ("每周五次", "星期五"),
+    ("周三", "星期四"),
     ("这个说法不正确。", "正确"),
     ("这个说法是不正确的。", "正确"),
     ("两圆不外切。", "外切"),

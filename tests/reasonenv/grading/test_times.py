@@ -5,6 +5,7 @@ from helpers.verdicts import PROPERTY, accepted, correct, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reasonenv.grading import grade_by_rules
 from reasonenv.grading.times.clock import Time, same_time, schedule
 
 SAME = {
@@ -128,6 +129,56 @@ def time_of_day(text: str) -> Time | None:
     """A single time of day; None for anything else."""
     times = schedule(text)
     return times.times[0] if times and len(times.times) == 1 else None
+
+
+SENTENCES = {
+    "right": [
+        ("小红七点四十五分起床。", "7:45"),
+        ("小刚十一点十分到校。", "11:10"),
+        ("火车八点零五分开。", "8:05"),
+        ("他们在下午三点十五分出发", "15:15"),
+        ("他下午四点二十分离开。", "16:20"),
+        ("电影6点半开始", "6:30"),
+        ("钟面显示三点一刻", "3:15"),
+        ("三点钟", "3:00"),
+        ("half past three", "3:30"),
+        ("We meet at quarter past nine.", "9:15"),
+        ("a quarter to 1", "12:45"),
+        ("六点二十", "6:20"),
+        ("三点一四", "3.14"),
+    ],
+    "wrong": [
+        ("小红七点四十五分起床。", "7:40"),
+        ("他六点二十分以后到家", "6:20"),
+        ("他不是六点二十分到家", "6:20"),
+        ("差十分六点", "6:00"),
+        ("half past three", "3:15"),
+        ("他最早六点二十分到家", "6:20"),
+        ("half to three", "2:30"),
+        ("It is not half past three.", "3:30"),
+        ("他六点或七点到家", "6:00"),
+        ("时针指向八点十分的位置", "8"),
+        ("比赛十点十分结束", "10"),
+        ("他三点十分出门。", "3.1"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence", "reference"),
+    [(kind, *pair) for kind, pairs in SENTENCES.items() for pair in pairs],
+)
+def test_words_and_sentences_state_the_only_time_in_them(kind, sentence, reference):
+    assert correct(sentence, reference) == (kind == "right")
+
+
+@given(
+    st.text(alphabet="零一二两三十百千万亿点分之半又个折", max_size=12),
+    st.sampled_from(["3", "6:20"]),
+)
+def test_any_run_of_chinese_numerals_has_a_verdict(text, reference):
+    grade_by_rules(f"他{text}到家", reference)
+    grade_by_rules(text, reference)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,9 @@ from reasonenv.scoring.short_answers import inferred_letter
         (r"\sinh 1", 1.1752012),
         (r"\gcd(12,18)+\lcm(4,6)", 18),
         (r"2\tau", 12.5663706),
+        ("--3", 3),
+        ("+-+3", -3),
+        ("-" * 999 + "1", -1),
     ],
 )
 def test_a_constant_is_read_as_the_official_parser_does(text, number):

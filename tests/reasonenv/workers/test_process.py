@@ -20,6 +20,9 @@ from helpers.faults import (
 )
 
 from reasonenv import workers
+from reasonenv.grading import Grade
+from reasonenv.mm_eureka import mm_eureka
+from reasonenv.problem import Problem
 from reasonenv.workers import Grader
 
 START = r"""
@@ -168,6 +171,26 @@ def test_a_forked_grader_grades_in_both_processes(tmp_path):
         assert pending.result(timeout=30).status == "timeout"
         assert grader.grade([r"\boxed{z}"], ["z"])[0].correct
         assert min(here) in descendants()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_has_the_released_reward_as_well():
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    problem, grade = Problem("1", "1 + 1?", "2"), Grade(True, "2", "ok")
+    assert mm_eureka("<answer> 2 </answer>", problem, grade) == 1
+
+    def child() -> None:
+        theirs.send(mm_eureka("<answer> 2 </answer>", problem, grade))
+
+    process = context.Process(target=child)
+    process.start()
+    try:
+        assert ours.poll(60)
+        assert ours.recv() == 1
+    finally:
+        process.kill()
+        process.join()
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.faults import descendants, is_alive, obedient_workers, wait_until
 
+from reasonenv import workers
 from reasonenv.errors import GraderError, UsageError
 from reasonenv.workers import Grader
 from reasonenv.workers.process import GradingProcess
@@ -264,6 +265,29 @@ def test_plain_answers_need_no_process():
         grades = grader.grade([boxed("3"), boxed("C"), boxed("7")], ["3", "C", "8"])
         assert [grade.correct for grade in grades] == [True, True, False]
         assert descendants() == before
+
+
+@pytest.mark.parametrize("step", ["final_answer", "grade_by_rules"])
+def test_an_error_in_the_rules_costs_one_answer_and_is_warned_of(step, monkeypatch, caplog):
+    rule = getattr(workers, step)
+
+    def faulty(text, *others):
+        return [][len(text)] if "fault" in text else rule(text, *others)
+
+    monkeypatch.setattr(workers, step, faulty)
+    with Grader(num_workers=1) as grader:
+        grades = grader.grade([boxed("1"), *[boxed("fault")] * 5, boxed("1")], ["1"] * 7)
+        single = grader.submit(boxed("fault"), "1").result()
+    assert [grade.status for grade in grades] == ["ok", *["error"] * 5, "ok"]
+    assert (single.correct, single.status) == (False, "error")
+    assert [record.args for record in caplog.records] == [(1,), (2,), (4,)]
+    assert "IndexError" in caplog.text
+
+
+def test_headings_without_end_are_read_in_the_process_of_the_caller():
+    with Grader(num_workers=1) as grader:
+        responses = ["The answer is:\n\n" + "Solution:\n" * count for count in (1000, 100_000)]
+        assert [grade.status for grade in grader.grade(responses, ["5"] * 2)] == ["ok", "no_answer"]
 
 
 def test_grading_works_from_many_threads(grader):
