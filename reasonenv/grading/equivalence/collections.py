@@ -38,21 +38,59 @@ def same_unordered(answers: Sequence[Node], references: Sequence[Node], matches:
     answers, references = _without_names(answers, references)
     if len(answers) != len(references):
         return False
-    unmatched, rest = _unequal(answers, references)
-    pairs = 0
-    for reference in rest:
-        verdicts: list[Verdict] = []
-        for answer in unmatched:
-            verdicts.append(matches(answer, reference))
-            if verdicts[-1]:
-                break
-        if True not in verdicts:
-            return None if None in verdicts else False
-        unmatched.pop(len(verdicts) - 1)
-        pairs += len(verdicts)
-        if pairs > MAX_PAIRS:
-            raise TooLarge
-    return True
+    return _Pairing(*_unequal(answers, references), matches).verdict()
+
+
+class _Pairing:
+    """Pairs of unequal answers and references, by augmenting paths.
+
+    A reference takes the first free answer that matches it. Where none is free, the references of
+    those that match give up theirs for another, since one answer may match several references:
+    127/6 is 21.2 to three digits.
+    """
+
+    def __init__(self, answers: list[Node], references: list[Node], matches: Match) -> None:
+        self._answers, self._references, self._matches = answers, references, matches
+        self._verdicts: dict[tuple[int, int], Verdict] = {}
+        self._owners: dict[int, int] = {}
+        """Reference of each answer that is paired."""
+
+    def verdict(self) -> Verdict:
+        """True if all references have an answer of their own; None if that is not known."""
+        if all(map(self._augment, range(len(self._references)))):
+            return True
+        return None if None in self._verdicts.values() else False
+
+    def _augment(self, reference: int) -> bool:
+        """Pairs one more reference, if there is a path to an answer that is free."""
+        sources: dict[int, int] = {}
+        references = [reference]
+        for current in references:
+            for answer in sorted(range(len(self._answers)), key=self._owners.__contains__):
+                if answer in sources or not self._compare(answer, current):
+                    continue
+                sources[answer] = current
+                if answer not in self._owners:
+                    self._pair(answer, sources)
+                    return True
+                references.append(self._owners[answer])
+        return False
+
+    def _pair(self, answer: int | None, sources: dict[int, int]) -> None:
+        """Pairs the answers of a path, from a free one back to the reference it began with."""
+        answer_of = {reference: answer for answer, reference in self._owners.items()}
+        while answer is not None:
+            reference = sources[answer]
+            self._owners[answer] = reference
+            answer = answer_of.get(reference)
+
+    def _compare(self, answer: int, reference: int) -> Verdict:
+        pair = answer, reference
+        if pair not in self._verdicts:
+            if len(self._verdicts) >= MAX_PAIRS:
+                raise TooLarge
+            self._verdicts[pair] = self._matches(self._answers[answer], self._references[reference])
+        return self._verdicts[pair]
 
 
 def _unequal(a: Sequence[Node], b: Sequence[Node]) -> tuple[list[Node], list[Node]]:

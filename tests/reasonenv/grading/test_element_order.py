@@ -30,6 +30,15 @@ def test_the_order_of_a_set_or_a_list_never_matters(items, form, other, kind, rn
     assert correct(collection(shuffled, kind, form), collection(items, kind, other))
 
 
+@pytest.mark.parametrize("answer", ["127/6, 106/5", "106/5, 127/6"])
+@pytest.mark.parametrize("reference", ["21.2, 127/6", "127/6, 21.2"])
+def test_an_answer_that_matches_two_elements_leaves_the_other_the_only_one_that_it_has(
+    answer, reference
+):
+    assert correct(answer, reference)
+    assert not correct(answer.replace("106/5", "3"), reference)
+
+
 @PROPERTY
 @given(ITEMS, FORMS, FORMS, st.permutations(range(4)))
 def test_the_order_of_a_point_matters(items, form, other, order):
