@@ -112,10 +112,12 @@ class VLLMClient:
                 yield from self._pieces(results, len(bodies))
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
-                while wait(futures, 0.1).not_done:
+                # A request that was cancelled before it began is done, and `wait` does not say so.
+                while running := [future for future in futures if not future.done()]:
                     for connected in tuple(sockets):
                         with suppress(OSError):  # it has been closed already
                             connected.shutdown(socket.SHUT_RDWR)
+                    wait(running, 0.1)
 
     def local_address(self) -> str:
         """Address of this machine, as the server sees it."""

@@ -25,7 +25,7 @@ from PIL import Image
 
 from agents.engines.load import load_model
 from agents.engines.sampling import Sampling
-from agents.engines.vllm import weight_sender, weight_transfer
+from agents.engines.vllm import client, weight_sender, weight_transfer
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.remote_sampler import RemoteSampler
 from agents.engines.vllm.sampling_requests import sampling_requests
@@ -105,6 +105,12 @@ def test_a_server_that_does_not_answer_as_it_should_is_told_in_one_line(lines, s
         pytest.raises(ValueError, match=rf"^the (vLLM )?server at {address} {words}"),
     ):
         sample(address)
+
+
+def test_a_request_that_fails_ends_others_that_have_not_begun(monkeypatch):
+    monkeypatch.setattr(client, "CONNECTIONS", 1)
+    with answering([ERROR], 400) as url, pytest.raises(SamplerError, match="no room"):
+        sample(url, 3)
 
 
 def test_pieces_of_all_requests_come_before_the_last_is_complete_and_an_early_end_closes_all():

@@ -274,11 +274,12 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
 
 @pytest.mark.vllm
 def test_a_prompt_that_is_too_long_is_refused_in_one_line(sampler):
-    prompts = sampler.encode(observations(("how " * 300,)))
-    with pytest.raises(
-        ValueError, match=r"^a prompt of \d+ tokens [^\n]*raise max_model_len[^\n]*$"
-    ):
-        sampler.generate(prompts, (0,))
+    observation = observations(("how " * 300,))
+    message = r"^a prompt of \d+ tokens [^\n]*raise max_model_len[^\n]*$"
+    with pytest.raises(ValueError, match=message):
+        sampler.encode(observation)
+    with pytest.raises(ValueError, match=message):
+        sampler.generate(sampler.chat.encode(observation), (0,))
 
 
 @pytest.mark.vllm
