@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TextIO
 
 LOST = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
 """Errors of a pipe, a socket and a terminal at whose other end nobody is left."""
@@ -45,29 +45,43 @@ def silence(descriptor: int) -> None:
     os.close(null)
 
 
-class _Output(io.FileIO):
-    """A pipe, a socket or a terminal, silent from the loss of its reader on."""
+class _Output(io.TextIOWrapper):
+    """Text to a pipe, a socket or a terminal, which goes nowhere from the loss of its reader on.
 
-    def write(self, content: Any, /) -> int | None:
+    Below it no step is Python's: a signal's handler that raised between the write of a line and the
+    end of the call would leave the line in the buffer, to be written again.
+    """
+
+    def write(self, text: str, /) -> int:
         try:
-            return super().write(content)
+            return super().write(text)
         except OSError as error:
-            if error.errno not in LOST:
-                raise
-            silence(self.fileno())
-            return memoryview(content).nbytes
+            self._silence(error)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            self._silence(error)
+
+    def _silence(self, error: OSError) -> None:
+        """Sends what is in the buffer, and all that follows, to nowhere."""
+        if error.errno not in LOST:
+            raise error
+        silence(self.fileno())
 
 
 def _lasting(stream: TextIO) -> TextIO:
-    """The stream on an `_Output`; as it is if it is no stream of the process, or a file."""
+    """The stream as an `_Output`; as it is if it is no stream of the process, or a file."""
     try:
         descriptor = stream.fileno()
     except (OSError, AttributeError):
         return stream
     if not isinstance(stream, io.TextIOWrapper) or stat.S_ISREG(os.fstat(descriptor).st_mode):
         return stream
-    return io.TextIOWrapper(
-        io.BufferedWriter(_Output(descriptor, "w", closefd=False)),
+    return _Output(
+        io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False)),
         encoding=stream.encoding,
         errors=stream.errors,
         line_buffering=stream.line_buffering,
