@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-LOST = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
+LOSS_ERRNOS = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
 """Errors of a pipe, a socket and a terminal at whose other end nobody is left."""
 
 
@@ -33,7 +33,7 @@ def write(descriptor: int, content: bytes) -> None:
     try:
         os.write(descriptor, content)
     except OSError as error:
-        if error.errno not in LOST:
+        if error.errno not in LOSS_ERRNOS:
             raise
         silence(descriptor)
 
@@ -67,7 +67,7 @@ class _Output(io.TextIOWrapper):
 
     def _silence(self, error: OSError) -> None:
         """Sends what is in the buffer, and all that follows, to nowhere."""
-        if error.errno not in LOST:
+        if error.errno not in LOSS_ERRNOS:
             raise error
         silence(self.fileno())
 

@@ -98,6 +98,9 @@ class RolloutEngine(Protocol):
         """Prompts of a vector observation (`system`, `question`, `images`).
 
         Equal neighbours share one object.
+
+        Raises:
+            UsageError: A prompt and a response may be longer than the model's context.
         """
         ...
 

@@ -6,7 +6,8 @@ import sys
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 LARGEST = 2**27
 """Bytes from which an allocation goes back to the system when it is freed: the gap of one so large
-would rarely be filled."""
+would rarely be filled. Gradients of the embeddings of a model of 135 million weights, 113 MB each
+microbatch, are below it."""
 
 
 def keep_freed_memory() -> None:

@@ -1,7 +1,7 @@
 """Sampling with transformers on any machine, from the trainer's own weights."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -53,13 +53,9 @@ class TransformersSampler:
         self.unsharded = unsharded or (lambda: nullcontext(policy))
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        """See `RolloutEngine`.
-
-        Raises:
-            UsageError: A prompt and a response may be longer than the model's context.
-        """
+        """See `RolloutEngine`."""
         prompts = self.chat.encode(observations)
-        self._check_length(max(len(prompt.token_ids) for prompt in prompts))
+        self._check_lengths(prompts)
         return prompts
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
@@ -83,7 +79,7 @@ class TransformersSampler:
         Raises:
             UsageError: A prompt and a response may be longer than the model's context.
         """
-        self._check_length(max(len(prompt.token_ids) for prompt in prompts))
+        self._check_lengths(prompts)
         entropy = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
         generator = torch.Generator(self.policy.device).manual_seed(entropy)
         rows: list[Row] = []
@@ -97,8 +93,9 @@ class TransformersSampler:
             policy.train(was_training)
         return collate(prompts, rows, self.chat.ended, log_probs=True)
 
-    def _check_length(self, prompt_length: int) -> None:
+    def _check_lengths(self, prompts: Sequence[Prompt]) -> None:
         """Rejects tokens beyond the positions of the model, most of which it has never seen."""
+        prompt_length = max(len(prompt.token_ids) for prompt in prompts)
         context = context_length(self.policy.model.config.get_text_config())
         if prompt_length + self.max_response_length > context:
             raise UsageError(

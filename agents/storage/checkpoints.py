@@ -76,8 +76,8 @@ def _complete_rollback(folder: Path, checkpoint: Path | None) -> Path | None:
 
 def _has_results(folder: Path) -> bool:
     """True if the run in a folder has metrics or a checkpoint, intact or not."""
-    metrics, kept = folder / "metrics.jsonl", (folder / "checkpoints").glob("[!.]*")
-    return any(kept) or (metrics.exists() and metrics.stat().st_size > 0)
+    metrics, entries = folder / "metrics.jsonl", (folder / "checkpoints").glob("[!.]*")
+    return any(entries) or (metrics.exists() and metrics.stat().st_size > 0)
 
 
 def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all

@@ -17,16 +17,16 @@ from torch import Tensor
 from agents.errors import RecordError
 
 
-def json_value(value: Any, endless: Callable[[float], Any] = lambda number: None) -> Any:
+def json_value(value: Any, nonfinite: Callable[[float], Any] = lambda number: None) -> Any:
     """Value with JSON types only; functions become their names.
 
     Args:
         value: Of any type.
-        endless: JSON value of a number that is not finite; `str` for one that is read again.
+        nonfinite: JSON value of a number that is not finite; `str` for one that is read again.
     """
-    inner = partial(json_value, endless=endless)
+    inner = partial(json_value, nonfinite=nonfinite)
     if isinstance(value, float):
-        return value if math.isfinite(value) else endless(value)
+        return value if math.isfinite(value) else nonfinite(value)
     for kind, convert in _CONVERSIONS:
         if isinstance(value, kind):
             return convert(value, inner)
@@ -58,7 +58,7 @@ def parse_json(text: str | bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        RecordError: It is no JSON, is nested more than `NESTING` deep, or has an endless number.
+        RecordError: It is no JSON, is nested more than `NESTING` deep, or has an nonfinite number.
     """
     try:
         value = json.loads(text)

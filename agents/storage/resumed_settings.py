@@ -21,8 +21,8 @@ MAY_CHANGE = {
 """Settings that a resumed run may change: length, records, and remedies for a lack of memory or for
 a prompt that does not fit the model's context."""
 
-ENDLESS = ("inf", "-inf", "nan")
-"""Numbers of settings that JSON has as text."""
+NONFINITE = ("inf", "-inf", "nan")
+"""Non-finite numbers of settings, as records have them."""
 
 PLACE = ("run.output_dir", "run.resume")
 """Settings that say where and that a run is resumed."""
@@ -108,9 +108,9 @@ def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, A
     # One that the record lacks is of a later version, and changes nothing if it may change.
     added = {name for name in new.keys() - old.keys() if name.split(".")[-1] in MAY_CHANGE}
     for name in sorted((old.keys() | new.keys()) - added):
-        # Records of earlier versions have None for a number without end.
-        is_endless = old.get(name) is None and new.get(name) in ENDLESS
-        if old.get(name) != new.get(name) and not is_endless:
+        # Records of earlier versions have None for a non-finite number.
+        is_nonfinite = old.get(name) is None and new.get(name) in NONFINITE
+        if old.get(name) != new.get(name) and not is_nonfinite:
             yield name, old.get(name), new.get(name)
 
 

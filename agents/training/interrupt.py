@@ -63,11 +63,11 @@ class Interrupt:
             _leave_closed_terminal()
         if self._rank == 0 and first:
             # Not print: the signal may have interrupted it with its buffer locked.
-            write(2, f"\nsaving after this {self._what}; {_way_out()}\n".encode())
+            write(2, f"\nsaving after this {self._what}; {_advice()}\n".encode())
 
 
-def _way_out() -> str:
-    """What a user may do, or should know, while the unit of work is completed."""
+def _advice() -> str:
+    """Advice to the user while the unit of work is completed."""
     if TORCHRUN in os.environ:
         return "torchrun kills it after 30 seconds unless --shutdown-timeout gives more"
     return "Ctrl-C once more stops at once"

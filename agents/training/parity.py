@@ -98,20 +98,20 @@ def compare(
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices), _untruncated(sampler):
-        with _together(engine):
+        with _error_on_all_ranks(engine):
             expected = chat.encode(_first_problems(observations))
             prompts = sampler.encode(_first_problems(observations))
             _check_prompts(prompts, expected)
         # Sampling may gather the weights of all ranks: none begins it where another has failed.
-        with _together(engine):
+        with _error_on_all_ranks(engine):
             responses = _respond(sampler, prompts, expected, engine.rank)
     difference = (engine.forward(responses)[0].cpu() - responses.sampler_log_prob)[responses.mask]
     return _all_ranks(engine, len(responses), difference.abs().double())
 
 
 @contextmanager
-def _together(engine: TrainEngine) -> Iterator[None]:
-    """Context that every rank leaves with an error where one does; the others name its rank."""
+def _error_on_all_ranks(engine: TrainEngine) -> Iterator[None]:
+    """Context that raises on every rank if one fails; the others name its rank."""
     failure: AgentsError | None = None
     try:
         yield

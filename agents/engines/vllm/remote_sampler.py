@@ -21,7 +21,7 @@ from agents.engines.sampling import Row, Sampling, collate
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.sampling_requests import (
     SamplingRequest,
-    check_length,
+    check_lengths,
     check_tokens,
     sampling_options,
     sampling_requests,
@@ -91,14 +91,9 @@ class RemoteSampler:
             )
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        """See `RolloutEngine`.
-
-        Raises:
-            UsageError: A prompt and a response may be longer than the model's context.
-        """
+        """See `RolloutEngine`."""
         prompts = self.chat.encode(observations)
-        longest = max(len(prompt.token_ids) for prompt in prompts)
-        check_length(longest, self.max_response_length, self.max_length)
+        check_lengths(prompts, self.max_response_length, self.max_length)
         return prompts
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
@@ -187,7 +182,7 @@ class RemoteSampler:
 
     def _prompt(self, prompt: Prompt) -> dict[str, Any]:
         """A prompt as JSON, without its images and with one placeholder for each of them."""
-        check_length(len(prompt.token_ids), self.max_response_length, self.max_length)
+        check_lengths((prompt,), self.max_response_length, self.max_length)
         if not prompt.images:
             return {"token_ids": prompt.token_ids}
         return {"token_ids": self.chat.collapsed(prompt), "return_token_ids": True}

@@ -31,7 +31,7 @@ from agents.engines.vllm.compatibility import (
 )
 from agents.engines.vllm.sampling_requests import (
     SamplingRequest,
-    check_length,
+    check_lengths,
     check_tokens,
     sampling_options,
     sampling_requests,
@@ -106,14 +106,9 @@ class VLLMSampler:
         self._has_weights = options.get("load_format") != "dummy"
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        """See `RolloutEngine`.
-
-        Raises:
-            UsageError: A prompt and a response may be longer than the model's context.
-        """
+        """See `RolloutEngine`."""
         prompts = self.chat.encode(observations)
-        longest = max(len(prompt.token_ids) for prompt in prompts)
-        check_length(longest, self.max_response_length, self.max_length)
+        check_lengths(prompts, self.max_response_length, self.max_length)
         return prompts
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
@@ -210,7 +205,7 @@ class VLLMSampler:
 
     def _input(self, prompt: Prompt) -> dict[str, Any]:
         """A prompt in vLLM's format, with one placeholder per image, which vLLM expands itself."""
-        check_length(len(prompt.token_ids), self.max_response_length, self.max_length)
+        check_lengths((prompt,), self.max_response_length, self.max_length)
         if not prompt.images:
             return {"prompt_token_ids": list(prompt.token_ids)}
         images = [Image.fromarray(image) for image in prompt.images]

@@ -51,17 +51,18 @@ def sampling_requests(
     return requests
 
 
-def check_length(length: int, max_response_length: int, max_length: int) -> None:
-    """Rejects a prompt that leaves no room for the response.
+def check_lengths(prompts: Sequence[Prompt], max_response_length: int, max_length: int) -> None:
+    """Rejects prompts of which one leaves no room for the response.
 
     Args:
-        length: Tokens of the prompt.
+        prompts: One at least.
         max_response_length: Tokens after which a response is truncated.
         max_length: Context length of vLLM, for prompt and response together.
 
     Raises:
         UsageError: They do not fit.
     """
+    length = max(len(prompt.token_ids) for prompt in prompts)
     if length + max_response_length > max_length:
         raise UsageError(
             f"a prompt of {length} tokens and a response of {max_response_length} do not fit in "

@@ -7,7 +7,8 @@ r"""Extraction of the final answer from a response. Linear in its length; never 
     boxes         \boxed{} and enumerations of several
     sentences     sentences, corrections, reasons
     statements    the formula that ends a sentence
-    claims        the value that prose states
+    prose         the value that prose states
+    claims        numbers and formulas in prose, and which of them are stated
     circumstances numbers that prose repeats beside its claim
     equations     the equation that prose states, with its left side
     qualifiers    words around a value that change it
@@ -33,8 +34,8 @@ Rules, in order:
 from functools import lru_cache
 
 from reasonenv.grading.extraction.boxes import boxed_answer, last_boxes, separated
-from reasonenv.grading.extraction.claims import prose_answer
 from reasonenv.grading.extraction.markers import marked_answer, numbered_parts
+from reasonenv.grading.extraction.prose import prose_answer
 from reasonenv.grading.extraction.qualifiers import has_qualifier
 from reasonenv.grading.extraction.remarks import without_note, without_remarks
 from reasonenv.grading.extraction.sections import answer_section, conclusion, glm_box, last_turn

@@ -96,7 +96,7 @@ def test_the_record_of_a_run_repeats_it(tmp_path):
     assert parse_run(CPGD, ["--config", str(file)]) == (run, learner)
 
 
-def test_a_tolerance_without_end_is_recorded_and_resumed(tmp_path):
+def test_an_infinite_tolerance_is_recorded_and_resumed(tmp_path):
     given = parse_run(CPGD, ["--output-dir", str(tmp_path), "--parity-tolerance", "inf"])
     write_run(tmp_path, run_settings(*given))
     run, _ = parse_run(CPGD, ["--output-dir", str(tmp_path), "--resume"])

@@ -414,7 +414,7 @@ def test_a_resumed_run_may_have_shorter_responses_and_smaller_images(tmp_path):
     assert "max_response_length is 8, was 9" in describe_changes(tmp_path, shorter)
 
 
-def test_a_number_without_end_in_an_earlier_record_is_no_change(tmp_path):
+def test_a_non_finite_number_in_an_earlier_record_is_no_change(tmp_path):
     begin(tmp_path)
     record = SETTINGS | {"learner": {"clip_low": None}}
     (tmp_path / "run.json").write_text(json.dumps({"settings": record}))

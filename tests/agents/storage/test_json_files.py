@@ -17,7 +17,7 @@ def test_settings_become_json_values():
     }
 
 
-def test_a_number_without_end_is_none_or_a_text_that_is_read_again():
+def test_a_non_finite_number_is_none_or_a_text_that_is_read_again():
     assert json_value({"a": [math.inf, 1.5]}) == {"a": [None, 1.5]}
     assert json_value({"a": [math.inf, np.float64("nan"), 1.5]}, str) == {"a": ["inf", "nan", 1.5]}
 
