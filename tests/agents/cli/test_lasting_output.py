@@ -61,10 +61,14 @@ def test_no_step_below_the_text_is_pythons(monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 def test_another_error_than_the_loss_of_the_reader_is_raised(monkeypatch):
-    with open("/dev/full", "w") as file, pytest.raises(OSError, match="No space left"):
-        monkeypatch.setattr(sys, "stderr", file)
+    def write() -> None:
         with lasting_output():
             print("line", file=sys.stderr, flush=True)
+
+    with open("/dev/full", "w") as file:
+        monkeypatch.setattr(sys, "stderr", file)
+        with pytest.raises(OSError, match="No space left"):
+            write()
 
 
 def test_a_file_stays_as_it_is(tmp_path, monkeypatch):
