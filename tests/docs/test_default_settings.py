@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("torch", reason="needs the extra train")
+
 from agents.cli.defaults import defaults
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "model.md").read_text(encoding="utf-8")
