@@ -79,25 +79,25 @@ class After:
 
 def settings(config: dict[str, Any], size: Size) -> Run:
     """A run as a user would ask for it."""
-    return Run(
-        env=ENV,
-        env_options=json.dumps({"prompt": size.prompt}),
-        data=config["data"],
-        model=config["model"],
-        output_dir=config["scratch"],
-        num_steps=2 * 10**6,
-        save_every=2 * 10**6,
-        save_minutes=0,
-        step_without_signal=True,  # as the peer does; random weights earn nothing
-        num_test_problems=0,
-        num_prompts=size.num_prompts,
-        group_size=size.group_size,
-        minibatch_size=size.responses,
-        microbatch_size=size.microbatch_size,
-        max_response_length=size.longest,
-        learning_rate=1e-6,
-        **config.get("run", {}),
-    )
+    given = {
+        "env": ENV,
+        "env_options": json.dumps({"prompt": size.prompt}),
+        "data": config["data"],
+        "model": config["model"],
+        "output_dir": config["scratch"],
+        "num_steps": 2 * 10**6,
+        "save_every": 2 * 10**6,
+        "save_minutes": 0,
+        "step_without_signal": True,  # as the peer does; random weights earn nothing
+        "num_test_problems": 0,
+        "num_prompts": size.num_prompts,
+        "group_size": size.group_size,
+        "minibatch_size": size.responses,
+        "microbatch_size": size.microbatch_size,
+        "max_response_length": size.longest,
+        "learning_rate": 1e-6,
+    }
+    return Run(**given | config.get("run", {}))
 
 
 def limit(sampler: Any, regime: Regime) -> None:

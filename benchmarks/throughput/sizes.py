@@ -31,7 +31,7 @@ class Size:
     prompt: str = "plain"
     """Instruction of the environment."""
     fresh: bool = False
-    """Whether each turn is a new process, where two sides do not fit into one memory."""
+    """Whether each turn is a new process, which has the memory for itself."""
     sides: tuple[str, ...] = ("ours", "trl")
     turns: int = 6
     """How often each side has its turn; odd ones begin with the other side."""
@@ -89,7 +89,8 @@ SIZES = {
         vocabulary=49_152,
         microbatch_size=16,
         dtype="bfloat16",
-        turns=2,
+        fresh=True,
+        turns=3,
         steps=2,
         cases=("dapo-group",),
         tolerance=0.05,
