@@ -39,7 +39,7 @@ from agents.storage import staged_save
 from agents.storage.digests import data_digest
 from agents.storage.lock import locked
 from agents.training.interrupt import Interrupt
-from agents.training.partial import PartialTraining
+from agents.training.partial import PARTIAL, PARTIAL_TEMPORARY, PartialTraining
 from agents.training.problem_choice import ProblemChoice
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
@@ -184,9 +184,9 @@ def fine_tune(settings: FineTuning) -> Path:
     target = settings.output_dir
     identity = {**asdict(settings), "output_dir": "", "data": data_digest(settings.data)}
     if staged_save.complete(target, identity):
-        _partial_file(target).unlink(missing_ok=True)
+        (target / PARTIAL).unlink(missing_ok=True)
         return target
-    staged_save.check_empty(target)
+    staged_save.check_empty(target, (PARTIAL, PARTIAL_TEMPORARY))
     options = environment_options(settings.env_options, settings.data)
     envs = reasonenv.make(settings.env, num_envs=1, **options)
     _solution(envs.problems[0])
@@ -202,18 +202,12 @@ def fine_tune(settings: FineTuning) -> Path:
     repeats = settings.num_steps * settings.batch_size > settings.num_problems
     dataset = SupervisedDataset(envs, chat, CACHE if repeats else 0)
     with Interrupt() as interrupt:
-        partial = PartialTraining(_partial_file(target), identity, interrupt)
+        partial = PartialTraining(target / PARTIAL, identity, interrupt)
         _show_progress(finetune(engine, dataset, settings, partial), settings.num_steps)
         staged_save.save(target, lambda stage: save_model(stage, model, chat), identity)
         partial.remove()
     envs.close()
     return target
-
-
-def _partial_file(folder: Path) -> Path:
-    """File of the state of an interrupted training, beside the folder of its model."""
-    folder = folder if folder.name else folder.resolve()  # "." has no name
-    return folder.with_name(f".{folder.name.lstrip('.')}.partial")
 
 
 def _show_progress(steps: Iterator[tuple[int, float, float]], num_steps: int) -> None:

@@ -22,9 +22,9 @@ weights lie in the processor's cache, and what takes time is calling operators.
 Results go to throughput/SIZE.json and, step by step, to throughput/SIZE-steps.json.gz; pictures lie
 beside them. Linux only.
 
-Of 135m and 1.5b each part has the machine and its memory for itself: the proof, through files, and
-each turn of a side in a regime. With --folder what is measured stays there, a call goes on where
-another ended, and results go there too; --part measures one of them, in minutes.
+Of 1.5b each part has the GPU for itself: the proof, through files, and each turn of a side in a
+regime. With --folder what is measured stays there, a call goes on where another ended, and results
+go there too; --part measures one of them, in minutes.
 """
 
 import argparse
@@ -190,7 +190,7 @@ def parsed() -> argparse.Namespace:
     add("--steps", type=int, help="of a turn, likewise")
     add("--name", help="of the results; by default the size")
     add("--folder", type=Path, help="of what is measured, from which a later call goes on")
-    add("--part", help="only that process, of 135m or 1.5b: proof, or SIDE-REGIME-TURN")
+    add("--part", help="only that process of a size too large for two: proof, or SIDE-REGIME-TURN")
     add("--growth", action="store_true", help="measure how our cost grows, instead")
     add("--picture", action="store_true", help="only figures and pictures, of what was measured")
     options = parser.parse_args()

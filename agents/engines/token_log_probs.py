@@ -10,10 +10,11 @@ from torch.utils.checkpoint import checkpoint
 LOGITS_PER_CHUNK = {"cuda": 2**26, "cpu": 2**24}
 """By kind of device. On a GPU a quarter of a GiB in float32, 440 tokens of a vocabulary of 152,000;
 on a CPU, which is as fast with less, 64 MiB."""
-LOGITS_PER_BLOCK = {"cuda": 2**26, "cpu": 2**19}
-"""Of one pass of elementwise operations; on a CPU 2 MiB in float32, which its cache holds."""
+LOGITS_PER_BLOCK = {"cuda": 2**24, "cpu": 2**19}
+"""Of one pass of elementwise operations: on a GPU 64 MiB in float32; on a CPU 2 MiB, which its
+cache holds."""
 
-LEAST = -1e4
+MIN_LOG_PROB = -1e4
 """Of a log-probability: its exponential is 0, and its product with that is no NaN."""
 
 
@@ -64,7 +65,7 @@ class _TokenLogProb(torch.autograd.Function):
     """Log-softmax `[n]` at one token per row, and the entropy H.
 
     The slopes by logit j are 1[j = token] - p_j and -p_j (ln p_j + H). The backward pass allocates
-    one matrix `[n v]`, PyTorch's own three.
+    one matrix `[n v]`, PyTorch's own three, and with a gradient of the entropy a block besides.
     """
 
     @staticmethod
@@ -92,24 +93,24 @@ class _TokenLogProb(torch.autograd.Function):
                 continue
             probability = log_probability.exp()
             # p ln p is 0, not NaN, for a banned token.
-            surprise = log_probability.clamp_(min=LEAST).mul_(probability)
+            information = log_probability.clamp_(min=MIN_LOG_PROB).mul_(probability)
             factor = gradient[rows] + by_entropy[rows] * entropy[rows]
-            surprise.mul_(by_entropy[rows, None]).add_(probability.mul_(factor[:, None])).neg_()
+            information.mul_(by_entropy[rows, None]).add_(probability.mul_(factor[:, None])).neg_()
         return slope.scatter_add_(-1, tokens[:, None], gradient[:, None]), None, None
 
 
 def _sums(logits: Tensor) -> tuple[Tensor, Tensor]:
     """Logarithm `[n]` of the sum of exponentials, and the entropy `[n]`, of rows of logits."""
-    totals, entropies = [], []
+    total, entropy = logits.new_empty(2, len(logits))  # no row where other ranks have more chunks
     for rows in _blocks(logits):
-        largest = logits[rows].amax(-1)
+        maximum = logits[rows].amax(-1)
         # A banned token, at -inf, has no part in the entropy: 0, not NaN.
-        shifted = (logits[rows] - largest[:, None]).clamp_(min=LEAST)
-        weight = shifted.exp()
+        offset = (logits[rows] - maximum[:, None]).clamp_(min=MIN_LOG_PROB)
+        weight = offset.exp()
         norm = weight.sum(-1)
-        entropies.append(norm.log() - weight.mul_(shifted).sum(-1) / norm)
-        totals.append(largest + norm.log())
-    return torch.cat(totals), torch.cat(entropies)
+        entropy[rows] = norm.log() - weight.mul_(offset).sum(-1) / norm
+        total[rows] = maximum + norm.log()
+    return total, entropy
 
 
 def _blocks(logits: Tensor) -> list[slice]:

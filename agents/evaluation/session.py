@@ -134,7 +134,7 @@ def _path(folder: Path, env: str) -> Path:
 
 
 def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Compares settings with those of the responses in a folder; without responses, any do.
+    """Compares settings with those of the responses and results in a folder; without, any do.
 
     Args:
         folder: Of an evaluation, new or not.
@@ -153,7 +153,8 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     added["data_sha256"] = settings.get("data_sha256")
     recorded = read_run(folder)["settings"]
     is_evaluation = not recorded.keys().isdisjoint(settings)
-    if is_evaluation and not any(file.stat().st_size for file in files):
+    has_results = (folder / RESULTS).exists() or any(file.stat().st_size for file in files)
+    if is_evaluation and not has_results:
         return
     before = added | recorded
     changes = [

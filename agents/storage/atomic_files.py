@@ -46,3 +46,9 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sync_all(folder: Path) -> None:
+    """Syncs a folder and all that is in it to disk."""
+    for path in (folder, *folder.rglob("*")):
+        sync(path)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from agents.errors import CheckpointError, RecordError
 from agents.storage import digests
-from agents.storage.atomic_files import sync, write_atomically
+from agents.storage.atomic_files import sync_all, write_atomically
 from agents.storage.json_files import read_json
 
 STATE = "trainer_state.json"
@@ -27,8 +27,7 @@ def step_of(checkpoint: Path) -> int:
 
 def seal(folder: Path, state: Mapping[str, Any]) -> None:
     """Writes the state with the sizes of all other files, then their digests; syncs to disk."""
-    for path in (folder, *folder.rglob("*")):
-        sync(path)
+    sync_all(folder)
     sizes = {name: (folder / name).stat().st_size for name in digests.file_names(folder)}
     entries = {**state, "files": sizes, "digests": digests.DIGESTS}
     write_atomically(folder / STATE, json.dumps(entries, indent=2, allow_nan=False).encode())

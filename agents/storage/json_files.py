@@ -58,7 +58,8 @@ def parse_json(text: str | bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        RecordError: It is no JSON, is nested more than `NESTING` deep, or has an nonfinite number.
+        RecordError: It is no JSON, is nested more than `NESTING` deep, or has a number of too many
+            digits.
     """
     try:
         value = json.loads(text)

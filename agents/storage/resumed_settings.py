@@ -79,10 +79,14 @@ def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool =
         UsageError: One differs that determines the numbers of the run.
         RecordError: The record is missing or damaged.
     """
+    different = {name: values for name, *values in _changes(folder, settings)}
+    # A shorter response may leave no room for the buffer at its end.
+    with_length = {"overlong_buffer"} if "run.max_response_length" in different else set()
+    may_change = MAY_CHANGE | with_length
     changes = [
         f"{name} was {old!r} and is {new!r}"
-        for name, old, new in _changes(folder, settings)
-        if name.split(".")[-1] not in MAY_CHANGE
+        for name, (old, new) in different.items()
+        if name.split(".")[-1] not in may_change
     ]
     if changes and binding:
         raise UsageError(

@@ -6,12 +6,12 @@ digests leaves nothing of worth; one after them leaves a move to complete.
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from agents.errors import SaveError, UsageError
-from agents.storage.atomic_files import write_atomically
+from agents.storage.atomic_files import sync, sync_all, write_atomically
 from agents.storage.checkpoints import WRITE_ERRORS
 from agents.storage.digests import DIGESTS, write_digests
 from agents.storage.json_files import json_value, read_json
@@ -40,6 +40,7 @@ def save(folder: Path, write: Callable[[Path], object], settings: Mapping[str, A
         folder.mkdir(parents=True, exist_ok=True)
         write(stage)
         write_atomically(stage / SETTINGS, json.dumps(json_value(settings)).encode())
+        sync_all(stage)
         write_digests(stage)
     except WRITE_ERRORS as error:
         shutil.rmtree(folder if is_new else stage, ignore_errors=True)
@@ -59,9 +60,10 @@ def complete(folder: Path, settings: Mapping[str, Any]) -> bool:
     return True
 
 
-def check_empty(folder: Path) -> None:
-    """Raises UsageError for a folder with anything but the remains of a save."""
-    if folder.exists() and any(path.name not in (LOCK, STAGE) for path in folder.iterdir()):
+def check_empty(folder: Path, besides: Collection[str] = ()) -> None:
+    """Raises UsageError for a folder with anything but the remains of a save and these names."""
+    allowed = {LOCK, STAGE, *besides}
+    if folder.exists() and any(path.name not in allowed for path in folder.iterdir()):
         raise UsageError(f"{folder} is not empty: give another --output-dir")
 
 
@@ -70,4 +72,5 @@ def _move(stage: Path) -> None:
     files = [path for path in stage.iterdir() if path.name != SETTINGS]
     for path in sorted(files, key=lambda path: path.name == DIGESTS):
         path.rename(stage.parent / path.name)
+    sync(stage.parent)
     shutil.rmtree(stage)

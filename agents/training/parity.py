@@ -112,15 +112,15 @@ def compare(
 @contextmanager
 def _error_on_all_ranks(engine: TrainEngine) -> Iterator[None]:
     """Context that raises on every rank if one fails; the others name its rank."""
-    failure: AgentsError | None = None
+    failure: Exception | None = None
     try:
         yield
-    except AgentsError as error:
+    except Exception as error:  # raised below, once the other ranks know
         failure = error
     failures = engine.all_gather(torch.tensor([failure is not None]))
     if failures.any():
         ranks = ", ".join(str(rank) for rank in failures.nonzero()[:, 0].tolist())
-        message = f"sampler and trainer do not agree on rank {ranks}: see its message"
+        message = f"the comparison of sampler and trainer failed on rank {ranks}: see its message"
         raise failure or ParityError(message)
 
 

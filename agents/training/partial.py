@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from agents.training.interrupt import Interrupt
 from agents.training.problem_choice import ProblemChoice
 from reasonenv.terminal import print_line
 
+PARTIAL, PARTIAL_TEMPORARY = ".training.partial", ".training.partial.tmp"
+"""Names of the file in the folder of the model, and of one that is not complete."""
 SECONDS = 120.0
 """Time between two writes of the file."""
 
@@ -83,11 +86,12 @@ class PartialTraining:
             "optimizer": engine.optimizer.state_dict(),
             "schedule": engine.schedule.state_dict(),
         }
-        temporary = self.path.with_name(f"{self.path.name}.tmp")
+        temporary = self.path.with_name(PARTIAL_TEMPORARY)
         try:
             temporary.parent.mkdir(parents=True, exist_ok=True)
             torch.save(state, temporary)
             temporary.replace(self.path)
         except WRITE_ERRORS as error:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
             raise SaveError(f"cannot save the state of step {step}: {error}") from error

@@ -31,7 +31,7 @@ class Size:
     prompt: str = "plain"
     """Instruction of the environment."""
     fresh: bool = False
-    """Whether each turn is a new process, which has the memory for itself."""
+    """Whether each turn is a new process, where two sides do not fit into one memory."""
     sides: tuple[str, ...] = ("ours", "trl")
     turns: int = 6
     """How often each side has its turn; odd ones begin with the other side."""
@@ -89,8 +89,7 @@ SIZES = {
         vocabulary=49_152,
         microbatch_size=16,
         dtype="bfloat16",
-        fresh=True,
-        turns=3,
+        turns=2,
         steps=2,
         cases=("dapo-group",),
         tolerance=0.05,

@@ -115,7 +115,7 @@ def alternating(bench: Benchmark, sides: dict[str, Side]) -> dict[str, dict[str,
 
 
 def parts(bench: Benchmark) -> dict[str, tuple[str, str, int]]:
-    """Turns of new processes, each with the memory for itself: side, regime, number."""
+    """Turns of new processes, where two sides do not fit into one memory: side, regime, number."""
     return {
         f"{name}-{regime}-{number}": (name, regime, number)
         for regime in bench.options.regimes

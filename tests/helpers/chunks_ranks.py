@@ -11,8 +11,8 @@ from agents.engines import token_log_probs
 from helpers import tiny_engines
 from helpers.tiny_engines import STAGES, difference, vector
 
-LENGTHS = ((40, 33, 7, 9), (2, 1, 3, 0))
-"""Of the responses on each rank: six chunks here, one there."""
+LENGTHS = ((40, 33, 7, 9), (1, 1, 1, 0))
+"""Of the responses on each rank: six chunks here, and three tokens there, fewer than chunks."""
 IMAGES = ((1, 0), (0, 3))
 
 

@@ -93,11 +93,14 @@ class VLLMSampler:
         with preserve_process_state(), sampler_errors(f"vLLM cannot start with {arguments}"):
             self._params(1, 0)
             vllm = importlib.import_module("vllm")
-            self.llm = vllm.LLM(str(folder), **(self._defaults(options) | options))
+            self.llm = vllm.LLM(str(folder), **(self._defaults() | options))
         config = self.llm.llm_engine.vllm_config
         self.dtype: torch.dtype = config.model_config.dtype
         self.max_length = int(config.model_config.max_model_len)
-        self._ranks = config.parallel_config.tensor_parallel_size
+        parallel = config.parallel_config
+        # Processes of vLLM's own, where this one is alone, are no ranks.
+        is_shared = parallel.distributed_executor_backend == "external_launcher"
+        self._ranks = parallel.tensor_parallel_size if is_shared else 1
         # With its first model runner a seed for each response is a kernel for each response.
         on_gpu = config.device_config.device_type == "cuda"
         self._one_seed = on_gpu and not config.use_v2_model_runner
@@ -182,7 +185,7 @@ class VLLMSampler:
             self._run(requests, rows, finished)
         return collate(prompts, rows, self.chat.ended, log_probs=self.log_probs)
 
-    def _defaults(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _defaults(self) -> dict[str, Any]:
         """Default arguments of `vllm.LLM`."""
         cuda, sees = torch.cuda.is_available(), self.chat.image_processor is not None
         defaults: dict[str, Any] = DEFAULTS | {
@@ -199,7 +202,7 @@ class VLLMSampler:
             size = self.chat.image_processor.size
             pixels = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"]}
             defaults |= {"mm_processor_kwargs": pixels} | vision_options()
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1 or options.get("tensor_parallel_size", 1) > 1:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             defaults["distributed_executor_backend"] = "external_launcher"
         return defaults
 

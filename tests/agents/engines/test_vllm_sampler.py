@@ -5,6 +5,8 @@ import json
 import multiprocessing
 import os
 import random
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 
@@ -412,3 +414,24 @@ def test_two_ranks_sample_each_for_itself_and_both_as_one(folder, tmp_path):
         assert one["1"]["tokens"] == one["2"]["tokens"]
     assert len(results[0]["1"]["tokens"]) == 2
     assert len(results[1]["1"]["tokens"]) == 6
+
+
+@pytest.mark.vllm
+def test_one_process_evaluates_with_weights_that_are_split(folder, tmp_path):
+    """As a user does where a model takes several GPUs."""
+    texts = []
+    for number, split in enumerate((1, 2)):
+        output = tmp_path / str(number)
+        options = vllm_model.OPTIONS | {"load_format": "auto", "tensor_parallel_size": split}
+        words = ("--env", "WordProblems-v0", "--num-problems", "4", "--temperature", "0")
+        words += ("--sampler", "vllm", "--dtype", "float32", "--max-response-length", "8")
+        words += ("--vllm", json.dumps(options), "--output-dir", str(output))
+        command = [sys.executable, "-m", "agents.evaluate", "--model", str(folder), *words]
+        done = subprocess.run(
+            command, env=torchrun.ENVIRONMENT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        rows = (output / "WordProblems-v0.jsonl").read_text().splitlines()
+        texts.append([json.loads(row)["response"] for row in rows])
+    assert len(texts[0]) == 4
+    assert texts[0] == texts[1]

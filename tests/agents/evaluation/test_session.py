@@ -90,6 +90,14 @@ def test_settings_of_an_evaluation_without_a_response_bind_nobody(tmp_path):
         check_settings(tmp_path, {"sampler_batch_size": 8})
 
 
+def test_results_whose_responses_were_removed_bind_later_ones(tmp_path):
+    write_run(tmp_path, {"temperature": 1.0})
+    (tmp_path / "results.json").write_text("{}")
+    check_settings(tmp_path, {"temperature": 1.0})
+    with pytest.raises(ValueError, match=r"--temperature was 1\.0 and is 0\.0"):
+        check_settings(tmp_path, {"temperature": 0.0})
+
+
 def test_the_folder_of_a_training_run_is_refused(tmp_path):
     write_run(tmp_path, {"algorithm": "CPGD", "run": {}, "learner": {}})
     with pytest.raises(ValueError, match="cannot be resumed with other settings"):

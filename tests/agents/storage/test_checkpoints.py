@@ -414,6 +414,18 @@ def test_a_resumed_run_may_have_shorter_responses_and_smaller_images(tmp_path):
     assert "max_response_length is 8, was 9" in describe_changes(tmp_path, shorter)
 
 
+def test_the_buffer_of_overlong_responses_may_change_with_their_length_alone(tmp_path):
+    begin(tmp_path)
+    save(tmp_path, 1, write(b"x"))
+    run = SETTINGS["run"] | {"max_response_length": 48, "overlong_buffer": 12}
+    (tmp_path / "run.json").write_text(json.dumps({"settings": SETTINGS | {"run": run}}))
+    shorter = SETTINGS | {"run": run | {"max_response_length": 10, "overlong_buffer": 2}}
+    start(tmp_path, shorter, resume=True)
+    assert "overlong_buffer is 2, was 12" in describe_changes(tmp_path, shorter)
+    with pytest.raises(ValueError, match="overlong_buffer was 12 and is 2"):
+        start(tmp_path, SETTINGS | {"run": run | {"overlong_buffer": 2}}, resume=True)
+
+
 def test_a_non_finite_number_in_an_earlier_record_is_no_change(tmp_path):
     begin(tmp_path)
     record = SETTINGS | {"learner": {"clip_low": None}}

@@ -131,7 +131,7 @@ def test_no_rank_samples_where_another_has_a_prompt_that_does_not_fit(engine, mo
     two_ranks = [torch.tensor([False, True])]
     with monkeypatch.context() as patch:
         patch.setattr(engine, "all_gather", lambda _: two_ranks.pop())
-        with pytest.raises(ValueError, match="do not agree on rank 1: see its message"):
+        with pytest.raises(ValueError, match="failed on rank 1: see its message"):
             compared(engine, sampler)
     text = engine.policy.model.config.get_text_config()
     monkeypatch.setattr(text, "max_position_embeddings", 40)
@@ -184,5 +184,7 @@ def test_all_ranks_agree_on_whether_they_agree(folder, tmp_path):
     assert first["whole"] == second["whole"]
     assert first["whole"]["num_prompts"] == 5
     assert 0 < first["whole"]["mean"] < FLOAT32
-    assert first["refusal"] == "sampler and trainer do not agree on rank 1: see its message"
+    assert first["refusal"] == (
+        "the comparison of sampler and trainer failed on rank 1: see its message"
+    )
     assert second["refusal"].startswith("the sampler encodes prompt 1 as")

@@ -32,7 +32,7 @@ from agents.sft import (
     tokenizer_corpus,
 )
 from agents.storage.digests import DIGESTS, damage
-from agents.storage.lock import locked
+from agents.storage.lock import LOCK, locked
 from agents.storage.staged_save import STAGE
 from agents.training import partial
 from agents.training.problem_choice import FamilyBalance
@@ -299,12 +299,12 @@ def test_an_interrupted_training_continues_with_the_numbers_of_a_whole_one(
         with pytest.raises(KeyboardInterrupt):
             fine_tune(part)
     assert "saved step 2: the same command continues after it" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == [".part.partial"]
+    assert [path.name for path in (tmp_path / "part").iterdir()] == [partial.PARTIAL]
     fine_tune(part)
     errors = capsys.readouterr().err
     assert "fine-tuning continues after step 2" in errors
     assert [line for line in errors.splitlines() if " 3/4 " in line]
-    assert not (tmp_path / ".part.partial").exists()
+    assert not (tmp_path / "part" / partial.PARTIAL).exists()
     expected, continued = weights(whole), weights(tmp_path / "part")
     assert all(torch.equal(expected[name], continued[name]) for name in expected)
 
@@ -327,9 +327,10 @@ def test_a_state_that_does_not_fit_is_left_for_a_training_from_the_beginning(
 ):
     settings = replace(FEW, num_steps=1, model=str(tiny_folder), output_dir=tmp_path / "out")
     state = {"settings": "{}"}
-    torch.save(state, tmp_path / ".out.partial")
+    (tmp_path / "out").mkdir()
+    torch.save(state, tmp_path / "out" / partial.PARTIAL)
     if harm == "damage":
-        (tmp_path / ".out.partial").write_bytes(b"PK nothing")
+        (tmp_path / "out" / partial.PARTIAL).write_bytes(b"PK nothing")
     fine_tune(settings)
     errors = capsys.readouterr().err
     assert "continues after" not in errors
@@ -351,10 +352,10 @@ def test_a_model_that_cannot_be_written_leaves_no_half_and_the_state(
         patch.setattr(sft, "save_model", full)
         with pytest.raises(SaveError, match=r"cannot save the model to .*No space left.*try again"):
             fine_tune(settings)
-    assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == [".out.partial"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [partial.PARTIAL]
     fine_tune(settings)
     assert "continues after step" in capsys.readouterr().err
-    assert {path.name for path in tmp_path.iterdir() if "out" in path.name} == {"out"}
+    assert not (tmp_path / "out" / partial.PARTIAL).exists()
 
 
 @pytest.mark.parametrize("moved", range(4))
@@ -421,7 +422,8 @@ def test_ctrl_c_leaves_no_model_that_has_not_learned(tmp_path, monkeypatch, caps
     with pytest.raises(SystemExit) as stopped:
         sft.main(flags(num_steps=2, batch_size=4, num_problems=4, output_dir=tmp_path / "warm"))
     assert stopped.value.code == 130
-    assert not (tmp_path / "warm").exists()
+    names = {path.name for path in (tmp_path / "warm").iterdir()}
+    assert names == {LOCK, partial.PARTIAL}
     assert (
         capsys.readouterr().err.splitlines()[-1] == "stopped; files that were written are complete"
     )
