@@ -13,7 +13,7 @@ from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.chat import Chat
-from agents.errors import AgentsError, ParityError, typed_errors
+from agents.errors import ParityError, typed_errors
 from agents.rollout import Prompt, Responses
 
 NUM_PROBLEMS = 4
