@@ -1,12 +1,14 @@
 """Compatibility with vLLM: defaults, installation check, patches, isolation of process state."""
 
+import copyreg
 import importlib.metadata
 import importlib.util
 import os
 import random
 import re
 import warnings
-from collections.abc import Iterator
+from abc import ABCMeta
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -95,6 +97,19 @@ def vision_options() -> dict[str, Any]:
     return {"limit_mm_per_prompt": {"video": 0}} | ({name: False} if name in arguments else {})
 
 
+class _LocalClass(ABCMeta):
+    """Metaclass of a class that vLLM sends to its processes, where a call makes it again."""
+
+    made_by: tuple[Callable[..., type], tuple[Any, ...]]
+
+
+def _reduce(cls: _LocalClass) -> Any:
+    return vars(cls).get("made_by", cls.__qualname__)  # of a subclass its name, as usual
+
+
+copyreg.pickle(_LocalClass, _reduce)  # pyright: ignore[reportArgumentType]
+
+
 def banned_tokens_processor(banned: tuple[int, ...]) -> type:
     """Class of a logits processor for vLLM that gives these tokens probability 0.
 
@@ -105,7 +120,9 @@ def banned_tokens_processor(banned: tuple[int, ...]) -> type:
     modules = [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
     bases: tuple[Any, ...] = tuple(module.LogitsProcessor for module in modules)
 
-    class BannedTokensProcessor(*bases):
+    class BannedTokensProcessor(*bases, metaclass=_LocalClass):
+        made_by = banned_tokens_processor, (banned,)
+
         def __init__(self, config: Any, owner: Any, *_: Any) -> None:
             device = getattr(owner, "device", owner)
             self.banned = torch.tensor(banned, dtype=torch.long, device=device)
