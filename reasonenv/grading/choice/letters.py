@@ -25,6 +25,7 @@ _SPACING = re.compile(r"\b(?:and|or)\b|[\s,;、/&.()\"和或与及]")
 _LONE = re.compile(r"(?<![A-Za-z0-9_\\'+*/^=<>-])\(?[A-J]\)?(?![A-Za-z0-9_'*/^=<>+-])")
 _TITLE = re.compile(
     r"^[-•]\s|^(?:[Oo]ption|[Cc]hoice|[Aa]nswer)s?:?\s|^\s*[Bb]oth\s|^(?:[故应]|所以)?选[项择]?\s?:?\s?"
+    r"|^(?i:choosing|selecting|picking)\s(?=\(?[A-J]\)?\Z)"
 )
 _BOX = re.compile(r"\\(?:text|boxed)\s*\{([^{}]*)\}")
 _LABEL = re.compile(r"(?<![A-Za-z])([A-J])\s?、(?!\s?\(?[A-J](?![A-Za-z]))")
@@ -107,8 +108,9 @@ _LEADING = re.compile(
 # Right before and right after letters that are claimed.
 _STATING = re.compile(
     r"(?:[:=选择是为有项✓✔✅]|\belimination,|(?i:\b(?:answers?|is|are|be|it's|options?|choices?|choose|chose|select|pick"
-    r"|but|only|graph|est|definitely|sure|clearly|choosing|selecting|picking|leaves|leaving"
-    r"|left with|(?:go|going) (?:with|for)|(?<!if )(?:we|i) get)\b))"
+    r"|but|only|graph|est|definitely|sure|clearly|leaves|leaving|left with"
+    r"|(?:am|are|'m) (?:choosing|selecting|picking|going (?:with|for))"
+    r"|(?<!if )(?:we|i)(?:'ll|'d| will| would)? (?:get|go (?:with|for)))\b))"
     r"\s?\"?(?:(?i:options?|choices?|both)\s|选项)?\Z"
 )
 _IS_RIGHT = re.compile(
@@ -171,7 +173,8 @@ def _claims(part: str) -> tuple[frozenset[str] | None, set[str], bool]:
         return frozenset(_capitals(wrong[1])), set(), False
     affirmed, denied = _split_denied(_NAMES.sub(" ", _REASON.sub(" ", part)))
     *others, last = affirmed.split(";")
-    if _REJECTED.search(affirmed) and not any(map(_stated, others)):
+    is_about_letters = any(re.search(_LETTER, other) for other in others)
+    if is_about_letters and _REJECTED.search(affirmed) and not any(map(_stated, others)):
         affirmed = last  # B is tempting, but its sign is wrong; C is right
     if _REJECTED.search(affirmed):
         return None, denied, True

@@ -144,23 +144,37 @@ _DOUBTED = re.compile(
 )
 
 
+_RELATIVE = re.compile(r"\b(?:who|that|which)\b")
+_BEFORE_NEGATION = re.compile(rf"{_RELATIVE.pattern}[^,]*\Z|\bof\s\Z")
+
+
+def _is_negated(subject: str) -> bool:
+    """True for a negation of the value, not of what is counted: those who did not pass."""
+    negation = _NEGATED.search(subject)
+    if negation is None:
+        return False
+    before = subject[: negation.start()]
+    return _COUNTED.match(subject) is None or _BEFORE_NEGATION.search(before) is None
+
+
 def is_changed_before(words: str) -> bool:
     """True if the words before a value change it.
 
-    Of a subject with an article neither comparisons nor ordinals do, "the difference between them
-    is", "the third angle is", nor do denials where it counts, "the number of those who did not
-    pass is".
+    Of a subject with an article, which ends at the verb, neither comparisons nor ordinals do, "the
+    difference between them is", "the third angle is", nor do denials in a clause of what it
+    counts, "the number of those who did not pass is".
     """
     verbs = list(_VERB.finditer(words))
     if not verbs or not words.isascii() or not _SUBJECT.match(words):
         return has_qualifier(words)
-    subject, predicate = words[: verbs[-1].end()], words[verbs[-1].start() :]
-    is_counted = _COUNTED.match(subject) is not None
+    has_clause = len(verbs) > 1 and _RELATIVE.search(words, 0, verbs[0].start())
+    verb = verbs[1 if has_clause else 0]
+    subject, predicate = words[: verb.end()], words[verb.start() :]
     return (
         has_qualifier(predicate)
         or _DOUBTED.search(subject) is not None
         or is_denied(subject)
-        or not (is_counted or _NEGATED.search(subject) is None)
+        or _is_negated(subject)
     )
 
 

@@ -6,14 +6,19 @@ from reasonenv.grading.extraction.sentences import sentence_spans
 
 _START = r"(?:(?<=[.!?…。！？\n—(（])|(?<=[.!?…*]\s)|(?<=\n\n))[\s*_]{0,4}"
 _SIGH = r"(?:(?:hmm+|ah|oh|but|well|um+|嗯|但是?|哦)[,.!…，。]{0,3}\s?)?"
+_NO_CHECK = (
+    r"(?![,.，。… ]{0,3}(?:(?:let me|let's|let us|i'll|让我们?|我)\s?)?(?:just |再|来)?"
+    r"(?:(?:double|re)[- ]?)?(?:check|verify|验证|验算|检查|核对))"
+)
 # These take back what stands before them.
 _RETRACTS = re.compile(
-    rf"{_START}{_SIGH}(?:hold on|hang on|wait\b|oops|sorry\b|one moment"
-    r"|just a (?:moment|second|minute)|on (?:reflection|second thoughts?)|scratch that|correction\b"
+    rf"{_START}{_SIGH}(?:(?:hold on|hang on|wait\b|one moment|just a (?:moment|second|minute)"
+    rf"|等一?[下等]){_NO_CHECK}|oops|sorry\b"
+    r"|on (?:reflection|second thoughts?)|scratch that|correction\b"
     r"|never ?mind|my mistake|my bad|i (?:mis\w{3,12}|forgot|overlooked|missed|was wrong"
     r"|made an? (?:mistake|error|slip|typo)|used the wrong"
     r"|should (?:have|re-?do|rec(?:alculate|ompute|ount|onsider|heck)))\b"
-    r"|等一?[下等]|不对(?!称)|我?(?:看错|算错|漏|忘|弄错|搞错|写错|数错)"
+    r"|不对(?!称)|我?(?:看错|算错|弄错|搞错|写错|数错)|我(?:漏|忘)|[漏忘]了"
     r"|重新(?:算|计算|审题|考虑)|更正|纠正)",
     re.IGNORECASE,
 )
@@ -30,12 +35,16 @@ _CHECKS = re.compile(
     r"|(?:让我们?)?(?:再|重新)?(?:检查|验算|验证|核对|确认)|其实|实际上|事实上)",
     re.IGNORECASE,
 )
+# The answer by its name, or right after what takes it back: Actually, it is 14.
 _STATES = re.compile(
-    r"(?:\A\s*[是为]|\b(?:(?:it|that|this|answer|(?:right|correct|actual|true|real) \w{3,8})"
-    r"(?:'s| is| was| should be| must be| becomes| comes to)|so|thus|therefore|hence|there are)\b"
-    r"|所以|因此|应该?[是为]|答案[是为]|就是)[^.!?。！？\n]{0,60}\Z",
+    r"(?:\b(?:answer|(?:right|correct|actual|true|real) \w{3,8})"
+    r"(?:'s| is| was| should be| must be)\b|\b(?:it|that|this) (?:should|must) be\b"
+    r"|\bso (?:it|that)(?:'s| is)\b|应该?[是为]|答案[是为]|就是)[^.!?。！？\n]{0,60}\Z"
+    r"|(?:\A[\s,，:：]{0,3}|所以)[是为][^\u4e00-\u9fff]{1,40}\Z"
+    r"|\A[\s,，:：]{0,3}(?:it|that)(?:'s| is)\s(?:[^,，a-z]|\\[a-z]{2,6}){1,60}\Z",
     re.IGNORECASE,
 )
+_UNDER_CONDITION = re.compile(r"\b(?:if|unless|when|suppose)\b|如果|若|假如", re.IGNORECASE)
 _THEREFORE = re.compile(
     r"[,，;；]\s?(?:and )?(?=(?:so|thus|therefore|hence)\b|所以|因此|故)", re.IGNORECASE
 )
@@ -56,7 +65,8 @@ def later_claim(text: str) -> str | None:
     if check is None or not _CLAIM.search(text, 0, check.start()):
         return None
     claim = _conclusion(_last_sentence(text[check.end() :]))
-    if not _STATES.search(claim.rstrip(" .。!！*$)）")):
+    is_stated = _STATES.search(claim.rstrip(" .。!！*$)）"))
+    if not is_stated or _UNDER_CONDITION.search(claim):
         return None
     values = _DIGITS.findall(text[: check.start()])
     return None if not set(values).isdisjoint(_DIGITS.findall(claim)) else claim

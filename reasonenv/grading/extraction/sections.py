@@ -15,7 +15,7 @@ def answer_section(response: str) -> tuple[str, bool]:
     That is the last <answer> section outside of the reasoning; without one, what follows that.
     """
     parts = _without_reasoning(response)
-    text = "".join(parts)
+    text = "\n".join(parts)
     start = text.rfind("<answer>")
     if start < 0:
         return parts[-1], False

@@ -33,14 +33,16 @@ _NUMERAL = "[零〇一二两三四五六七八九十]"
 _QUARTERS = {"一刻": "15", "三刻": "45"}
 # Without 分 or another sign of the clock 三点五 is a decimal; no decimal has 十.
 _IN_WORDS = re.compile(
-    rf"(?P<hour>{_NUMERAL}{{1,3}})点(?:(?P<minute>{_NUMERAL}{{1,3}})分(?!之)"
+    rf"(?<![零〇一二两三四五六七八九十百千万])(?P<hour>{_NUMERAL}{{1,3}})点(?:(?P<minute>[零〇]{_NUMERAL}|{_NUMERAL}?十{_NUMERAL}?)分(?![之钟米])"
     rf"|(?P<tens>{_NUMERAL}?十{_NUMERAL}?)(?![百千万亿点]|{_NUMERAL})|(?P<quarter>[一三]刻)"
     r"|(?P<end>[整钟半]))"
 )
 
 
 _PAST = re.compile(
-    r"\b(?:(?P<half>half)|(?:a )?quarter) (?:past|(?P<to>to)) (?P<hour>\d{1,2}|[a-z]{3,6})\b", re.I
+    r"\b(?:(?P<half>half)|(?:a )?quarter) (?:past|(?P<to>to)) (?P<hour>\d{1,2}|[a-z]{3,6})\b"
+    r"(?=\s?(?:[^\w\s]|\Z|(?:in|on|at|[ap]\.?m|o'clock)\b))",
+    re.I,
 )
 
 

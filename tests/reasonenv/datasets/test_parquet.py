@@ -1,4 +1,6 @@
+import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -70,6 +72,19 @@ def test_one_thread_at_a_time_reads_a_group(written, monkeypatch):
         assert all(pool.map(lambda n: table.images(n) == (row(n)["image"],), ORDER * 8))
     assert not any(overlaps)
     assert len(table._groups) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_reads_what_a_thread_was_reading(written):
+    table = ParquetTable(written, mmk12.SCHEMA)
+    table.images(0)
+    with table._lock:  # as of a thread that reads, which the child does not have
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            is_read = table.images(1) == (row(1)["image"],)
+            os._exit(0 if is_read else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_table_travels_to_another_process(written):

@@ -60,6 +60,38 @@ def test_a_check_that_agrees_leaves_the_answer(response):
     assert grade(response, "12").correct
 
 
+ASIDES = [
+    ("**Answer:** 20\n\nLet's verify: 20 × 4 = 80. So the perimeter is 80.", "20", "80"),
+    ("The answer is 20. Let me verify: 20 × 4 = 80. So the total is 80.", "20", "80"),
+    ("The answer is 24. In fact, there are 2 ways to see this.", "24", "2"),
+    ("The answer is 12. In reality there are 20 seats, so 8 are free.", "12", "8"),
+    ("The answer is 40. But that is for 3 days.", "40", "3"),
+    ("The answer is 12. However, there are 3 cases.", "12", "3"),
+    ("The answer is 15. In fact, this is the 5th triangular number.", "15", "5"),
+    ("The answer is 40. In fact, this is twice 20.", "40", "20"),
+    ("答案是7。实际上有3种解法，所以是3种。", "7", "3"),
+]
+
+
+@pytest.mark.parametrize(("response", "answer", "number"), ASIDES)
+def test_a_number_of_an_aside_is_no_answer(response, answer, number):
+    assert grade(response, answer).correct
+    assert not grade(response, number).correct
+
+
+@pytest.mark.parametrize(
+    ("response", "number"),
+    [
+        ("The answer is 12. Hold on, let me check the condition. It holds for n = 3.", "3"),
+        ("答案是7。漏掉一种情况就会得到6。", "6"),
+        ("答案是7。等等，验证一下：7×3=21，符合题意。", "21"),
+        ("The answer is C. However, if friction is present it is A.", "A"),
+    ],
+)
+def test_a_number_of_a_check_is_never_paid(response, number):
+    assert not grade(response, number).correct
+
+
 def test_words_about_other_options_take_nothing_back():
     response = (
         "The answer is B.\n\nA doubles the radius. This is wrong, since D is 4.\n\nC: it is off."
