@@ -2,7 +2,6 @@
 
 import atexit
 import copy
-import math
 import os
 import warnings
 import weakref
@@ -20,6 +19,7 @@ from torch.nn.utils import clip_grad_norm_
 from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, weights_only
+from agents.engines.deepspeed_config import complete, is_plain
 from agents.engines.load import save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
@@ -27,13 +27,6 @@ from agents.engines.sampling import Sampling
 from agents.errors import CheckpointError, MissingPackageError, UsageError
 from agents.rollout import PerToken, Responses
 
-FIXED = {
-    "train_micro_batch_size_per_gpu": 1,
-    "gradient_accumulation_steps": 1,
-    "managed_gradient_accumulation": False,
-    "gradient_allreduce_op": "mean",
-}
-"""Options that a configuration cannot change, because the learner accumulates gradients itself."""
 STATE = "deepspeed"
 """Folder within a checkpoint, and tag within that folder, of all ranks' states."""
 
@@ -68,7 +61,7 @@ class DeepSpeedEngine:
         policy.always_runs_vision = (self.num_ranks > 1 or is_sharded) and has_vision
         self._replica = UnshardedReplica(policy) if is_sharded else None
         self._ratio = None if "scheduler" in settings else optimization.ratio
-        self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
+        self.plain, self.max_grad_norm = is_plain(settings), settings["gradient_clipping"]
         if self.plain:
             settings["gradient_clipping"] = 0.0
         try:
@@ -238,80 +231,6 @@ class UnshardedReplica:
                 self._is_gathered = False
                 for full in self._full:
                     full.data = full.data.new_empty(0)
-
-
-_BUCKET = 500_000_000
-"""Gradient elements that DeepSpeed reduces at once: two GiB in fp32."""
-
-
-def complete(
-    config: Mapping[str, Any],
-    optimization: Optimization,
-    *,
-    cuda: bool,
-    half: bool | None = None,
-    num_weights: int = _BUCKET,
-) -> dict[str, Any]:
-    """DeepSpeed configuration with defaults for options that are missing or "auto".
-
-    The defaults are AdamW with bf16, fp32 master weights and gradients and ZeRO stage 2 on GPUs,
-    and AdamW with fp32 and without ZeRO on CPUs.
-
-    Args:
-        config: As in DeepSpeed's JSON.
-        optimization: Of AdamW and of gradient clipping.
-        cuda: True to train on GPUs.
-        half: True for a policy in bfloat16; None for that on GPUs.
-        num_weights: That are trained; no gradient buffer needs to be larger.
-    """
-    options, limit = _without_auto(config), optimization.max_grad_norm
-    half = cuda if half is None else half
-    defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(_BUCKET, num_weights)}
-    zero = defaults | options.get("zero_optimization", {})
-    adamw = {
-        "lr": optimization.learning_rate,
-        "betas": list(optimization.betas),
-        "eps": optimization.epsilon,
-        "weight_decay": optimization.weight_decay,
-        # PyTorch's AdamW needs no compiler; an offloaded optimizer requires DeepSpeed's own.
-        "torch_adam": "offload_optimizer" not in zero,
-    }
-    settings = {
-        "bf16": {"enabled": half and not options.get("fp16", {}).get("enabled", False)},
-        # DeepSpeed clips to any limit but 0.
-        "gradient_clipping": 0.0 if math.isinf(limit) else limit,
-        **options,
-        "optimizer": _optimizer(options.get("optimizer", {}), adamw),
-        "zero_optimization": zero,
-        **FIXED,
-    }
-    if zero["stage"] > 0 and settings["bf16"].get("enabled"):
-        settings.setdefault("data_types", {"grad_accum_dtype": "fp32"})
-    settings.pop("train_batch_size", None)
-    return settings
-
-
-def _optimizer(options: Mapping[str, Any], adamw: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's optimizer; AdamW's missing parameters are those of `adamw`."""
-    if options.get("type", "AdamW") != "AdamW":
-        return dict(options)
-    return {"type": "AdamW", "params": {**adamw, **options.get("params", {})}}
-
-
-def _without_auto(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without its "auto" values, by which transformers marks open options."""
-    options = {
-        key: _without_auto(value) if isinstance(value, Mapping) else value
-        for key, value in config.items()
-        if value != "auto"
-    }
-    return {key: value for key, value in options.items() if value != {} or config[key] == {}}
-
-
-def _is_plain(settings: Mapping[str, Any]) -> bool:
-    """True if DeepSpeed does not wrap the optimizer; it then reports no norm when it clips."""
-    half = any(settings.get(name, {}).get("enabled") for name in ("bf16", "fp16"))
-    return not half and settings["zero_optimization"]["stage"] == 0
 
 
 def _release(engine: Any) -> None:

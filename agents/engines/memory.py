@@ -14,8 +14,8 @@ def keep_freed_memory() -> None:
     """Has glibc keep freed memory for the next tensor; no-op with another C library.
 
     By default each large tensor gets new pages, which the system fills with zeros: an eighth of
-    the time of a tiny model's update, half of that of 135 million weights. The price is memory in
-    gaps: 0.7 GiB of these weights' 4.1.
+    the time of a tiny model's update. The price is memory in gaps: 0.7 of 4.1 GiB for 135 million
+    weights.
     """
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if hasattr(libc, "mallopt"):

@@ -92,10 +92,10 @@ class _TokenLogProb(torch.autograd.Function):
                 log_probability.exp_().mul_(-gradient[rows, None])
                 continue
             probability = log_probability.exp()
-            # p ln p is 0, not NaN, for a banned token.
-            information = log_probability.clamp_(min=MIN_LOG_PROB).mul_(probability)
+            # The terms p ln p of the entropy: 0, not NaN, for a banned token.
+            terms = log_probability.clamp_(min=MIN_LOG_PROB).mul_(probability)
             factor = gradient[rows] + by_entropy[rows] * entropy[rows]
-            information.mul_(by_entropy[rows, None]).add_(probability.mul_(factor[:, None])).neg_()
+            terms.mul_(by_entropy[rows, None]).add_(probability.mul_(factor[:, None])).neg_()
         return slope.scatter_add_(-1, tokens[:, None], gradient[:, None]), None, None
 
 

@@ -165,8 +165,8 @@ def _is_number(value: Any) -> bool:
 def make_sharding(run: Run, num_gpus: int) -> Sharding:
     """Sharding and precision of the training engine.
 
-    Defaults are those of `agents.engines.deepspeed.complete`, stage 2 in bf16, on GPUs; plain
-    PyTorch in fp32 on the CPU.
+    Defaults are those of `agents.engines.deepspeed_config`, stage 2 in bf16, on GPUs; plain PyTorch
+    in fp32 on the CPU.
 
     Raises:
         RecordError: The configuration of DeepSpeed cannot be read.

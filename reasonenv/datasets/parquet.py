@@ -21,19 +21,16 @@ GROUP_BYTES = 64 * 2**20
 _GROUPS_IN_MEMORY = 2
 _BATCH_ROWS = 16
 _BUFFER_BYTES = 2**20
-
-
 _TABLES: "weakref.WeakSet[ParquetTable]" = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """Frees the tables of a forked process, whose threads that read them are not in it."""
+    """Renews the locks of a forked process, which has none of the threads that may hold them."""
     for table in _TABLES:
-        table.renew_lock()
+        table._lock = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class ParquetTable:
@@ -81,12 +78,8 @@ class ParquetTable:
         self._starts = [0, *accumulate(sizes)]
         self._groups: OrderedDict[int, Any] = OrderedDict()
         # Of the groups and of the file, which one thread at a time may read.
-        self.renew_lock()
-        _TABLES.add(self)
-
-    def renew_lock(self) -> None:
-        """A new lock, which no thread holds."""
         self._lock = threading.Lock()
+        _TABLES.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the path: an open file cannot go to another process."""

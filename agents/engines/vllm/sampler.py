@@ -78,7 +78,8 @@ class VLLMSampler:
             options: Arguments of `vllm.LLM`, which override the defaults.
 
         Raises:
-            SamplerError: vLLM runs out of memory or rejects the model or an option.
+            SamplerError: vLLM runs out of memory or rejects the model or an option, or it is to be
+                split over processes of its own and to load a trainer's weights.
             MissingPackageError: vLLM is not installed.
         """
         self.chat = chat
@@ -89,6 +90,7 @@ class VLLMSampler:
         check_installed(sees=chat.image_processor is not None)
         os.environ.update(ENVIRONMENT)
         arguments = json.dumps(options, default=str)
+        _check_split(options)
         self._owns_group = not torch.distributed.is_initialized()
         with preserve_process_state(), sampler_errors(f"vLLM cannot start with {arguments}"):
             self._params(1, 0)
@@ -202,7 +204,7 @@ class VLLMSampler:
             size = self.chat.image_processor.size
             pixels = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"]}
             defaults |= {"mm_processor_kwargs": pixels} | vision_options()
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        if _num_ranks() > 1:
             defaults["distributed_executor_backend"] = "external_launcher"
         return defaults
 
@@ -306,3 +308,19 @@ class VLLMSampler:
                     rows[index].text = self.chat.decode(rows[index].tokens)
                     if finished is not None:
                         finished(index, rows[index].text)
+
+
+def _num_ranks() -> int:
+    """Number of torchrun's ranks."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def _check_split(options: Mapping[str, Any]) -> None:
+    """Rejects processes of vLLM's own for a trainer, whose weights they cannot read."""
+    size = options.get("tensor_parallel_size", 1)
+    is_split = isinstance(size, int) and size > 1 and _num_ranks() == 1
+    if is_split and options.get("load_format") == "dummy":
+        raise SamplerError(
+            f"tensor_parallel_size is {size}, and one process trains: start {size} that share "
+            f"vLLM with torchrun --nproc-per-node {size}, or leave the option out"
+        )

@@ -65,8 +65,7 @@ def later_claim(text: str) -> str | None:
     if check is None or not _CLAIM.search(text, 0, check.start()):
         return None
     claim = _conclusion(_last_sentence(text[check.end() :]))
-    is_stated = _STATES.search(claim.rstrip(" .。!！*$)）"))
-    if not is_stated or _UNDER_CONDITION.search(claim):
+    if not _STATES.search(claim.rstrip(" .。!！*$)）")) or _UNDER_CONDITION.search(claim):
         return None
     values = _DIGITS.findall(text[: check.start()])
     return None if not set(values).isdisjoint(_DIGITS.findall(claim)) else claim

@@ -31,9 +31,11 @@ _DASHES = str.maketrans(dict.fromkeys("~～〜", "-"))
 
 _NUMERAL = "[零〇一二两三四五六七八九十]"
 _QUARTERS = {"一刻": "15", "三刻": "45"}
-# Without 分 or another sign of the clock 三点五 is a decimal; no decimal has 十.
+# Without a sign of the clock 三点五 is a decimal, and 三点五分 are 3.5 points: a minute below
+# ten has a zero, 三点零五分. No decimal has 十.
 _IN_WORDS = re.compile(
-    rf"(?<![零〇一二两三四五六七八九十百千万])(?P<hour>{_NUMERAL}{{1,3}})点(?:(?P<minute>[零〇]{_NUMERAL}|{_NUMERAL}?十{_NUMERAL}?)分(?![之钟米])"
+    rf"(?<!{_NUMERAL})(?<![百千万])(?P<hour>{_NUMERAL}{{1,3}})点(?:"
+    rf"(?P<minute>[零〇]{_NUMERAL}|{_NUMERAL}?十{_NUMERAL}?)分(?![之钟米])"
     rf"|(?P<tens>{_NUMERAL}?十{_NUMERAL}?)(?![百千万亿点]|{_NUMERAL})|(?P<quarter>[一三]刻)"
     r"|(?P<end>[整钟半]))"
 )

@@ -11,7 +11,7 @@ from helpers import tiny_engines
 from helpers.tiny_engines import ADAMW, respond, vector
 from torch.utils import cpp_extension
 
-from agents.engines.deepspeed import complete
+from agents.engines.deepspeed_config import complete
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization

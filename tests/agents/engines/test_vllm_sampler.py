@@ -23,6 +23,7 @@ from agents.engines import RolloutEngine
 from agents.engines.load import load_model
 from agents.engines.vllm.compatibility import check_installed, sampler_errors
 from agents.engines.vllm.sampler import VLLMSampler
+from agents.errors import SamplerError
 from agents.monitoring.timing import Clock
 from agents.training import parity
 from agents.training.rollouts import sample_rollout
@@ -414,6 +415,12 @@ def test_two_ranks_sample_each_for_itself_and_both_as_one(folder, tmp_path):
         assert one["1"]["tokens"] == one["2"]["tokens"]
     assert len(results[0]["1"]["tokens"]) == 2
     assert len(results[1]["1"]["tokens"]) == 6
+
+
+@pytest.mark.vllm
+def test_a_trainer_of_one_process_cannot_split_vllm(folder, trainer):
+    with pytest.raises(SamplerError, match=r"^tensor_parallel_size is 2, and one process trains"):
+        vllm_model.sampler(folder, trainer, tensor_parallel_size=2)
 
 
 @pytest.mark.vllm

@@ -74,7 +74,6 @@ def test_one_thread_at_a_time_reads_a_group(written, monkeypatch):
     assert len(table._groups) == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_reads_what_a_thread_was_reading(written):
     table = ParquetTable(written, mmk12.SCHEMA)
     table.images(0)
