@@ -6,6 +6,7 @@ from reasonenv.grading.extraction.boxes import joined
 from reasonenv.grading.extraction.retractions import later_claim
 from reasonenv.grading.extraction.sentences import (
     CONCLUSION,
+    NO_CHECK,
     first_claim,
     has_correction,
     sentence_spans,
@@ -161,7 +162,8 @@ def _payload(text: str, marker: re.Match[str] | None) -> str:
 
 _DOTS = re.compile(r"\A(?:\.{2,}|…)+\s*")
 _CORRECTS = re.compile(
-    r"\W{0,4}(?:no,? wait|wait|correction|actually|sorry|oops|edit(?=:)|更正|纠正|等等|不对)\b",
+    rf"\W{{0,4}}(?:(?:no,? )?wait\b{NO_CHECK}|(?:correction|actually|sorry|oops|edit(?=:)|更正|纠正"
+    r"|等等|不对)\b)",
     re.IGNORECASE,
 )
 _BRACKET = re.compile(

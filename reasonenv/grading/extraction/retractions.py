@@ -2,18 +2,14 @@
 
 import re
 
-from reasonenv.grading.extraction.sentences import sentence_spans
+from reasonenv.grading.extraction.sentences import NO_CHECK, sentence_spans
 
 _START = r"(?:(?<=[.!?…。！？\n—(（])|(?<=[.!?…*]\s)|(?<=\n\n))[\s*_]{0,4}"
-_SIGH = r"(?:(?:hmm+|ah|oh|but|well|um+|嗯|但是?|哦)[,.!…，。]{0,3}\s?)?"
-_NO_CHECK = (
-    r"(?![,.，。… ]{0,3}(?:(?:let me|let's|let us|i'll|让我们?|我)\s?)?(?:just |再|来)?"
-    r"(?:(?:double|re)[- ]?)?(?:check|verify|验证|验算|检查|核对))"
-)
+_SIGH = r"(?:(?:hmm+|ah|oh|but|well|um+|wait|hold on|嗯|但是?|哦|等一?[下等])[,.!…，。]{0,3}\s?)?"
 # These take back what stands before them.
 _RETRACTS = re.compile(
     rf"{_START}{_SIGH}(?:(?:hold on|hang on|wait\b|one moment|just a (?:moment|second|minute)"
-    rf"|等一?[下等]){_NO_CHECK}|oops|sorry\b"
+    rf"|等一?[下等]){NO_CHECK}|oops|sorry\b"
     r"|on (?:reflection|second thoughts?)|scratch that|correction\b"
     r"|never ?mind|my mistake|my bad|i (?:mis\w{3,12}|forgot|overlooked|missed|was wrong"
     r"|made an? (?:mistake|error|slip|typo)|used the wrong"

@@ -7,6 +7,7 @@ from reasonenv.grading.extraction.sentences import CONCLUSION, sentence_spans
 from reasonenv.grading.words.text import is_prose
 
 _REASONING = re.compile(r"<(/?)think>")
+_GAP = "\0"  # where reasoning was
 
 
 def answer_section(response: str) -> tuple[str, bool]:
@@ -15,11 +16,14 @@ def answer_section(response: str) -> tuple[str, bool]:
     That is the last <answer> section outside of the reasoning; without one, what follows that.
     """
     parts = _without_reasoning(response)
-    text = "\n".join(parts)
+    text = _GAP.join(parts)
     start = text.rfind("<answer>")
     if start < 0:
         return parts[-1], False
-    return text[start + len("<answer>") :].partition("</answer>")[0], True
+    section = text[start + len("<answer>") :].partition("</answer>")[0]
+    # Around reasoning within it stands no one number.
+    pieces = [piece for piece in section.split(_GAP) if piece.strip()]
+    return pieces[-1] if pieces else "", True
 
 
 def _without_reasoning(response: str) -> list[str]:

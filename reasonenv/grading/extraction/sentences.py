@@ -34,10 +34,15 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+# After "wait": let me verify, which takes nothing back.
+NO_CHECK = (
+    r"(?![,.，。… ]{0,3}(?:(?:let me|let's|let us|i'll|让我们?|我)\s?)?(?:just |再|来)?"
+    r"(?:(?:double|re)[- ]?)?(?:check|verify|验证|验算|检查|核对))"
+)
 # Words that take back what was said before.
 _STRONG = re.compile(
     r"(?<=[.,;:!?…—-]\s)no[,:](?=\s)|\bno[,:]? wait\b[,.:!]?(?: no\b)?"
-    r"|\bwait\b[,.:!-]*(?:\s*no\b)?|\bcorrection\b|\bscratch that\b|\boops\b|\bsorry\b"
+    rf"|\bwait\b{NO_CHECK}[,.:!-]*(?:\s*no\b)?|\bcorrection\b|\bscratch that\b|\boops\b|\bsorry\b"
     r"|\bedit:|\bjust kidding\b|\bi take (?:that|it) back\b"
     r"|\bmy mistake\b|\bi made (?:a|an) (?:mistake|error)\b|\bon second thoughts?\b"
     r"|\blet me correct\b"

@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reasonenv.grading.extraction import (
@@ -230,6 +230,7 @@ RESPONSES = st.lists(st.one_of(st.sampled_from(TOKENS), st.text(max_size=3))).ma
 
 
 @given(RESPONSES)
+@example("</think><answer>\\boxed{</think>\\boxed{")
 def test_an_answer_is_never_blank_and_consists_of_the_response(response):
     answer = final_answer(response)
     assert answer is None or answer == answer.strip() != ""
@@ -243,6 +244,7 @@ def test_the_box_of_the_last_answer_section_is_the_answer_after_any_reasoning(re
 
 
 @given(RESPONSES)
+@example("</think><answer>\\boxed{</think>\\boxed{")
 def test_the_answer_is_never_in_the_reasoning(response):
     open_thoughts = response.replace("</think>", "")
     assert final_answer(f"<think>{open_thoughts}") is None

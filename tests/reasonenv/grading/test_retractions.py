@@ -7,6 +7,7 @@ from reasonenv.grading import grade
 TAKEN_BACK = [
     ("The answer is 12. Hmm, let me double check: 3 × 5 = 15. So it is 15.", "12", "15"),
     ("The answer is 12. Hold on, I forgot a row, so it is 15.", "12", "15"),
+    ("The answer is 12. Wait, let me check: 3 × 5 = 15. So it is 15.", "12", "15"),
     ("The answer is 12. Hmm, I should recompute: 5 × 3 = 15. It is 15.", "12", "15"),
     ("Answer: 12\n\nHold on, I misread: there are 5 rows of 3.\n\nIt should be 15.", "12", "15"),
     ("Answer: 12\n\nOne moment, I used the wrong rate. The right value is 15.", "12", "15"),
@@ -51,6 +52,7 @@ def test_what_is_taken_back_or_reported_is_no_answer(response):
         "The answer is 12. Let me check: 15 - 3 = 12, so it works.",
         "The answer is 12. Let me check: 8 + 2 = 10, so it works.",
         "The answer is 12. In fact, it is 12 of the 20 that he had.",
+        "The answer is 12. Wait, let me verify: 12/4 = 3. Correct!",
         "The answer is 12. However, the number before the sale was 15.",
         "I think the answer is 12.",
         "答案是12。验证：3×4=12。",
