@@ -36,7 +36,7 @@ def write_report(runs: Sequence[Path], output: Path | None = None) -> tuple[Path
         UsageError: A folder holds no run, or none is given; nothing has been written then.
     """
     if not runs:
-        raise UsageError("no run is given: give its directory, such as runs/cpgd-figures-v0-seed0")
+        raise UsageError("no run is given: give its directory, such as runs/cpgd-figures-v2-seed0")
     folders = [read_run(folder) for folder in runs]
     path = output or folders[0].folder / "report.html"
     write_atomically(path, make_page(folders).encode("utf-8", "replace"))

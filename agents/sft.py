@@ -56,7 +56,7 @@ TOKEN = 8
 class FineTuning:
     """Supervised fine-tuning on the worked solutions of an environment's training problems."""
 
-    env: str = "Figures-v1"
+    env: str = "Figures-v2"
     """Environment whose problems have worked solutions."""
     env_options: str = "{}"
     """Further arguments of the environment as JSON, such as '{"slip": 0.5}' for solutions of
@@ -65,7 +65,7 @@ class FineTuning:
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub. With --env
     file, your questions: .jsonl, .json, .csv, .parquet, or a folder."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format, or untrained: 'tiny', 'tiny-v0', 'small'."""
+    """Hub name, folder in Hugging Face format, or untrained: 'tiny', 'small'."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
@@ -250,7 +250,7 @@ def _solution(problem: Problem) -> str:
     if problem.solution is None:
         raise UsageError(
             f"problem {problem.id} has no worked solution: choose an environment with solutions, "
-            "such as Figures-v1, or add a column 'solution' to your own questions"
+            "such as Figures-v2, or add a column 'solution' to your own questions"
         )
     return problem.solution
 

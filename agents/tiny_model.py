@@ -4,7 +4,7 @@ Its classes are those of the 7B model. Untrained it outputs noise; `agents.warm_
 and write.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +105,6 @@ class Architecture:
 
 TINY = Architecture()
 """0.7 million parameters, tuned for speed on two cores."""
-TINY_V0 = replace(TINY, rope_theta=10_000.0)
-"""The tiny model of Figures-v0."""
 SMALL = Architecture(
     hidden_size=512,
     num_layers=8,
@@ -118,7 +116,7 @@ SMALL = Architecture(
     mrope_section=(8, 12, 12),
 )
 """28 million parameters, for a GPU."""
-GENERATED = {"tiny": TINY, "tiny-v0": TINY_V0, "small": SMALL}
+GENERATED = {"tiny": TINY, "small": SMALL}
 """Architecture of each generated model, by the name that stands for it on a command line."""
 
 

@@ -33,16 +33,15 @@ from agents.storage.atomic_files import write_atomically
 from agents.storage.cache import cache_folder
 from agents.storage.digests import DIGESTS, damage, write_digests
 from agents.storage.lock import LOCK, locked
+from reasonenv.registration import find
 from reasonenv.terminal import print_line
 
 TINY = Path(__file__).parent / "tiny"
-"""Folder of the tiny model after its warm start on Figures-v1, level 2, in float16."""
+"""Folder of the tiny model after its warm start on Figures-v2, level 2, in float16."""
 TINY_LEVELS = (None, 1, 2)
-"""Levels of Figures-v1 that it reads; None for the default."""
+"""Levels of Figures-v2 that it reads; None for the default."""
 SLIP = 0.7
 """Probability that a solution of the second stage has a slip."""
-DEPRECATED = "Figures-v0"
-"""Environment with a tiny model of its own."""
 _FOREIGN = ("trust_remote_code", "chat_template", "stop")
 """Settings for a model of the user's, which a generated one has no use for."""
 
@@ -58,31 +57,14 @@ def recipe(
         seed: Of the run.
         model: "tiny" or "small".
     """
-    is_figures = env in (FineTuning.env, DEPRECATED)
-    options = environment_options(env_options, None) if is_figures else {}
+    options = environment_options(env_options, None) if env == FineTuning.env else {}
     variant = {name: options[name] for name in ("level", "families", "scale") if name in options}
-    if env == DEPRECATED:
-        return (_deprecated_recipe(variant, seed),)
     clean = FineTuning(model=model, seed=seed, env_options=json.dumps(variant))
     if model == "small":
         clean = replace(clean, batch_size=256, num_steps=3000, learning_rate=5e-4)
     slips = json.dumps({**variant, "slip": SLIP, "problem_seed": 1})
     return clean, replace(
         clean, env_options=slips, num_steps=300, learning_rate=3e-4, balance=False
-    )
-
-
-def _deprecated_recipe(variant: dict[str, Any], seed: int) -> FineTuning:
-    """The warm start on Figures-v0, a single stage with slips."""
-    return FineTuning(
-        env=DEPRECATED,
-        env_options=json.dumps({**variant, "slip": 0.4}),
-        model="tiny-v0",
-        num_steps=1200,
-        num_problems=8000,
-        balance=False,
-        optimizer="adamw",
-        seed=seed,
     )
 
 
@@ -106,7 +88,7 @@ def folder(
 def _has_tiny(env: str, env_options: str) -> bool:
     """True if the tiny model of this package fits the environment."""
     if env != FineTuning.env:
-        return env != DEPRECATED
+        return True
     options = environment_options(env_options, None)
     return options.get("level") in TINY_LEVELS and options.get("scale", 1) == 1
 
@@ -179,7 +161,7 @@ class WarmStart:
     """
 
     env: str = FineTuning.env
-    """Figures-v1, or Figures-v0 with the tiny model of that version."""
+    """Environment of the run; the model learns on its variant of Figures, else on the default."""
     env_options: str = "{}"
     """Variant of Figures as JSON: '{"level": 3}', or families, or scale."""
     model: Literal["tiny", "small"] = "tiny"
@@ -217,7 +199,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with errors_in_one_line(), typed_errors("the warm start"), locked(target):
         if target.exists() and any(path.name != LOCK for path in target.iterdir()):
             raise UsageError(f"{target} is not empty: give another --output-dir")
-        pack(recipe(settings.env, settings.env_options, settings.seed, settings.model), target)
+        env = find(settings.env).id
+        pack(recipe(env, settings.env_options, settings.seed, settings.model), target)
         print_line(f"wrote {target}")
 
 

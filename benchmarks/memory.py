@@ -9,7 +9,7 @@ above that of the model at rest, and response tokens a second. On a CPU the peak
 memory (Linux only) and the seconds are those of the processor, in one thread, so that they hardly
 depend on what else the machine does; on a GPU both are the device's. "Padded" is a batch with a
 prompt for each response, "whole" are all logits at once through PyTorch's own functions. Then the
-step of the quickstart's model: 128 responses in groups of eight to problems of Figures-v1, old
+step of the quickstart's model: 128 responses in groups of eight to problems of Figures-v2, old
 log-probabilities, gradient and optimizer. Results go to memory/memory.json.
 """
 
@@ -141,7 +141,7 @@ def figures_step(way: str) -> tuple[Callable[[], None], int]:
 
 def figures_responses(reasonenv: Any, chat: Chat) -> Responses:
     """Of 5 to 45 tokens, 25 on average: as long as the quickstart's."""
-    envs = reasonenv.make("Figures-v1", num_envs=128, group_size=8, num_workers=1)
+    envs = reasonenv.make("Figures-v2", num_envs=128, group_size=8, num_workers=1)
     prompts = chat.encode(envs.reset(seed=0)[0])
     envs.close()
     lengths = torch.randint(5, 46, (128,), generator=torch.Generator().manual_seed(0))

@@ -1,6 +1,6 @@
 """Vectorised Gymnasium environments for mathematics problems in words and images.
 
-    envs = reasonenv.make("Figures-v1", num_envs=64, group_size=8)
+    envs = reasonenv.make("Figures-v2", num_envs=64, group_size=8)
     observations, infos = envs.reset(seed=0)
     observations, rewards, terminations, truncations, infos = envs.step(responses)
 

@@ -14,6 +14,8 @@ from reasonenv.errors import UsageError
 NAMESPACE = "reasonenv"
 LIBRARIES = {"reasoning_gym": "reasonenv.adapters.reasoning_gym"}
 """Libraries with tasks "library/task": name -> module with `register_task(task)`."""
+RETIRED = {"Figures-v0": "Figures-v2", "Figures-v1": "Figures-v2"}
+"""Environments that release 0.3.0 was the last to have -> the one in their place."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Registration:
     """An environment's entry in the registry.
 
     Args:
-        id: Such as "Figures-v1", or "reasoning_gym/chain_sum" with a namespace.
+        id: Such as "Figures-v2", or "reasoning_gym/chain_sum" with a namespace.
         module: The module with `problems(split, ...)`, `REWARDS`, `PROMPT` and `SPLITS`, imported
             when the environment is made.
         model: Default base model of a run.
@@ -33,7 +35,7 @@ class Registration:
 
     @property
     def gymnasium_id(self) -> str:
-        """The id that Gymnasium knows, such as "reasonenv/Figures-v1"."""
+        """The id that Gymnasium knows, such as "reasonenv/Figures-v2"."""
         return self.id if "/" in self.id else f"{NAMESPACE}/{self.id}"
 
 
@@ -75,7 +77,7 @@ def make(
     The same object as `gymnasium.make` and `gymnasium.make_vec` give for "reasonenv/<id>".
 
     Args:
-        id: A registered name such as "Figures-v1", with or without "reasonenv/", or
+        id: A registered name such as "Figures-v2", with or without "reasonenv/", or
             "module:Mine-v0", whose module is imported first, or a task of another library,
             "reasoning_gym/chain_sum": see `reasonenv.adapters.reasoning_gym`. Several are mixed,
             each as often as `weights` says: see `reasonenv.envs.mixture`.
@@ -116,7 +118,7 @@ def find(id: str) -> Registration:
 
     Raises:
         UnknownEnvironmentError: No environment has this name, or its module is not found; one
-            line with the nearest names, and a `gymnasium.error.NameNotFound` too.
+            line with the nearest names or the successor, and a `gymnasium.error.NameNotFound` too.
     """
     module, _, name = id.rpartition(":")
     if module:
@@ -127,6 +129,11 @@ def find(id: str) -> Registration:
         importlib.import_module(LIBRARIES[library]).register_task(task)
     if name in registry:
         return registry[name]
+    if name in RETIRED:
+        raise UnknownEnvironmentError(
+            f"{name} has become {RETIRED[name]}: take that, or release 0.3.0 of reasonenv, which "
+            f"reproduces records made with {name}"
+        )
     ids = {id.lower(): id for id in registry}
     # The nearest id if it is very near, else all ids somewhat near.
     matches = difflib.get_close_matches(name.lower(), ids, n=1, cutoff=0.75)
@@ -151,7 +158,7 @@ def _import(module: str, id: str) -> None:
 _VISION, _TEXT = "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3-4B"
 _SMALL_TEXT = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
-register("Figures-v1", "reasonenv.envs.figures", model="tiny")
+register("Figures-v2", "reasonenv.envs.figures", model="tiny")
 register("MMK12-v0", "reasonenv.envs.mmk12", _VISION)
 register("MathVista-v0", "reasonenv.envs.mathvista", _VISION)
 register("MathVerse-v0", "reasonenv.envs.mathverse", _VISION)
@@ -168,4 +175,3 @@ register("MinervaMath-v0", "reasonenv.envs.minerva_math", _TEXT)
 register("WordProblems-v0", "reasonenv.envs.word_problems", _SMALL_TEXT)
 register("Mixture-v0", "reasonenv.envs.mixture")
 register("file", "reasonenv.envs.file", _SMALL_TEXT)
-register("Figures-v0", "reasonenv.envs.figures_v0", model="tiny")

@@ -20,7 +20,7 @@ _NUM_PROMPTS, _GROUP_SIZE = 4, 3
 def check_env(make: Make) -> None:
     """Tests the contract of a vectorised environment; an AssertionError says what it breaks.
 
-        check_env(functools.partial(reasonenv.make, "Figures-v1"))
+        check_env(functools.partial(reasonenv.make, "Figures-v2"))
 
     Args:
         make: Makes the environment from num_envs, group_size, rank and num_ranks. It has at

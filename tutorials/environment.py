@@ -7,7 +7,7 @@
 # %%
 import reasonenv
 
-envs = reasonenv.make("Figures-v1", num_envs=8, group_size=4)  # 2 problems x 4 responses
+envs = reasonenv.make("Figures-v2", num_envs=8, group_size=4)  # 2 problems x 4 responses
 observations, infos = envs.reset(seed=0)
 print(observations["question"][0], infos["problem_id"][0])
 
@@ -49,7 +49,7 @@ for index in range(4):
 # %%
 from gymnasium.wrappers import RecordEpisodeStatistics, TransformReward
 
-env = RecordEpisodeStatistics(TransformReward(reasonenv.make("Figures-v1"), lambda r: 10 * r))
+env = RecordEpisodeStatistics(TransformReward(reasonenv.make("Figures-v2"), lambda r: 10 * r))
 observation, info = env.reset(seed=0)
 observation, reward, terminated, truncated, info = env.step(r"<answer>\boxed{19}</answer>")
 print(reward, terminated, info["episode"]["r"])

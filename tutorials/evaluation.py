@@ -28,7 +28,7 @@ from agents import tiny_model
 from agents.evaluate import main as evaluate
 
 tiny_model.save_untrained(Path("model"), ["What is the sum of the numbers?"], seed=0)
-words = "--env Figures-v1 --model model --num-problems 8 --samples 2 --max-response-length 12"
+words = "--env Figures-v2 --model model --num-problems 8 --samples 2 --max-response-length 12"
 evaluate([*words.split(), "--output-dir", "evaluation"])
 
 # %% [markdown]

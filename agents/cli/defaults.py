@@ -8,7 +8,7 @@ from pathlib import Path
 from agents.cli.settings import Run
 from reasonenv.registration import find
 
-GENERATED = ("tiny", "tiny-v0", "small")
+GENERATED = ("tiny", "small")
 """Names of the models that are generated instead of loaded; see `agents.tiny_model`."""
 
 PAPER = {
@@ -43,8 +43,6 @@ SMALL = {
 }
 """A model of 28 million parameters on one GPU."""
 
-OLD_DEFAULTS = {"Figures-v0": {"num_steps": 150, "max_response_length": 48}}
-"""Defaults of deprecated environments, where those of the tiny model are others now."""
 SHORT = {
     "WordProblems-v0": {
         "num_steps": 60,
@@ -69,7 +67,7 @@ def defaults(env: str | None = None, model: str | None = None) -> Run:
     """Default settings for an environment and a model.
 
     Args:
-        env: None for Figures-v1.
+        env: None for Figures-v2.
         model: None for the default model of the environment.
 
     Raises:
@@ -81,7 +79,7 @@ def defaults(env: str | None = None, model: str | None = None) -> Run:
     if run.model == "small":
         return replace(run, **SMALL)
     if run.model in GENERATED or width <= TINY_WIDTH:
-        return replace(run, **OLD_DEFAULTS.get(run.env, {}))
+        return run
     if width <= LAPTOP_WIDTH:
         return replace(run, **LAPTOP | SHORT.get(run.env, {}))
     return replace(run, **PAPER)

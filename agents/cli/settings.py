@@ -17,8 +17,8 @@ class Run:
     `agents.cli.defaults` has those of other models.
     """
 
-    env: str = "Figures-v1"
-    """Environment, such as Figures-v1 or MMK12-v0, or your own as module:Mine-v0."""
+    env: str = "Figures-v2"
+    """Environment, such as Figures-v2 or MMK12-v0, or your own as module:Mine-v0."""
     env_options: str = "{}"
     """Further arguments of the environment as JSON, such as '{"level": 1}'."""
     data: str | None = None

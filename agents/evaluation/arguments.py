@@ -36,7 +36,7 @@ class EvaluationArguments:
     interrupted evaluation, and prints the tables of a finished one.
     """
 
-    env: tuple[str, ...] = ("Figures-v1",)
+    env: tuple[str, ...] = ("Figures-v2",)
     """Environments, such as MathVista-v0 MMK12-v0."""
     split: str | None = None
     """Split of the data; by default the first of each environment that is not for training."""

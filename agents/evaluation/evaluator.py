@@ -35,7 +35,7 @@ NUM_GENERATED = 500
 class EvaluationTask:
     """Problems of one environment, and the number of responses to each."""
 
-    env: str = "Figures-v1"
+    env: str = "Figures-v2"
     split: str | None = None
     """None for its `evaluation_split`."""
     env_options: str = "{}"

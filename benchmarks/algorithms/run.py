@@ -1,4 +1,4 @@
-"""Every algorithm with its defaults on Figures-v0, three seeds each, and a picture of them.
+"""Every algorithm with its defaults on Figures, three seeds each, and a picture of them.
 
     python benchmarks/algorithms/run.py
     python benchmarks/algorithms/run.py --algorithms CPGD GRPO --seeds 0 --num-steps 3 --name trial
@@ -46,7 +46,6 @@ def run(algorithm: str, command: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "run"
         words = [sys.executable, "-m", *shlex.split(command), "--output-dir", str(out)]
-        words += [] if "--env" in words else ["--env", "Figures-v0"]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -17,13 +17,11 @@ from typing import Any
 
 from tqdm import tqdm
 
+from agents.cli.settings import Run
 from agents.run import EXIT_COLLAPSED
 from agents.storage.checkpoints import latest
 from benchmarks.grid import raw
 from benchmarks.grid.study import BRIEF, Task
-
-ENV = "Figures-v0"
-"""Environment of a task that names none: that of the studies' records."""
 
 
 def slots(jobs: int | None) -> list[dict[str, str]]:
@@ -183,8 +181,7 @@ def words(task: Task, run: Path, crew: Crew) -> list[str]:
     if not more:
         shutil.rmtree(run, ignore_errors=True)
     told = [str(brief(task, crew)) if word == BRIEF else word for word in task.words]
-    env = [] if "--env" in told else ["--env", ENV]
-    return [*told, *env, "--output-dir", str(run), *more]
+    return [*told, "--output-dir", str(run), *more]
 
 
 def brief(task: Task, crew: Crew) -> Path:
@@ -207,7 +204,7 @@ def make_start(task: Task, crew: Crew) -> list[str]:
 
 
 def _model(task: Task) -> tuple[str, str, str]:
-    flags = ("--model", "tiny"), ("--env", ENV), ("--env-options", "{}")
+    flags = ("--model", "tiny"), ("--env", Run.env), ("--env-options", "{}")
     model, env, options = (task.flag(*flag) for flag in flags)
     return model, env, options
 

@@ -52,7 +52,7 @@ def run_seed(seed: int, flags: list[str], scratch: Path) -> dict[str, Any]:
     rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
     record = json.loads((out / "run.json").read_text())
     env_options = record["settings"]["run"]["env_options"]
-    start = folder("Figures-v1", env_options, seed, is_fresh="--fresh" in flags)
+    start = folder("Figures-v2", env_options, seed, is_fresh="--fresh" in flags)
     return {
         "seed": seed,
         "command": "python -m agents.cpgd " + shlex.join(options),
@@ -124,12 +124,12 @@ def accuracies(model: Path, env_options: str = "{}") -> dict[str, Any]:
 
 def evaluate(model: Path, split: str, env_options: str, count: int) -> list[dict[str, Any]]:
     """Graded responses of a model to the first problems of a split."""
-    words = ["--env", "Figures-v1", "--model", str(model), "--split", split]
+    words = ["--env", "Figures-v2", "--model", str(model), "--split", split]
     words += ["--env-options", env_options, "--num-problems", str(count)]
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-m", "agents.evaluate", *words, "--output-dir", out]
         subprocess.run(command, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        return [json.loads(line) for line in (Path(out) / "Figures-v1.jsonl").open()]
+        return [json.loads(line) for line in (Path(out) / "Figures-v2.jsonl").open()]
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ scale of the tiny model:
   here;
 - 100 rollouts, 800 optimizer steps: with the smaller rollout what lets all studies end in an
   evening on two cores, and set so before any run of a study was made;
-- reward = accuracy + 0.5 format (`reward_func_qwen_instruct.py`); Figures-v0 itself pays 0.1;
+- reward = accuracy + 0.5 format (`reward_func_qwen_instruct.py`); Figures itself pays 0.1;
 - losses are averaged over each response, then over responses, whatever the algorithm: what token
   means over microbatches of one response amount to in the scripts;
 - AdamW 0.9, 0.95, weight decay 0.01, epsilon 1e-8, gradients cut at norm 1, no warm-up, a cosine to

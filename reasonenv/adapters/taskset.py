@@ -56,7 +56,7 @@ class ReasonTask(vf.Task[ReasonData]):
 class ReasonConfig(vf.TasksetConfig):
     """The environment, in the command's options of the taskset."""
 
-    env: str = "Figures-v1"
+    env: str = "Figures-v2"
     """A registered name, "reasoning_gym/chain_sum" or "module:Mine-v0"."""
     split: str | None = None
     """Part of the data; the environment's own default without one."""

@@ -64,7 +64,7 @@ def choose_families(
     Args:
         families: Families of a level.
         names: Names to choose.
-        source: Name of the level for messages, such as "level 1 of Figures-v1".
+        source: Name of the level for messages, such as "level 1 of Figures-v2".
 
     Raises:
         UsageError: In one line, for an unknown name, a text instead of a list, or an empty list.

@@ -1,7 +1,7 @@
 r"""Mixture-v0: the problems of several environments, each as often as its weight says.
 
-    reasonenv.make(["MMK12-v0", "Figures-v1"], weights=[3, 1], num_envs=64, group_size=8)
-    gymnasium.make_vec("reasonenv/Mixture-v0", envs=["MMK12-v0", "Figures-v1"], weights=[3, 1])
+    reasonenv.make(["MMK12-v0", "Figures-v2"], weights=[3, 1], num_envs=64, group_size=8)
+    gymnasium.make_vec("reasonenv/Mixture-v0", envs=["MMK12-v0", "Figures-v2"], weights=[3, 1])
 
 Description:
     A pass through the mixture holds every problem of every part at least once, and the parts in
@@ -15,7 +15,7 @@ Observation Space: a dict of `system`, `question` and `images`, with the prompt 
 
 Options:
     envs: ids of the parts. weights: of each, above 0; equal if absent. options: arguments of
-    parts by id, such as {"Figures-v1": {"level": 2}}. split, data: of all of them; `data` must be
+    parts by id, such as {"Figures-v2": {"level": 2}}. split, data: of all of them; `data` must be
     a folder with one subfolder per data set.
 
 Rewards: own (weight 1), the reward of the problem's own environment. With `rewards` selected by

@@ -13,7 +13,7 @@ from agents.cli.defaults import defaults
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "model.md").read_text(encoding="utf-8")
 TABLE = PAGE.partition("| model | steps | prompts a step |")[2].partition("\n\n")[0]
 ROWS = [line.strip("| ").split(" | ") for line in TABLE.splitlines()[2:]]
-MODELS = [("Figures-v1", 256), ("Figures-v1", "small"), ("GSM8K-v0", 640), ("WordProblems-v0", 576)]
+MODELS = [("Figures-v2", 256), ("Figures-v2", "small"), ("GSM8K-v0", 640), ("WordProblems-v0", 576)]
 MODELS += [("GSM8K-v0", 641)]
 
 

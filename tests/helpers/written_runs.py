@@ -12,14 +12,14 @@ STATUS = ("ok", "no_answer", "ok", "unparseable")
 
 def record(folder, seed=0, **changed):
     run = {
-        "env": "Figures-v1",
+        "env": "Figures-v2",
         "model": "tiny",
         "num_steps": 20,
         "seed": seed,
         "learning_rate": 3e-4,
     }
     settings = {"run": run | changed, "algorithm": "CPGD", "learner": {"clip_low": 0.2}}
-    told = {"settings": settings, "command": "python -m agents.cpgd --seed 0 --env 'Figures-v1'"}
+    told = {"settings": settings, "command": "python -m agents.cpgd --seed 0 --env 'Figures-v2'"}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "run.json").write_text(json.dumps(told))
 

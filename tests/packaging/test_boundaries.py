@@ -16,7 +16,7 @@ def imported_by(statement: str) -> set[str]:
 
 SESSION = """
 import reasonenv
-envs = reasonenv.make("Figures-v1", num_envs=4, group_size=2)
+envs = reasonenv.make("Figures-v2", num_envs=4, group_size=2)
 envs.reset(seed=0)
 envs.step(["1"] * 4)
 import reasonenv.testing, reasonenv.check, reasonenv.envs.mmk12

@@ -1,4 +1,4 @@
-r"""Figures-v1: mathematics problems in pictures, drawn by program and exact by construction.
+r"""Figures-v2: mathematics problems in pictures, drawn by program and exact by construction.
 
 Description:
     Each problem is a figure and a question about it, drawn on access: no data set, no download,
@@ -18,37 +18,37 @@ Rewards: accuracy (weight 1), 1 for the right answer, else 0; format (weight 0.1
 Levels:
     A level poses its own families and those of the levels below it, each equally often; 2 is the
     default. At level 3 numbers are larger, grids are finer (half a tile a step), the ink varies in
-    color, everything is shifted by up to a pixel, and a third of the problems with whole-number
-    answers are multiple choices of four options.
+    color, everything is shifted by up to a pixel, and a third of the problems are multiple choices
+    of four options, but those of the families fraction, side and slope.
 
-    ===== =========== ======================================== ================== ============
-    level family      figure                                   question           combinations
-    ===== =========== ======================================== ================== ============
-    1     sum         two numbers, three at level 3            their sum                 4,950
-    1     perimeter   a rectangle with two sides labelled      its perimeter             1,176
-    1     clock       the hour hand of a clock                 the hour in k hours       1,188
-    1     number_line four ticks, two labelled, one marked     the marked number         1,122
-    1     angle       a triangle with two angles labelled      the third angle           2,485
-    2     missing     a sum with a number missing              that number               4,950
-    2     area        a rectangle with two sides labelled      its area                  1,040
-    2     dots        dots in two rows                         how many                  4,094
-    2     dice        three to seven dice                      how many pips             1,688
-    2     fraction    two rows of boxes, some of them shaded   which fraction is         5,424
-    2     bar         a bar chart                              one bar's height          5,184
-    2     coordinates a red and a blue point in the plane      their distance along      1,176
+    ===== =========== ======================================== ================== =============
+    level family      figure                                   question            combinations
+    ===== =========== ======================================== ================== =============
+    1     sum         two numbers, three at level 3            their sum                  4,950
+    1     perimeter   a rectangle with two sides labelled      its perimeter              1,176
+    1     clock       the hour hand of a clock                 the hour in k hours        1,188
+    1     number_line four ticks, two labelled, one marked     the marked number          1,122
+    1     angle       a triangle with two angles labelled      the third angle            2,485
+    2     missing     a sum with a number missing              that number                4,950
+    2     area        a rectangle with two sides labelled      its area                   1,040
+    2     dots        dots in two rows                         how many                   4,094
+    2     dice        three to seven dice                      how many pips              1,688
+    2     fraction    two rows of boxes, some of them shaded   which fraction is          5,432
+    2     bar         a bar chart                              one bar's height           5,184
+    2     coordinates a red and a blue point in the plane      their distance along       1,176
                                                                the grid
-    2     graph       points of a function, joined by lines    its value at some x      84,035
-    3     minutes     a clock with both hands                  minutes past 12             132
-    3     side        a rectangle with a side labelled, and    the other side            2,304
+    2     graph       points of a function, joined by lines    its value at some x       84,035
+    3     minutes     a clock with both hands                  minutes past 12              132
+    3     side        a rectangle with a side labelled, and    the other side             2,304
                       its perimeter
-    3     shapes      a table of shapes in three colors        how many of one kind  1,000,000
-    3     difference  a bar chart                              K's height minus M's    100,000
-    3     slope       a line with two points marked            its slope                11,000
-    ===== =========== ======================================== ================== ============
+    3     shapes      a table of shapes in three colors        how many of one kind 7,450,102,512
+    3     difference  a bar chart                              K's height minus M's     228,096
+    3     slope       a line with two points marked            its slope                 11,154
+    ===== =========== ======================================== ================== =============
 
     Combinations are those of operands that make another problem, at the family's first level; two
     numbers count in either order once where the order does not matter, and positions of a number
-    line's mark count once together. Those of the last three families are rounded.
+    line's mark count once together.
 
 Splits:
     Disjoint by construction, for all seeds. "heldout" has a tenth of the combinations of
@@ -60,7 +60,10 @@ Splits:
     What is held out is the combination, never its parts: all digits, all sums, differences and
     products of two digits, all totals that a table is asked for (180-120, 2*34, 44-36, 4/6), and
     all single bars, points, rows and dice occur in training. So a held-out problem can be worked
-    out by reading each part and computing column by column; it cannot be remembered.
+    out by reading each part and computing column by column; it cannot be remembered. Number lines
+    go further: their difference (37-28=9) and each step by it (37+9=46) are single lines, and some
+    of a held-out one are in no training solution. At level 2 no other family asks for such a line;
+    level 1 alone lacks 2*5=10, and level 3 some sums of a carry (152+6=158) and -12/12=-1.
 
 Worked solutions:
     `Problem.solution` is a whole response in the rewarded format, which adds, subtracts and
@@ -69,22 +72,26 @@ Worked solutions:
     teaches to read and to write, and leaves the rest to reinforcement learning.
 
 Version History:
+    v2: Levels 1 and 2 pose the problems of v1. At level 3 each option of a multiple choice is as
+        likely as the others; in v1 the two in the middle were right in 89 % of the problems.
     v1: Numbers of two digits, worked in columns; at least a thousand combinations for each family
         of the first two levels; charts with a tile for each step; level 2 is the default; a slip in
         one line of a solution instead of in each; multiple choice at level 3 alone.
-    v0: Initial version, `reasonenv.envs.figures_v0`.
+    v0: Initial version. Release 0.3.0 has v0 and v1, and reproduces records made with them.
 """
 
 from collections.abc import Sequence
 
+from reasonenv.envs.families import check_split_and_level, choose_families
 from reasonenv.envs.figures import arithmetic, charts, clocks, counting, geometry
 from reasonenv.envs.figures.family import SPLITS, Family
-from reasonenv.envs.figures.problems import Figures, Version, make_problems
-from reasonenv.envs.figures.steps import work
+from reasonenv.envs.figures.problems import Figures
+from reasonenv.errors import UsageError
 from reasonenv.rewards import accuracy, think_answer_format
 
-__all__ = ["FAMILIES", "PROMPT", "REWARDS", "SPLITS", "Figures", "problems"]
+__all__ = ["FAMILIES", "LEVELS", "PROMPT", "REWARDS", "SPLITS", "Figures", "problems"]
 
+LEVELS = (1, 2, 3)
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
 PROMPT = "plain"
 FAMILIES: dict[str, Family] = {
@@ -110,7 +117,6 @@ FAMILIES: dict[str, Family] = {
         charts.Slope(),
     )
 }
-VERSION = Version("Figures-v1", "figures-v1", FAMILIES, 3, work)
 
 
 def problems(
@@ -121,7 +127,7 @@ def problems(
     scale: int = 1,
     families: Sequence[str] | None = None,
 ) -> Figures:
-    """The problems of a split and level of Figures-v1.
+    """The problems of a split and level of Figures-v2.
 
     Problem i depends on split, level, problem_seed, families and i alone; slip changes nothing of
     it but the worked solution, scale nothing but the size of the image.
@@ -137,12 +143,12 @@ def problems(
     Raises:
         UsageError: For an unknown split, level or family, or a slip or scale out of range.
     """
-    return make_problems(
-        VERSION,
-        split,
-        level,
-        problem_seed=problem_seed,
-        slip=slip,
-        scale=scale,
-        families=families,
-    )
+    check_split_and_level("Figures-v2", split, SPLITS, level, LEVELS)
+    if not 0 <= slip <= 1:
+        raise UsageError(f"slip is {slip}: give a probability in [0, 1]")
+    if not isinstance(scale, int) or scale < 1:
+        raise UsageError(f"scale is {scale!r}: give a whole number >= 1")
+    of_level = {name: family for name, family in FAMILIES.items() if family.level <= level}
+    selection = choose_families(of_level, families, f"level {level} of Figures-v2")
+    is_whole_level = selection == tuple(of_level.values())
+    return Figures(split, level, problem_seed, slip, scale, selection, is_whole_level)

@@ -1,10 +1,10 @@
 """Numbers in rows and on lines."""
 
 import random
-from typing import Any
 
 from reasonenv.envs.figures.canvas import RED, Canvas, Style, middle
 from reasonenv.envs.figures.family import Family, Operands
+from reasonenv.envs.figures.steps import Steps
 
 
 class Sum(Family):
@@ -25,7 +25,7 @@ class Sum(Family):
                 canvas.text(3 * place - 1, 0, "+")
         return canvas
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         total, *others = operands
         for number in others:
             total = steps.add(total, number)
@@ -57,7 +57,7 @@ class NumberLine(Family):
     def canonical(self, operands: Operands) -> Operands:
         return operands[:2]
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         start, distance, marked = operands
         value = start + distance
         distance = steps.fact(f"{value}-{start}", distance)
@@ -87,5 +87,5 @@ class Missing(Family):
     def canonical(self, operands: Operands) -> Operands:
         return tuple(sorted(operands))
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.subtract(sum(operands), operands[0])

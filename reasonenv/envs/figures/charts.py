@@ -4,10 +4,10 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from reasonenv.envs.figures.canvas import BLUE, RED, Canvas, Color, Point, Style, middle
 from reasonenv.envs.figures.family import Family, Operands
+from reasonenv.envs.figures.steps import Steps
 
 BARS = "KLMN"
 """Names of the bars, none of which is the letter of an option."""
@@ -76,9 +76,6 @@ class BarChart(Family):
             canvas.box(*corners, fill=BLUE)
         return canvas
 
-    def unit(self, operands: Operands) -> int:
-        return operands[0][1]
-
     def value(self, operands: Operands, bar: str) -> int:
         """The height of a bar."""
         _, unit, *heights = operands[0]
@@ -94,7 +91,7 @@ class Bar(BarChart):
     def sample(self, rng: random.Random, level: int) -> Operands:
         return sample_heights(rng, level), rng.choice(BARS)
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         bar = operands[1]
         return steps.read(bar, self.value(operands, bar))
 
@@ -112,7 +109,7 @@ class Difference(BarChart):
             return self.sample(rng, level)
         return heights, BARS[ranked[1]], BARS[ranked[0]]
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         high, low = (steps.read(bar, self.value(operands, bar)) for bar in operands[1:])
         return steps.fact(f"{high}-{low}", high - low)
 
@@ -140,7 +137,7 @@ class Coordinates(Family):
     def canonical(self, operands: Operands) -> Operands:
         return operands[0], *sorted(operands[1:])
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         sides = []
         for name, *ends in zip("xy", *operands[1:], strict=True):
             low, high = sorted(steps.read(name, end) for end in ends)
@@ -170,7 +167,7 @@ class Graph(Family):
             canvas.disc(point, 5, BLUE)
         return canvas
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         (per_tile, *values), x = operands
         return steps.read("y", values[x // per_tile])
 
@@ -180,6 +177,7 @@ class Slope(Family):
 
     name, level = "slope", 3
     question = "What is the slope of the line?"
+    has_choices = False
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         right, top = Grid.of_level(HEIGHT, level).size
@@ -195,7 +193,7 @@ class Slope(Family):
             canvas.disc(point, 5, RED)
         return canvas
 
-    def solve(self, operands: Operands, steps: Any) -> Fraction:
+    def solve(self, operands: Operands, steps: Steps) -> Fraction:
         x, y, right, end = operands
         rise, run = steps.fact(f"{end}-{y}", end - y), steps.fact(f"{right}-{x}", right - x)
         return steps.divide(rise, run)

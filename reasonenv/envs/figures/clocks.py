@@ -2,10 +2,10 @@
 
 import random
 from math import cos, pi, sin
-from typing import Any
 
 from reasonenv.envs.figures.canvas import Canvas, Point, Style
 from reasonenv.envs.figures.family import Family, Operands
+from reasonenv.envs.figures.steps import Steps
 
 CENTER: Point = (42, 42)
 
@@ -24,7 +24,7 @@ class HourHand(Family):
         canvas.line(CENTER, on_dial(operands[0], 26), width=4)
         return canvas
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         hour, later = operands
         total = steps.add(steps.read("hour", hour), later)
         turns = (total - 1) // 12 * 12
@@ -48,13 +48,10 @@ class BothHands(Family):
         canvas.line(CENTER, on_dial(minute / 5, 31), width=2)
         return canvas
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         hour, minute = operands
         hour, minute = steps.read("hour", hour), steps.read("minute", minute)
         return steps.add(steps.fact(f"60*{hour}", 60 * hour), minute)
-
-    def unit(self, operands: Operands) -> int:
-        return 5
 
 
 def draw_dial(style: Style) -> Canvas:

@@ -2,10 +2,10 @@
 
 import random
 from fractions import Fraction
-from typing import Any
 
 from reasonenv.envs.figures.canvas import BLUE, GREEN, RED, TILE, Canvas, Color, Style, middle
 from reasonenv.envs.figures.family import Family, Operands
+from reasonenv.envs.figures.steps import Steps
 
 
 class Dots(Family):
@@ -24,7 +24,7 @@ class Dots(Family):
             canvas.disc(middle(place % columns, place // columns), 9)
         return canvas
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         return add_rows(operands, steps)
 
 
@@ -33,6 +33,7 @@ class Fractions(Family):
 
     name, level = "fraction", 2
     question = "Which fraction of the boxes is shaded?"
+    has_choices = False
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return sample_places(rng, rng.randint(3, 6), 2 if level < 3 else 3)
@@ -46,7 +47,7 @@ class Fractions(Family):
             canvas.box((x + 3, y + 3), (x + TILE - 4, y + TILE - 4), fill=shade)
         return canvas
 
-    def solve(self, operands: Operands, steps: Any) -> Fraction:
+    def solve(self, operands: Operands, steps: Steps) -> Fraction:
         columns, rows, _ = operands
         return steps.divide(add_rows(operands, steps), columns * rows)
 
@@ -70,7 +71,7 @@ class Dice(Family):
                 canvas.disc((left + 14 + 7 * column, 14 + 7 * row), 2.5)
         return canvas
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         total, *others = operands
         for number in others:
             total = steps.fact(f"{total}+{number}", total + number)
@@ -101,7 +102,7 @@ class Shapes(Family):
         shape, color = operands[0]
         return f"How many {color} {shape}s are there?"
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         target, table = operands
         places = tuple(place for place, kind in enumerate(table) if kind == target)
         return add_rows((4, 3, places), steps)
@@ -129,7 +130,7 @@ def sample_places(rng: random.Random, columns: int, rows: int) -> Operands:
     return columns, rows, tuple(sorted(rng.sample(range(columns * rows), count)))
 
 
-def add_rows(operands: Operands, steps: Any) -> int:
+def add_rows(operands: Operands, steps: Steps) -> int:
     """The number of chosen places, counted row by row and added."""
     columns, rows, places = operands
     counts = [sum(place // columns == row for place in places) for row in range(rows)]

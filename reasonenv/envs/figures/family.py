@@ -7,6 +7,7 @@ from typing import Any
 
 from reasonenv.envs.families import checksum
 from reasonenv.envs.figures.canvas import BLACK, Canvas, Color, Style
+from reasonenv.envs.figures.steps import Steps
 
 SPLITS = ("train", "test", "heldout")
 
@@ -26,6 +27,8 @@ class Family(ABC):
     """True if the order of the operands makes no other problem: 2+8 and 8+2."""
     heldout_period = 10
     """One in so many combinations of operands is held out."""
+    has_choices = True
+    """False where answers are fractions, or where the question alone says what they cannot be."""
 
     @abstractmethod
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -36,8 +39,8 @@ class Family(ABC):
         """The figure."""
 
     @abstractmethod
-    def solve(self, operands: Operands, steps: Any) -> int | Fraction:
-        """The answer, by steps that are written down on the way; they are the version's own."""
+    def solve(self, operands: Operands, steps: Steps) -> int | Fraction:
+        """The answer, by steps that are written down on the way."""
 
     def ask(self, operands: Operands) -> str:
         """The question, with its operands."""
@@ -46,10 +49,6 @@ class Family(ABC):
     def canonical(self, operands: Operands) -> Operands:
         """The same for operands that are held out together: those of the same problem at least."""
         return tuple(sorted(operands)) if self.is_commutative else operands
-
-    def unit(self, operands: Operands) -> int:
-        """The distance between answers that are plausible, for a multiple choice."""
-        return 1
 
 
 def draw_operands(family: Family, split: str, level: int, rng: random.Random) -> Operands:

@@ -2,10 +2,10 @@
 
 import random
 from math import radians, tan
-from typing import Any
 
 from reasonenv.envs.figures.canvas import Canvas, Style
 from reasonenv.envs.figures.family import Family, Operands
+from reasonenv.envs.figures.steps import Steps
 
 
 class Rectangle(Family):
@@ -37,7 +37,7 @@ class Perimeter(Rectangle):
         longest = 49 if level < 3 else 99
         return rng.randint(2, longest), rng.randint(2, longest)
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         half = steps.add(*operands)
         return steps.fact(f"2*{half}", 2 * half)
 
@@ -51,7 +51,7 @@ class Area(Rectangle):
     def sample(self, rng: random.Random, level: int) -> Operands:
         return rng.randint(10, 139 if level < 3 else 199), rng.randint(2, 9)
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.multiply(*operands)
 
 
@@ -59,6 +59,7 @@ class Side(Rectangle):
     """A rectangle with the length of one side; the question gives the perimeter."""
 
     name, level = "side", 3
+    has_choices = False
 
     def sample(self, rng: random.Random, level: int) -> Operands:
         return rng.randint(2, 49), rng.randint(2, 49)
@@ -69,7 +70,7 @@ class Side(Rectangle):
     def ask(self, operands: Operands) -> str:
         return f"The perimeter is {2 * sum(operands)}. How long is the other side?"
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         width, height = operands
         half = steps.fact(f"{2 * (width + height)}/2", width + height)
         return steps.subtract(half, width)
@@ -95,6 +96,6 @@ class Angle(Family):
         canvas.number(4, 2, operands[1])
         return canvas
 
-    def solve(self, operands: Operands, steps: Any) -> int:
+    def solve(self, operands: Operands, steps: Steps) -> int:
         both = steps.add(*operands)
         return steps.fact(f"180-{both}", 180 - both)

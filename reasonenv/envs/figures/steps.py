@@ -5,12 +5,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeVar
 
-from reasonenv.envs.figures.solution import Solution
-
 Value = TypeVar("Value", int, Fraction)
 
 
-class Steps(Solution):
+class Steps:
     """Lines of a worked solution; each step returns the value that it wrote down.
 
     Numbers of two digits are added and subtracted column by column, with carries, so that a pair of
@@ -23,7 +21,7 @@ class Steps(Solution):
     """
 
     def __init__(self, slip_at: int | None = None) -> None:
-        super().__init__()
+        self.lines: list[str] = []
         self.num_values = 0
         """Number of computed lines, each of which may have a slip."""
         self._slip_at = slip_at
@@ -68,6 +66,11 @@ class Steps(Solution):
         """a/b, in lowest terms."""
         quotient = Fraction(a, b)
         return self.fact(f"{a}/{b}", quotient, Fraction(1, quotient.denominator))
+
+    def response(self, answer: str) -> str:
+        """The lines and the answer as a whole response."""
+        thinking = "\n".join(self.lines)
+        return f"<think>{thinking}</think><answer>\\boxed{{{answer}}}</answer>"
 
     def _join(self, parts: list[int], ones: int, sign: str) -> int:
         """The number of a column's value, computed if it has several parts, and of ones."""

@@ -46,7 +46,7 @@ def refused(tiny_folder, tmp_path):
     ("settings", "words"),
     [
         ({"env": "MMK13-v0"}, "no environment is called 'MMK13-v0': did you mean MMK12-v0?"),
-        ({"env": "Sudoku"}, "there are Figures-v1, MMK12-v0"),
+        ({"env": "Sudoku"}, "there are Figures-v2, MMK12-v0"),
         ({"temperature": 0}, "--temperature is 0.0"),
         ({"learning_rate": -1}, "--learning-rate is -1.0: give at least 0"),
         ({"top_p": 0}, "--top-p is 0.0: give one in (0, 1]"),

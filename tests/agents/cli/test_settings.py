@@ -18,7 +18,7 @@ from agents.errors import UsageError
 
 def test_a_run_by_default_is_one_of_the_tiny_model_on_figures():
     assert defaults() == Run()
-    assert (Run().env, Run().model) == ("Figures-v1", "tiny")
+    assert (Run().env, Run().model) == ("Figures-v2", "tiny")
 
 
 def test_an_environment_brings_its_model_and_a_model_its_numbers():
@@ -30,15 +30,7 @@ def test_an_environment_brings_its_model_and_a_model_its_numbers():
 
 def test_the_tiny_model_brings_its_own_numbers_to_any_environment():
     assert defaults("MMK12-v0", "tiny") == replace(Run(), env="MMK12-v0")
-    assert defaults("Figures-v1", "some/folder").learning_rate == PAPER["learning_rate"]
-
-
-def test_runs_on_the_first_version_of_figures_keep_their_defaults():
-    run = defaults("Figures-v0")
-    assert (run.model, run.num_steps, run.max_response_length) == ("tiny", 150, 48)
-    assert replace(run, env="Figures-v1", num_steps=Run.num_steps) == replace(
-        Run(), max_response_length=48
-    )
+    assert defaults("Figures-v2", "some/folder").learning_rate == PAPER["learning_rate"]
 
 
 def test_the_names_of_generated_models_are_known_to_the_settings():
@@ -134,7 +126,7 @@ def test_a_minibatch_holds_whole_groups_and_divides_the_rollout(sizes):
 
 
 def test_the_folder_names_algorithm_environment_and_seed():
-    assert Run(seed=3).folder("CPGD") == Path("runs/cpgd-figures-v1-seed3")
+    assert Run(seed=3).folder("CPGD") == Path("runs/cpgd-figures-v2-seed3")
     assert Run(env="mine:Own-v0").folder("CPGD") == Path("runs/cpgd-own-v0-seed0")
     assert Run(output_dir="Mine/{x}").folder("CPGD") == Path("Mine/{x}")
 

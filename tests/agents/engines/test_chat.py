@@ -122,7 +122,7 @@ def test_equal_neighbours_share_one_prompt(chat):
 
 
 def test_the_tokens_of_real_questions_are_those_of_the_chat_template(chat):
-    envs = reasonenv.make("Figures-v1", num_envs=30, prompt="cpgd")
+    envs = reasonenv.make("Figures-v2", num_envs=30, prompt="cpgd")
     observations, _ = envs.reset(seed=0)
     envs.close()
     for system, question in zip(observations["system"], observations["question"], strict=True):

@@ -14,7 +14,7 @@ WORDS = ["What is the sum of the numbers? 12 + 34 = 46, so <answer>\\boxed{46}</
 @pytest.fixture(scope="module")
 def tokenizer():
     """As it is for Figures: whole words, all merges."""
-    envs = reasonenv.make("Figures-v1", num_envs=1)
+    envs = reasonenv.make("Figures-v2", num_envs=1)
     texts = tokenizer_corpus(envs, count=50)
     envs.close()
     return tiny_model.tokenizer(texts)

@@ -88,20 +88,20 @@ def test_tables_to_paste_are_all_of_the_output(evaluated, capsys, form, beginnin
 
 
 def test_several_environments_are_evaluated_in_one_call(evaluated, capsys):
-    folder = evaluated(env="Letters-v0,Figures-v1", num_problems=3)
+    folder = evaluated(env="Letters-v0,Figures-v2", num_problems=3)
     assert {path.name for path in folder.glob("*.jsonl")} == {
         "Letters-v0.jsonl",
-        "Figures-v1.jsonl",
+        "Figures-v2.jsonl",
     }
-    assert list(results(folder)) == ["Letters-v0", "Figures-v1"]
-    assert results(folder)["Figures-v1"]["num_problems"] == 3
+    assert list(results(folder)) == ["Letters-v0", "Figures-v2"]
+    assert results(folder)["Figures-v2"]["num_problems"] == 3
     output = capsys.readouterr()
     assert [line.split()[0] for line in output.out.splitlines()[1:3]] == [
         "Letters-v0",
-        "Figures-v1",
+        "Figures-v2",
     ]
     assert "Letters-v0 response 3/3  accuracy 0.000" in output.err
-    assert "Figures-v1 response 3/3" in output.err
+    assert "Figures-v2 response 3/3" in output.err
 
 
 def test_results_are_the_numbers_of_the_responses(evaluated, monkeypatch):
@@ -197,8 +197,8 @@ def test_a_finished_evaluation_only_shows_its_tables_again(evaluated, monkeypatc
 
 def test_results_of_other_environments_are_added(evaluated):
     evaluated()
-    folder = evaluated(env="Figures-v1")
-    assert list(results(folder)) == ["Letters-v0", "Figures-v1"]
+    folder = evaluated(env="Figures-v2")
+    assert list(results(folder)) == ["Letters-v0", "Figures-v2"]
 
 
 def test_other_settings_are_refused_and_nothing_is_overwritten(evaluated):
@@ -329,9 +329,9 @@ def test_defaults_are_those_of_the_environments_and_the_model():
     assert default_arguments().model == "tiny"
     paper = default_arguments(["MMK12-v0"])
     assert (paper.model, paper.max_response_length) == ("Qwen/Qwen2.5-VL-7B-Instruct", 4096)
-    assert default_arguments(["MMK12-v0", "Figures-v1"], "tiny").max_response_length == 64
+    assert default_arguments(["MMK12-v0", "Figures-v2"], "tiny").max_response_length == 64
     with pytest.raises(ValueError, match=r"default models \(.*\): choose one with --model"):
-        default_arguments(["MMK12-v0", "Figures-v1"])
+        default_arguments(["MMK12-v0", "Figures-v2"])
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_defaults_are_those_of_the_environments_and_the_model():
         ({"split": "val"}, "has no split 'val': there are train, test"),
         ({"env_options": "{"}, "--env-options '{' is not valid JSON"),
         (
-            {"env": "Figures-v1", "env_options": "{", "model": "tiny"},
+            {"env": "Figures-v2", "env_options": "{", "model": "tiny"},
             "--env-options '{' is not valid JSON",
         ),
         ({"num_problems": 0}, "--num-problems is 0: give at least 1"),

@@ -55,7 +55,7 @@ def test_no_more_problems_are_evaluated_than_the_split_has(sampler, num_problems
 
 
 def test_a_generated_split_is_evaluated_on_its_first_500_problems():
-    with closing(Evaluator(EvaluationTask(env="Figures-v1"))) as evaluator:
+    with closing(Evaluator(EvaluationTask(env="Figures-v2"))) as evaluator:
         assert (evaluator.split, evaluator.num_responses) == ("test", 500)
 
 

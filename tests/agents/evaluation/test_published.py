@@ -94,12 +94,12 @@ def lines_of(table):
 
 def test_a_comparison_has_the_columns_of_the_result():
     first = published()["cpgd"].tables[0]
-    lines = lines_of(first.comparison({"MMK12-v0": result(0.536), "Figures-v1": result(1.0)}))
+    lines = lines_of(first.comparison({"MMK12-v0": result(0.536), "Figures-v2": result(1.0)}))
     assert lines[0].startswith("Table 1 of arXiv:2505.12504: ")
     assert lines[1:3] == ["MMK12", "this model 53.6"]
     assert lines[-1] == "CPGD (STD weight) 65.3"
     assert len(lines) == 3 + 4 + 13
-    assert first.comparison({"Figures-v1": result(1.0)}) is None
+    assert first.comparison({"Figures-v2": result(1.0)}) is None
 
 
 def test_ten_problems_do_not_stand_beside_a_papers_thousand_without_a_word():

@@ -96,7 +96,7 @@ def test_other_ranks_write_nothing(tmp_path, capfd):
 
 
 def test_a_rollout_shows_prompt_response_verdict_and_image(tmp_path):
-    envs = reasonenv.make("Figures-v1", num_envs=6, group_size=2, num_workers=1)
+    envs = reasonenv.make("Figures-v2", num_envs=6, group_size=2, num_workers=1)
     observations, _ = envs.reset(seed=0)
     responses = ("The answer is 7.", "\ud800 π\u2028", "", "x", "y", "z")
     _, rewards, _, _, infos = envs.step(responses)

@@ -102,8 +102,8 @@ def test_runs_that_differ_in_their_seed_are_one_curve_with_its_range(browser, tm
     runs.append(write_run(tmp_path / "other", learning_rate=1e-3))
     browser.open(report.write_report(runs, tmp_path / "all.html")[0])
     assert texts(browser, "#legend button") == [
-        "CPGD on Figures-v0, learning_rate 0.0003 (3 runs, median and range)",
-        "CPGD on Figures-v0, learning_rate 0.001, seed 0",
+        "CPGD on Figures-v2, learning_rate 0.0003 (3 runs, median and range)",
+        "CPGD on Figures-v2, learning_rate 0.001, seed 0",
     ]
     browser.run("document.querySelector('#curves').scrollIntoView()")
     chart = CHART % "reward/accuracy"

@@ -108,10 +108,10 @@ def test_without_solutions_fine_tuning_names_the_column(tiny_folder, tmp_path):
 
 def test_options_go_to_the_environments_that_take_them():
     options = '{"columns": {"answer": "gt"}, "prompt": "plain", "slip": 0.1}'
-    arguments = EvaluationArguments(env=("file", "Figures-v1", "MMK12-v0"), env_options=options)
+    arguments = EvaluationArguments(env=("file", "Figures-v2", "MMK12-v0"), env_options=options)
     check_arguments(arguments)
     found = [sorted(json.loads(task.env_options)) for task in arguments.tasks()]
     assert found == [["columns", "prompt"], ["prompt", "slip"], ["prompt"]]
-    unknown = EvaluationArguments(env=("file", "Figures-v1"), env_options='{"size": 3}')
-    with pytest.raises(ValueError, match="none of file Figures-v1 takes 'size'"):
+    unknown = EvaluationArguments(env=("file", "Figures-v2"), env_options='{"size": 3}')
+    with pytest.raises(ValueError, match="none of file Figures-v2 takes 'size'"):
         check_arguments(unknown)

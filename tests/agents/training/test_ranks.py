@@ -152,7 +152,7 @@ def test_a_checkpoint_of_two_ranks_does_not_fit_one(found, folders):
 
 def test_two_ranks_walk_the_problems_of_one():
     def walk(num_envs, **ranks):
-        envs = reasonenv.make("Figures-v1", num_envs=num_envs, group_size=2, **ranks)
+        envs = reasonenv.make("Figures-v2", num_envs=num_envs, group_size=2, **ranks)
         observations, _ = envs.reset(seed=3)
         later, *_ = envs.step(("",) * num_envs)
         envs.close()

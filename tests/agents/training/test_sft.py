@@ -43,7 +43,7 @@ FEW = FineTuning(num_steps=2, batch_size=4, num_problems=4)
 @pytest.fixture
 def model_and_dataset(tiny_folder):
     model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
-    envs = reasonenv.make("Figures-v1", num_envs=1)
+    envs = reasonenv.make("Figures-v2", num_envs=1)
     yield model, SupervisedDataset(envs, chat)
     envs.close()
 
@@ -123,7 +123,7 @@ def test_two_warm_starts_do_not_write_one_folder(tiny_folder, tmp_path, capsys):
     ("settings", "words"),
     [
         ({"env": "Letters-v0", "env_options": "{}"}, "train/0 has no worked solution: choose an"),
-        ({"env": "Figure-v1"}, "did you mean Figures-v1?"),
+        ({"env": "Figure-v1"}, "did you mean Figures-v2?"),
         ({"env_options": "[]"}, "--env-options '[]' is not a JSON object"),
         ({"num_steps": 0}, "--num-steps is 0: give at least 1"),
         ({"seed": -1}, "--seed is -1"),
@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_told_in_one_line(settings, words, tmp_path):
 
 
 def test_families_that_are_not_solved_are_drawn_more_often():
-    envs = reasonenv.make("Figures-v1", num_envs=1, level=1)
+    envs = reasonenv.make("Figures-v2", num_envs=1, level=1)
     balance = FamilyBalance(envs.problems)
     rng = np.random.default_rng(0)
     families = lambda indices: [envs.problems[index].metadata["family"] for index in indices]  # noqa: E731

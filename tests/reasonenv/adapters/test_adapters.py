@@ -229,9 +229,9 @@ def school(tmp_path):
 
 
 def test_trl_gets_conversations_whose_images_are_drawn_when_a_row_is_asked_for():
-    rows = dataset("Figures-v1")
+    rows = dataset("Figures-v2")
     assert len(rows) == 1_000_000
-    problem = reasonenv.make("Figures-v1").get_wrapper_attr("problems")[5]
+    problem = reasonenv.make("Figures-v2").get_wrapper_attr("problems")[5]
     row = rows[5]
     (image,) = row["images"]
     np.testing.assert_array_equal(np.asarray(image), problem.images[0])
@@ -288,9 +288,9 @@ def test_what_trl_is_given_is_graded_by_its_reward(school):
 
 def test_an_argument_that_does_not_fit_is_told_when_it_is_given(tmp_path):
     with pytest.raises(ValueError, match="takes no argument 'leevel': did you mean 'level'"):
-        dataset("Figures-v1", leevel=2)
+        dataset("Figures-v2", leevel=2)
     with pytest.raises(ValueError, match="takes no argument 'leevel': did you mean 'level'"):
-        write("Figures-v1", tmp_path / "a.parquet", leevel=2)
+        write("Figures-v2", tmp_path / "a.parquet", leevel=2)
 
 
 def test_verl_gets_a_file_that_says_where_images_stand(school, tmp_path):
@@ -308,7 +308,7 @@ def test_verl_gets_a_file_that_says_where_images_stand(school, tmp_path):
 
 def test_what_verl_reads_is_scored_by_its_function(tmp_path):
     path = tmp_path / "choices.parquet"
-    write("Figures-v1", path, num_problems=300, level=3)
+    write("Figures-v2", path, num_problems=300, level=3)
     table = pq.read_table(path)
     assert table.num_rows == 300
     for row in table.to_pylist()[::50]:

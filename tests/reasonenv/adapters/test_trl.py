@@ -81,7 +81,7 @@ def test_trl_finds_a_place_for_each_image():
 
     from reasonenv.adapters.trl import dataset
 
-    row = dataset("Figures-v1", prompt="cpgd")[0]
+    row = dataset("Figures-v2", prompt="cpgd")[0]
     system, user = prepare_multimodal_messages(row["prompt"], images=row["images"])
     assert system["role"] == "system"
     assert user["content"][0]["image"] is row["images"][0]

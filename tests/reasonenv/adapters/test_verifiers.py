@@ -48,8 +48,8 @@ def scored(task, text):
 
 
 def test_problems_are_tasks_with_images_at_their_places():
-    made = tasks(env="Figures-v1", num_problems=2, options={"level": 2, "prompt": "cpgd"})
-    problems = reasonenv.make("Figures-v1", level=2).get_wrapper_attr("problems")
+    made = tasks(env="Figures-v2", num_problems=2, options={"level": 2, "prompt": "cpgd"})
+    problems = reasonenv.make("Figures-v2", level=2).get_wrapper_attr("problems")
     assert [task.data.id for task in made] == [problems[0].id, problems[1].id]
     image, *_ = made[0].data.prompt[0].content
     assert image.image_url.url.startswith("data:image/png;base64,")
@@ -58,10 +58,10 @@ def test_problems_are_tasks_with_images_at_their_places():
 
 
 def test_a_task_is_scored_after_it_has_travelled():
-    (made,) = tasks(env="Figures-v1", num_problems=1, options={"rewards": {"accuracy": 2.0}})
+    (made,) = tasks(env="Figures-v2", num_problems=1, options={"rewards": {"accuracy": 2.0}})
     data = type(made.data).model_validate_json(made.data.model_dump_json())
     task = type(made)(data)
-    answer = reasonenv.make("Figures-v1").get_wrapper_attr("problems")[0].answer
+    answer = reasonenv.make("Figures-v2").get_wrapper_attr("problems")[0].answer
     trace = scored(task, f"<think>so</think><answer>{answer}</answer>")
     assert trace.reward == 2.0
     assert trace.metrics == {"accuracy": 1.0, "format": 1.0}

@@ -84,7 +84,7 @@ def rows(tmp_path):
 
 
 def words(api, path, **options):
-    told = {"env": "Figures-v1", "url": api.url, "model": "m", "output": path} | options
+    told = {"env": "Figures-v2", "url": api.url, "model": "m", "output": path} | options
     return [word for name, value in told.items() for word in (f"--{name}", str(value))]
 
 
@@ -98,7 +98,7 @@ def test_each_sample_of_each_problem_is_asked_for_once_and_kept(api, tmp_path):
     assert ask.main(words(api, path, **options)) == 0
     kept = sorted(lines(path), key=lambda row: (row["id"], row["sample"]))
     ids = [
-        problem.id for problem in reasonenv.make("Figures-v1", split="test").unwrapped.problems[:3]
+        problem.id for problem in reasonenv.make("Figures-v2", split="test").unwrapped.problems[:3]
     ]
     assert [(row["id"], row["sample"]) for row in kept] == [(i, s) for i in ids for s in (0, 1)]
     assert all(row["response"] == f"\\boxed{{7}} of seed {row['sample']}" for row in kept)
@@ -117,7 +117,7 @@ def test_the_key_comes_from_the_environment(api, tmp_path, monkeypatch):
 
 def test_images_arrive_as_they_are(api, tmp_path):
     ask.main(words(api, tmp_path / "r.jsonl", **{"num-problems": 1}))
-    env = reasonenv.make("Figures-v1", split="test")
+    env = reasonenv.make("Figures-v2", split="test")
     observation, _ = env.reset(options={"indices": [0]})
     (user,) = api.asked[0][2]["messages"]
     image, text = user["content"]
@@ -184,7 +184,7 @@ def test_an_interrupted_run_says_so_at_once_and_goes_on(api, tmp_path):
 
 
 def test_a_response_that_takes_long_keeps_no_other_from_being_written():
-    env, ended = reasonenv.make("Figures-v1", split="test"), threading.Event()
+    env, ended = reasonenv.make("Figures-v2", split="test"), threading.Event()
 
     def client(messages, seed):
         return str(seed or ended.wait(10))
@@ -273,7 +273,7 @@ def test_what_is_kept_is_scored(api, tmp_path, rows):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"env": "Figurs-v1"}, "did you mean Figures-v1?"),
+        ({"env": "Figurs-v1"}, "did you mean Figures-v2?"),
         ({"env-options": "{"}, "is no JSON"),
         ({"env-options": "[1]"}, "is no JSON object"),
         ({"samples": 0}, "give at least 1"),

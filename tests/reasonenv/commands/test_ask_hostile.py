@@ -21,7 +21,7 @@ def _no_pauses(monkeypatch):
 
 def request(url, path, capsys, timeout):
     """The line of a failed request, and the seconds that it took; nothing else is printed."""
-    words = ["--env", "Figures-v1", "--url", url, "--model", "m", "--output", str(path)]
+    words = ["--env", "Figures-v2", "--url", url, "--model", "m", "--output", str(path)]
     start = time.monotonic()
     status = ask.main([*words, "--num-problems", "1", "--timeout", str(timeout)])
     elapsed = time.monotonic() - start
@@ -64,7 +64,7 @@ def test_an_answer_that_is_none_is_one_line(kind, tmp_path, capsys):
 @pytest.mark.parametrize("kind", ECHOES)
 def test_a_key_that_a_server_echoes_is_not_repeated(kind, tmp_path, capsys):
     path = tmp_path / "r.jsonl"
-    words = ["--env", "Figures-v1", "--model", "m", "--output", str(path), "--num-problems", "1"]
+    words = ["--env", "Figures-v2", "--model", "m", "--output", str(path), "--num-problems", "1"]
     with hostile_server(ECHOES[kind]) as url:
         status = ask.main([*words, "--url", url])
     printed = "".join(capsys.readouterr())

@@ -31,7 +31,7 @@ def of(*answers: str) -> list[Reference]:
     return [Reference(str(index), answer) for index, answer in enumerate(answers)]
 
 
-@pytest.mark.parametrize("flags", [["Figures-v1"], ["--env", "Figures-v1"]])
+@pytest.mark.parametrize("flags", [["Figures-v2"], ["--env", "Figures-v2"]])
 def test_the_command_prints_a_short_table(flags):
     done = run(*flags, "--num-problems", "50")
     assert done.returncode == 0, done.stderr
@@ -45,7 +45,7 @@ def test_an_unknown_environment_is_one_line():
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
-        "error: no environment is called 'Figure-v1': did you mean Figures-v1?"
+        "error: no environment is called 'Figure-v1': did you mean Figures-v2?"
     ]
 
 
@@ -164,9 +164,9 @@ def test_a_broken_file_of_a_folder_is_not_passed_over(tmp_path):
 
 def test_a_report_that_cannot_be_saved_is_told_before_the_work(tmp_path, capsys):
     target = tmp_path / "nowhere" / "found.json"
-    assert main(["Figures-v1", "--output", str(target)]) == 2
+    assert main(["Figures-v2", "--output", str(target)]) == 2
     assert capsys.readouterr().err == f"error: --output={target}: no such parent folder\n"
-    assert main(["Figures-v1", "--output", str(tmp_path)]) == 2
+    assert main(["Figures-v2", "--output", str(tmp_path)]) == 2
     told = f"error: --output={tmp_path}: this is a folder, give a file\n"
     assert capsys.readouterr().err == told
 

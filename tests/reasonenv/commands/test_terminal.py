@@ -64,7 +64,7 @@ def test_a_server_writes_no_control_characters(kind, tmp_path, capsys):
     for number, piece in enumerate(pieces):
         path = tmp_path / f"{number}.jsonl"
         with hostile_server(lambda send, piece=piece: send(piece)) as url:
-            words = ["--env", "Figures-v1", "--url", url, "--model", "m", "--output", str(path)]
+            words = ["--env", "Figures-v2", "--url", url, "--model", "m", "--output", str(path)]
             assert ask.main([*words, "--num-problems", "1", "--timeout", "1"]) == 1
         check_printed(capsys)
 

@@ -116,7 +116,7 @@ def test_the_heldout_split_is_of_the_training_split(shared):
 
 def test_a_million_generated_problems_are_not_filtered_one_by_one():
     with pytest.raises(ValueError, match="1000000 problems, too many to filter one by one"):
-        reasonenv.make("Figures-v1", filter={"family": "sum"})
+        reasonenv.make("Figures-v2", filter={"family": "sum"})
 
 
 def test_problems_in_memory_are_chosen_as_they_are():

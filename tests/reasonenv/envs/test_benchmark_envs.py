@@ -115,7 +115,7 @@ def test_the_split_to_report_is_the_one_that_papers_report():
     reported = {name: entry_points.evaluation_split(name) for name in NAMES}
     assert Counter(reported.values()) == {"test": 11, "testmini": 3}
     assert reported["MathVision-v0"] == "test"
-    assert entry_points.evaluation_split("Figures-v1") == "test"
+    assert entry_points.evaluation_split("Figures-v2") == "test"
 
 
 def test_a_revision_that_the_hub_does_not_tell_is_one_line(monkeypatch, capsys):

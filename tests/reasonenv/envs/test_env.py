@@ -15,7 +15,7 @@ from reasonenv.env import ReasonEnv
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 
-LOCAL = ["Figures-v1", "WordProblems-v0"]
+LOCAL = ["Figures-v2", "WordProblems-v0"]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_an_episode_is_one_response(env):
 
 def test_rewards_are_chosen_by_name_and_weight():
     rewards = {"accuracy": 2, "overlong": {"weight": 4, "max_length": 10, "buffer": 10}}
-    env = reasonenv.make("Figures-v1", rewards=rewards)
+    env = reasonenv.make("Figures-v2", rewards=rewards)
     env.reset(seed=0)
     _, reward, _, _, infos = env.step("wrong")
     assert infos["overlong"] == -0.5
@@ -182,9 +182,9 @@ def test_arguments_that_do_not_fit_are_told_at_once(kwargs, message):
 
 
 def test_make_and_gymnasiums_make_give_the_same_environment():
-    one, two = reasonenv.make("Figures-v1"), gymnasium.make("reasonenv/Figures-v1")
+    one, two = reasonenv.make("Figures-v2"), gymnasium.make("reasonenv/Figures-v2")
     assert one.spec is not None
-    assert one.spec.id == two.spec.id == "reasonenv/Figures-v1"
+    assert one.spec.id == two.spec.id == "reasonenv/Figures-v2"
     ours, theirs = one.reset(seed=3), two.reset(seed=3)
     np.testing.assert_equal(ours, theirs)
     one.close()
@@ -204,7 +204,7 @@ def test_without_a_render_mode_a_rendering_warns_as_gymnasiums_environments_do()
 
 
 def test_observations_and_infos_are_short_texts_and_stay_dicts():
-    env = reasonenv.make("Figures-v1", num_workers=1)
+    env = reasonenv.make("Figures-v2", num_workers=1)
     observation, _ = env.reset(seed=0)
     outcome = env.step("x" * 10_000)
     for shown in (observation, outcome[0], outcome[4]):

@@ -5,22 +5,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reasonenv.envs import figures, figures_v0
+from reasonenv.envs import figures
 from reasonenv.envs.figures.canvas import BLUE, RED, Style
 from reasonenv.envs.figures.family import draw_operands
 
-LEVELS = (1, 2, 3)
 STYLE = Style((250, 250, 250))
 POSED = [
-    (version, family, level)
-    for version in (figures_v0, figures)
-    for family in version.FAMILIES.values()
-    for level in LEVELS[family.level - 1 :]
+    (family, level)
+    for family in figures.FAMILIES.values()
+    for level in figures.LEVELS[family.level - 1 :]
 ]
 by_family_and_level = pytest.mark.parametrize(
-    ("version", "family", "level"),
-    POSED,
-    ids=[f"{version.VERSION.name}-{family.name}-{level}" for version, family, level in POSED],
+    ("family", "level"), POSED, ids=[f"{family.name}-{level}" for family, level in POSED]
 )
 
 
@@ -40,7 +36,7 @@ def height_at(values, x):
 
 
 # Each answer by another way than the family's steps.
-COMMON = {
+ANSWERS = {
     "sum": lambda *numbers: sum(numbers),
     "perimeter": lambda width, height: width + height + width + height,
     "clock": lambda hour, later: (hour + later - 1) % 12 + 1,
@@ -59,14 +55,8 @@ COMMON = {
         max(values_of(heights, bars)) - min(values_of(heights, bars))
     ),
     "slope": lambda x, y, right, end: Fraction(end - y, right - x),
-}
-ANSWERS = {
-    figures_v0: COMMON
-    | {
-        "coordinates": lambda x, y: x + y,
-        "graph": lambda values, x: dict(zip(range(0, 9, 2), values, strict=True))[x],
-    },
-    figures: COMMON | {"coordinates": distance, "graph": height_at},
+    "coordinates": distance,
+    "graph": height_at,
 }
 
 
@@ -83,50 +73,30 @@ def operands_of(family, level, count):
 
 
 @by_family_and_level
-def test_every_family_holds_out_at_least_three_combinations(version, family, level):
+def test_every_family_holds_out_at_least_three_combinations(family, level):
     rng = random.Random(0)
     draws = (draw_operands(family, "heldout", level, rng) for _ in range(100))
     assert len({family.canonical(operands) for operands in draws}) >= 3
 
 
 @by_family_and_level
-def test_answers_are_exact(version, family, level):
-    for problem in version.problems(level=level, families=[family.name])[:40]:
-        answer = ANSWERS[version][family.name](*problem.metadata["operands"])
+def test_answers_are_exact(family, level):
+    for problem in figures.problems(level=level, families=[family.name])[:40]:
+        answer = ANSWERS[family.name](*problem.metadata["operands"])
         answers = {"ABCD"[place]: text for place, text in enumerate(problem.options)}
         assert answers.get(problem.answer, problem.answer) == str(answer)
 
 
 @by_family_and_level
-def test_figure_and_question_determine_the_answer_and_the_question_alone_does_not(
-    version, family, level
-):
+def test_figure_and_question_determine_the_answer_and_the_question_alone_does_not(family, level):
     by_question, by_both = defaultdict(set), defaultdict(set)
     for operands in operands_of(family, level, 300):
-        question, answer = family.ask(operands), ANSWERS[version][family.name](*operands)
+        question, answer = family.ask(operands), ANSWERS[family.name](*operands)
         pixels = family.draw(operands, STYLE).pixels().tobytes()
         by_question[question].add(answer)
         by_both[question, pixels].add(answer)
     assert all(len(answers) == 1 for answers in by_both.values())
     assert any(len(answers) > 1 for answers in by_question.values())
-
-
-def test_what_is_drawn_in_version_0_is_what_the_operands_say():
-    def figure(name, *operands):
-        return figures_v0.FAMILIES[name].draw(operands, STYLE).pixels()
-
-    def center(pixels, color):
-        rows, columns = np.nonzero((pixels == color).all(axis=-1))
-        return columns.mean(), rows.mean()
-
-    for x, y in [(0, 0), (3, 7), (8, 1)]:
-        assert center(figure("coordinates", x, y), RED) == (42 + 14 * x, 126 - 14 * y)
-    for marked in (2, 3, 4):
-        assert center(figure("number_line", 1, 2, marked), RED)[0] == 14 + 28 * marked
-    dots = figure("dots", 8, 2, (0, 3, 8, 15))[14::28, 14::28, 0] == 0
-    assert np.flatnonzero(dots).tolist() == [0, 3, 8, 15]
-    bars = (figure("bar", (1, 5, 2, 8, 3), "K") == BLUE).all(axis=-1)[:, 70::28].sum(axis=0)
-    assert (bars / 14).round().tolist() == [5, 2, 8, 3]
 
 
 @pytest.mark.parametrize("per_tile", [1, 2])
@@ -162,17 +132,17 @@ def test_a_family_without_operands_for_a_split_is_said_so():
 
 
 @by_family_and_level
-def test_operands_that_are_the_same_problem_have_one_answer(version, family, level):
-    if version is figures and family.name in ("number_line", "missing"):
+def test_operands_that_are_the_same_problem_have_one_answer(family, level):
+    if family.name in ("number_line", "missing"):
         pytest.skip("pairs of numbers are held out with all their marks, and in either order")
     answers = defaultdict(set)
     for operands in operands_of(family, level, 500):
-        answers[family.canonical(operands)].add(ANSWERS[version][family.name](*operands))
+        answers[family.canonical(operands)].add(ANSWERS[family.name](*operands))
     assert all(len(values) == 1 for values in answers.values())
 
 
 @by_family_and_level
-def test_nothing_touches_the_edge_even_when_shifted(version, family, level):
+def test_nothing_touches_the_edge_even_when_shifted(family, level):
     for operands in operands_of(family, level, 20):
         still = family.draw(operands, STYLE).pixels()
         for edge in (still[0], still[-1], still[:, 0], still[:, -1]):

@@ -463,7 +463,7 @@ def test_it_is_a_vector_environment_and_a_part_of_mixtures(figures, tmp_path):
     assert observations["images"][0][0].shape[0] == int(infos["problem_id"][0])
     envs.close()
     options = {"file": {"data": data, "holdout": 0.5}}
-    mixed = reasonenv.make(["file", "Figures-v1"], options=options, num_workers=1)
+    mixed = reasonenv.make(["file", "Figures-v2"], options=options, num_workers=1)
     assert mixed.get_wrapper_attr("problems").parts[0].id == "file"
     mixed.close()
 

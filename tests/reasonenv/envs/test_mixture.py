@@ -40,7 +40,7 @@ def test_a_pass_holds_every_problem_and_the_parts_by_weight(sizes, weights):
 def figures():
     """A second environment beside Figures, with rewards and a prompt of its own."""
     reasonenv.register("Toy-v0", "helpers.toy")
-    yield ["Figures-v1", "Toy-v0"]
+    yield ["Figures-v2", "Toy-v0"]
     del reasonenv.registry["Toy-v0"]
     del gymnasium.registry["reasonenv/Toy-v0"]
 
@@ -52,9 +52,9 @@ def test_a_mixture_poses_its_parts_as_often_as_it_should(figures):
     told = envs.step([""] * 400)[4]
     envs.close()
     parts = Counter(metadata["env"] for metadata in told["metadata"])
-    assert 60 < parts["Figures-v1"] < 140
-    assert parts["Toy-v0"] == 400 - parts["Figures-v1"]
-    assert sum(id.startswith("figures-v1/") for id in infos["problem_id"]) == parts["Figures-v1"]
+    assert 60 < parts["Figures-v2"] < 140
+    assert parts["Toy-v0"] == 400 - parts["Figures-v2"]
+    assert sum(id.startswith("figures-v2/") for id in infos["problem_id"]) == parts["Figures-v2"]
 
 
 def test_each_part_asks_and_pays_as_it_does_alone(figures):
@@ -65,7 +65,7 @@ def test_each_part_asks_and_pays_as_it_does_alone(figures):
     written = [f"<think>So.</think><answer>\\boxed{{{answer}}}</answer>" for answer in references]
     _, rewards, _, _, infos = envs.step(written)
     envs.close()
-    of_figures = np.array([metadata["env"] == "Figures-v1" for metadata in infos["metadata"]])
+    of_figures = np.array([metadata["env"] == "Figures-v2" for metadata in infos["metadata"]])
     assert of_figures.any()
     assert not of_figures.all()
     np.testing.assert_allclose(rewards, np.where(of_figures, 1.1, 1.0))

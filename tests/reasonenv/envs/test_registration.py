@@ -39,17 +39,17 @@ def test_every_environment_has_a_page(name):
 
 
 def test_every_environment_has_a_model_to_begin_with():
-    assert reasonenv.registry["Figures-v1"].model == "tiny"
+    assert reasonenv.registry["Figures-v2"].model == "tiny"
     assert reasonenv.registry["MMK12-v0"].model == "Qwen/Qwen2.5-VL-7B-Instruct"
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Figure-v1", "no environment is called 'Figure-v1': did you mean Figures-v1?"),
+        ("Figure-v1", "no environment is called 'Figure-v1': did you mean Figures-v2?"),
         ("mmk12", "did you mean MMK12-v0?"),
-        ("reasonenv/Figures-v2", "did you mean Figures-v1?"),
-        ("CartPole", "no environment is called 'CartPole': there are Figures-v1, MMK12-v0"),
+        ("reasonenv/Figures-v3", "did you mean Figures-v2?"),
+        ("CartPole", "no environment is called 'CartPole': there are Figures-v2, MMK12-v0"),
     ],
 )
 def test_an_unknown_name_is_told_with_the_nearest(name, message):
@@ -60,7 +60,7 @@ def test_an_unknown_name_is_told_with_the_nearest(name, message):
 
 
 def test_a_name_may_carry_the_namespace():
-    assert find("reasonenv/Figures-v1") is find("Figures-v1")
+    assert find("reasonenv/Figures-v2") is find("Figures-v2")
 
 
 @pytest.mark.usefixtures("_toy")
@@ -156,9 +156,12 @@ def test_what_a_module_itself_lacks_is_told_as_it_is(tmp_path, monkeypatch):
         find("needs_more:Sums-v0")
 
 
-def test_the_first_version_of_figures_can_be_made_and_is_deprecated():
-    for arguments in ({}, {"num_envs": 2}):
-        with pytest.warns(DeprecationWarning, match="Figures-v0 is out of date"):
-            env = reasonenv.make("Figures-v0", **arguments)
-        env.reset(seed=0)
-        env.close()
+@pytest.mark.parametrize("name", ["Figures-v0", "Figures-v1", "reasonenv/Figures-v1"])
+def test_a_retired_environment_names_its_successor_and_the_release_that_has_it(name):
+    with pytest.raises(gymnasium.error.NameNotFound) as caught:
+        reasonenv.make(name)
+    name = name.removeprefix("reasonenv/")
+    assert str(caught.value) == (
+        f"{name} has become Figures-v2: take that, or release 0.3.0 of reasonenv, which "
+        f"reproduces records made with {name}"
+    )

@@ -33,7 +33,7 @@ def test_the_toy_keeps_the_contract():
     check_env(make_toy)
 
 
-@pytest.mark.parametrize("name", ["Figures-v1"])
+@pytest.mark.parametrize("name", ["Figures-v2"])
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_every_environment_that_needs_no_download_keeps_the_contract(name, split):
     check_env(functools.partial(reasonenv.make, name, split=split))
@@ -133,7 +133,7 @@ def test_gymnasium_makes_a_list_of_infos_with_their_outcomes():
 
 def test_rewards_are_chosen_by_name_and_weight():
     rewards = {"accuracy": 2, "format": 0.5, "repetition": {"weight": 0.1, "n": 1}}
-    envs = reasonenv.make("Figures-v1", num_envs=3, group_size=3, rewards=rewards, unjudged=-0.4)
+    envs = reasonenv.make("Figures-v2", num_envs=3, group_size=3, rewards=rewards, unjudged=-0.4)
     envs.reset(seed=0)
     reference = envs.step([""] * 3)[4]["reference"][0]
     envs.reset(seed=0)
@@ -149,8 +149,8 @@ def test_rewards_are_chosen_by_name_and_weight():
 
 
 def test_what_no_verdict_is_paid_comes_on_top_of_an_environments_own_rewards():
-    own = reasonenv.make("Figures-v1", num_envs=1)
-    envs = reasonenv.make("Figures-v1", num_envs=1, unjudged=0.25)
+    own = reasonenv.make("Figures-v2", num_envs=1)
+    envs = reasonenv.make("Figures-v2", num_envs=1, unjudged=0.25)
     assert {**envs.rewards} == {**own.rewards, "unjudged": (0.25, unjudged)}
     assert "unjudged" not in own.rewards
     own.close()
@@ -159,7 +159,7 @@ def test_what_no_verdict_is_paid_comes_on_top_of_an_environments_own_rewards():
 
 def test_an_environment_with_chosen_rewards_keeps_the_contract():
     rewards = {"accuracy": 1, "think_answer_format": 0.5, "repetition": 0.1}
-    check_env(functools.partial(reasonenv.make, "Figures-v1", rewards=rewards, unjudged=0.5))
+    check_env(functools.partial(reasonenv.make, "Figures-v2", rewards=rewards, unjudged=0.5))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_an_environment_with_chosen_rewards_keeps_the_contract():
 @pytest.mark.parametrize("num_envs", [None, 2])
 def test_rewards_that_do_not_fit_are_told_when_the_environment_is_made(kwargs, message, num_envs):
     with pytest.raises(ValueError, match=message):
-        reasonenv.make("Figures-v1", num_envs=num_envs, **kwargs)
+        reasonenv.make("Figures-v2", num_envs=num_envs, **kwargs)
 
 
 def test_consecutive_sub_environments_share_the_very_same_problem(envs):
@@ -369,8 +369,8 @@ def test_a_step_of_plain_numbers_takes_milliseconds():
 
 
 def test_make_and_gymnasiums_make_vec_give_the_same_environment():
-    name = "reasonenv/Figures-v1"
-    one = reasonenv.make("Figures-v1", num_envs=4, group_size=2, prompt="cpgd")
+    name = "reasonenv/Figures-v2"
+    one = reasonenv.make("Figures-v2", num_envs=4, group_size=2, prompt="cpgd")
     two = gymnasium.make_vec(name, num_envs=4, group_size=2, prompt="cpgd")
     assert one.spec.id == two.spec.id == name
     assert one.spec.kwargs["group_size"] == 2
@@ -380,7 +380,7 @@ def test_make_and_gymnasiums_make_vec_give_the_same_environment():
 
 
 def test_gymnasiums_own_vectorisation_takes_the_single_environment():
-    envs = gymnasium.make_vec("reasonenv/Figures-v1", num_envs=2, vectorization_mode="sync")
+    envs = gymnasium.make_vec("reasonenv/Figures-v2", num_envs=2, vectorization_mode="sync")
     observations, _ = envs.reset(seed=0)
     assert observations in envs.observation_space
     assert envs.step(("1", "2"))[2].all()

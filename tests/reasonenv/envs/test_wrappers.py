@@ -10,14 +10,14 @@ RIGHT = r"<think>seen</think><answer>\boxed{{{}}}</answer>"
 
 def answer():
     """The reference of the first problem of seed 0."""
-    env = reasonenv.make("Figures-v1")
+    env = reasonenv.make("Figures-v2")
     posed = env.reset(seed=0)[1]["problem_id"]
     env.close()
     return env.get_wrapper_attr("problems")[int(posed.rpartition("/")[2])].answer
 
 
 def test_wrappers_of_one_environment_stack():
-    env = wrappers.TransformReward(reasonenv.make("Figures-v1"), lambda reward: 10 * reward)
+    env = wrappers.TransformReward(reasonenv.make("Figures-v2"), lambda reward: 10 * reward)
     env = wrappers.RecordEpisodeStatistics(wrappers.TimeLimit(env, max_episode_steps=3))
     env.reset(seed=0)
     response = RIGHT.format(answer())
@@ -29,7 +29,7 @@ def test_wrappers_of_one_environment_stack():
 
 
 def test_order_is_enforced_and_the_next_problem_needs_a_reset():
-    env = wrappers.OrderEnforcing(reasonenv.make("Figures-v1").unwrapped)
+    env = wrappers.OrderEnforcing(reasonenv.make("Figures-v2").unwrapped)
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step("7")
     env.reset(seed=0)
@@ -42,7 +42,7 @@ def test_order_is_enforced_and_the_next_problem_needs_a_reset():
 def test_an_observation_can_be_transformed_to_messages_of_a_chat():
     from reasonenv.messages import messages
 
-    env = reasonenv.make("Figures-v1", prompt="cpgd")
+    env = reasonenv.make("Figures-v2", prompt="cpgd")
     env = wrappers.TransformObservation(env, lambda seen: tuple(messages(seen)), None)
     observation, _ = env.reset(seed=0)
     assert [message["role"] for message in observation] == ["system", "user"]
@@ -50,7 +50,7 @@ def test_an_observation_can_be_transformed_to_messages_of_a_chat():
 
 
 def test_wrappers_of_a_vector_stack_and_keep_groups():
-    envs = reasonenv.make("Figures-v1", num_envs=4, group_size=2)
+    envs = reasonenv.make("Figures-v2", num_envs=4, group_size=2)
     envs = wrappers.vector.TransformReward(envs, lambda rewards: -rewards)
     envs = wrappers.vector.RecordEpisodeStatistics(envs)
     observations, _ = envs.reset(seed=0)

@@ -263,11 +263,11 @@ def test_mathverse_counts_the_versions_with_images(tmp_path):
 def test_an_environment_that_makes_its_own_problems_is_scored_by_them():
     import reasonenv
 
-    envs = reasonenv.make("Figures-v1", num_envs=1, split="test")
+    envs = reasonenv.make("Figures-v2", num_envs=1, split="test")
     problems = envs.problems[:6]
     envs.close()
     rows = [{"id": p.id, "response": f"\\boxed{{{p.answer}}}"} for p in problems]
-    scores = score("Figures-v1", [*rows[:5], {**rows[5], "response": "?"}])
+    scores = score("Figures-v2", [*rows[:5], {**rows[5], "response": "?"}])
     assert scores["accuracy"] == pytest.approx(5 / 6)
     assert sum(line["num"] for line in scores["by"]["family"].values()) == 6
 
