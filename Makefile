@@ -15,8 +15,8 @@ docs: # the site, in build/site; needs the extra `docs`
 pretrained: # SmolLM2-135M-Instruct without a hub, for tests and benchmarks; needs the extra `dev`
 	$(PYTHON) benchmarks/pretrained.py
 # More options: make reproduce GRID="--jobs 2 --seeds 0 1 2"
-reproduce: # runs missing from benchmarks/raw; all of them with GRID="--output FOLDER"
-	$(PYTHON) -m benchmarks.grid all $(GRID)
+reproduce: # all studies anew, on Figures-v2: what runs/studies lacks
+	$(PYTHON) -m benchmarks.grid all --output runs/studies $(GRID)
 reproduce-smoke: # a few runs of seconds of each study
 	$(PYTHON) -m benchmarks.grid all --smoke $(GRID)
 tables: # tables and pictures from the records in benchmarks/raw alone

@@ -149,6 +149,11 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     given.scratch = given.scratch or Path("runs/smoke/grid" if given.smoke else "runs/grid")
     if given.flags and not given.output:
         parser.error("--flags makes another study of it: give an --output of its own")
+    if not (given.output or given.smoke or given.draw):
+        parser.error(
+            "the records of this package are of Figures-v0, to which release 0.3.0 can add: give "
+            "new runs an --output of their own, or take --draw or --smoke"
+        )
     given.output = given.output or (Path("runs/smoke") if given.smoke else RESULTS)
     return given
 
