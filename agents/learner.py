@@ -129,7 +129,8 @@ class Learner(ABC):
 
         Called before every step where it is overridden, on rank 0. A function of its arguments
         alone, so that a resumed run poses the problems of one that was never stopped. A number
-        that stands twice is posed twice as often.
+        that stands twice is posed twice as often. The numbers are posed without repetition until
+        all have been as long as they stay the same; others begin an order of their own.
 
         Args:
             history: Metrics of each step so far, the rows of `metrics.jsonl`; None where a value

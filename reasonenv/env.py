@@ -72,8 +72,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         super().reset(seed=seed)
         problems, start = parse_options(options)
         if self._order is None or seed is not None or problems:
-            order_seed = self.np_random_seed if seed is None else seed
-            self._order = ProblemOrder(len(self.problems), order_seed or 0, **problems)
+            self._order = ProblemOrder(len(self.problems), order_seed(self), **problems)
             self._position = 0
         if start is not None:
             self._position = start
@@ -130,10 +129,22 @@ def observation_space() -> Dict:
     return Dict({"system": TextSpace(), "question": TextSpace(), "images": ImagesSpace()})
 
 
+def order_seed(env: gymnasium.Env | gymnasium.vector.VectorEnv) -> int:
+    """Seed of a new order: the environment's, or drawn where its generator was set without one."""
+    seed = env.np_random_seed
+    return int(env.np_random.integers(2**63)) if seed is None or seed < 0 else seed
+
+
 def make_observation(problem: Problem, prompt: PromptTemplate) -> Observation:
-    """The observation of a problem, which holds neither its answer nor its solution."""
+    """The observation of a problem, which holds neither its answer nor its solution.
+
+    Its images are read-only views of the problem's.
+    """
     system, question = prompt.ask(problem)
-    return Observation(system=system, question=question, images=problem.images)
+    images = tuple(image.view() for image in problem.images)
+    for image in images:
+        image.flags.writeable = False
+    return Observation(system=system, question=question, images=images)
 
 
 def grade_info(problem: Problem, grade: Grade) -> dict[str, Any]:

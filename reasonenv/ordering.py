@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TypeGuard
 
 import numpy as np
 
@@ -50,6 +51,12 @@ def _problem_numbers(
 ) -> list[int] | None:
     if numbers is None:
         return None
+    for number in numbers:
+        if not _is_whole(number):
+            raise UsageError(
+                f"{name} has {number!r}: give the numbers of problems, for a mask "
+                "numpy.flatnonzero(mask)"
+            )
     numbers = [int(number) for number in numbers]
     if not numbers:
         raise UsageError(f"{name}=[]: at least one problem is needed")
@@ -57,6 +64,18 @@ def _problem_numbers(
     if outside:
         raise UsageError(f"index {outside[0]} in {name} is not in [0, {num_problems})")
     return numbers
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    """True for a whole number, which the truth values of a mask are not."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    """True for a sequence or a vector; a text is none."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def parse_options(
@@ -68,7 +87,7 @@ def parse_options(
         Arguments of a `ProblemOrder`, empty where none is given, and the start or None.
 
     Raises:
-        UsageError: For any other option, both kinds of problems, and a start below 0.
+        UsageError: For any other option, both kinds of problems, and a start that is no position.
     """
     options = options or {}
     unknown = sorted(set(options) - {"indices", "subset", "start"})
@@ -77,13 +96,14 @@ def parse_options(
             f"unknown option {unknown[0]!r} of reset: it takes indices, subset and start"
         )
     start = options.get("start")
-    if start is not None and (not isinstance(start, int | np.integer) or start < 0):
+    if start is not None and (not _is_whole(start) or start < 0):
         raise UsageError(f"start={start!r}: a position of 0 or above is needed")
     problems: dict[str, list[int]] = {}
     for name in ("indices", "subset"):
         numbers = options.get(name)
-        if numbers is not None and not isinstance(numbers, Sequence | np.ndarray):
-            raise UsageError(f"{name}={numbers!r}: a list of problem numbers is needed")
+        if numbers is not None and not _is_list(numbers):
+            value = " ".join(repr(numbers).split())
+            raise UsageError(f"{name}={value[:60]}: a list of problem numbers is needed")
         problems |= {} if numbers is None else {name: list(numbers)}
     if len(problems) == 2:
         raise UsageError("reset got indices and subset: give one of them")

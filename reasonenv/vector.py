@@ -17,6 +17,7 @@ from reasonenv.env import (
     grade_info,
     make_observation,
     observation_space,
+    order_seed,
     render_frame,
     status_masks,
     warn_without_mode,
@@ -33,7 +34,7 @@ from reasonenv.spaces import TextSpace
 from reasonenv.workers import Grader
 
 Observations = Observation
-"""`system` and `question`, tuples of texts, and `images`, a tuple of tuples of arrays."""
+"""`system` and `question`, tuples of texts, and `images`, a tuple of tuples of read-only arrays."""
 
 
 class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
@@ -46,7 +47,8 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
     `reset(seed)` starts an order of the problems, each pass shuffled anew; `reset()` continues
     it. The options of `reset` are `indices`, to pose exactly these problems in this order, again
     from the first after the last; `subset`, to shuffle these in place of all, such as those of a
-    curriculum; and `start`, the position in the order to begin at.
+    curriculum; and `start`, the position in the order to begin at. Each subset has an order of its
+    own: one that differs from the last may pose again what that has posed.
 
     Args:
         problems: The problems to pose.
@@ -119,8 +121,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         super().reset(seed=seed)
         problems, start = parse_options(options)
         if self._order is None or seed is not None or problems:
-            order_seed = self.np_random_seed if seed is None else seed
-            self._order = ProblemOrder(len(self.problems), order_seed or 0, **problems)
+            self._order = ProblemOrder(len(self.problems), order_seed(self), **problems)
             self._position = 0
         elif start is None:
             self._position += self._stride
@@ -204,8 +205,14 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         self._submitted = {}
 
     def _observations(self) -> Observations:
-        singles = [make_observation(problem, self.instruction) for problem in self._current]
+        singles = self._single_observations()
         return Observation({key: tuple(single[key] for single in singles) for key in singles[0]})
+
+    def _single_observations(self) -> list[Observation]:
+        """An observation for each sub-environment; those of a group share their images."""
+        problems = self._current[:: self.group_size]
+        singles = [make_observation(problem, self.instruction) for problem in problems]
+        return [Observation(single) for single in singles for _ in range(self.group_size)]
 
     def _ids(self) -> np.ndarray:
         """Ids of the problems posed now."""
@@ -233,12 +240,11 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         infos |= {name: _objects([verdict[name] for verdict in verdicts]) for name in verdicts[0]}
         infos["grade"] = status_masks(infos["status"])
         all_envs = np.ones(self.num_envs, dtype=bool)
-        final_obs = [make_observation(problem, self.instruction) for problem in self._current]
         return ShortDict(
             **infos,
             final_info=dict(infos),
             _final_info=all_envs,
-            final_obs=_objects(final_obs),
+            final_obs=_objects(self._single_observations()),
             _final_obs=all_envs.copy(),
         )
 

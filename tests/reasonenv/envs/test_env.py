@@ -14,6 +14,7 @@ from reasonenv import render
 from reasonenv.env import ReasonEnv
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
+from reasonenv.vector import ReasonVectorEnv
 
 LOCAL = ["Figures-v2", "WordProblems-v0"]
 
@@ -107,11 +108,40 @@ def test_start_resumes_the_order(env):
         ({"indices": [7]}, r"index 7 in indices is not in \[0, 7\)"),
         ({"indices": 3}, "a list of problem numbers is needed"),
         ({"start": -1}, "start=-1: a position of 0 or above is needed"),
+        ({"start": True}, "start=True: a position of 0 or above is needed"),
+        ({"indices": np.arange(7) > 4}, r"indices has .*False_?: .* numpy.flatnonzero\(mask\)"),
+        ({"subset": [True, False]}, "subset has True: give the numbers of problems"),
+        ({"indices": [1.7]}, "indices has 1.7: give the numbers of problems"),
+        ({"subset": np.array([1.0])}, r"subset has .*1.0\)?: give the numbers"),
+        ({"indices": ["1"]}, "indices has '1': give the numbers of problems"),
+        ({"indices": "12"}, "indices='12': a list of problem numbers is needed"),
+        ({"subset": b"12"}, "subset=b'12': a list of problem numbers is needed"),
+        ({"subset": np.zeros((2, 2), int)}, r"subset=array\(\[\[0, 0\], \[0, 0\]\]\): a list"),
+        ({"indices": np.array(3)}, r"indices=array\(3\): a list of problem numbers is needed"),
     ],
 )
 def test_options_that_do_not_fit_are_told(env, options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         env.reset(seed=0, options=options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("numbers", [[4, 2], (4, 2), range(4, 1, -2), np.array([4, 2], np.uint8)])
+def test_numbers_of_problems_come_in_any_sequence(env, numbers):
+    assert env.reset(options={"indices": numbers})[1]["problem_id"] == "train/14"
+    assert env.reset()[1]["problem_id"] == "train/12"
+
+
+@pytest.mark.parametrize("make", [ReasonEnv, ReasonVectorEnv])
+def test_a_generator_that_is_set_draws_the_order(make):
+    def first(seed):
+        env = make(toy.problems(size=1000), toy.REWARDS)
+        env.np_random = np.random.default_rng(seed)
+        ids = [str(env.reset(options={"start": start})[1]["problem_id"]) for start in (0, 1)]
+        env.close()
+        return ids
+
+    assert first(3) == first(3) != first(4)
 
 
 def test_the_text_rendering_has_question_response_and_verdict(env):

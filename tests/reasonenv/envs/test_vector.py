@@ -11,6 +11,7 @@ from helpers import toy
 import reasonenv
 from reasonenv.errors import UsageError
 from reasonenv.ordering import ProblemOrder
+from reasonenv.problem import Problem
 from reasonenv.rewards import unjudged
 from reasonenv.testing import check_env
 from reasonenv.vector import ReasonVectorEnv
@@ -225,6 +226,23 @@ def test_a_reset_draws_from_a_subset_until_another_reset(envs):
     posed |= {*ids(envs.step(["1"] * 6)[4])} | {*ids(envs.step(["1"] * 6)[4])}
     assert posed == {envs.problems[k].id for k in (1, 4)}
     assert ids(envs.reset(seed=0)[1]) == ids(make_toy(num_envs=6, group_size=3).reset(seed=0)[1])
+
+
+def test_images_of_observations_cannot_be_changed_and_are_shared_by_a_group():
+    white = np.full((28, 28, 3), 255, np.uint8)
+    problem = Problem("1", "?", "2", images=(white,))
+    envs = ReasonVectorEnv([problem], toy.REWARDS, num_envs=4, group_size=2)
+    observations, _ = envs.reset(seed=0)
+    final_obs = envs.step([""] * 4)[4]["final_obs"]
+    for images in (*observations["images"], *(single["images"] for single in final_obs)):
+        with pytest.raises(ValueError, match="read-only"):
+            images[0][:] = 0
+    final_obs[0]["question"] = "!"
+    assert final_obs[1]["question"] == "?"
+    envs.close()
+    assert white.min() == 255
+    white[0] = 0  # it stays the caller's
+    assert observations["images"][0] is observations["images"][1]
 
 
 def test_indices_and_a_subset_exclude_each_other(envs):
