@@ -8,9 +8,9 @@ Such a module has
     OFFICIAL: name of the prompt that "official" stands for, if there is any
     SPLITS: names of its splits, "train" or else the one that papers report first
 
-or, where they depend on the problems, functions `rewards(problems)` and `prompt(problems)`, and
-where they depend on the data, `splits(...)`, whose parameters are some of those of `problems`. A
-module whose `problems` has a parameter `holdout` holds problems out itself.
+or, where they depend on the problems, functions `rewards(problems)` and `prompt(problems)` of all
+of a split, and where they depend on the data, `splits(...)`, whose parameters are some of those of
+`problems`. A module whose `problems` has a parameter `holdout` holds problems out itself.
 """
 
 import difflib
@@ -80,12 +80,14 @@ def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
     env_module = importlib.import_module(module)
     if not takes_argument(env_module, "data"):
         _check_no_data(env_module, kwargs.pop("data", None))
+    without = kwargs.get("without", ())
     problems, keep = _problems(env_module, kwargs)
-    problems = select(problems, kwargs.pop("filter", None), kwargs.pop("without", ()), keep)
+    kwargs.pop("without", None)
+    selection = select(problems, kwargs.pop("filter", None), without, keep)
     choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
     rewards = _rewards(env_module, problems, choice, unjudged)
     prompt = _prompt(env_module, problems, kwargs.pop("prompt", None))
-    return EnvDefinition(problems, rewards, prompt)
+    return EnvDefinition(selection, rewards, prompt)
 
 
 def _problems(

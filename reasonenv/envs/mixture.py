@@ -16,7 +16,7 @@ Observation Space: a dict of `system`, `question` and `images`, with the prompt 
 Options:
     envs: ids of the parts. weights: of each, above 0; equal if absent. options: arguments of
     parts by id, such as {"Figures-v2": {"level": 2}}. split, data: of all of them; `data` must be
-    a folder with one subfolder per data set.
+    a folder with one subfolder per data set. without: "invalid" for every part, or ids.
 
 Rewards: own (weight 1), the reward of the problem's own environment. With `rewards` selected by
     name, those instead, for all.
@@ -32,12 +32,13 @@ Version History:
 import importlib
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 from reasonenv import entry_points
+from reasonenv.datasets.selection import INVALID
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.problem import LazySequence, Problem
@@ -105,8 +106,11 @@ def problems(
     envs: Sequence[str] = (),
     weights: Sequence[float] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    without: Collection[str] = (),
 ) -> Mixture:
     """The problems of a mixture; see the module.
+
+    Of `without`, "invalid" goes to the parts; ids are left out of the whole mixture afterwards.
 
     Raises:
         UsageError: In one line, for weights or options that do not fit the environments.
@@ -118,9 +122,10 @@ def problems(
     for id in options:
         if id not in ids:
             raise UsageError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
+    common = {"without": INVALID} if without == INVALID else {}
     return Mixture(
         [
-            _part(id, weight, split, data, dict(options.get(id, {})))
+            _part(id, weight, split, data, {**common, **options.get(id, {})})
             for id, weight in zip(ids, weights, strict=True)
         ]
     )

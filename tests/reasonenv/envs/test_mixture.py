@@ -6,6 +6,7 @@ import pytest
 
 import reasonenv
 from reasonenv.envs.mixture import Mixture, Part
+from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.prompts import find_prompt
 from reasonenv.rewards import accuracy
@@ -132,6 +133,41 @@ def test_a_mixture_that_does_not_fit_is_told_in_one_line(names, kwargs, message)
     with pytest.raises((ValueError, gymnasium.error.NameNotFound), match=message) as caught:
         reasonenv.make(names, **kwargs)
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def broken():
+    """Options of a part with a question that has no answer."""
+    rows = [{"question": f"{k}+0?", "answer": str(k) if k != 2 else ""} for k in range(4)]
+    return {"file": {"data": rows}}
+
+
+def ids_of(env):
+    env.close()
+    return sorted({problem.id for problem in env.get_wrapper_attr("problems")})
+
+
+@pytest.mark.usefixtures("figures")
+def test_rows_that_make_no_problem_are_left_out_of_every_part(broken):
+    names = ["file", "Toy-v0"]
+    with pytest.raises(DataError, match="column 'answer' is empty"):
+        reasonenv.make(names, options=broken)
+    own = {**broken, "file": {**broken["file"], "without": ["3"]}}
+    expected = ids_of(reasonenv.make(names, options=own))
+    assert len(expected) == 3 + 7
+    assert ids_of(reasonenv.make(names, options=broken, without="invalid")) == expected
+
+
+@pytest.mark.usefixtures("figures")
+@pytest.mark.parametrize("option", ["filter", "without", "holdout"])
+def test_problems_of_a_mixture_are_chosen_as_those_of_its_parts(option):
+    first, *others = ids_of(reasonenv.make(["Toy-v0"]))
+    value = {"filter": {"k": range(11, 17)}, "without": [first], "holdout": 0.5}[option]
+    env = reasonenv.make(["Toy-v0"], **{option: value})
+    env.reset(seed=0)
+    assert env.step("1")[4]["own"] == 0
+    ids = ids_of(env)
+    assert set(ids) < {first, *others} if option == "holdout" else ids == others
 
 
 def test_a_pass_that_no_memory_holds_is_refused():
