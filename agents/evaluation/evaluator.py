@@ -273,5 +273,6 @@ def _largest_divisor(number: int, limit: int) -> int:
 
 
 def _kind(metadata: Any) -> str:
-    """Kind of a problem, such as its subject: the first string of its metadata."""
-    return next((value for value in metadata.values() if isinstance(value, str)), "all")
+    """Kind of a problem, such as its subject: the first string of its metadata but its URL."""
+    names = (name for name, value in metadata.items() if isinstance(value, str) and name != "url")
+    return metadata.get(next(names, None), "all")

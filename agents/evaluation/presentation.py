@@ -14,6 +14,9 @@ from reasonenv.score_tables import NONE, Table, interval_text
 BLUE, GRAY, LIGHT_GRAY, PALE = "tab:blue", "darkgray", "gainsboro", "mistyrose"
 """Colours of own values, published values, a second published column, and misprints."""
 
+MAX_KINDS = 40
+"""Rows of a table by kind that is shown; longer ones are in the JSON."""
+
 
 def evaluation_tables(results: Mapping[str, Result], compare: str | None) -> Iterator[Table]:
     """The results, the accuracy by kind of problem, and a paper's tables.
@@ -25,7 +28,7 @@ def evaluation_tables(results: Mapping[str, Result], compare: str | None) -> Ite
     yield result_table(results)
     for env, result in results.items():
         rows = [[kind, f"{value:.3f}"] for kind, value in result["by"].items()]
-        if len(rows) > 1:
+        if 1 < len(rows) <= MAX_KINDS:
             yield Table([f"{env} by kind", "accuracy"], rows)
     if compare:
         yield from published()[compare].comparison(results)

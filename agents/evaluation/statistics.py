@@ -88,8 +88,6 @@ def summarise(
     for row in scored:
         by_kind.setdefault(row["kind"], []).append(row["correct"])
     means = np.array([np.mean(correct) for correct in by_problem(scored).values()])
-    if len(by_kind) == len(means):  # a kind for each problem, such as its source
-        by_kind = {}
     deviation = float(means.std(ddof=1)) if len(means) > 1 else math.nan
     return Evaluation(
         split=split,

@@ -94,6 +94,20 @@ def test_accuracy_is_reported_by_kind(sampler, monkeypatch):
     monkeypatch.setattr(letters, "problems", two_kinds)
     result = evaluate(Scripted(sampler, "CCAC"), SHORT)
     assert result.by == {"a": 0.5, "b": 1.0}
+    result = evaluate(Scripted(sampler, "CA"), replace(SHORT, num_problems=2))
+    assert result.by == {"a": 1.0, "b": 0.0}
+
+
+def test_the_address_of_a_problem_is_no_kind(sampler, monkeypatch):
+    def with_addresses(split="test"):
+        urls = ("https://a.example", "https://b.example")
+        return [
+            Problem(id=url, question="?", answer="C", metadata={"url": url, "part": "I"})
+            for url in urls
+        ]
+
+    monkeypatch.setattr(letters, "problems", with_addresses)
+    assert evaluate(Scripted(sampler, "CA"), SHORT).by == {"I": 0.5}
 
 
 # A prime number of samples, one that fills several batches, one that fills a part of a batch.
