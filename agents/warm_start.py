@@ -21,6 +21,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from agents import sft, tiny_model
+from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.json_flags import environment_options
@@ -33,7 +34,6 @@ from agents.storage.atomic_files import write_atomically
 from agents.storage.cache import cache_folder
 from agents.storage.digests import DIGESTS, damage, write_digests
 from agents.storage.lock import LOCK, locked
-from reasonenv.registration import find
 from reasonenv.terminal import print_line
 
 TINY = Path(__file__).parent / "tiny"
@@ -199,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with errors_in_one_line(), typed_errors("the warm start"), locked(target):
         if target.exists() and any(path.name != LOCK for path in target.iterdir()):
             raise UsageError(f"{target} is not empty: give another --output-dir")
-        env = find(settings.env).id
+        env = defaults(settings.env, settings.model).env
         pack(recipe(env, settings.env_options, settings.seed, settings.model), target)
         print_line(f"wrote {target}")
 
