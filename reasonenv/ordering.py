@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
     """True for a sequence or a vector; a text is none."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1
