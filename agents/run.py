@@ -111,11 +111,13 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
     clock = Clock()
     rollouts: list[Rollout] = []
     groups = sample_rollouts(state, observations, clock, rollouts, log)
-    responses, reward, metrics = select_groups(groups, run.num_prompts, engine)
-    responses, reward = balance_tokens(responses, reward, run.minibatch_size, engine)
+    patches = state.engines.chat.patches
+    responses, reward, metrics = select_groups(
+        groups, run.num_prompts, engine, patches, sampled=sampler.release
+    )
+    responses, reward = balance_tokens(responses, reward, run.minibatch_size, engine, patches)
     logged = state.step == 1 or state.step % ROLLOUT_LOG_INTERVAL == 0
     trace = Trace(responses) if logged and log.writes else None
-    sampler.release()
     log.activity("training")
     with clock("train"):
         passes, reference = state.passes(), state.engines.reference

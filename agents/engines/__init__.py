@@ -63,7 +63,10 @@ class TrainEngine(Protocol):
         ...
 
     def all_gather(self, values: Tensor) -> Tensor:
-        """All-gather: the ranks' `values`, concatenated along the first axis in order of rank."""
+        """All-gather: the ranks' `values`, concatenated along the first axis in order of rank.
+
+        Values on the CPU move over the host.
+        """
         ...
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:

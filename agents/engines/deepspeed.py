@@ -29,6 +29,8 @@ from agents.rollout import PerToken, Responses
 
 STATE = "deepspeed"
 """Folder within a checkpoint, and tag within that folder, of all ranks' states."""
+PATIENCE = timedelta(hours=1)
+"""Time that a rank waits for another, which has then stopped for ever."""
 
 
 class DeepSpeedEngine:
@@ -50,6 +52,9 @@ class DeepSpeedEngine:
         deepspeed = _import(cuda)
         _join_ranks(deepspeed, cuda)
         self.rank, self.num_ranks = distributed.get_rank(), distributed.get_world_size()
+        several = cuda and self.num_ranks > 1
+        # Values on the CPU, such as sampled responses, take no way through a GPU.
+        self._host = distributed.new_group(timeout=PATIENCE, backend="gloo") if several else None
         self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
         num_trained = sum(weight.numel() for weight in self._trained())
         sizes: Any = {"cuda": cuda, "half": half, "num_weights": num_trained}
@@ -115,10 +120,12 @@ class DeepSpeedEngine:
 
     def all_gather(self, values: Tensor) -> Tensor:
         """See `TrainEngine`."""
-        own = values.detach().to(self.engine.device).contiguous()
+        own = values.detach().contiguous()
+        if self.num_ranks == 1:
+            return own
         parts = [torch.empty_like(own) for _ in range(self.num_ranks)]
-        distributed.all_gather(parts, own)
-        return torch.cat(parts).to(values.device)
+        distributed.all_gather(parts, own, self._host if own.device.type == "cpu" else None)
+        return torch.cat(parts)
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """See `TrainEngine`; every rank must iterate over all of them."""
@@ -273,8 +280,7 @@ def _join_ranks(deepspeed: Any, cuda: bool) -> None:
     if distributed.is_initialized():
         return
     if "RANK" in os.environ:
-        # The other ranks wait while rank 0 evaluates.
-        deepspeed.init_distributed(timeout=timedelta(days=1))
+        deepspeed.init_distributed(timeout=PATIENCE)
         if not cuda:
             # Otherwise a gloo thread may release the last collective's tensors while Python shuts
             # down, which aborts the process.

@@ -1,6 +1,10 @@
-"""Dynamic sampling, and load balancing of the sampled groups over ranks."""
+"""Dynamic sampling, and load balancing of the sampled groups over ranks.
 
-from collections.abc import Iterable, Sequence
+Groups move over the host, with their images or with the patches of these, whichever are smaller:
+patches take eight times the memory of an image of their size, and are made again where they arrive.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,9 +14,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from agents.engines import TrainEngine
-from agents.rollout import Group, Responses, RewardParts
+from agents.rollout import Group, Prompt, Responses, RewardParts
 from agents.training import microbatches
 from agents.training.distributed import all_gather_object
+
+Patches = Callable[[Sequence[Any]], tuple[Tensor, Tensor]]
+"""From images to their patches and grids, the same on every rank; see `Chat.patches`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +48,12 @@ def split_groups(first_index: int, responses: Responses, reward: Group) -> list[
 
 
 def select_groups(
-    rollouts: Iterable[tuple[Responses, Group, Group]], num_groups: int, engine: TrainEngine
+    rollouts: Iterable[tuple[Responses, Group, Group]],
+    num_groups: int,
+    engine: TrainEngine,
+    patches: Patches,
+    *,
+    sampled: Callable[[], object] = lambda: None,
 ) -> tuple[Responses, Group, dict[str, float]]:
     """This rank's share of `num_groups` groups with both right and wrong responses.
 
@@ -57,6 +69,8 @@ def select_groups(
         rollouts: Responses, reward and accuracy; equally many on every rank.
         num_groups: Over all ranks; a multiple of their number, at most the size of one rollout.
         engine: Of this rank.
+        patches: Of the model.
+        sampled: Called after the last rollout, before groups move.
 
     Returns:
         Responses and rewards in the order of sampling, and the metrics `rollout/generations`, the
@@ -74,7 +88,8 @@ def select_groups(
         num_mixed = int(engine.all_gather(torch.tensor([len(selection)])).sum())
         if num_mixed >= num_groups:
             break
-    selection = _redistribute(selection, share, engine)
+    sampled()
+    selection = _redistribute(selection, share, engine, patches)
     selection += others[len(others) - max(0, share - len(selection)) :]
     selection.sort(key=lambda group: group.index)
     metrics = {
@@ -85,7 +100,11 @@ def select_groups(
 
 
 def balance_tokens(
-    responses: Responses, reward: Group, minibatch_size: int, engine: TrainEngine
+    responses: Responses,
+    reward: Group,
+    minibatch_size: int,
+    engine: TrainEngine,
+    patches: Patches,
 ) -> tuple[Responses, Group]:
     """Moves groups between ranks, within each minibatch, to even out their tokens.
 
@@ -97,6 +116,7 @@ def balance_tokens(
         reward: A row for each group.
         minibatch_size: Responses of all ranks per optimizer step, in whole groups on each.
         engine: Of this rank.
+        patches: Of the model.
     """
     num, rank = len(reward), engine.rank
     size = minibatch_size // (reward.shape[1] * engine.num_ranks)
@@ -118,7 +138,10 @@ def balance_tokens(
         return responses, reward
     outgoing = [groups[n % num] for n in moves if n // num == rank]
     transfers = dict(zip(moves, _all_gather_groups(outgoing, engine), strict=True))
-    local = [groups[n % num] if n // num == rank else transfers[n] for n in assignment[rank]]
+    local = [
+        groups[n % num] if n // num == rank else _unpack(transfers[n], patches)
+        for n in assignment[rank]
+    ]
     return concatenate([group.responses for group in local]), _rewards(local)
 
 
@@ -165,7 +188,7 @@ def _rewards(groups: Sequence[ResponseGroup]) -> Group:
 
 
 def _redistribute(
-    groups: list[ResponseGroup], share: int, engine: TrainEngine
+    groups: list[ResponseGroup], share: int, engine: TrainEngine, patches: Patches
 ) -> list[ResponseGroup]:
     """At most `share` groups on each rank, after moving surplus groups to ranks with a deficit."""
     counts = engine.all_gather(torch.tensor([len(groups)])).tolist()
@@ -177,7 +200,8 @@ def _redistribute(
         return local
     transfers = _all_gather_groups(groups[share : share + outgoing[engine.rank]], engine)
     start = sum(incoming[: engine.rank])
-    return local + transfers[start : start + incoming[engine.rank]]
+    own = transfers[start : start + incoming[engine.rank]]
+    return local + [_unpack(group, patches) for group in own]
 
 
 def _cap(amounts: Sequence[int], total: int) -> list[int]:
@@ -190,13 +214,33 @@ def _cap(amounts: Sequence[int], total: int) -> list[int]:
 
 
 def _all_gather_groups(groups: Sequence[ResponseGroup], engine: TrainEngine) -> list[ResponseGroup]:
-    """Groups of all ranks, in the order of ranks."""
-    return all_gather_object([_compact(group) for group in groups], engine)
+    """Groups of all ranks, in the order of ranks; see `_unpack`."""
+    return all_gather_object([_pack(group) for group in groups], engine)
 
 
-def _compact(group: ResponseGroup) -> ResponseGroup:
+def _pack(group: ResponseGroup) -> ResponseGroup:
     """A copy without views, since pickle would store the whole tensor behind each."""
     values: dict[str, Any] = {name: getattr(group.responses, name).clone() for name in _TENSORS}
     parts = group.responses.reward_parts.items()
     values["reward_parts"] = RewardParts({name: part.clone() for name, part in parts})
+    values["prompts"] = (_smaller(group.responses.prompts[0]),) * len(group.responses)
     return replace(group, responses=replace(group.responses, **values), reward=group.reward.clone())
+
+
+def _smaller(prompt: Prompt) -> Prompt:
+    """A prompt with its images or with their patches."""
+    if prompt.pixel_values is None or not prompt.images:
+        return prompt
+    if sum(image.nbytes for image in prompt.images) < prompt.pixel_values.nbytes:
+        return replace(prompt, pixel_values=None, image_grid_thw=None)
+    return replace(prompt, images=())
+
+
+def _unpack(group: ResponseGroup, patches: Patches) -> ResponseGroup:
+    """A group from another rank, with the patches of its images."""
+    prompt = group.responses.prompts[0]
+    if prompt.pixel_values is not None or not prompt.images:
+        return group
+    pixels, grid = patches(prompt.images)
+    prompts = (replace(prompt, pixel_values=pixels, image_grid_thw=grid),) * len(group.responses)
+    return replace(group, responses=replace(group.responses, prompts=prompts))

@@ -99,7 +99,8 @@ def lent(engine) -> bool:
     whole = whole_rollout(engine.chat, (0, 1, 3, 2))
     mine = share(whole, engine.rank, engine.num_ranks)
     accuracy = torch.tensor([[1.0, 0.0]] * 2) * (engine.rank == 0)
-    responses, reward, _ = select_groups([(mine, accuracy + engine.rank, accuracy)], 2, engine)
+    rollouts = [(mine, accuracy + engine.rank, accuracy)]
+    responses, reward, _ = select_groups(rollouts, 2, engine, engine.chat.patches)
     place = 4 * engine.rank  # in `whole`, whose third group is the second of rank 0
     expected = whole.rows(place, place + 2)
     pixels, others = (x.prompts[0].pixel_values for x in (responses, expected))
@@ -283,6 +284,12 @@ def whole_and_hurt(folder: Path, num_ranks: int) -> dict:
     return results
 
 
+def backend_timeout() -> float:
+    """Seconds that a rank waits for another."""
+    group = distributed.distributed_c10d._get_default_group()
+    return group._get_backend(torch.device("cpu")).options._timeout.total_seconds()
+
+
 def findings(folder: Path, empty: Path) -> dict:
     """All comparisons; the same on every rank, or the ranks have parted."""
     images, mixed = (0, 1, 3, 2), (0, 2, 0, 1)  # rank 0 of `mixed` sees no image at all
@@ -305,6 +312,8 @@ def findings(folder: Path, empty: Path) -> dict:
         results[f"{stage} kept"] = engine.all_gather(torch.tensor([counts])).tolist()
     results |= whole_and_hurt(folder, engine.num_ranks)
     results["lent"] = engine.all_gather(torch.tensor([lent(engine)])).tolist()
+    results["patience"] = backend_timeout()
+    engine.engine.device = torch.device("meta")  # which values on the CPU do not visit
     results["gathered"] = engine.all_gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
     for stage in ("deepspeed-1", "deepspeed-3"):
         same = torch.tensor([resume(folder, stage, empty / stage)])

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 import torch
 
@@ -23,12 +24,23 @@ def engine_of(rank: int, ranks: ThreadRanks | None) -> BanditEngine:
     return BanditEngine(torch.zeros(1, 1, 2), rank=rank, ranks=ranks)
 
 
+def patches(images):
+    """Four patches of each image, of three numbers, and their grids."""
+    pixels = [torch.full((4, 3), float(image[0, 0, 0])) for image in images]
+    return torch.cat(pixels), torch.tensor([[1, 2, 2]] * len(images))
+
+
+def prompt_of(number: int) -> Prompt:
+    """A prompt with an image that is smaller than its patches, larger, or not there."""
+    image = np.full((2 if number % 3 else 20, 2, 3), number, np.uint8)
+    return Prompt((number,), *patches([image]), (image,) * (number % 3 < 2))
+
+
 def responses_of(numbers, size=GROUP_SIZE) -> Responses:
     """Responses to the problems of these numbers, each with an image; lengths differ."""
     prompts, tokens, texts = [], [], []
     for number in numbers:
-        grid = torch.tensor([[1, 2, 2]])
-        prompt = Prompt((number,), torch.full((4, 3), float(number)), grid)
+        prompt = prompt_of(number)
         prompts += [prompt] * size
         tokens += [torch.full((1 + (number + j) % 5,), number) for j in range(size)]
         texts += [f"{number}-{j}" for j in range(size)]
@@ -59,7 +71,7 @@ def numbers_of(responses: Responses, size=GROUP_SIZE) -> list[int]:
 
 
 def alone(generations, num_groups):
-    return select_groups(map(rollout_of, generations), num_groups, engine_of(0, None))
+    return select_groups(map(rollout_of, generations), num_groups, engine_of(0, None), patches)
 
 
 def test_only_groups_with_right_and_wrong_responses_are_mixed():
@@ -112,7 +124,8 @@ def test_right_and_wrong_count_whatever_the_reward_is_shaped_by():
     accuracy = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
     reward = torch.tensor([[1.0, 0.3], [0.5, 0.5]])  # the long one of two right ones pays
     second = rollout_of({2: 0.5, 3: 1})
-    taken, _, _ = select_groups([(responses, reward, accuracy), second], 2, engine_of(0, None))
+    rollouts = [(responses, reward, accuracy), second]
+    taken, _, _ = select_groups(rollouts, 2, engine_of(0, None), patches)
     assert numbers_of(taken) == [1, 2]
 
 
@@ -131,7 +144,7 @@ def over_ranks(generations, num_groups, num_ranks):
 
     def work(rank):
         mine = [dict(list(solved.items())[rank::num_ranks]) for solved in generations]
-        return select_groups(map(rollout_of, mine), num_groups, engine_of(rank, ranks))
+        return select_groups(map(rollout_of, mine), num_groups, engine_of(rank, ranks), patches)
 
     return ranks.run(work)
 
@@ -153,6 +166,43 @@ def check_whole(responses, reward):
         assert prompt is sibling
         assert prompt.pixel_values is not None
         assert prompt.pixel_values.eq(number).all()
+
+
+def test_the_sampler_frees_its_memory_before_groups_move():
+    ranks, events = ThreadRanks(2), []
+
+    def work(rank):
+        engine = engine_of(rank, ranks)
+        gather = engine.all_gather
+        engine.all_gather = lambda values: events.append(values.dtype) or gather(values)
+        rollout = rollout_of({2: 0.5, 4: 0.5} if rank else {1: 0, 3: 0})
+        select_groups(iter([rollout]), 2, engine, patches, sampled=lambda: events.append("free"))
+
+    ranks.run(work)
+    assert torch.uint8 in events  # the dtype of groups that move
+    assert "free" not in events[events.index(torch.uint8) :]
+
+
+@pytest.mark.parametrize(("number", "smaller"), [(1, "image"), (3, "patches"), (2, "patches")])
+def test_a_group_moves_with_its_image_or_with_the_patches_whichever_are_smaller(number, smaller):
+    ranks, moved = ThreadRanks(2), []
+
+    def work(rank):
+        engine = engine_of(rank, ranks)
+        gather = engine.all_gather
+        engine.all_gather = lambda values: moved.append(values.numpy().tobytes()) or gather(values)
+        rollout = rollout_of({number + 9: 0.5, number: 0.5} if rank else {5: 0, 7: 1})
+        return select_groups(iter([rollout]), 2, engine, patches)
+
+    for responses, _, _ in ranks.run(work):
+        prompt = responses.prompts[0]
+        expected = prompt_of(prompt.token_ids[0])
+        assert torch.equal(prompt.pixel_values, expected.pixel_values)
+        assert torch.equal(prompt.image_grid_thw, expected.image_grid_thw)
+    parts = {"image": np.full((2, 2, 3), number, np.uint8).tobytes()}
+    parts |= {"patches": torch.full((4, 3), float(number)).numpy().tobytes()}
+    sent = {name for name, part in parts.items() if any(part in message for message in moved)}
+    assert sent == {smaller}
 
 
 def test_a_rank_that_lacks_groups_gets_them_from_one_that_has_more():
@@ -199,7 +249,7 @@ def dealt_out(num_ranks, num_groups, minibatch_size):
 
     def work(rank):
         responses, reward, _ = rollout_of(dict.fromkeys(range(rank, num_groups, num_ranks), 0.5))
-        return balance_tokens(responses, reward, minibatch_size, engine_of(rank, ranks))
+        return balance_tokens(responses, reward, minibatch_size, engine_of(rank, ranks), patches)
 
     return ranks.run(work)
 
@@ -220,7 +270,7 @@ def test_groups_change_ranks_and_never_minibatches(num_ranks, num_minibatches):
 
 def test_one_rank_and_even_ones_keep_what_they_have():
     responses, reward, _ = rollout_of({4: 0.5, 2: 0.5})
-    same, rows = balance_tokens(responses, reward, 4, engine_of(0, None))
+    same, rows = balance_tokens(responses, reward, 4, engine_of(0, None), patches)
     assert same is responses
     assert rows is reward
     for (responses, _), numbers in zip(dealt_out(2, 2, 4), ([0], [1]), strict=True):
@@ -244,7 +294,7 @@ def test_evened_ranks_have_fewer_tokens_to_wait_for_and_train_as_before():
             responses = respond(problems.tolist(), tokens[rows], lengths[rows].tolist())
             engine = BanditEngine(logits, 4.0, rank, ranks)
             given = responses, reward[rank::2]
-            mine = balance_tokens(*given, 8, engine) if even else given
+            mine = balance_tokens(*given, 8, engine, patches) if even else given
             passes = Passes(minibatch_size=8, microbatch_size=3)
             metrics = update(CPGD(), engine, *mine, passes)
             return engine.logits.detach(), metrics, int(mine[0].lengths[:4].sum())

@@ -135,7 +135,11 @@ def test_a_rank_without_mixed_groups_is_lent_one(found):
     assert found[0]["lent"] == [True, True]
 
 
-def test_values_are_gathered_in_the_order_of_ranks(found):
+def test_a_rank_waits_an_hour_for_another(found):
+    assert found[0]["patience"] == 3600
+
+
+def test_values_on_the_cpu_are_gathered_there_in_the_order_of_ranks(found):
     assert found[0]["gathered"] == [[0], [1], [10], [11]]
 
 
