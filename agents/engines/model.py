@@ -161,10 +161,12 @@ class Policy(nn.Module):
             hidden = hidden_states(embedded, positions, packing)
         with self.autocast():  # the head once for each chunk
             values, entropy = log_prob(
-                head, hidden, tokens, lambda x: sampling.logits(self.logits(x))
+                head,
+                hidden,
+                tokens,
+                lambda x: sampling.logits(self.logits(x)),
+                entropy_gradient=entropy_gradient,
             )
-        # Outputs that no loss reads must not require a gradient: ZeRO counts those that do.
-        entropy = entropy if entropy_gradient else entropy.detach()
         zeros = values.new_zeros(mask.shape)
         return zeros.masked_scatter(mask, values), zeros.masked_scatter(mask, entropy)
 

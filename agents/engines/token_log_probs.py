@@ -1,6 +1,7 @@
 """Token log-probabilities from hidden states, with the logits of one chunk at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -19,7 +20,12 @@ MIN_LOG_PROB = -1e4
 
 
 def log_prob(
-    head: Any, hidden: Tensor, tokens: Tensor, policy: Callable[[Tensor], Tensor]
+    head: Any,
+    hidden: Tensor,
+    tokens: Tensor,
+    policy: Callable[[Tensor], Tensor],
+    *,
+    entropy_gradient: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """Log-probability of each token, and entropy of the policy there, in nats, `[n]` each.
 
@@ -27,38 +33,62 @@ def log_prob(
 
     Logits exist for one chunk of tokens at a time: the backward pass recomputes them, except for
     the last chunk, which it needs first. What the forward pass has summed over the vocabulary is
-    kept, a few numbers a token.
+    kept, a few numbers a token. All chunks are one call of the head, around which ZeRO gathers its
+    weights: once in the forward pass and once in the backward pass.
 
     Args:
-        head: From hidden states to logits; only ever called, so that ZeRO may shard it.
+        head: From hidden states to logits.
         hidden: Hidden states `[n h]`.
         tokens: Sampled tokens `[n]`.
         policy: From the head's logits `[n v]` to the policy's, differentiable.
+        entropy_gradient: False for an entropy without a gradient.
     """
+    logits = head.forward
 
     def chunk(hidden: Tensor, tokens: Tensor, sums: list[Tensor]) -> tuple[Tensor, Tensor]:
-        return _TokenLogProb.apply(policy(head(hidden)), tokens, sums)
+        return _TokenLogProb.apply(policy(logits(hidden)), tokens, sums)
 
-    count = _num_chunks(head, hidden)
-    parts = zip(hidden.tensor_split(count), tokens.tensor_split(count), strict=True)
-    inputs = [(*pair, []) for pair in parts]
-    recomputed = [
-        checkpoint(chunk, *part, use_reentrant=False, preserve_rng_state=False)
-        for part in inputs[:-1]
-    ]
-    log_probs, entropies = zip(*recomputed, chunk(*inputs[-1]), strict=True)
-    return torch.cat(log_probs), torch.cat(entropies)
+    def chunks(hidden: Tensor) -> tuple[Tensor, Tensor]:
+        count = _num_chunks(head, hidden)
+        parts = zip(hidden.tensor_split(count), tokens.tensor_split(count), strict=True)
+        inputs = [(*pair, []) for pair in parts]
+        recomputed = [
+            checkpoint(chunk, *part, use_reentrant=False, preserve_rng_state=False)
+            for part in inputs[:-1]
+        ]
+        log_probs, entropies = zip(*recomputed, chunk(*inputs[-1]), strict=True)
+        entropy = torch.cat(entropies)
+        # Outputs that no loss reads must not require a gradient: ZeRO counts those that do.
+        return torch.cat(log_probs), entropy if entropy_gradient else entropy.detach()
+
+    with _forward_of(head, chunks):
+        return head(hidden)
+
+
+@contextmanager
+def _forward_of(module: Any, forward: Callable[..., Any]) -> Iterator[None]:
+    """Context in which a call of the module, its hooks included, computes something else."""
+    own = vars(module).get("forward")
+    module.forward = forward
+    try:
+        yield
+    finally:
+        del module.forward
+        if own is not None:
+            module.forward = own
 
 
 def _num_chunks(head: Any, hidden: Tensor) -> int:
-    """Number of chunks, equal on all ranks if they shard the weights of the head."""
+    """Number of chunks, equal on all ranks if they shard weights that a chunk gathers."""
     size = max(1, LOGITS_PER_CHUNK[hidden.device.type] // int(head.out_features))
-    count = torch.tensor(max(1, -(-len(hidden) // size)), device=hidden.device)
-    # ZeRO marks sharded weights; each call of the head all-gathers them.
-    sharded = any(hasattr(weight, "ds_id") for weight in head.parameters())
-    if sharded and distributed.is_initialized():
-        distributed.all_reduce(count, distributed.ReduceOp.MAX)
-    return int(count)
+    count = max(1, -(-len(hidden) // size))
+    # ZeRO marks sharded weights; those of parts of the head, as of adapters, are gathered in each.
+    parts = (weight for part in head.children() for weight in part.parameters())
+    if not (distributed.is_initialized() and any(hasattr(weight, "ds_id") for weight in parts)):
+        return count
+    counts = torch.tensor(count, device=hidden.device)
+    distributed.all_reduce(counts, distributed.ReduceOp.MAX)
+    return int(counts)
 
 
 class _TokenLogProb(torch.autograd.Function):

@@ -5,6 +5,7 @@ Started by torchrun; see `test_chunks_ranks`.
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 from agents.engines import token_log_probs
@@ -26,18 +27,33 @@ def step(engine, ranks) -> tuple[float, object]:
     return engine.step()["train/grad_norm"], vector(engine) - before
 
 
+def gathers_of(engine) -> list[bool]:
+    """For each all-gather of weights from now on, whether that of the head is among them."""
+    gathers, head = [], engine.policy.model.lm_head.weight
+
+    def count(gather, weights, **options):
+        weights = list(weights)
+        gathers.append(any(weight is head for weight in weights))
+        return gather(weights, **options)
+
+    for weight in engine.policy.parameters():
+        if hasattr(weight, "ds_id"):
+            weight.all_gather_coalesced = partial(count, weight.all_gather_coalesced)
+    return gathers
+
+
 def main(folder: Path, results: Path) -> None:
     norm, expected = step(tiny_engines.descent("torch", folder), (0, 1))
-    calls, findings = [], {}
+    findings = {}
     vocabulary = len(tiny_engines.pristine(folder)[1].tokenizer)
-    token_log_probs.LOGITS_PER_CHUNK["cpu"] = 16 * vocabulary
-    for stage in STAGES:
-        engine = tiny_engines.descent(stage, folder)
-        calls.clear()
-        engine.policy.model.lm_head.register_forward_hook(lambda *_: calls.append(1))
-        reached, changed = step(engine, (engine.rank,))
-        findings[stage] = {"norm": reached / norm, "difference": difference(changed, expected)}
-        findings[stage]["calls"] = len(calls)
+    for tokens in (16, 10**6):
+        token_log_probs.LOGITS_PER_CHUNK["cpu"] = tokens * vocabulary
+        for stage in STAGES:
+            engine = tiny_engines.descent(stage, folder)
+            gathers = gathers_of(engine)
+            reached, changed = step(engine, (engine.rank,))
+            apart = {"norm": reached / norm, "difference": difference(changed, expected)}
+            findings[f"{stage}, chunks of {tokens}"] = apart | {"gathers": sum(gathers)}
     (results / f"rank-{engine.rank}.json").write_text(json.dumps(findings))
 
 

@@ -56,6 +56,32 @@ def test_without_a_gradient_of_the_entropy_nothing_is_computed_for_it(monkeypatc
     assert hidden.grad is not None
 
 
+def test_all_chunks_are_one_call_of_the_head(monkeypatch):
+    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", 2 * VOCABULARY)
+    head, hidden, tokens = case()
+    calls, products = [], []
+    head.register_forward_hook(lambda *_: calls.append(1))
+    forward_of_head = type(head).forward
+
+    def forward_and_count(self, hidden):
+        products.append(len(hidden))
+        return forward_of_head(self, hidden)
+
+    monkeypatch.setattr(type(head), "forward", forward_and_count)
+    log_prob, _ = forward(POLICIES[0], head, hidden, tokens)
+    log_prob.sum().backward()
+    assert (len(calls), len(products)) == (1, 5)  # three chunks, two of them twice
+    assert head(hidden).shape == (5, VOCABULARY)
+
+
+def test_an_entropy_without_a_gradient_requires_none():
+    head, hidden, tokens = case()
+    outputs = token_log_probs.log_prob(
+        head, hidden, tokens, POLICIES[0].logits, entropy_gradient=False
+    )
+    assert [output.requires_grad for output in outputs] == [True, False]
+
+
 def test_a_recomputed_chunk_sums_over_the_vocabulary_once(monkeypatch):
     monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", 2 * VOCABULARY)
     calls = []
