@@ -54,7 +54,7 @@ def complete(
         # DeepSpeed clips to any limit but 0.
         "gradient_clipping": 0.0 if math.isinf(limit) else limit,
         **options,
-        "optimizer": _optimizer(options.get("optimizer", {}), adamw),
+        "optimizer": _optimizer(options.get("optimizer", {}), adamw, fused=cuda),
         "zero_optimization": zero,
         **FIXED,
     }
@@ -64,11 +64,17 @@ def complete(
     return settings
 
 
-def _optimizer(options: Mapping[str, Any], adamw: Mapping[str, Any]) -> dict[str, Any]:
+def _optimizer(
+    options: Mapping[str, Any], adamw: Mapping[str, Any], *, fused: bool
+) -> dict[str, Any]:
     """The user's optimizer; AdamW's missing parameters are those of `adamw`."""
     if options.get("type", "AdamW") != "AdamW":
         return dict(options)
-    return {"type": "AdamW", "params": {**adamw, **options.get("params", {})}}
+    params = {**adamw, **options.get("params", {})}
+    if fused and params["torch_adam"] and not params.get("foreach"):
+        # One kernel for each tensor, without a copy of a trained weight in fp32.
+        params.setdefault("fused", True)
+    return {"type": "AdamW", "params": params}
 
 
 def _without_auto(config: Mapping[str, Any]) -> dict[str, Any]:

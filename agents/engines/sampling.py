@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -35,7 +36,7 @@ class Sampling:
             logits = logits / self.temperature
         if self.banned:
             fill = logits.index_fill if logits is given else logits.index_fill_  # of a copy
-            logits = fill(-1, torch.tensor(self.banned, device=logits.device), -torch.inf)
+            logits = fill(-1, _indices(self.banned, logits.device), -torch.inf)
         return logits
 
     def behaviour(self, logits: Tensor) -> Tensor:
@@ -57,6 +58,11 @@ class Sampling:
             mask = torch.zeros_like(sorted_mask).scatter(-1, order, sorted_mask)
             logits = logits.where(mask, -torch.inf)
         return logits.log_softmax(-1)
+
+
+@cache  # else each chunk of logits would wait for a copy to the GPU
+def _indices(tokens: tuple[int, ...], device: torch.device) -> Tensor:
+    return torch.tensor(tokens, device=device)
 
 
 def unique_prompts(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:

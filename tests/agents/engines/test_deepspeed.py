@@ -95,6 +95,52 @@ def test_what_the_user_configures_stays_and_auto_is_filled_in():
     assert settings["wall_clock_breakdown"]
 
 
+@pytest.mark.parametrize(
+    ("params", "cuda", "expected"),
+    [
+        ({}, True, True),
+        ({}, False, None),  # of CPUs
+        ({"fused": False}, True, False),
+        ({"foreach": True}, True, None),  # PyTorch has one of the two
+        ({"torch_adam": False}, True, None),  # DeepSpeed's own
+    ],
+)
+def test_adamw_is_fused_on_gpus_unless_the_configuration_says_otherwise(params, cuda, expected):
+    config = {"optimizer": {"type": "AdamW", "params": params}}
+    assert complete(config, ADAMW, cuda=cuda)["optimizer"]["params"].get("fused") is expected
+
+
+other_stages = pytest.mark.slow(reason="two engines that save and load; stage 2 is the default")
+
+
+@pytest.mark.parametrize("stage", [2, *(pytest.param(k, marks=other_stages) for k in (0, 1, 3))])
+def test_a_fused_adamw_makes_the_same_steps_and_goes_on_from_checkpoints_of_the_other(
+    folder, tmp_path, stage
+):
+    plain, fused = (
+        tiny_engines.build(
+            f"deepspeed-{stage}",
+            folder,
+            config={"optimizer": {"params": {"fused": is_fused}}, "bf16": {"enabled": True}},
+        )
+        for is_fused in (False, True)
+    )
+    prompts = plain.chat.encode(tiny_engines.observations(group_size=2))
+    responses = respond(prompts, (9, 1, 4, 6, 2, 7), plain.chat)
+
+    def train(engine, num_steps):
+        for _ in range(num_steps):
+            engine.backward(engine.forward(responses)[0].sum() / 10)
+            engine.step()
+        return vector(engine)
+
+    assert fused.engine.optimizer.param_groups[0]["fused"]
+    torch.testing.assert_close(train(fused, 2), train(plain, 2), rtol=2**-8, atol=1e-7)
+    plain.save(tmp_path)
+    fused.load(tmp_path)
+    torch.testing.assert_close(train(fused, 2), train(plain, 2), rtol=2**-8, atol=1e-7)
+
+
 @pytest.mark.parametrize("stage", [0, 1, 2, 3])
 def test_training_in_bf16_resumes_bit_by_bit(folder, tmp_path, stage):
     config = {"bf16": {"enabled": True}}
