@@ -32,7 +32,9 @@ class Sharding:
     """True if the optimizer steps in place, as in plain PyTorch."""
 
 
-def state_bytes(num_weights: float, num_trained: float, sharding: Sharding) -> dict[str, float]:
+def state_bytes(
+    num_weights: float, num_trained: float, sharding: Sharding, *, largest: float = 0
+) -> dict[str, float]:
     """Bytes on one rank of weights, gradients and AdamW, and of buffers for them, by name.
 
     ZeRO counts 2 + 2 + 12 bytes of each trained weight: weight, gradient, and in fp32 master and
@@ -40,7 +42,14 @@ def state_bytes(num_weights: float, num_trained: float, sharding: Sharding) -> d
     configures. With N ranks stage 1 leaves 12 / N, stage 2 also 4 / N, stage 3 also 2 / N of them.
     "host" is offloaded to the memory of the machine. "kept gradients" and "kept buckets" stay
     between steps: gradients of all weights for stage 1 in bf16, which has them in bf16 too until
-    the step ends, and both for stage 3.
+    the step ends, and both for stage 3. Stages 1 and 2 have the gradients of an optimizer that is
+    offloaded on the GPU until the step, and a buffer for the largest of them.
+
+    Args:
+        num_weights: Of the model.
+        num_trained: That the optimizer updates.
+        sharding: Of both.
+        largest: Numbers of the largest tensor that is trained.
 
     Source: ZeRO, section 5; buffers and copies, DeepSpeed 0.19 (`bf16_optimizer.py`,
     `stage_1_and_2.py`, `stage3.py`).
@@ -66,7 +75,9 @@ def state_bytes(num_weights: float, num_trained: float, sharding: Sharding) -> d
     if sharding.offload_optimizer:
         host = masters + moments + 4 * part
         masters = moments = kept_gradients = 0
-        gradients = step = 0 if stage >= 2 else gradients
+        gradients = step = 0 if stage == 3 else gradients
+        passing = 0 if stage == 3 else size * largest
+        buckets, kept_buckets = buckets + passing, kept_buckets + passing
     if sharding.offload_weights and stage == 3:
         host, weights = host + weights, 0
     return {

@@ -33,6 +33,26 @@ def kept_bytes(
     return held, sum(n for n, _ in parts), sum(n for n, trained in parts if trained)
 
 
+def waiting_bytes(kind: str, folder: Path, config: dict) -> tuple[int, int, int]:
+    """Bytes that a backward pass leaves to the step, and of an offloaded optimizer's buffer.
+
+    Returns:
+        Both, and the number of weights, all of which are trained.
+    """
+    chat = tiny_engines.pristine(folder)[1]
+    prompts = chat.encode(tiny_engines.observations(group_size=2))
+    responses = tiny_engines.respond(prompts, (9, 1, 4, 6, 2, 7), chat)
+    engine = tiny_engines.build(kind, folder, config=config)
+    engine.backward(engine.forward(responses)[0].sum() / 10)
+    engine.step()
+    before = _storages()
+    engine.backward(engine.forward(responses)[0].sum() / 10)
+    waiting = sum(s.nbytes() for address, s in _storages().items() if address not in before)
+    buffer = getattr(engine.engine.optimizer, "temp_grad_buffer_for_gpu_offload", torch.empty(0))
+    weights = engine.policy.parameters()
+    return waiting, buffer.nbytes, sum(getattr(w, "ds_numel", w.numel()) for w in weights)
+
+
 def _storages() -> dict[int, Any]:
     """Storage of each tensor that Python refers to, by its address, which it keeps."""
     gc.collect()

@@ -2,7 +2,7 @@
 
 import pytest
 from helpers import tiny_engines
-from helpers.kept_state import KEPT, kept_bytes
+from helpers.kept_state import KEPT, kept_bytes, waiting_bytes
 from helpers.tiny_engines import STAGES
 
 from agents.engines import lora
@@ -24,6 +24,11 @@ CASES = {
     **{f"deepspeed-{stage}, adapters": (f"deepspeed-{stage}", True, adapt) for stage in (2, 3)},
 }
 """Stage, whether in bf16, and change of the policy."""
+PYTORCHS_ADAM = {
+    "optimizer": {"type": "AdamW", "params": {"torch_adam": True}},
+    "zero_force_ds_cpu_optimizer": False,
+}
+"""An optimizer that needs no compiler."""
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +41,18 @@ def test_a_rank_keeps_between_steps_what_is_planned(kind, half, prepare, folder)
     held, *counts = kept_bytes(kind, folder, {"bf16": {"enabled": half}}, prepare)
     planned = state_bytes(*counts, Sharding(1, STAGES[kind]["stage"], half=half))
     assert held == pytest.approx(sum(planned[name] for name in KEPT), rel=0.03)
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+def test_gradients_of_an_offloaded_optimizer_wait_for_the_step_where_it_is_planned(stage, folder):
+    zero = STAGES[f"deepspeed-{stage}"] | {"offload_optimizer": {"device": "cpu"}}
+    config = {"zero_optimization": zero, "bf16": {"enabled": True}} | PYTORCHS_ADAM
+    waiting, buffer, num_weights = waiting_bytes(f"deepspeed-{stage}", folder, config)
+    largest = max(weight.numel() for weight in tiny_engines.pristine(folder)[0].parameters())
+    sharding = Sharding(1, stage, half=True, offload_optimizer=True)
+    one, none = (
+        state_bytes(num_weights, num_weights, sharding, largest=size) for size in (largest, 0)
+    )
+    assert waiting == pytest.approx(one["gradients"], rel=0.03)
+    assert one["step"] == one["gradients"]
+    assert buffer == one["buckets"] - none["buckets"] == one["kept buckets"] - none["kept buckets"]

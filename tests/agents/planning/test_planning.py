@@ -179,9 +179,15 @@ def test_one_rank_shards_nothing_at_any_stage():
 
 
 def test_offloaded_state_is_in_the_memory_of_the_machine():
-    state = state_bytes(1e9, 1e9, Sharding(4, 2, half=True, offload_optimizer=True))
-    assert (state["masters"], state["moments"], state["gradients"], state["step"]) == (0, 0, 0, 0)
-    assert state["host"] == 16e9 / 4
+    two, three = (
+        state_bytes(1e9, 1e9, Sharding(4, stage, half=True, offload_optimizer=True))
+        for stage in (2, 3)
+    )
+    for state in (two, three):
+        assert (state["masters"], state["moments"], state["host"]) == (0, 0, 16e9 / 4)
+    # Stage 2 has the gradients of its part on the GPU until the step.
+    assert (two["gradients"], two["step"]) == (4e9 / 4, 4e9 / 4)
+    assert (three["gradients"], three["step"]) == (0, 0)
 
 
 def test_frozen_weights_have_neither_gradient_nor_moments():
