@@ -45,18 +45,23 @@ MOST_MEMORY = 2**20
 """GiB of one GPU at most."""
 
 
-def short_plan(run: Run, learner: Learner, num_ranks: int = 1) -> str:
-    """The plan of a run on `num_ranks` GPUs, or on the CPU in one process, in two or three lines.
+def local_plan(run: Run, learner: Learner, num_ranks: int = 1) -> Plan:
+    """The plan of a run on `num_ranks` GPUs of this machine, or on its CPU in one process.
 
     Raises:
-        ModelError: Weights, gradients and optimizer alone exceed the memory, or the model's
-            configuration cannot be read.
+        ModelError: Weights, gradients, optimizer and one response alone exceed the memory, or the
+            model's configuration cannot be read.
     """
     num_gpus = num_ranks if torch.cuda.is_available() else 0
     run = replace(run, sampler="vllm" if uses_vllm(run.sampler) else "transformers")
     plan = _plan(run, learner, num_gpus=num_gpus, memory=local_memory(num_gpus))
     if plan.minimum > plan.setting.memory:
         raise ModelError(_refusal(plan))
+    return plan
+
+
+def short_text(plan: Plan) -> str:
+    """A plan in two or three lines."""
     text = f"plan: {plan_title(plan.setting)}\n      {totals(plan)}: {plan.verdict}"
     if plan.verdict != "fits":
         text += "\n      python -m agents.plan with the same flags suggests changes"
@@ -160,9 +165,10 @@ def _refusal(plan: Plan) -> str:
     shape, changes = plan.setting.shape, suggest_changes(plan)
     fits = bool(changes) and changes[-1].fits
     words = ", ".join(c.words for c in changes) if fits else "more GPUs, a smaller model"
+    work = "train and sample" if plan.setting.sampler == "vllm" else "train"
     return (
         f"{shape.name} has {shape.num_weights / 1e9:.1f} billion weights, which need about "
-        f"{plan.minimum:.0f} GiB to train before the first token, and the run has "
+        f"{plan.minimum:.0f} GiB to {work} before the first token, and the run has "
         f"{machine_text(plan.setting)}; use {words}, or --model tiny"
     )
 

@@ -45,15 +45,16 @@ def _run(now: Setting, **fields: Any) -> Setting:
     return replace(now, run=replace(now.run, **fields))
 
 
-def _vllm(now: Setting, **options: Any) -> Setting:
-    return _run(now, vllm=json.dumps(json_object("vllm", now.run.vllm) | options))
+def _vllm_sleep(now: Setting) -> Setting:
+    options = json_object("vllm", now.run.vllm)
+    return _run(now, vllm=json.dumps(options | {"enable_sleep_mode": True}))
 
 
 def _vllm_share(now: Setting) -> Setting:
-    """The share of a GPU that the trainer leaves to vLLM, if a response fits in it."""
-    changed = _vllm(now, gpu_memory_utilization=make_plan(now).vllm_share)
-    fits = now.sampler == "vllm" and make_plan(changed).responses_at_a_time
-    return changed if fits else now
+    """What the trainer leaves of a GPU to vLLM, in place of a share that the run names."""
+    options = json_object("vllm", now.run.vllm)
+    options.pop("gpu_memory_utilization", None)
+    return _run(now, vllm=json.dumps(options))
 
 
 def _sampler_batch(now: Setting) -> Setting:
@@ -97,7 +98,7 @@ def _more_gpus(now: Setting) -> Setting:
 
 
 VLLM_SHARE = (
-    '"gpu_memory_utilization": {0.vllm[gpu_memory_utilization]} in --vllm',
+    'no "gpu_memory_utilization" in --vllm',
     "more or fewer responses at a time",
     _vllm_share,
 )
@@ -109,7 +110,7 @@ CHECKPOINTING = "--gradient-checkpointing"
 ZERO, RESULT = "ZeRO stage {0.sharding.stage} (--deepspeed)", "another result: "
 CHANGES: tuple[tuple[str, str, Callable[[Setting], Setting]], ...] = (
     ("--sampler-batch-size {0.run.sampler_batch_size}", "slower sampling", _sampler_batch),
-    ("vLLM in sleep mode during training", "3 s a step", partial(_vllm, enable_sleep_mode=True)),
+    ("vLLM in sleep mode during training", "3 s a step", _vllm_sleep),
     VLLM_SHARE,
     (TOKENS, "a little speed", partial(_microbatch_tokens, limit=8192)),
     (ROWS, "a little speed", partial(_microbatch_size, limit=8192)),
@@ -120,11 +121,9 @@ CHANGES: tuple[tuple[str, str, Callable[[Setting], Setting]], ...] = (
     (TOKENS, "speed", partial(_microbatch_tokens, limit=1)),
     (ROWS, "speed", partial(_microbatch_size, limit=1)),
     ("offload_optimizer to the CPU (--deepspeed)", "seconds a step, host memory", _offload),
-    VLLM_SHARE,  # of the memory that the changes above have freed
     ("--freeze-vision", f"{RESULT}a frozen vision tower", partial(_run, freeze_vision=True)),
     (LENGTH, f"{RESULT}longer responses are truncated", _shorter_responses),
     ("--lora '{0.run.lora}'", f"{RESULT}only adapters are trained", _adapters),
-    VLLM_SHARE,
-    *(3 * (MORE_GPUS, VLLM_SHARE)),
+    *(3 * (MORE_GPUS,)),
 )
 """Description, disadvantage and changed setting; the cheapest first."""

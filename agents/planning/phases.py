@@ -27,7 +27,7 @@ GRAPHS = 3.0
 """GiB of vLLM's activations and CUDA graphs."""
 ASLEEP = 1.5
 """GiB of vLLM in sleep mode."""
-FIXED = ("weights", "masters", "gradients", "moments", "reference", "gathered")
+FIXED = ("weights", "masters", "gradients", "moments", "reference", "gathered", "vLLM weights")
 """Parts that no smaller batch lowers."""
 
 
@@ -57,6 +57,8 @@ class Plan:
     """Of one token in the KV cache, on one GPU."""
     responses_at_a_time: int
     """Of the greatest length, in the KV cache of one sampler."""
+    vllm_share: float
+    """Of a GPU for vLLM: as the run says, or what the trainer leaves."""
 
     @property
     def peak(self) -> Phase:
@@ -70,16 +72,12 @@ class Plan:
 
     @property
     def minimum(self) -> float:
-        """GiB of weights, gradients and optimizer alone."""
-        return max(sum(p.parts.get(name, 0.0) for name in FIXED) for p in self.phases)
-
-    @property
-    def vllm_share(self) -> float:
-        """Share of a GPU that the trainer leaves to vLLM while it samples."""
-        own = sum(
-            v for name, v in self.phases[-1].parts.items() if not _of_vllm(self.setting, name)
-        )
-        return math.floor(max(0.0, TIGHT - own / self.setting.memory) * 100) / 100
+        """GiB of weights, gradients and optimizer alone, and of one response where vLLM samples."""
+        phases = self.phases[:-1] if self.setting.sampler == "separate" else self.phases
+        totals = [sum(p.parts.get(name, 0.0) for name in FIXED) for p in phases]
+        if self.setting.sampler == "vllm":
+            totals[-1] += self.setting.length * self.kv_bytes / GIB
+        return max(totals)
 
     @property
     def verdict(self) -> str:
@@ -109,16 +107,20 @@ def make_plan(setting: Setting) -> Plan:
         training["cast weights"] = 2 * setting.weights_in_use / GIB
     kept = {name: states[f"kept {name}"] for name in ("gradients", "buckets")}
     step = constant | {"step": states["step"], "buckets": kept["buckets"]}
-    sampler, num_responses = _sampling(setting)
     # A server has GPUs of its own.
-    sampling = sampler if setting.sampler == "separate" else constant | kept | sampler
+    sampling = {} if setting.sampler == "separate" else constant | kept
+    options = setting.vllm
+    awake = [sampling] if options["enable_sleep_mode"] else [training, step, sampling]
+    share = options.get("gpu_memory_utilization", _share_of_vllm(setting, awake))
+    sampler, num_responses = _sampling(setting, share)
+    sampling = sampling | sampler
     if setting.sampler == "transformers":
         sampling |= {"gathered": states["gathered"]}
         if setting.autocasts:
             sampling["cast weights"] = 2 * num_weights / GIB
     elif setting.sampler == "vllm":
-        share = setting.vllm["gpu_memory_utilization"] * setting.memory
-        training["vLLM"] = step["vLLM"] = ASLEEP if setting.vllm["enable_sleep_mode"] else share
+        idle = ASLEEP if options["enable_sleep_mode"] else share * setting.memory
+        training["vLLM"] = step["vLLM"] = idle
     phases = {"training": training, "step": step, "sampling": sampling}
     return Plan(
         setting=setting,
@@ -126,8 +128,9 @@ def make_plan(setting: Setting) -> Plan:
             Phase(name, parts | _overhead(setting, parts)) for name, parts in phases.items()
         ),
         host=states["host"] * min(setting.gpus_per_node, max(1, setting.num_gpus)),
-        kv_bytes=kv_bytes(setting.shape, setting.size) // setting.vllm["tensor_parallel_size"],
+        kv_bytes=kv_bytes(setting.shape, setting.size) // options["tensor_parallel_size"],
         responses_at_a_time=num_responses,
+        vllm_share=share,
     )
 
 
@@ -162,24 +165,44 @@ def _training(setting: Setting) -> dict[str, float]:
     return {"activations": activations, "passing": transient, "images": images}
 
 
-def _sampling(setting: Setting) -> tuple[dict[str, float], int]:
-    """GiB of sampling, and the number of responses of the greatest length in the KV cache."""
-    shape, size, vllm = setting.shape, setting.size, setting.vllm
-    parallel = vllm["tensor_parallel_size"]
-    response = setting.length * kv_bytes(shape, size) / GIB / parallel
+def _share_of_vllm(setting: Setting, phases: list[dict[str, float]]) -> float:
+    """Share of a GPU that the trainer leaves to vLLM in these phases, or what a response needs."""
+    own = max(sum((parts | _overhead(setting, parts)).values()) for parts in phases)
+    left = math.floor(100 * (TIGHT - own / setting.memory))
+    needed = math.ceil(100 * sum(_vllm(setting).values()) / setting.memory)
+    return min(100, max(left, needed)) / 100
+
+
+def _vllm(setting: Setting) -> dict[str, float]:
+    """GiB of vLLM with a KV cache for one response of the greatest length."""
+    parallel = setting.vllm["tensor_parallel_size"]
+    return {
+        "vLLM weights": setting.size * setting.shape.num_weights / GIB / parallel,
+        "vLLM graphs": GRAPHS if setting.num_gpus else 0.0,
+        "KV cache": setting.length * kv_bytes(setting.shape, setting.size) / GIB / parallel,
+    }
+
+
+def _sampling(setting: Setting, share: float) -> tuple[dict[str, float], int]:
+    """GiB of sampling, and the number of responses of the greatest length in the KV cache.
+
+    Args:
+        setting: Of the plan.
+        share: Of a GPU for vLLM.
+    """
+    shape, size = setting.shape, setting.size
+    parts = _vllm(setting)
+    response = parts.pop("KV cache")
     if setting.sampler == "transformers":
         rows = setting.sampler_batch_size
         # The cache of one layer exists twice while it grows.
         cache = rows * response * (1 + 1 / shape.layers)
         drawing = sampling_bytes(shape.vocabulary, rows, size) / GIB
         return {"KV cache": cache, "drawing": drawing}, rows
-    weights = size * shape.num_weights / GIB / parallel
-    graphs = GRAPHS if setting.num_gpus else 0.0
-    share = vllm["gpu_memory_utilization"] * setting.memory
     # Without a GPU our sampler configures a cache of one GiB.
-    cache = max(0.0, share - weights - graphs) if setting.num_gpus else 1.0
-    parts = {"vLLM weights": weights, "vLLM graphs": graphs, "KV cache": cache}
-    return parts, int(cache / response)
+    left = share * setting.memory - sum(parts.values())
+    cache = max(0.0, left) if setting.num_gpus else 1.0
+    return parts | {"KV cache": cache}, int(cache / response)
 
 
 def _overhead(setting: Setting, parts: dict[str, float]) -> dict[str, float]:

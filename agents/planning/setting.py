@@ -16,8 +16,8 @@ from agents.storage.json_files import read_json
 
 MOST_GPUS = 2**20
 """Of a run; more than any machine has."""
-VLLM_MEMORY = {"vllm": 0.45, "separate": 0.9}
-"""Default share of a GPU for vLLM, in the trainer's processes and on a server."""
+SERVER_MEMORY = 0.9
+"""vLLM's own default of its share of a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,13 +144,15 @@ class Setting:
 
     @property
     def vllm(self) -> dict[str, Any]:
-        """Options of vLLM, with defaults of those that matter here."""
-        options = {
-            "gpu_memory_utilization": VLLM_MEMORY.get(self.sampler, 0.0),
-            "enable_sleep_mode": True,
-            "tensor_parallel_size": 1,
-        } | json_object("vllm", self.run.vllm)
-        share, ranks = options["gpu_memory_utilization"], options["tensor_parallel_size"]
+        """Options of vLLM, with defaults of those that matter here.
+
+        Without `gpu_memory_utilization`, vLLM gets what the trainer leaves.
+        """
+        defaults = {"enable_sleep_mode": True, "tensor_parallel_size": 1}
+        if self.sampler == "separate":
+            defaults["gpu_memory_utilization"] = SERVER_MEMORY
+        options = defaults | json_object("vllm", self.run.vllm)
+        share, ranks = options.get("gpu_memory_utilization", 0), options["tensor_parallel_size"]
         if not (_is_number(share) and 0 <= share <= 1):
             raise UsageError(f"--vllm: gpu_memory_utilization is {share!r}: give a share in [0, 1]")
         if not (_is_number(ranks) and ranks == int(ranks) and 1 <= ranks <= MOST_GPUS):

@@ -102,8 +102,7 @@ def _cache(plan: Plan) -> str:
     text = f"sampling by {'vLLM' if is_vllm else 'transformers'}: "
     text += f"{plan.kv_bytes / 1024:.0f} KiB of KV cache a token, "
     text += f"{plan.responses_at_a_time} responses of {setting.length:,} tokens at a time"
-    share = setting.vllm["gpu_memory_utilization"]
-    return text + f" (gpu_memory_utilization {share:.2f})" * is_vllm
+    return text + f" (gpu_memory_utilization {plan.vllm_share:.2f})" * is_vllm
 
 
 def _count(number: float) -> str:

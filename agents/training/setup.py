@@ -1,9 +1,11 @@
 """Setup of a run: environment, engines, and the state of its last checkpoint."""
 
 import importlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from agents import warm_start
 from agents.cli.checks import check_run
 from agents.cli.defaults import GENERATED
 from agents.cli.exit import short
-from agents.cli.json_flags import environment_options
+from agents.cli.json_flags import environment_options, json_object
 from agents.cli.settings import Run
 from agents.engines.build import Engines, build, describe_engines, ranks, uses_vllm
 from agents.engines.determinism import use_deterministic_kernels
@@ -25,7 +27,7 @@ from agents.errors import UsageError
 from agents.learner import Learner
 from agents.monitoring.evaluations import NAMES
 from agents.monitoring.timing import Interval
-from agents.plan import short_plan
+from agents.plan import local_plan, short_text
 from agents.planning.shapes import UnplannableError
 from agents.storage import checkpoints
 from agents.storage.digests import data_digest
@@ -86,9 +88,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
         _check_best(run.keep_best, splits)
-        if run.model not in GENERATED:
-            print_once(memory_plan(run, learner))
-        engines = build(run, model_folder(run), learner.reference_schedule)
+        options = run if run.model in GENERATED else planned(run, learner)
+        engines = build(options, model_folder(run), learner.reference_schedule)
         stack.enter_context(closing(engines.sampler))
         for line in model_lines(engines):
             print_once(line)
@@ -131,19 +132,26 @@ def model_lines(engines: Engines) -> Iterator[str]:
     yield from engines.chat.remarks()
 
 
-def memory_plan(run: Run, learner: Learner) -> str:
-    """The memory plan of a run in a line, or the reason why there is none.
+def planned(run: Run, learner: Learner) -> Run:
+    """Settings with the share of a GPU that the memory plan leaves to vLLM; prints the plan.
 
     Raises:
         ModelError: The run needs more memory than there is, or the model does not exist.
     """
     num_ranks = ranks()[1]
     if num_ranks > 1 and not torch.cuda.is_available():
-        return "no memory plan: several processes train on the CPU"
+        print_once("no memory plan: several processes train on the CPU")
+        return run
     try:
-        return short_plan(run, learner, num_ranks)
+        plan = local_plan(run, learner, num_ranks)
     except UnplannableError as error:
-        return f"no memory plan: {error}"
+        print_once(f"no memory plan: {error}")
+        return run
+    print_once(short_text(plan))
+    if not plan.setting.num_gpus or plan.setting.sampler != "vllm":
+        return run
+    share = {"gpu_memory_utilization": plan.vllm_share}
+    return replace(run, vllm=json.dumps(share | json_object("vllm", run.vllm)))
 
 
 def summary(run: Run, learner: Learner, checkpoint: Path | None) -> str:

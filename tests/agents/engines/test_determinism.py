@@ -137,8 +137,9 @@ def test_engines_are_built_in_the_environment_of_the_setting(
         raise UsageError("far enough")
 
     monkeypatch.setattr(setup, "build", build)
-    for name in ("summary", "memory_plan"):  # which ask the GPU for its memory
-        monkeypatch.setattr(setup, name, lambda *_: "")
+    # They ask the GPU for its memory.
+    monkeypatch.setattr(setup, "summary", lambda *_: "")
+    monkeypatch.setattr(setup, "planned", lambda run, _: run)
     model = tiny_engines.write(tmp_path / "model")
     with pytest.raises(SystemExit):
         train(model, tmp_path / "run", deterministic=True, **settings)

@@ -10,14 +10,17 @@ from agents.cli.defaults import defaults
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.engines.build import needs_reference_model
+from agents.errors import ModelError
 from agents.grpo import GRPO
-from agents.plan import find_learner, main, short_plan
+from agents import plan as planner
+from agents.plan import find_learner, local_plan, main, short_text
 from agents.planning.changes import suggest_changes
 from agents.planning.phases import make_plan
 from agents.planning.setting import Setting, make_sharding
 from agents.planning.shapes import read_shape, shape_of
 from agents.references import old
 from agents.rpg import RPG
+from agents.training import setup
 
 PAPER = ("--env", "MMK12-v0", "--gpu-memory", "80")
 
@@ -122,7 +125,7 @@ def test_vllm_beside_the_trainer_has_weights_and_a_cache_while_sampling(planned)
     result = planned(*words, "--sampler", "vllm")
     weights = 2 * 4_022_468_096 / 2**30
     assert part(result, "sampling", "vLLM weights") == pytest.approx(weights)
-    cache = 0.45 * 80 - weights - 3
+    cache = result["vllm_share"] * 80 - weights - 3
     assert part(result, "sampling", "KV cache") == pytest.approx(cache)
     assert result["responses_at_a_time"] == int(cache * 2**30 / (147456 * 4608))
     assert part(result, "training", "vLLM") < 2
@@ -168,14 +171,89 @@ def test_changes_go_on_until_the_run_fits_and_each_saves_something(planned, tmp_
 
 def test_vllm_gets_the_memory_that_the_trainer_frees(planned):
     words = ("--env", "MMK12-v0", "--num-gpus", "2", "--gpu-memory", "40", "--sampler", "vllm")
-    changes = planned(*words)["changes"]
-    texts = [change["words"] for change in changes]
-    assert changes[-1]["fits"]
-    assert texts.index("offload_optimizer to the CPU (--deepspeed)") == len(texts) - 2
-    share = float(texts[-1].split()[1])  # "gpu_memory_utilization": 0.57 in --vllm
-    options = json.dumps({"gpu_memory_utilization": share})
-    with_it = planned(*words, "--vllm", options)
-    assert with_it["responses_at_a_time"] > planned(*words)["responses_at_a_time"] == 0
+    result = planned(*words)
+    last = result["changes"][-1]
+    assert (last["words"], last["fits"]) == ("offload_optimizer to the CPU (--deepspeed)", True)
+    assert result["responses_at_a_time"] == 1
+
+
+SETTINGS = [
+    ("grpo", 8, ()),
+    ("cpgd", 8, ()),
+    ("cpgd", 1, ("--model", "Qwen/Qwen2.5-VL-3B-Instruct")),
+]
+
+
+@pytest.mark.parametrize(("learner", "num_gpus", "words"), SETTINGS)
+def test_vllm_gets_what_the_trainer_leaves_unless_the_run_names_a_share(
+    planned, learner, num_gpus, words
+):
+    words = ("--learner", learner, *PAPER, "--num-gpus", str(num_gpus), *words)
+    result = planned(*words)
+    assert result["verdict"] == "fits"
+    left = (0.9 - 0.01) * 80 < result["totals"]["sampling"] <= 0.9 * 80
+    assert left
+    named = planned(*words, "--vllm", '{"gpu_memory_utilization": 0.99}')
+    assert (named["vllm_share"], named["verdict"]) == (0.99, "does not fit")
+    assert named["changes"][0]["words"] == 'no "gpu_memory_utilization" in --vllm'
+    assert named["changes"][0]["fits"]
+
+
+def test_vllm_that_stays_awake_gets_what_is_left_while_the_trainer_works(planned):
+    words = (*PAPER, "--num-gpus", "8", "--vllm")
+    asleep, awake = (
+        planned(*words, json.dumps({"enable_sleep_mode": sleeps})) for sleeps in (True, False)
+    )
+    assert awake["vllm_share"] < asleep["vllm_share"]
+    assert max(awake["totals"].values()) <= 0.9 * 80
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    """Makes this machine one with GPUs of so many GiB, to the planner."""
+
+    def make(memory):
+        monkeypatch.setattr(planner.torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(planner, "local_memory", lambda _: memory)
+
+    return make
+
+
+@pytest.mark.parametrize(("memory", "verdict"), [(80, "fits"), (50, "tight"), (45, "does not fit")])
+def test_vllm_gets_no_less_than_a_response_needs(gpus, memory, verdict):
+    gpus(memory)
+    plan = local_plan(replace(defaults("MMK12-v0"), sampler="vllm"), CPGD(), 8)
+    assert plan.responses_at_a_time > 0
+    assert plan.verdict == verdict
+
+
+def test_a_run_is_refused_where_not_even_one_response_fits_beside_the_trainer(gpus):
+    gpus(40)  # each phase of the trainer alone would take less
+    with pytest.raises(ModelError, match=r"^Qwen/Qwen2.5-VL-7B-Instruct has 8.3 billion") as no:
+        local_plan(replace(defaults("MMK12-v0"), sampler="vllm"), CPGD(), 8)
+    assert "42 GiB to train and sample before the first token, and the run has 8 GPUs" in str(no.value)
+    assert str(no.value).endswith("; use ZeRO stage 3 (--deepspeed), or --model tiny")
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"sampler": "vllm"}, {"gpu_memory_utilization": 0.62}),
+        (
+            {"sampler": "vllm", "vllm": '{"gpu_memory_utilization": 0.5, "seed": 1}'},
+            {"gpu_memory_utilization": 0.5, "seed": 1},
+        ),
+        ({"sampler": "vllm", "vllm_server": "http://there:8000"}, {}),
+        ({"sampler": "transformers"}, {}),
+    ],
+)
+def test_a_run_starts_vllm_with_the_share_of_its_plan(gpus, capsys, settings, expected):
+    gpus(80)
+    run = replace(defaults("DAPOMath17k-v0"), model="Qwen/Qwen2.5-1.5B", **settings)
+    options = setup.planned(run, CPGD())
+    assert json.loads(options.vllm) == expected
+    assert replace(options, vllm=run.vllm) == run
+    assert capsys.readouterr().err.startswith("plan: Qwen/Qwen2.5-1.5B, ")
 
 
 def test_the_saving_of_a_change_is_that_of_a_plan_with_it():
@@ -266,7 +344,7 @@ def test_a_learner_is_found_by_its_module():
 
 
 def test_a_run_of_the_tiny_model_is_planned_in_two_lines():
-    first, second = short_plan(Run(), CPGD()).splitlines()
+    first, second = short_text(local_plan(Run(), CPGD())).splitlines()
     assert first.startswith("plan: tiny, ")
     assert "GiB in all: fits" in second
 
@@ -274,7 +352,7 @@ def test_a_run_of_the_tiny_model_is_planned_in_two_lines():
 def test_a_folder_is_planned_by_its_configuration_alone(tmp_path):
     tiny_engines.write(tmp_path)
     (tmp_path / "model.safetensors").unlink()
-    assert str(tmp_path) in short_plan(replace(Run(), model=str(tmp_path)), CPGD())
+    assert str(tmp_path) in short_text(local_plan(replace(Run(), model=str(tmp_path)), CPGD()))
 
 
 def test_weights_beyond_the_memory_are_refused_before_anything_is_loaded(tmp_path):
@@ -287,7 +365,7 @@ def test_weights_beyond_the_memory_are_refused_before_anything_is_loaded(tmp_pat
     width = int(1.2 * memory / 16 / 3 / 1024)
     (tmp_path / "config.json").write_text(json.dumps({**config, "intermediate_size": width}))
     with pytest.raises(ValueError, match=r"billion weights, which need about \d+ GiB") as no:
-        short_plan(replace(Run(), model=str(tmp_path)), CPGD())
+        local_plan(replace(Run(), model=str(tmp_path)), CPGD())
     assert "\n" not in str(no.value)
     assert str(no.value).endswith("or --model tiny")
 
