@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 import reasonenv
 from agents import tiny_model
 from agents.cli.checks import MAXIMA, MINIMA, MOST_RESPONSES, check_integer
+from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.json_flags import environment_options, stop_strings
@@ -28,6 +29,7 @@ from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy
 from agents.engines.muon import use_muon
 from agents.engines.optimizer import Optimization
+from agents.engines.precision import computation_dtype
 from agents.engines.sampling import Sampling
 from agents.engines.threads import set_threads
 from agents.engines.torch import TorchEngine
@@ -196,7 +198,8 @@ def fine_tune(settings: FineTuning) -> Path:
     optimization = Optimization(
         settings.learning_rate, settings.num_steps, warmup_steps=50, betas=(0.9, 0.98)
     )
-    engine = TorchEngine(Policy(model), chat, Sampling(1.0, chat.banned), optimization)
+    policy = _policy(settings, model)
+    engine = TorchEngine(policy, chat, Sampling(1.0, chat.banned), optimization)
     if settings.optimizer == "muon":
         use_muon(engine)
     repeats = settings.num_steps * settings.batch_size > settings.num_problems
@@ -233,6 +236,14 @@ def _base(settings: FineTuning, envs: Any) -> tuple[Any, Chat]:
     with TemporaryDirectory() as untrained:
         tiny_model.save_untrained(Path(untrained), tokenizer_corpus(envs), settings.seed, size)
         return load_model(untrained, device, torch.float32, chat_options=chat_options)
+
+
+def _policy(settings: FineTuning, model: Any) -> Policy:
+    """Policy with the number format and the gradient checkpointing of runs of this model."""
+    policy = Policy(model, computation_dtype("auto", model.device, model.num_parameters()))
+    if defaults(settings.env, settings.model).gradient_checkpointing:
+        policy.checkpoint_activations()
+    return policy
 
 
 def _check(settings: FineTuning) -> None:

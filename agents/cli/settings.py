@@ -107,9 +107,9 @@ class Run:
     """Train LoRA adapters: arguments of peft's LoraConfig as JSON, such as
     '{"r": 16, "target_modules": "all-linear"}'."""
     dtype: Precision = "auto"
-    """Number format of matrix products: auto is bfloat16 on GPUs with DeepSpeed, and for a model of
-    50 million weights or more on a CPU with instructions for it, else float32. What the optimizer
-    updates is in float32 in any case."""
+    """Number format of matrix products: auto is bfloat16 on GPUs, and for a model of 50 million
+    weights or more on a CPU with instructions for it, else float32. What the optimizer updates is
+    in float32 in any case."""
     deterministic: bool = False
     """Compute with kernels that give the same numbers in each run, in the trainer and in vLLM;
     slower. A server gets VLLM_BATCH_INVARIANT=1 in its own environment."""
@@ -120,7 +120,8 @@ class Run:
     sampler: Literal["auto", "transformers", "vllm"] = "auto"
     """Sampling engine: auto is vLLM on GPUs if it is installed, else transformers."""
     vllm: str = "{}"
-    """Arguments of vllm.LLM as JSON."""
+    """Arguments of vllm.LLM as JSON. By default gpu_memory_utilization is what the memory plan
+    leaves, and max_model_len what fits in it."""
     vllm_server: str | None = None
     """URL of a vLLM server on other GPUs or another machine, instead of vLLM in this process."""
     sampler_log_probs: bool = True

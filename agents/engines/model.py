@@ -154,7 +154,8 @@ class Policy(nn.Module):
         prompts, rows = unique_prompts(responses.prompts)
         lengths = responses.lengths.tolist()
         packing = pack([len(prompt.token_ids) for prompt in prompts], rows, lengths, device)
-        tokens, head = responses.tokens.to(device)[mask], self.model.get_output_embeddings()
+        tokens = responses.tokens[responses.mask].to(device)
+        head = self.model.get_output_embeddings()
         hidden_states = self._packed if self.packs else self._padded
         with self.autocast(keeps_weights=False):  # each layer is used once
             embedded, positions = self.row(prompts, rows, responses.tokens, packing)

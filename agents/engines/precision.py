@@ -18,15 +18,15 @@ def computation_dtype(precision: Precision, device: torch.device, num_weights: i
     Norms, softmax, gradients of weights and the optimizer stay in float32.
 
     Args:
-        precision: "auto" is bfloat16 for a model of 50 million weights or more on a CPU with
-            instructions for it, else float32.
+        precision: "auto" is bfloat16 on GPUs, and for a model of 50 million weights or more on a
+            CPU with instructions for it, else float32.
         device: Of the weights.
         num_weights: Of the model.
     """
     if precision != "auto":
         return torch.bfloat16 if precision == "bfloat16" else torch.float32
-    is_fast = device.type == "cpu" and multiplies_bfloat16() and num_weights >= LEAST_WEIGHTS
-    return torch.bfloat16 if is_fast else torch.float32
+    is_fast = multiplies_bfloat16() and num_weights >= LEAST_WEIGHTS
+    return torch.bfloat16 if device.type != "cpu" or is_fast else torch.float32
 
 
 def multiplies_bfloat16() -> bool:

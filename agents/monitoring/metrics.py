@@ -32,11 +32,13 @@ class Statistics:
     @torch.no_grad()
     def add(self, log_prob: PerToken, entropy: PerToken, clipped: Mask, batch: Batch) -> None:
         """Counts the tokens of a microbatch."""
-        u = (log_prob - batch.old_log_prob)[batch.mask].double().cpu()
+        rows = log_prob - batch.old_log_prob, entropy, clipped, batch.mask
+        # In one copy from a GPU, for which the CPU waits.
+        *values, mask = torch.stack([row.to(log_prob) for row in rows]).double().cpu()
+        u, *others = (value[mask > 0] for value in values)
         if not len(u):
             return
         drift = torch.expm1(u) - u
-        others = [value[batch.mask].double().cpu() for value in (entropy, clipped)]
         parts = [torch.ones_like(u), drift, *others]
         self.sums += torch.stack([part.sum() for part in parts])
         self.extremes = torch.maximum(self.extremes, torch.stack([u.max(), (-u).max()]))

@@ -95,9 +95,7 @@ def make_plan(setting: Setting) -> Plan:
     """
     num_weights = setting.shape.num_weights + setting.adapter_weights
     largest = 0 if setting.adapter_weights else setting.shape.vocabulary * setting.shape.hidden
-    states = _gib(
-        state_bytes(num_weights, setting.num_trained, setting.sharding, largest=largest)
-    )
+    states = _gib(state_bytes(num_weights, setting.num_trained, setting.sharding, largest=largest))
     constant = {name: states[name] for name in ("weights", "masters", "moments")}
     if setting.reference:
         constant["reference"] = setting.weight_size * setting.shape.num_weights / GIB

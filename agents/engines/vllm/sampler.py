@@ -192,6 +192,8 @@ class VLLMSampler:
         cuda, sees = torch.cuda.is_available(), self.chat.image_processor is not None
         defaults: dict[str, Any] = DEFAULTS | {
             "enable_prefix_caching": True,
+            # The context of the model, or as much of it as the KV cache holds for one response.
+            "max_model_len": -1,
             "use_tqdm_on_load": False,
             "skip_tokenizer_init": not sees and not self.chat.stop,
         }

@@ -66,8 +66,8 @@ def check_lengths(prompts: Sequence[Prompt], max_response_length: int, max_lengt
     if length + max_response_length > max_length:
         raise UsageError(
             f"a prompt of {length} tokens and a response of {max_response_length} do not fit in "
-            f"vLLM's context of {max_length} tokens: raise max_model_len, or lower "
-            "--max-response-length or --max-pixels"
+            f"vLLM's context of {max_length} tokens: raise max_model_len or its share of the GPU, "
+            "gpu_memory_utilization, or lower --max-response-length or --max-pixels"
         )
 
 

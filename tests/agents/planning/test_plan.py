@@ -6,13 +6,13 @@ import pytest
 from helpers import tiny_engines
 from transformers import Lfm2Config, Qwen2Config
 
+from agents import plan as planner
 from agents.cli.defaults import defaults
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.engines.build import needs_reference_model
 from agents.errors import ModelError
 from agents.grpo import GRPO
-from agents import plan as planner
 from agents.plan import find_learner, local_plan, main, short_text
 from agents.planning.changes import suggest_changes
 from agents.planning.phases import make_plan
@@ -231,7 +231,9 @@ def test_a_run_is_refused_where_not_even_one_response_fits_beside_the_trainer(gp
     gpus(40)  # each phase of the trainer alone would take less
     with pytest.raises(ModelError, match=r"^Qwen/Qwen2.5-VL-7B-Instruct has 8.3 billion") as no:
         local_plan(replace(defaults("MMK12-v0"), sampler="vllm"), CPGD(), 8)
-    assert "42 GiB to train and sample before the first token, and the run has 8 GPUs" in str(no.value)
+    assert "42 GiB to train and sample before the first token, and the run has 8 GPUs" in str(
+        no.value
+    )
     assert str(no.value).endswith("; use ZeRO stage 3 (--deepspeed), or --model tiny")
 
 

@@ -13,7 +13,12 @@ import pytest
 import torch
 from helpers import letters, text_models, torchrun
 from helpers.tiny_runs import flags
-from transformers import AutoModelForImageTextToText, AutoTokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoTokenizer,
+    Qwen2Config,
+)
 
 import reasonenv
 from agents import sft
@@ -77,6 +82,17 @@ def test_the_loss_is_that_of_solutions_by_transformers_and_falls(model_and_datas
     assert len(losses) == 12
     assert losses[0] == pytest.approx(expected, rel=1e-4)
     assert losses[-1] < losses[0] - 0.3
+
+
+@pytest.mark.parametrize(("width", "recomputes"), [(64, False), (1024, True)])
+def test_activations_are_recomputed_where_runs_of_the_model_do_so(tmp_path, width, recomputes):
+    config = Qwen2Config(
+        **{"hidden_size": width, "intermediate_size": 64, "num_hidden_layers": 1},
+        **{"num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 64},
+    )
+    config.save_pretrained(tmp_path)
+    model = AutoModelForCausalLM.from_config(config)
+    assert sft._policy(FineTuning(model=str(tmp_path)), model).ready().training == recomputes
 
 
 @torch.no_grad()
