@@ -237,6 +237,14 @@ def test_a_run_is_refused_where_not_even_one_response_fits_beside_the_trainer(gp
     assert str(no.value).endswith("; use ZeRO stage 3 (--deepspeed), or --model tiny")
 
 
+def test_the_least_memory_holds_one_response_where_vllm_samples_beside_the_trainer(gpus):
+    gpus(80)
+    run = replace(defaults("MMK12-v0"), sampler="vllm")
+    longer = replace(run, max_response_length=run.max_response_length + 2**14)
+    least = [local_plan(one, CPGD(), 8).minimum for one in (run, longer)]
+    assert least[1] - least[0] == pytest.approx(2**14 * 56 * 1024 / 2**30)  # 56 KiB a token
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
