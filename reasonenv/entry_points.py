@@ -7,6 +7,8 @@ Such a module has
     PROMPT: name of the prompt, "plain" without one
     OFFICIAL: name of the prompt that "official" stands for, if there is any
     SPLITS: names of its splits, "train" or else the one that papers report first
+    CLUSTER: metadata, also a column of its labels, that problems have in common which are right
+        and wrong together, such as versions of one; if there is any
 
 or, where they depend on the problems, functions `rewards(problems)` and `prompt(problems)`, and
 where they depend on the data, `splits(...)`, whose parameters are some of those of `problems`. A
@@ -219,6 +221,18 @@ def evaluation_split(id: str, options: Mapping[str, Any] | None = None) -> str:
     """
     splits = split_names(importlib.import_module(find(id).module), options or {}) or ("test",)
     return next((split for split in splits if split != "train"), splits[0])
+
+
+def cluster(id: str, metadata: Mapping[str, Any]) -> str | None:
+    """What a problem has in common with others, by its environment's `CLUSTER`; None if nothing.
+
+    Args:
+        id: Of the environment.
+        metadata: Of the problem, or its label.
+    """
+    name = getattr(importlib.import_module(find(id).module), "CLUSTER", None)
+    value = metadata.get(name)
+    return None if value in (None, "") else str(value)
 
 
 def takes_option(id: str, name: str) -> bool:

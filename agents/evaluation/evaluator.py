@@ -19,7 +19,7 @@ from agents.errors import UsageError, typed_errors
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, summarise
 from agents.training.distributed import all_gather_object
 from reasonenv.datasets import listed
-from reasonenv.entry_points import evaluation_split, invalid_rows
+from reasonenv.entry_points import cluster, evaluation_split, invalid_rows
 from reasonenv.errors import DataError
 from reasonenv.terminal import print_line
 
@@ -172,6 +172,7 @@ class Evaluator:
                 "length": int(responses.lengths[i]),
                 "finished": bool(responses.finished[i]),
                 "kind": _kind(infos["metadata"][i]),
+                "cluster": cluster(self.task.env, infos["metadata"][i]),
             }
             for i in range(count)
         ]
