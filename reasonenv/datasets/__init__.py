@@ -30,6 +30,7 @@ from reasonenv.datasets.schema import (
     Split,
     check_present,
     check_values,
+    row_id,
     schema_of,
 )
 from reasonenv.datasets.selection import held_out, listed
@@ -96,25 +97,30 @@ class Rows(LazySequence[Problem]):
         return self._problem(index, with_images=False)
 
     def keys(self) -> list[str]:
-        """The keys of the rows as texts."""
-        return [str(key) for key in self._table.column(self._schema.key)]
+        """The ids of the rows."""
+        names = (self._schema.key, "extra_info")
+        values = zip(*map(self._table.column, names), strict=True)
+        rows = (dict(zip(names, row, strict=True)) for row in values)
+        return [row_id(row, number, self._schema) for number, row in enumerate(rows)]
 
     def invalid_rows(self) -> dict[int, InvalidRow]:
-        """Rows with empty columns, by number; images are not read."""
+        """Rows with empty columns or the id of an earlier row, by number; images are not read."""
         empty: dict[int, str] = {}
         for name in (*self._schema.texts, *self._schema.values):
             for index, value in enumerate(self._table.column(name)):
                 if value is None or (name == self._schema.answer and _is_blank(value)):
                     empty[index] = name
+        first: dict[str, int] = {}
+        ids = self.keys()
+        repeated = {i: row for i, id in enumerate(ids) if (row := first.setdefault(id, i)) != i}
+        line = f"{self._name}, row {{}} (id {{!r}}): {{}}".format
         return {
-            index: self._invalid(index, f"column {name!r} is empty")
+            index: InvalidRow(ids[index], line(index, ids[index], f"column {name!r} is empty"))
             for index, name in empty.items()
+        } | {
+            index: InvalidRow(f"row {index}", line(index, ids[index], f"row {row} has this id too"))
+            for index, row in repeated.items()
         }
-
-    def _invalid(self, index: int, reason: str) -> InvalidRow:
-        name = self._table.words(index).get(self._schema.key)
-        id = str(index) if name is None else str(name)
-        return InvalidRow(id, f"{self._name}, row {index} (id {id!r}): {reason}")
 
     def _problem(self, index: int, with_images: bool) -> Problem:
         index = self.wrap(index)

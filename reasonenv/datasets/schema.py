@@ -98,7 +98,7 @@ class Schema:
             row to the files of its images; None for its image columns.
         aliases: Alternative names of columns.
         answer: Column of the answer, which must not be blank.
-        key: Column of the id, for rows in several files.
+        key: Column of the id, for rows in several files; "row" where the id is the row's number.
         unique: Path to a value of which only the first row is kept, such as
             ("prompt", "content"); empty to keep all rows.
         revision: Commit of the hub data set; None for the present one.
@@ -158,6 +158,15 @@ class Schema:
     def folders(self) -> list[str]:
         """Subfolders of local files: that of a repository, and those of configurations."""
         return ["data", *sorted({split.config for split in self.splits.values() if split.config})]
+
+
+def row_id(row: Row, number: int, schema: Schema) -> str:
+    """The id of a row in its environment: the data set's own, or the row's number."""
+    extra = row.get("extra_info")
+    if isinstance(extra, Mapping) and "index" in extra:
+        return str(extra["index"])
+    names = (schema.key, *schema.aliases.get(schema.key, ()))
+    return str(next((row[name] for name in names if row.get(name) is not None), number))
 
 
 def schema_of(module: ModuleType) -> Schema | None:

@@ -14,9 +14,16 @@ from typing import Any
 
 from reasonenv.datasets import VARIABLE
 from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_of_file
-from reasonenv.datasets.schema import Schema, check_values, schema_of
+from reasonenv.datasets.schema import Schema, check_values, row_id, schema_of
 from reasonenv.datasets.selection import without_images
-from reasonenv.entry_points import all_problems, split_names, takes_argument
+from reasonenv.entry_points import (
+    HELD_OUT,
+    all_problems,
+    evaluation_split,
+    resolve_split,
+    split_names,
+    takes_argument,
+)
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.problem import Problem
 from reasonenv.registration import find
@@ -36,12 +43,16 @@ class Labels:
         total: Number of problems of the split.
         folder: Folder of its files; None without files.
         example: An id of the split, for errors.
+        part: Name of the split.
+        rivals: Other splits that have these ids too.
     """
 
     rows: dict[str, Row] = field(default_factory=dict)
     total: int = 0
     folder: Path | None = None
     example: str = ""
+    part: str = ""
+    rivals: Sequence[str] = ()
 
 
 def load_labels(
@@ -60,7 +71,7 @@ def load_labels(
             subfolder for it, None for `REASONENV_DATA`, then the hub; `split`, None for the one
             that covers most ids; and those of an environment whose labels are its own problems.
         columns: Columns that a row must have to be a label; if none, that of the answer.
-        pooled: True to score all parts of the benchmark as one.
+        pooled: True to score all parts of the benchmark as one, unless the split is one of them.
 
     Raises:
         MissingDataError: When there is no file of labels.
@@ -71,10 +82,12 @@ def load_labels(
     if schema is None:
         return _of_problems(env_id, ids, options)
     columns, split = columns or (schema.answer,), options["split"]
+    if split == HELD_OUT:
+        split = resolve_split(module, None)
     data = options["data"] or os.environ.get(VARIABLE)
     folder = dataset_folder(schema.name, Path(data)) if data else None
     parts = _local(schema, folder, columns) if folder else _hub(schema, split)
-    if split in parts and not pooled:
+    if split in parts:
         parts = {split: parts[split]}
     elif split is not None and not pooled and not schema.splits.keys().isdisjoint(parts):
         raise UsageError(f"{folder} has no split {split!r} of {schema.name}: {', '.join(parts)}")
@@ -84,42 +97,61 @@ def load_labels(
             f"{', '.join(columns)} was expected"
         )
     labels = {name: _select(rows, schema, set(ids), name) for name, rows in parts.items()}
-    best = max(labels, key=lambda name: (len(labels[name].rows), name.startswith("test"), name))
-    result = labels[best]
-    if pooled:
-        result.total = sum(part.total for part in labels.values())
-        for part in labels.values():
-            result.rows = {**part.rows, **result.rows}
-    result.folder = folder
-    return result
+    best = _best(labels, evaluation_split(env_id), split)
+    pool = _pool(schema, labels) if pooled else best
+    # Ids that one part covers alone are its own, as in a file of responses to this part.
+    if len(best.rows) == len(pool.rows) and split is None:
+        pool.rows, pool.part, pool.rivals = best.rows, best.part, best.rivals
+    pool.folder = folder
+    return pool
 
 
-def row_id(row: Row, number: int, schema: Schema) -> str:
-    """The id of a row in its environment: the data set's own, or the row's number."""
-    extra = row.get("extra_info")
-    if isinstance(extra, Mapping) and "index" in extra:
-        return str(extra["index"])
-    names = (schema.key, *schema.aliases.get(schema.key, ()))
-    return str(next((row[name] for name in names if row.get(name) is not None), number))
+def _best(labels: Mapping[str, Labels], main: str, split: str | None) -> Labels:
+    """The labels that cover most ids, of several those of the split that scores are reported on."""
+    count = {name: len(each.rows) for name, each in labels.items()}
+    best = max(labels, key=lambda name: (count[name], name == main, name.startswith("test"), name))
+    if split is None:
+        rivals = [name for name in labels if name != best and count[name] == count[best]]
+        labels[best].rivals = rivals
+    return labels[best]
+
+
+def _pool(schema: Schema, labels: Mapping[str, Labels]) -> Labels:
+    """The labels of all parts; of one id those of the first part, as in the environment."""
+    pool = Labels()
+    for name in sorted(labels, key=[*schema.splits, *labels].index):
+        pool.rows = {**labels[name].rows, **pool.rows}
+        pool.total += labels[name].total
+        pool.example = pool.example or labels[name].example
+    return pool
 
 
 def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> Labels:
-    """The rows of the requested ids, which may be "id" or "part/id"."""
-    labels = Labels()
+    """The rows of the requested ids, which may be "id" or "part/id".
+
+    Raises:
+        DataError: Two rows of one id have different answers.
+    """
+    labels = Labels(part=part)
     names = set()
     for number, row in enumerate(rows):
         name = row_id(row, number, schema)
         labels.example = labels.example or name
         names.add(name)
         for spelling in (name, f"{part}/{name}"):
-            if spelling in ids and spelling not in labels.rows:
+            if spelling in ids:
                 renaming = schema.renaming(row)
                 label = {renaming.get(column, column): value for column, value in row.items()}
                 try:
                     check_values(schema, label)
                 except DataError as error:
                     raise DataError(f"label {name!r} of {part}: {error}") from None
-                labels.rows[spelling] = {"part": part, **label}
+                first = labels.rows.setdefault(spelling, {"part": part, **label})
+                answers = [str(row.get(schema.answer)) for row in (first, label)]
+                if answers[0] != answers[1]:
+                    one, other = (f"{answer:.40}" for answer in answers)
+                    line = f"two labels of {part} have the id {name!r}, and the answers"
+                    raise DataError(f"{line} {one} and {other}: remove one")
     labels.total = len(names)
     return labels
 
@@ -166,14 +198,15 @@ def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:
 def _of_problems(env_id: str, ids: Collection[str], options: Mapping[str, Any]) -> Labels:
     """The labels of an environment without a schema: of its problems, drawn or from any file."""
     module = importlib.import_module(find(env_id).module)
-    splits = split_names(module, options) or ("train",)
-    if not takes_argument(module, "data"):
-        splits = ["test" if "test" in splits else splits[0]]
-    parts = (
-        _of_split(all_problems(env_id, name, options["data"], options), ids)
-        for name in ([options["split"]] if options["split"] else splits)
-    )
-    return max(parts, key=lambda part: len(part.rows))
+    main = evaluation_split(env_id, options)
+    splits = [name for name in split_names(module, options) if name != main]
+    labels: dict[str, Labels] = {}
+    for name in [options["split"]] if options["split"] else [main, *splits]:
+        labels[name] = _of_split(all_problems(env_id, name, options["data"], options), ids)
+        labels[name].part = name
+        if len(labels[name].rows) == len(ids) or not takes_argument(module, "data"):
+            break
+    return _best(labels, main, options["split"])
 
 
 def _of_split(problems: Sequence[Problem], ids: Collection[str]) -> Labels:
