@@ -72,9 +72,7 @@ def cluster_sums(values: Values, clusters: Clusters = None) -> tuple[np.ndarray,
     return np.bincount(members, scores, minlength=len(numbers)), sizes
 
 
-def over_clusters(
-    totals: Values, sizes: Values
-) -> list[float]:
+def over_clusters(totals: Values, sizes: Values) -> list[float]:
     """Interval of the mean score of problems in clusters, over the choice of clusters.
 
     Problems of one cluster, such as parts of one figure, are right and wrong together. That of

@@ -120,9 +120,7 @@ def paired_comparison(
     }
 
 
-def paired_test(
-    first: Sequence[float], second: Sequence[float], clusters: Clusters = None
-) -> str:
+def paired_test(first: Sequence[float], second: Sequence[float], clusters: Clusters = None) -> str:
     """Name of the test behind the p-value of `paired_comparison`."""
     scores = np.asarray([first, second], float)
     differences, sizes = cluster_sums(scores[0] - scores[1], clusters)

@@ -7,6 +7,7 @@ the requested ids is taken.
 import importlib
 import os
 import re
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from reasonenv.datasets import VARIABLE
 from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_of_file
 from reasonenv.datasets.schema import Schema, check_values, row_id, schema_of
-from reasonenv.datasets.selection import without_images
+from reasonenv.datasets.selection import warn_once, without_images
 from reasonenv.entry_points import (
     HELD_OUT,
     all_problems,
@@ -43,16 +44,12 @@ class Labels:
         total: Number of problems of the split.
         folder: Folder of its files; None without files.
         example: An id of the split, for errors.
-        part: Name of the split.
-        rivals: Other splits that have these ids too.
     """
 
     rows: dict[str, Row] = field(default_factory=dict)
     total: int = 0
     folder: Path | None = None
     example: str = ""
-    part: str = ""
-    rivals: Sequence[str] = ()
 
 
 def load_labels(
@@ -98,32 +95,25 @@ def load_labels(
         )
     labels = {name: _select(rows, schema, set(ids), name) for name, rows in parts.items()}
     best = _best(labels, evaluation_split(env_id), split)
-    pool = _pool(schema, labels) if pooled else best
-    # Ids that one part covers alone are its own, as in a file of responses to this part.
-    if len(best.rows) == len(pool.rows) and split is None:
-        pool.rows, pool.part, pool.rivals = best.rows, best.part, best.rivals
-    pool.folder = folder
-    return pool
+    if pooled:
+        ordered = sorted(labels, key=[*schema.splits, *labels].index)
+        # Of one id in several parts it is that of the first part, as in the environment.
+        pool = dict(ChainMap(*(labels[name].rows for name in ordered)))
+        best.total = sum(part.total for part in labels.values())
+        if split is not None or len(best.rows) < len(pool):
+            best.rows = pool
+    best.folder = folder
+    return best
 
 
 def _best(labels: Mapping[str, Labels], main: str, split: str | None) -> Labels:
     """The labels that cover most ids, of several those of the split that scores are reported on."""
     count = {name: len(each.rows) for name, each in labels.items()}
     best = max(labels, key=lambda name: (count[name], name == main, name.startswith("test"), name))
-    if split is None:
-        rivals = [name for name in labels if name != best and count[name] == count[best]]
-        labels[best].rivals = rivals
+    for name in labels.keys() - {best}:
+        if split is None and count[best] and labels[name].rows.keys() == labels[best].rows.keys():
+            warn_once(f"scored by the split {best}; {name} has these ids too: --split chooses")
     return labels[best]
-
-
-def _pool(schema: Schema, labels: Mapping[str, Labels]) -> Labels:
-    """The labels of all parts; of one id those of the first part, as in the environment."""
-    pool = Labels()
-    for name in sorted(labels, key=[*schema.splits, *labels].index):
-        pool.rows = {**labels[name].rows, **pool.rows}
-        pool.total += labels[name].total
-        pool.example = pool.example or labels[name].example
-    return pool
 
 
 def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> Labels:
@@ -132,7 +122,7 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
     Raises:
         DataError: Two rows of one id have different answers.
     """
-    labels = Labels(part=part)
+    labels = Labels()
     names = set()
     for number, row in enumerate(rows):
         name = row_id(row, number, schema)
@@ -147,11 +137,9 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
                 except DataError as error:
                     raise DataError(f"label {name!r} of {part}: {error}") from None
                 first = labels.rows.setdefault(spelling, {"part": part, **label})
-                answers = [str(row.get(schema.answer)) for row in (first, label)]
-                if answers[0] != answers[1]:
-                    one, other = (f"{answer:.40}" for answer in answers)
-                    line = f"two labels of {part} have the id {name!r}, and the answers"
-                    raise DataError(f"{line} {one} and {other}: remove one")
+                if str(first.get(schema.answer)) != str(label.get(schema.answer)):
+                    line = f"two rows of {part} have the id {name!r} and different answers"
+                    raise DataError(f"{line}: remove one")
     labels.total = len(names)
     return labels
 
@@ -203,7 +191,6 @@ def _of_problems(env_id: str, ids: Collection[str], options: Mapping[str, Any]) 
     labels: dict[str, Labels] = {}
     for name in [options["split"]] if options["split"] else [main, *splits]:
         labels[name] = _of_split(all_problems(env_id, name, options["data"], options), ids)
-        labels[name].part = name
         if len(labels[name].rows) == len(ids) or not takes_argument(module, "data"):
             break
     return _best(labels, main, options["split"])

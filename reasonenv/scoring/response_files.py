@@ -136,19 +136,17 @@ _WHERE = "\0where"
 def stored_responses(rows: Iterable[Mapping[str, Any]], skipped: SkipLog) -> list[StoredResponse]:
     """The responses of the rows, without repetitions."""
     stored: list[StoredResponse] = []
-    places: dict[tuple[str, str], str] = {}
+    places: dict[Any, str] = {}
     for number, row in enumerate(rows, 1):
         where = str(row.get(_WHERE, f"row {number}"))
         if (response := _response(row, where, skipped)) is None:
             continue
-        first = where
-        if response.sample is not None:
-            first = places.setdefault((response.id, response.sample), where)
-        if first == where:
+        key = number if response.sample is None else (response.id, response.sample)
+        if (first := places.setdefault(key, where)) == where:
             stored.append(response)
         else:
-            which = f"id {response.id!r} has sample {response.sample} already"
-            skipped("duplicate", f"{where}: skipped, {which}, at {first}")
+            which = f"sample {response.sample} of id {response.id!r}"
+            skipped("duplicate", f"{where}: skipped, {which} stands at {first}")
     return _without_repetitions(stored, skipped)
 
 

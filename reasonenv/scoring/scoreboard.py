@@ -82,9 +82,6 @@ def grade_responses(  # noqa: PLR0913 - keywords of a user
     pooled = getattr(module, "POOLED", False)
     options = {**(env_options or {}), "data": data, "split": split}
     labels = load_labels(env_id, ids, options, module.NEEDED, pooled)
-    if labels.rivals:
-        others = ", ".join(labels.rivals)
-        skipped.report(f"{labels.part} is scored; {others} has these ids too: --split chooses")
     cases = _label(env_id, stored, labels, module.NEEDED, skipped)
     grades = judge_all(cases, judge, module.grades, skipped) if judge else module.grades(cases)
     num_missing = labels.total - len({case.id for case in cases})

@@ -54,7 +54,7 @@ def test_a_mixture_poses_its_parts_as_often_as_it_should(figures):
     parts = Counter(metadata["env"] for metadata in told["metadata"])
     assert 60 < parts["Figures-v1"] < 140
     assert parts["Toy-v0"] == 400 - parts["Figures-v1"]
-    assert sum(id.startswith("figures-v1/") for id in infos["problem_id"]) == parts["Figures-v1"]
+    assert sum(id.startswith("Figures-v1/") for id in infos["problem_id"]) == parts["Figures-v1"]
 
 
 def test_each_part_asks_and_pays_as_it_does_alone(figures):
