@@ -137,7 +137,8 @@ class EvaluationMixture(Mixture):
 def _named(part: Part, problem: Problem) -> Problem:
     """A problem of a part with an id, a cluster and metadata that no other part has."""
     cluster = problem.metadata.get(part.cluster) if part.cluster else None
-    common = {"env": part.id, CLUSTER: cluster and f"{part.id}/{cluster}"}
+    cluster = None if cluster in (None, "") else f"{part.id}/{cluster}"
+    common = {"env": part.id, CLUSTER: cluster}
     metadata = {**common, **problem.metadata, **common}  # "env" first, the kind in evaluations
     return replace(problem, id=f"{part.id}/{problem.id}", metadata=metadata)
 
