@@ -86,14 +86,12 @@ class Evaluator:
         faults = invalid_rows(task.env, options)  # errors in training, left out of an evaluation
         self.num_left_out = len(faults)
         lines = [f"left out: {line}" for line in listed([fault.line for fault in faults])]
-        if task.split is None and (note := training_note(task.env, self.split)):
-            lines.append(note)
+        note = "" if task.split else training_note(task.env, self.split)
+        for line in [*lines, note] if ranks()[0] == 0 else ():
+            _say_once(line)
         if faults:
             ids = (fault.id for fault in faults)
             options["without"] = [*options.get("without", ()), *ids]
-        if ranks()[0] == 0:
-            for line in lines:
-                _say_once(line)
         self._envs = reasonenv.make(
             task.env,
             num_envs=self._num_places * self._group_size,
@@ -258,8 +256,9 @@ def _distributed_rows(
 
 @cache
 def _say_once(line: str) -> None:
-    """Prints a line to standard error, once however often a run is evaluated."""
-    print_line(line, sys.stderr)
+    """Prints a line, if any, to standard error, once however often a run is evaluated."""
+    if line:
+        print_line(line, sys.stderr)
 
 
 def _left_out(index: int, fault: str) -> Row:

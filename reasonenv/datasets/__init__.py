@@ -30,7 +30,6 @@ from reasonenv.datasets.schema import (
     Split,
     check_present,
     check_values,
-    row_id,
     schema_of,
 )
 from reasonenv.datasets.selection import held_out, listed
@@ -97,11 +96,9 @@ class Rows(LazySequence[Problem]):
         return self._problem(index, with_images=False)
 
     def keys(self) -> list[str]:
-        """The ids of the rows."""
-        names = (self._schema.key, "extra_info")
-        values = zip(*map(self._table.column, names), strict=True)
-        rows = (dict(zip(names, row, strict=True)) for row in values)
-        return [row_id(row, number, self._schema) for number, row in enumerate(rows)]
+        """The keys of the rows as texts, where a row has none its number."""
+        keys = enumerate(self._table.column(self._schema.key))
+        return [str(index if key is None else key) for index, key in keys]
 
     def invalid_rows(self) -> dict[int, InvalidRow]:
         """Rows with empty columns or the id of an earlier row, by number; images are not read."""
@@ -110,17 +107,15 @@ class Rows(LazySequence[Problem]):
             for index, value in enumerate(self._table.column(name)):
                 if value is None or (name == self._schema.answer and _is_blank(value)):
                     empty[index] = name
+        invalid: dict[int, InvalidRow] = {}
         first: dict[str, int] = {}
-        ids = self.keys()
-        repeated = {i: row for i, id in enumerate(ids) if (row := first.setdefault(id, i)) != i}
-        line = f"{self._name}, row {{}} (id {{!r}}): {{}}".format
-        return {
-            index: InvalidRow(ids[index], line(index, ids[index], f"column {name!r} is empty"))
-            for index, name in empty.items()
-        } | {
-            index: InvalidRow(f"row {index}", line(index, ids[index], f"row {row} has this id too"))
-            for index, row in repeated.items()
-        }
+        for index, id in enumerate(self.keys()):
+            place = f"{self._name}, row {index} (id {id!r})"
+            if (row := first.setdefault(id, index)) != index:
+                invalid[index] = InvalidRow(f"row {index}", f"{place}: row {row} has this id too")
+            elif index in empty:
+                invalid[index] = InvalidRow(id, f"{place}: column {empty[index]!r} is empty")
+        return invalid
 
     def _problem(self, index: int, with_images: bool) -> Problem:
         index = self.wrap(index)

@@ -160,15 +160,6 @@ class Schema:
         return ["data", *sorted({split.config for split in self.splits.values() if split.config})]
 
 
-def row_id(row: Row, number: int, schema: Schema) -> str:
-    """The id of a row in its environment: the data set's own, or the row's number."""
-    extra = row.get("extra_info")
-    if isinstance(extra, Mapping) and "index" in extra:
-        return str(extra["index"])
-    names = (schema.key, *schema.aliases.get(schema.key, ()))
-    return str(next((row[name] for name in names if row.get(name) is not None), number))
-
-
 def schema_of(module: ModuleType) -> Schema | None:
     """The `SCHEMA` of an environment's module; None for one that generates its problems."""
     if not hasattr(module, "SCHEMA") and hasattr(module, "SOURCE"):

@@ -15,7 +15,7 @@ from typing import Any
 
 from reasonenv.datasets import VARIABLE
 from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_of_file
-from reasonenv.datasets.schema import Schema, check_values, row_id, schema_of
+from reasonenv.datasets.schema import Schema, check_values, schema_of
 from reasonenv.datasets.selection import warn_once, without_images
 from reasonenv.entry_points import (
     HELD_OUT,
@@ -116,6 +116,15 @@ def _best(labels: Mapping[str, Labels], main: str, split: str | None) -> Labels:
     return labels[best]
 
 
+def row_id(row: Row, number: int, schema: Schema) -> str:
+    """The id of a row in its environment: the data set's own, or the row's number."""
+    extra = row.get("extra_info")
+    if isinstance(extra, Mapping) and "index" in extra:
+        return str(extra["index"])
+    names = (schema.key, *schema.aliases.get(schema.key, ()))
+    return str(next((row[name] for name in names if row.get(name) is not None), number))
+
+
 def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> Labels:
     """The rows of the requested ids, which may be "id" or "part/id".
 
@@ -129,7 +138,7 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
         labels.example = labels.example or name
         names.add(name)
         for spelling in (name, f"{part}/{name}"):
-            if spelling in ids:
+            if spelling in ids and labels.rows.get(spelling) != {"part": part, **row}:
                 renaming = schema.renaming(row)
                 label = {renaming.get(column, column): value for column, value in row.items()}
                 try:
