@@ -18,8 +18,7 @@ from agents.engines.build import ranks
 from agents.errors import UsageError, typed_errors
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, summarise
 from agents.training.distributed import all_gather_object
-from reasonenv.datasets import listed
-from reasonenv.datasets.selection import distinct_ids
+from reasonenv.datasets import distinct_ids, listed
 from reasonenv.entry_points import (
     LONGEST_SPLIT,
     NUM_GENERATED,

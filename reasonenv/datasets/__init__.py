@@ -32,7 +32,7 @@ from reasonenv.datasets.schema import (
     check_values,
     schema_of,
 )
-from reasonenv.datasets.selection import held_out, listed
+from reasonenv.datasets.selection import distinct_ids, held_out, listed
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import LazySequence, Problem
 
@@ -52,6 +52,7 @@ __all__ = [
     "Schema",
     "Split",
     "decode",
+    "distinct_ids",
     "held_out",
     "listed",
     "load",
