@@ -235,9 +235,8 @@ def evaluation_split(id: str, options: Mapping[str, Any] | None = None) -> str:
 
 def training_note(id: str, split: str) -> str:
     """A line on a split that was chosen for an evaluation and is the one to train on; else ""."""
-    option = "--env-options '{\"holdout\": 0.1}'"
     line = f"{id}: these are the training problems, there is no other split; hold out a part by"
-    return f"{line} {option}" if split == "train" else ""
+    return f"{line} --env-options '{{\"holdout\": 0.1}}'" if split == "train" else ""
 
 
 def cluster(id: str, metadata: Mapping[str, Any]) -> str | None:

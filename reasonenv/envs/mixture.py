@@ -229,8 +229,7 @@ def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
 
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
-    split = entry_points.resolve_split(_module(id), arguments["split"], arguments)
-    arguments["split"] = split
+    arguments |= {"split": entry_points.resolve_split(_module(id), arguments["split"], arguments)}
     definition = entry_points.env_definition(find(id).module, arguments)
     if arguments:
         raise UsageError(f"options: {id} takes no argument {next(iter(arguments))!r} in a mixture")
