@@ -16,8 +16,8 @@ Observation Space: a dict of `system`, `question` and `images`, with the prompt 
 Options:
     envs: ids of the parts. weights: of each, above 0; equal if absent. options: arguments of
     parts by id, such as {"Figures-v1": {"level": 2}}. split, data: of all of them; `data` must be
-    a folder with one subfolder per data set. holdout: fraction that is held out of each part
-    without another split to evaluate on.
+    a folder with one subfolder per data set. holdout: fraction that is held out of the
+    training split of every part.
 
 Rewards: own (weight 1), the reward of the problem's own environment. With `rewards` selected by
     name, those instead, for all.
@@ -195,9 +195,9 @@ def part_options(
     own: dict[str, dict[str, Any]] = {}
     for id in ids:
         takes_data = entry_points.takes_argument(_module(id), "data")
-        own[id] = {**({"data": data} if takes_data else {}), **options.get(id, {})}
-        if holdout is not None and not _has_unseen(id, own[id]):
-            own[id].setdefault("holdout", holdout)
+        common = {"data": data} if takes_data else {}
+        common |= {} if holdout is None else {"holdout": holdout}
+        own[id] = {**common, **options.get(id, {})}
     return own
 
 
