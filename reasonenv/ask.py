@@ -39,9 +39,9 @@ from reasonenv.cli import (
     new_parser,
     standard_streams,
 )
-from reasonenv.datasets.selection import without_images
+from reasonenv.datasets.selection import distinct_ids
 from reasonenv.endpoint import Deadline, post_json
-from reasonenv.entry_points import evaluation_split
+from reasonenv.entry_points import evaluation_split, training_note
 from reasonenv.errors import EndpointError, UsageError
 from reasonenv.progress import track
 from reasonenv.terminal import print_line, printable
@@ -202,7 +202,10 @@ def _env(options: argparse.Namespace) -> gymnasium.Env:
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} is {getattr(options, name)}: give at least 1")
     split = options.split or evaluation_split(options.env, arguments)
-    return reasonenv.make(options.env, **{"split": split, **arguments})
+    env = reasonenv.make(options.env, **{"split": split, **arguments})
+    if not options.split and (note := training_note(options.env, split)):
+        print_line(note, sys.stderr)
+    return env
 
 
 def _missing_samples(
@@ -210,10 +213,9 @@ def _missing_samples(
 ) -> list[Any]:
     """Indices and sample numbers without a response yet."""
     problems: Any = env.get_wrapper_attr("problems")
-    indices, samples = range(min(len(problems), options.num_problems)), range(options.samples)
-    ids = {index: without_images(problems, index).id for index in indices} if existing else {}
-    every = ((index, sample) for index in indices for sample in samples)
-    return [(index, sample) for index, sample in every if (ids.get(index), sample) not in existing]
+    ids = distinct_ids(problems, min(len(problems), options.num_problems))
+    every = ((index, sample) for index in range(len(ids)) for sample in range(options.samples))
+    return [(index, sample) for index, sample in every if (ids[index], sample) not in existing]
 
 
 def _existing_samples(path: Path) -> set[Key]:

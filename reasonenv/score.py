@@ -11,8 +11,9 @@ rows need neither question nor image.
 
 Official are the rules of the benchmark's own evaluation code, where this package has them, without
 a judge model; all else is scored by this package's grader, and the table says so. Intervals are of
-95 %, over the choice of problems. --compare tests the difference problem by problem. --format
-markdown, latex and json are for pasting.
+95 %, over the choice of problems, or of clusters of those that have something in common. --compare
+tests the difference problem by problem or cluster by cluster. --format markdown, latex and json are
+for pasting.
 
 A line that cannot be scored (an unknown id, a repetition, broken JSON) is reported on standard
 error and skipped. Status: 0 when the rest is scored, 1 with --strict when a line was skipped,

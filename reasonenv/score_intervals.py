@@ -6,7 +6,7 @@ of normal values in 75, 84 and 89 of 100 cases, and that of scores near 0 or 1 l
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cache
 from statistics import NormalDist
 
@@ -27,7 +27,12 @@ def wilson(count: int, total: int) -> list[float]:
     return _wilson_form(count / total, NormalDist().inv_cdf((1 + LEVEL) / 2) ** 2 / total)
 
 
-def over_problems(values: Sequence[float] | np.ndarray) -> list[float]:
+Values = Sequence[float] | np.ndarray
+Clusters = Sequence[Hashable] | None
+"""Label of the cluster of each problem; None where each is a cluster of its own."""
+
+
+def over_problems(values: Values, clusters: Clusters = None) -> list[float]:
     """Interval of the mean score, over the choice of problems or seeds.
 
     Of verdicts Wilson's; of other scores the same form, with their variance and Student's t:
@@ -36,6 +41,7 @@ def over_problems(values: Sequence[float] | np.ndarray) -> list[float]:
 
     Args:
         values: One for each problem, within [0, 1], such as the mean over its samples.
+        clusters: Of problems that are right and wrong together, such as versions of one.
 
     Returns:
         Ends of the 95 % interval, as of `over_clusters`.
@@ -43,12 +49,30 @@ def over_problems(values: Sequence[float] | np.ndarray) -> list[float]:
     Raises:
         ValueError: A value lies outside [0, 1].
     """
-    return over_clusters(values, np.ones(len(values)))
+    return over_clusters(*cluster_sums(values, clusters))
 
 
-def over_clusters(
-    totals: Sequence[float] | np.ndarray, sizes: Sequence[float] | np.ndarray
-) -> list[float]:
+def standard_error(values: Values, clusters: Clusters = None) -> float:
+    """Of the mean score, over the choice of clusters; NaN where there is one.
+
+    Miller, Adding Error Bars to Evals (arXiv:2411.00640), section 2.2.
+    """
+    totals, sizes = cluster_sums(values, clusters)
+    return math.sqrt(_variance(totals, sizes)) if len(sizes) > 1 else math.nan
+
+
+def cluster_sums(values: Values, clusters: Clusters = None) -> tuple[np.ndarray, np.ndarray]:
+    """Sum and number of the scores of each cluster."""
+    scores = np.asarray(values, float)
+    if clusters is None:
+        return scores, np.ones(len(scores))
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(clusters))}
+    members = np.array([numbers[label] for label in clusters], int)
+    sizes = np.bincount(members, minlength=len(numbers))
+    return np.bincount(members, scores, minlength=len(numbers)), sizes
+
+
+def over_clusters(totals: Values, sizes: Values) -> list[float]:
     """Interval of the mean score of problems in clusters, over the choice of clusters.
 
     Problems of one cluster, such as parts of one figure, are right and wrong together. That of
@@ -78,9 +102,7 @@ def over_clusters(
     if np.ptp(scores) <= _ROUNDING:
         is_end = min(mean, 1 - mean) <= _ROUNDING
         return wilson(round(mean) * count, count) if is_end else []
-    deviations = (totals - mean * sizes) / sizes.mean()
-    variance = float((deviations**2).sum() / (count - 1)) / count
-    return _wilson_form(mean, _weight(mean, variance, count - 1))
+    return _wilson_form(mean, _weight(mean, _variance(totals, sizes), count - 1))
 
 
 def over_samples(correct: np.ndarray, total: np.ndarray) -> list[float]:
@@ -109,24 +131,31 @@ def over_samples(correct: np.ndarray, total: np.ndarray) -> list[float]:
     return _wilson_form(mean, _weight(mean, variance, max(1, degrees)))
 
 
-def over_pairs(first: Sequence[float], second: Sequence[float]) -> list[float]:
+def over_pairs(
+    first: Sequence[float], second: Sequence[float], clusters: Clusters = None
+) -> list[float]:
     """Interval of the mean difference of two scores of the same problems or seeds.
 
     Of verdicts, that of Bonett and Price, Adjusted Wald confidence interval for a difference of
     binomial proportions based on paired data (Journal of Educational and Behavioral Statistics 37,
     2012), with Student's t of its n + 2 pairs: with the normal quantile it holds the truth in 88 of
-    100 cases of few seeds, with t in 93 at least. Of other scores `over_problems` of differences.
+    100 cases of few seeds, with t in 93 at least. Of other scores, and of verdicts in clusters,
+    `over_problems` of differences.
 
     Args:
         first: Of each problem, within [0, 1].
         second: Of the same problems, in the same order.
+        clusters: Of the problems; where no verdicts in them differ, each counts as one tie.
     """
     scores = np.asarray([first, second], float)
-    count = scores.shape[1]
-    if not count:
+    differences, sizes = cluster_sums(scores[0] - scores[1], clusters)
+    is_of_verdicts = bool(np.isin(scores, (0, 1)).all())
+    if is_of_verdicts and not differences.any():
+        scores = np.zeros((2, len(sizes)))
+    elif not is_of_verdicts or (sizes > 1).any():
+        return [2 * end - 1 for end in over_clusters((differences + sizes) / 2, sizes)]
+    if not (count := scores.shape[1]):
         return []
-    if not np.isin(scores, (0, 1)).all():
-        return [2 * end - 1 for end in over_problems((scores[0] - scores[1] + 1) / 2)]
     wins, losses = (int((side > other).sum()) + 1 for side, other in (scores, scores[::-1]))
     win_rate, loss_rate = wins / (count + 2), losses / (count + 2)
     difference = win_rate - loss_rate
@@ -168,6 +197,12 @@ def _t_mass(angle: float, degrees: int) -> float:
     if not odd:
         return float(terms)
     return 2 / math.pi * float(angle + (terms * math.cos(angle) if degrees > 1 else 0))
+
+
+def _variance(totals: np.ndarray, sizes: np.ndarray) -> float:
+    """Of the ratio of the sums, over the choice of clusters, of which there are two at least."""
+    deviations = (totals - totals.sum() / sizes.sum() * sizes) / sizes.mean()
+    return float(deviations.var(ddof=1)) / len(sizes)
 
 
 def _weight(mean: float, variance: float, degrees: int) -> float:

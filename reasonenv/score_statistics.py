@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reasonenv.score_intervals import over_pairs
+from reasonenv.score_intervals import Clusters, cluster_sums, over_pairs
 
 _NUM_ENUMERATED = 16
 _NUM_FLIPS = 100_000
@@ -87,19 +87,22 @@ def sample_sizes(total: int) -> list[int]:
 
 
 def paired_comparison(
-    first: Sequence[float], second: Sequence[float], seed: int = 0
+    first: Sequence[float], second: Sequence[float], seed: int = 0, clusters: Clusters = None
 ) -> dict[str, Any]:
     """A paired comparison of two scores of the same problems.
 
     The p-value is that of the two-sided sign-flip test: the probability of a difference at least
-    as large if the two scores of each problem were exchanged by the toss of a coin. It is exact
-    where at most 16 problems differ, and where all differ by the same, as verdicts do (McNemar's
-    test, Psychometrika 12, 1947); else it is drawn.
+    as large if the two scores of each problem were exchanged by the toss of a coin, which is one
+    for all problems of a cluster (Canay, Romano and Shaikh, Randomization tests under an
+    approximate symmetry assumption, Econometrica 85, 2017). It is exact where at most 16 differ,
+    and where all differ by the same, as verdicts do (McNemar's test, Psychometrika 12, 1947); else
+    it is drawn.
 
     Args:
         first: Of each problem, in [0, 1]: a verdict or the mean over samples.
         second: Of the same problems, in the same order.
         seed: Of the draws.
+        clusters: Of problems that are right and wrong together, such as versions of one.
 
     Returns:
         `difference` (first minus second), its `interval` (`over_pairs`), `p_value`, and the numbers
@@ -109,24 +112,27 @@ def paired_comparison(
     return {
         "num_problems": len(differences),
         "difference": float(differences.mean()) if len(differences) else None,
-        "interval": over_pairs(first, second),
-        "p_value": sign_flip_p_value(differences, seed),
+        "interval": over_pairs(first, second, clusters),
+        "p_value": sign_flip_p_value(cluster_sums(differences, clusters)[0], seed),
         "wins": int((differences > 0).sum()),
         "losses": int((differences < 0).sum()),
         "ties": int((differences == 0).sum()),
     }
 
 
-def paired_test(first: Sequence[float], second: Sequence[float]) -> str:
+def paired_test(first: Sequence[float], second: Sequence[float], clusters: Clusters = None) -> str:
     """Name of the test behind the p-value of `paired_comparison`."""
     scores = np.asarray([first, second], float)
-    if np.isin(scores, (0, 1)).all():
+    differences, sizes = cluster_sums(scores[0] - scores[1], clusters)
+    has_clusters = (sizes > 1).any()
+    if np.isin(scores, (0, 1)).all() and not has_clusters:
         return "Exact McNemar test"
-    sizes = np.abs(scores[0] - scores[1]).round(12)
-    num = np.count_nonzero(sizes)
-    if num <= _NUM_ENUMERATED or len(np.unique(sizes[sizes != 0])) == 1:
-        return "Exact sign-flip test over problems"
-    return f"Sign-flip test over problems, {_NUM_FLIPS:,} draws"
+    units = f"{len(sizes):,} clusters of problems" if has_clusters else "problems"
+    lengths = np.abs(differences).round(12)
+    num = np.count_nonzero(lengths)
+    if num <= _NUM_ENUMERATED or len(np.unique(lengths[lengths != 0])) == 1:
+        return f"Exact sign-flip test over {units}"
+    return f"Sign-flip test over {units}, {_NUM_FLIPS:,} draws"
 
 
 def sign_flip_p_value(differences: Sequence[float] | np.ndarray, seed: int = 0) -> float:
@@ -137,7 +143,7 @@ def sign_flip_p_value(differences: Sequence[float] | np.ndarray, seed: int = 0) 
     in Genetics and Molecular Biology 9, 2010).
 
     Args:
-        differences: Of scores in [0, 1], one for each problem; those below 1e-12 have no sign.
+        differences: Of scores, one for each problem or cluster; those below 1e-12 have no sign.
         seed: Of the draws, where more than 16 differ.
     """
     signed = np.asarray(differences, float).round(12)

@@ -25,6 +25,7 @@ from agents.evaluation.statistics import (
     sample_scores,
     scored_rows,
 )
+from agents.evaluation.trained_split import trained_line
 from agents.monitoring.progress_bar import ProgressBar
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_json, read_json_lines
@@ -106,6 +107,9 @@ def run_evaluation(
     folder, settings = arguments.folder(), arguments.response_settings()
     with ExitStack() as stack:
         evaluators = [stack.enter_context(closing(Evaluator(t))) for t in arguments.tasks()]
+        for each in evaluators:
+            if line := trained_line(arguments.model, each.task, each.split):
+                print_line(line, sys.stderr)
         stack.enter_context(locked(folder))
         check_settings(folder, settings)
         if message := grader_change(folder, VERSION):

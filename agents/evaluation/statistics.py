@@ -1,6 +1,5 @@
 """Accuracy with its errors from graded responses, pass@k, and a benchmark's official score."""
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ import numpy as np
 from reasonenv.datasets import schema_of
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.registration import find
-from reasonenv.score_intervals import over_problems, over_samples
+from reasonenv.score_intervals import over_problems, over_samples, standard_error
 from reasonenv.score_statistics import pass_at_k, sample_sizes
 from reasonenv.score_tables import interval_text
 from reasonenv.scoring import score
@@ -34,9 +33,9 @@ class Evaluation:
     accuracy: float
     """Mean over problems of the mean over samples, in [0, 1]."""
     standard_error: float
-    """Of `accuracy`, over problems."""
+    """Of `accuracy`, over clusters of problems."""
     interval: list[float]
-    """Ends of the 95 % interval of `accuracy`, over the choice of problems."""
+    """Ends of the 95 % interval of `accuracy`, over the choice of clusters of problems."""
     num_problems: int
     num_left_out: int
     """Problems excluded because their reference answer is empty or an image is broken."""
@@ -88,12 +87,12 @@ def summarise(
     for row in scored:
         by_kind.setdefault(row["kind"], []).append(row["correct"])
     means = np.array([np.mean(correct) for correct in by_problem(scored).values()])
-    deviation = float(means.std(ddof=1)) if len(means) > 1 else math.nan
+    clusters = list({row["id"]: row.get("cluster") or (row["id"],) for row in scored}.values())
     return Evaluation(
         split=split,
         accuracy=float(means.mean()),
-        standard_error=deviation / math.sqrt(len(means)),
-        interval=over_problems(means),
+        standard_error=standard_error(means, clusters),
+        interval=over_problems(means, clusters),
         num_problems=len(means),
         num_left_out=num_left_out + len({row["id"] for row in rows}) - len(means),
         split_size=split_size,

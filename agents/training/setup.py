@@ -38,7 +38,7 @@ from agents.training import parity
 from agents.training.parity import Parity
 from agents.training.state import RunState
 from reasonenv import rewards
-from reasonenv.entry_points import HELD_OUT, resolve_split, split_names
+from reasonenv.entry_points import HELD_OUT, resolve_split, split_names, takes_argument
 from reasonenv.errors import ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
@@ -250,11 +250,12 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
 def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
     """All splits except the training split and, with a message, those missing in local data."""
     module = importlib.import_module(find(run.env).module)
-    training_split = resolve_split(module, options.get("split"), options)
+    training_split = options.get("split") or resolve_split(module, None, options)
     splits = split_names(module, options)
     # Without a training split, the splits of a benchmark overlap the problems trained on.
     others = splits if "train" in splits else ()
-    own = (HELD_OUT,) if options.get("holdout") is not None else ()
+    holds_out = not takes_argument(module, "holdout") or HELD_OUT in splits
+    own = (HELD_OUT,) if options.get("holdout") is not None and holds_out else ()
     names = [split for split in dict.fromkeys((*others, *own)) if split != training_split]
     if splits and not names:
         lack = f"no split but {training_split!r}" if others else "no training split"

@@ -32,7 +32,7 @@ from reasonenv.datasets.schema import (
     check_values,
     schema_of,
 )
-from reasonenv.datasets.selection import held_out, listed
+from reasonenv.datasets.selection import distinct_ids, held_out, listed
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import LazySequence, Problem
 
@@ -52,6 +52,7 @@ __all__ = [
     "Schema",
     "Split",
     "decode",
+    "distinct_ids",
     "held_out",
     "listed",
     "load",
@@ -96,25 +97,26 @@ class Rows(LazySequence[Problem]):
         return self._problem(index, with_images=False)
 
     def keys(self) -> list[str]:
-        """The keys of the rows as texts."""
-        return [str(key) for key in self._table.column(self._schema.key)]
+        """The keys of the rows as texts, where a row has none its number."""
+        keys = enumerate(self._table.column(self._schema.key))
+        return [str(index if key is None else key) for index, key in keys]
 
     def invalid_rows(self) -> dict[int, InvalidRow]:
-        """Rows with empty columns, by number; images are not read."""
+        """Rows with empty columns or the id of an earlier row, by number; images are not read."""
         empty: dict[int, str] = {}
         for name in (*self._schema.texts, *self._schema.values):
             for index, value in enumerate(self._table.column(name)):
                 if value is None or (name == self._schema.answer and _is_blank(value)):
                     empty[index] = name
-        return {
-            index: self._invalid(index, f"column {name!r} is empty")
-            for index, name in empty.items()
-        }
-
-    def _invalid(self, index: int, reason: str) -> InvalidRow:
-        name = self._table.words(index).get(self._schema.key)
-        id = str(index) if name is None else str(name)
-        return InvalidRow(id, f"{self._name}, row {index} (id {id!r}): {reason}")
+        invalid: dict[int, InvalidRow] = {}
+        first: dict[str, int] = {}
+        for index, id in enumerate(self.keys()):
+            place = f"{self._name}, row {index} (id {id!r})"
+            if (row := first.setdefault(id, index)) != index:
+                invalid[index] = InvalidRow(f"row {index}", f"{place}: row {row} has this id too")
+            elif index in empty:
+                invalid[index] = InvalidRow(id, f"{place}: column {empty[index]!r} is empty")
+        return invalid
 
     def _problem(self, index: int, with_images: bool) -> Problem:
         index = self.wrap(index)

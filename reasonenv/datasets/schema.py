@@ -98,7 +98,7 @@ class Schema:
             row to the files of its images; None for its image columns.
         aliases: Alternative names of columns.
         answer: Column of the answer, which must not be blank.
-        key: Column of the id, for rows in several files.
+        key: Column of the id, for rows in several files; "row" where the id is the row's number.
         unique: Path to a value of which only the first row is kept, such as
             ("prompt", "content"); empty to keep all rows.
         revision: Commit of the hub data set; None for the present one.

@@ -3,6 +3,7 @@
 import logging
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -45,6 +46,25 @@ def without_images(problems: Sequence[Problem], index: int) -> Problem:
     return problems[index] if method is None else method(index)
 
 
+def distinct_ids(problems: Sequence[Problem], count: int) -> list[str | None]:
+    """The ids of the first problems, None for one that cannot be read.
+
+    Raises:
+        UsageError: Two have one id, so that they would count as samples of one problem.
+    """
+    ids: list[str | None] = [None] * count
+    first: dict[str, int] = {}
+    for index in range(count):
+        with suppress(DataError):
+            id = ids[index] = without_images(problems, index).id
+            if first.setdefault(id, index) != index:
+                raise UsageError(
+                    f"problems {first[id]} and {index} have the id {id!r}, so responses to one "
+                    "would count as samples of the other: give each an id of its own"
+                )
+    return ids
+
+
 def select(
     problems: Sequence[Problem],
     filter: Filter | None = None,
@@ -68,7 +88,7 @@ def select(
     invalid: Mapping[int, InvalidRow] = getattr(problems, "invalid_rows", dict)()
     if without == INVALID:
         for line in listed([row.line for row in invalid.values()]):
-            _warn_once(f"left out: {line}")
+            warn_once(f"left out: {line}")
         problems = Subset(problems, [i for i in range(len(problems)) if i not in invalid])
         invalid, without = {}, ()
     if not (filter or without or keep):
@@ -164,6 +184,6 @@ def listed(lines: Sequence[str]) -> list[str]:
 
 
 @cache
-def _warn_once(line: str) -> None:
+def warn_once(line: str) -> None:
     """Logs a warning, once however often an environment is made."""
     _LOG.warning("%s", printable(line))

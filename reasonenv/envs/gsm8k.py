@@ -47,6 +47,7 @@ SCHEMA = datasets.Schema(
     hub="openai/gsm8k",
     splits={split: datasets.Split(split, config="main") for split in SPLITS},
     texts=("question", "answer"),
+    key="row",
 )
 
 _ANSWER = re.compile(r"#### *(-?[0-9.,]+)")

@@ -49,6 +49,7 @@ SPLITS = ("testmini", "testmini_text_only")
 PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
+CLUSTER = "problem_index"
 
 _ONLY = "testmini_text_only"
 

@@ -45,6 +45,7 @@ SCHEMA = datasets.Schema(
     splits={"test": datasets.Split("test")},
     texts=("question", "answer"),
     aliases={"question": ("problem",), "answer": ("solution",)},
+    key="row",
 )
 
 

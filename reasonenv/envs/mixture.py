@@ -16,14 +16,17 @@ Observation Space: a dict of `system`, `question` and `images`, with the prompt 
 Options:
     envs: ids of the parts. weights: of each, above 0; equal if absent. options: arguments of
     parts by id, such as {"Figures-v2": {"level": 2}}. split, data: of all of them; `data` must be
-    a folder with one subfolder per data set. without: "invalid" for every part, or ids.
+    a folder with one subfolder per data set. holdout: fraction that is held out of the
+    training split of every part. without: "invalid" for every part, or ids.
 
 Rewards: own (weight 1), the reward of the problem's own environment. With `rewards` selected by
     name, those instead, for all.
 
 Splits:
-    Those of its parts; by default "train", or the first of a part without it. Metadata "env" is
-    the id of the part.
+    "train" (default): that of each part, or the first of a part without it. "test": what each part
+    is evaluated on, every problem once, the first 500 of one that is drawn; a part without
+    problems beside those to train on is left out. Other names: the split of each part. An id is
+    that of the part and that of the problem, "GSM8K-v0/7"; metadata "env" is the part.
 
 Version History:
     v0: Initial version.
@@ -35,16 +38,21 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from types import ModuleType
 from typing import Any
 
 from reasonenv import entry_points
-from reasonenv.datasets.selection import INVALID
+from reasonenv.datasets.selection import INVALID, warn_once, without_images
+from reasonenv.entry_points import LONGEST_SPLIT, NUM_GENERATED
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.problem import LazySequence, Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, total
+
+CLUSTER = "cluster"
+Options = Mapping[str, Mapping[str, Any]]
 
 # The permutation of a pass is held in memory, eight bytes a problem.
 _LONGEST_PASS = 50_000_000
@@ -60,6 +68,7 @@ class Part:
         rewards: Its rewards.
         prompt: Its prompt.
         weight: Share of its problems, relative to the others.
+        cluster: Its `CLUSTER`.
     """
 
     id: str
@@ -67,6 +76,7 @@ class Part:
     rewards: Rewards
     prompt: PromptTemplate
     weight: float
+    cluster: str | None = None
 
 
 class Mixture(LazySequence[Problem]):
@@ -93,19 +103,66 @@ class Mixture(LazySequence[Problem]):
 
     def item(self, index: int) -> Problem:
         """The problem at an index, with the id of its environment as metadata."""
-        index = self.wrap(index)
+        part, place = self._find(self.wrap(index))
+        return _named(part, part.problems[place])
+
+    def without_images(self, index: int) -> Problem:
+        """A problem without its images, where they need not be read."""
+        part, place = self._find(self.wrap(index))
+        return _named(part, without_images(part.problems, place))
+
+    def _find(self, index: int) -> tuple[Part, int]:
         number = bisect_right(self._starts, index) - 1
         part = self.parts[number]
-        problem = part.problems[(index - self._starts[number]) % len(part.problems)]
-        return replace(problem, metadata={"env": part.id, **problem.metadata})
+        return part, (index - self._starts[number]) % len(part.problems)
 
 
-def problems(
+class EvaluationMixture(Mixture):
+    """Every problem of the parts once, one of each part in turn."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        sizes = (len(part.problems) for part in parts)
+        counts = (NUM_GENERATED if size > LONGEST_SPLIT else size for size in sizes)
+        self._places = sorted((i, number) for number, n in enumerate(counts) for i in range(n))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _find(self, index: int) -> tuple[Part, int]:
+        place, number = self._places[index]
+        return self.parts[number], place
+
+
+def _named(part: Part, problem: Problem) -> Problem:
+    """A problem of a part with an id, a cluster and metadata that no other part has."""
+    cluster = problem.metadata.get(part.cluster) if part.cluster else None
+    cluster = None if cluster in (None, "") else f"{part.id}/{cluster}"
+    common = {"env": part.id, CLUSTER: cluster}
+    metadata = {**common, **problem.metadata, **common}  # "env" first, the kind in evaluations
+    return replace(problem, id=f"{part.id}/{problem.id}", metadata=metadata)
+
+
+def splits(
+    data: str | None = None,
+    envs: Sequence[str] = (),
+    options: Options | None = None,
+    holdout: float | None = None,
+) -> tuple[str, ...]:
+    """Those of its parts together; no "train" where all are benchmarks without it."""
+    own = part_options(envs, data, options, holdout)
+    if not any("train" in entry_points.split_names(_module(id), own[id]) for id in own):
+        return ("test",)
+    return ("train", "test") if any(_has_unseen(id, own[id]) for id in own) else ("train",)
+
+
+def problems(  # noqa: PLR0913, PLR0917 - arguments of a user
     split: str | None = None,
     data: str | None = None,
     envs: Sequence[str] = (),
     weights: Sequence[float] | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
+    options: Options | None = None,
+    holdout: float | None = None,
     without: Collection[str] = (),
 ) -> Mixture:
     """The problems of a mixture; see the module.
@@ -115,20 +172,48 @@ def problems(
     Raises:
         UsageError: In one line, for weights or options that do not fit the environments.
     """
-    ids = _ids(envs)
-    weights = [1.0] * len(ids) if weights is None else list(weights)
-    _check_weights(ids, weights)
-    options = dict(options or {})
+    own = part_options(envs, data, options, holdout)
+    if without == INVALID:
+        own = {id: {"without": INVALID, **each} for id, each in own.items()}
+    weights = [1.0] * len(own) if weights is None else list(weights)
+    _check_weights(list(own), weights)
+    if split != "test":
+        split = None if split == "train" else split
+        pairs = zip(own, weights, strict=True)
+        return Mixture([_part(id, weight, {"split": split, **own[id]}) for id, weight in pairs])
+    if "train" in splits(data, envs, options, holdout):
+        for id in [id for id in own if not _has_unseen(id, own[id])]:
+            warn_once(f"{id} has no problems beside those to train on: the test leaves it out")
+            del own[id]
+    evaluation = {id: entry_points.evaluation_split(id, own[id]) for id in own}
+    return EvaluationMixture([_part(id, 1.0, {**own[id], "split": evaluation[id]}) for id in own])
+
+
+def part_options(
+    envs: Sequence[str], data: str | None, options: Options | None, holdout: float | None
+) -> dict[str, dict[str, Any]]:
+    """The options of each part, by its id."""
+    ids, options = _ids(envs), options or {}
     for id in options:
         if id not in ids:
             raise UsageError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
-    common = {"without": INVALID} if without == INVALID else {}
-    return Mixture(
-        [
-            _part(id, weight, split, data, {**common, **options.get(id, {})})
-            for id, weight in zip(ids, weights, strict=True)
-        ]
-    )
+    own: dict[str, dict[str, Any]] = {}
+    for id in ids:
+        takes_data = entry_points.takes_argument(_module(id), "data")
+        common = {"data": data} if takes_data else {}
+        common |= {} if holdout is None else {"holdout": holdout}
+        own[id] = {**common, **options.get(id, {})}
+    return own
+
+
+def _has_unseen(id: str, options: Mapping[str, Any]) -> bool:
+    """True if a part is evaluated on another split than it is trained on."""
+    training = options.get("split") or entry_points.resolve_split(_module(id), None, options)
+    return entry_points.evaluation_split(id, options) != training
+
+
+def _module(id: str) -> ModuleType:
+    return importlib.import_module(find(id).module)
 
 
 def _ids(envs: Sequence[str]) -> list[str]:
@@ -148,18 +233,14 @@ def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
             raise UsageError(f"weight {weight!r} of {id}: a number above 0 is needed")
 
 
-def _part(
-    id: str, weight: float, split: str | None, data: str | None, options: dict[str, Any]
-) -> Part:
-    module = find(id).module
-    env_module = importlib.import_module(module)
-    if entry_points.takes_argument(env_module, "data"):
-        options.setdefault("data", data)
-    arguments = {"split": entry_points.resolve_split(env_module, split, options), **options}
-    definition = entry_points.env_definition(module, arguments)
+def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
+    arguments |= {"split": entry_points.resolve_split(_module(id), arguments["split"], arguments)}
+    definition = entry_points.env_definition(find(id).module, arguments)
     if arguments:
         raise UsageError(f"options: {id} takes no argument {next(iter(arguments))!r} in a mixture")
-    return Part(id, definition.problems, definition.rewards, find_prompt(definition.prompt), weight)
+    prompt = find_prompt(definition.prompt)
+    cluster = getattr(_module(id), "CLUSTER", None)
+    return Part(id, definition.problems, definition.rewards, prompt, weight, cluster)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ Version History:
 
 import logging
 import re
+import zlib
 from collections.abc import Collection, Sequence
 from functools import partial
 
@@ -61,6 +62,7 @@ SPLITS = ("test", *PARTS)
 PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
+CLUSTER = "context"
 
 _MARK = re.compile(r"<(img|image)_(\d+)>")
 
@@ -121,6 +123,7 @@ def _problem(row: datasets.Row, part: str, earlier_ids: Collection[str] = ()) ->
     name = str(row["id"])
     subject = "Math" if "maths" in part else "Physics"
     question = _with_image_marks(_text(row))
+    context = row.get("context")
     return Problem(
         id=f"{part}/{name}" if name in earlier_ids else name,
         question=question,
@@ -134,6 +137,7 @@ def _problem(row: datasets.Row, part: str, earlier_ids: Collection[str] = ()) ->
             "answer_type": row["answer_type"],
             "unit": row.get("unit"),
             "error": row.get("error"),
+            "context": context and f"{zlib.crc32(context.encode()):08x}",
         },
     )
 

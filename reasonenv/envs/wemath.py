@@ -44,6 +44,7 @@ SPLITS = ("testmini",)
 PROMPT = "cpgd"
 OFFICIAL = "official"
 REWARDS = {"accuracy": (1.0, accuracy)}
+CLUSTER = "ID"
 
 
 def _is_key(value: object) -> bool:

@@ -6,7 +6,7 @@ integers, `accuracy` of k samples is mean@k.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from reasonenv.entry_points import cluster
 from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.problem import answer_text
@@ -72,6 +73,11 @@ class GradedResponses:
     def labels(self) -> dict[str, Row]:
         """The label of every problem that has a response."""
         return {case.id: case.label for case in self.cases}
+
+    @cached_property
+    def clusters(self) -> dict[str, Hashable]:
+        """The cluster of every problem, of itself alone where it has nothing in common."""
+        return {name: cluster(self.env, label) or (name,) for name, label in self.labels.items()}
 
     @cached_property
     def samples(self) -> dict[str, list[Grade]]:

@@ -7,6 +7,7 @@ the requested ids is taken.
 import importlib
 import os
 import re
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +16,15 @@ from typing import Any
 from reasonenv.datasets import VARIABLE
 from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_of_file
 from reasonenv.datasets.schema import Schema, check_values, schema_of
-from reasonenv.datasets.selection import without_images
-from reasonenv.entry_points import all_problems, split_names, takes_argument
+from reasonenv.datasets.selection import warn_once, without_images
+from reasonenv.entry_points import (
+    HELD_OUT,
+    all_problems,
+    evaluation_split,
+    resolve_split,
+    split_names,
+    takes_argument,
+)
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.problem import Problem
 from reasonenv.registration import find
@@ -60,7 +68,7 @@ def load_labels(
             subfolder for it, None for `REASONENV_DATA`, then the hub; `split`, None for the one
             that covers most ids; and those of an environment whose labels are its own problems.
         columns: Columns that a row must have to be a label; if none, that of the answer.
-        pooled: True to score all parts of the benchmark as one.
+        pooled: True to score all parts of the benchmark as one, unless the split is one of them.
 
     Raises:
         MissingDataError: When there is no file of labels.
@@ -71,10 +79,12 @@ def load_labels(
     if schema is None:
         return _of_problems(env_id, ids, options)
     columns, split = columns or (schema.answer,), options["split"]
+    if split == HELD_OUT:
+        split = resolve_split(module, None)
     data = options["data"] or os.environ.get(VARIABLE)
     folder = dataset_folder(schema.name, Path(data)) if data else None
     parts = _local(schema, folder, columns) if folder else _hub(schema, split)
-    if split in parts and not pooled:
+    if split in parts:
         parts = {split: parts[split]}
     elif split is not None and not pooled and not schema.splits.keys().isdisjoint(parts):
         raise UsageError(f"{folder} has no split {split!r} of {schema.name}: {', '.join(parts)}")
@@ -84,14 +94,26 @@ def load_labels(
             f"{', '.join(columns)} was expected"
         )
     labels = {name: _select(rows, schema, set(ids), name) for name, rows in parts.items()}
-    best = max(labels, key=lambda name: (len(labels[name].rows), name.startswith("test"), name))
-    result = labels[best]
+    best = _best(labels, evaluation_split(env_id), split)
     if pooled:
-        result.total = sum(part.total for part in labels.values())
-        for part in labels.values():
-            result.rows = {**part.rows, **result.rows}
-    result.folder = folder
-    return result
+        ordered = sorted(labels, key=[*schema.splits, *labels].index)
+        # Of one id in several parts it is that of the first part, as in the environment.
+        pool = dict(ChainMap(*(labels[name].rows for name in ordered)))
+        best.total = sum(part.total for part in labels.values())
+        if split is not None or len(best.rows) < len(pool):
+            best.rows = pool
+    best.folder = folder
+    return best
+
+
+def _best(labels: Mapping[str, Labels], main: str, split: str | None) -> Labels:
+    """The labels that cover most ids, of several those of the split that scores are reported on."""
+    count = {name: len(each.rows) for name, each in labels.items()}
+    best = max(labels, key=lambda name: (count[name], name == main, name.startswith("test"), name))
+    for name in labels.keys() - {best}:
+        if split is None and count[best] and labels[name].rows.keys() == labels[best].rows.keys():
+            warn_once(f"scored by the split {best}; {name} has these ids too: --split chooses")
+    return labels[best]
 
 
 def row_id(row: Row, number: int, schema: Schema) -> str:
@@ -104,7 +126,11 @@ def row_id(row: Row, number: int, schema: Schema) -> str:
 
 
 def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> Labels:
-    """The rows of the requested ids, which may be "id" or "part/id"."""
+    """The rows of the requested ids, which may be "id" or "part/id".
+
+    Raises:
+        DataError: Two rows of one id have different answers.
+    """
     labels = Labels()
     names = set()
     for number, row in enumerate(rows):
@@ -112,14 +138,17 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
         labels.example = labels.example or name
         names.add(name)
         for spelling in (name, f"{part}/{name}"):
-            if spelling in ids and spelling not in labels.rows:
+            if spelling in ids and labels.rows.get(spelling) != {"part": part, **row}:
                 renaming = schema.renaming(row)
                 label = {renaming.get(column, column): value for column, value in row.items()}
                 try:
                     check_values(schema, label)
                 except DataError as error:
                     raise DataError(f"label {name!r} of {part}: {error}") from None
-                labels.rows[spelling] = {"part": part, **label}
+                first = labels.rows.setdefault(spelling, {"part": part, **label})
+                if str(first.get(schema.answer)) != str(label.get(schema.answer)):
+                    line = f"two rows of {part} have the id {name!r} and different answers"
+                    raise DataError(f"{line}: remove one")
     labels.total = len(names)
     return labels
 
@@ -166,14 +195,14 @@ def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:
 def _of_problems(env_id: str, ids: Collection[str], options: Mapping[str, Any]) -> Labels:
     """The labels of an environment without a schema: of its problems, drawn or from any file."""
     module = importlib.import_module(find(env_id).module)
-    splits = split_names(module, options) or ("train",)
-    if not takes_argument(module, "data"):
-        splits = ["test" if "test" in splits else splits[0]]
-    parts = (
-        _of_split(all_problems(env_id, name, options["data"], options), ids)
-        for name in ([options["split"]] if options["split"] else splits)
-    )
-    return max(parts, key=lambda part: len(part.rows))
+    main = evaluation_split(env_id, options)
+    splits = [name for name in split_names(module, options) if name != main]
+    labels: dict[str, Labels] = {}
+    for name in [options["split"]] if options["split"] else [main, *splits]:
+        labels[name] = _of_split(all_problems(env_id, name, options["data"], options), ids)
+        if len(labels[name].rows) == len(ids) or not takes_argument(module, "data"):
+            break
+    return _best(labels, main, options["split"])
 
 
 def _of_split(problems: Sequence[Problem], ids: Collection[str]) -> Labels:

@@ -26,12 +26,14 @@ class StoredResponse:
         text: The model's text.
         extraction: The answer in it, extracted beforehand, as by a judge model; else None.
         where: File and line, for errors.
+        sample: Its number among the responses to the problem, as text; None without one.
     """
 
     id: str
     text: str
     extraction: str | None
     where: str
+    sample: str | None = None
 
 
 @dataclass
@@ -133,11 +135,18 @@ _WHERE = "\0where"
 
 def stored_responses(rows: Iterable[Mapping[str, Any]], skipped: SkipLog) -> list[StoredResponse]:
     """The responses of the rows, without repetitions."""
-    stored = [
-        response
-        for number, row in enumerate(rows, 1)
-        if (response := _response(row, str(row.get(_WHERE, f"row {number}")), skipped))
-    ]
+    stored: list[StoredResponse] = []
+    places: dict[Any, str] = {}
+    for number, row in enumerate(rows, 1):
+        where = str(row.get(_WHERE, f"row {number}"))
+        if (response := _response(row, where, skipped)) is None:
+            continue
+        key = number if response.sample is None else (response.id, response.sample)
+        if (first := places.setdefault(key, where)) == where:
+            stored.append(response)
+        else:
+            which = f"sample {response.sample} of id {response.id!r}"
+            skipped("duplicate", f"{where}: skipped, {which} stands at {first}")
     return _without_repetitions(stored, skipped)
 
 
@@ -153,7 +162,8 @@ def _response(row: Mapping[str, Any], where: str, skipped: SkipLog) -> StoredRes
     if text is None:
         skipped.report(f"{where} (id {name!r}): its response is null and counts as empty")
     extraction = None if extraction is None else str(extraction)
-    return StoredResponse(str(name), "" if text is None else str(text), extraction, where)
+    sample = None if row.get("sample") is None else str(row["sample"])
+    return StoredResponse(str(name), "" if text is None else str(text), extraction, where, sample)
 
 
 def _without_repetitions(stored: list[StoredResponse], skipped: SkipLog) -> list[StoredResponse]:

@@ -63,6 +63,8 @@ def _notes(scores: Mapping[str, Any]) -> Iterator[str]:
         yield f"By the judge {scores['rules']}"
     if scores["num_samples"] > 1:
         yield f"Mean of {scores['num_samples']} samples a problem; intervals are over problems"
+    if scores["num_clusters"] < scores["num_problems"]:
+        yield f"Intervals are over {scores['num_clusters']:,} clusters of problems"
     if scores["num_missing"]:
         yield f"{scores['num_missing']:,} problems of the split have no response, and do not count"
     for name, metric in scores.get("four_dimensional", {}).items():

@@ -120,15 +120,14 @@ def _label(
 def summarize(graded: GradedResponses, seed: int = 0) -> dict[str, Any]:
     """The scores of graded responses as JSON-able values, each with its interval."""
     module, names = rules(graded.env), _counted(graded)
-    means = [graded.means[name] for name in names]
+    line = _line(graded, names)
     scores = {
         "env": graded.env,
         "rules": module.__name__,
         "grader_version": VERSION,
-        "num_problems": len(names),
+        "num_problems": line.pop("num"),
         "num_samples": graded.num_samples,
-        "accuracy": float(np.mean(means)),
-        "interval": over_problems(means),
+        **line,
     }
     if graded.num_samples > 1:
         scores |= _sample_scores(graded, names, seed)
@@ -162,6 +161,7 @@ def _sample_scores(graded: GradedResponses, names: Sequence[str], seed: int) -> 
             majority_at_k(_votes(graded.samples[name]), True, k, seed) for name in names
         ]
     scores = {"pass@k": pass_rates, "maj@k": majority_rates}
+    clusters = [graded.clusters[name] for name in names]
     return {
         "mean@k": {str(graded.num_samples): float(np.mean([graded.means[name] for name in names]))},
         "interval_samples": over_samples(correct, total),
@@ -170,7 +170,7 @@ def _sample_scores(graded: GradedResponses, names: Sequence[str], seed: int) -> 
             for name, by_k in scores.items()
         },
         "intervals": {
-            name: {k: over_problems(values) for k, values in by_k.items()}
+            name: {k: over_problems(values, clusters) for k, values in by_k.items()}
             for name, by_k in scores.items()
         },
     }
@@ -190,22 +190,26 @@ def _tables(
     """Accuracy by the groups of each table; a problem may count in several rows."""
     rows = {}
     for title, group in tables.items():
-        parts: dict[str, list[float]] = {}
+        parts: dict[str, list[str]] = {}
         for name, label in graded.labels.items():
             value = group(label)
             for each in value if isinstance(value, list | tuple) else (value,):
                 if each is not None and each != "":
-                    parts.setdefault(str(each), []).append(graded.means[name])
+                    parts.setdefault(str(each), []).append(name)
         if parts:
-            rows[title] = {part: _line(means) for part, means in sorted(parts.items())}
+            rows[title] = {part: _line(graded, names) for part, names in sorted(parts.items())}
     return rows
 
 
-def _line(means: Sequence[float]) -> dict[str, Any]:
+def _line(graded: GradedResponses, names: Sequence[str]) -> dict[str, Any]:
+    """Accuracy of some problems, with its interval over their clusters."""
+    means = [graded.means[name] for name in names]
+    clusters = [graded.clusters[name] for name in names]
     return {
         "accuracy": float(np.mean(means)),
-        "num": len(means),
-        "interval": over_problems(means),
+        "num": len(names),
+        "num_clusters": len(set(clusters)),
+        "interval": over_problems(means, clusters),
     }
 
 
@@ -223,9 +227,10 @@ def comparison(graded: GradedResponses, other: GradedResponses, seed: int = 0) -
     if not common:
         raise DataError("the two files have no problem in common: there is nothing to compare")
     ours, theirs = ([each.means[name] for name in common] for each in (graded, other))
+    clusters = [graded.clusters[name] for name in common]
     return {
-        **paired_comparison(ours, theirs, seed),
-        "test": paired_test(ours, theirs),
+        **paired_comparison(ours, theirs, seed, clusters),
+        "test": paired_test(ours, theirs, clusters),
         "accuracies": [float(np.mean(means)) for means in (ours, theirs)],
-        "intervals": [over_problems(means) for means in (ours, theirs)],
+        "intervals": [over_problems(means, clusters) for means in (ours, theirs)],
     }

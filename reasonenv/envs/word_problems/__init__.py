@@ -75,6 +75,7 @@ SPLITS = ("train", "test", "heldout", "heldout_phrasings")
 LEVELS = (1, 2, 3, 4)
 REWARDS = {"accuracy": (1.0, accuracy)}
 PROMPT = "plain"
+CLUSTER = "fact"
 FAMILIES: dict[str, Family] = {
     family.name: family
     for module in (numbers, one_step, two_steps, several_steps)

@@ -49,6 +49,7 @@ class WordProblems(DrawnProblems):
                 "level": self.level,
                 "operands": operands,
                 "phrasing": phrasing,
+                "fact": str(steps[-1].fact),
             },
         )
 

@@ -9,15 +9,18 @@ import torch
 from helpers import letters
 from helpers.hub_rows import cell, hub
 
+from agents.cli.settings import Run
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.evaluation.evaluator import EvaluationTask, Evaluator, _say_once, evaluate
+from agents.training.setup import make_envs
 from reasonenv.datasets.selection import held_out
 from reasonenv.entry_points import evaluation_split
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
+from reasonenv.score_intervals import over_clusters
 
 SHORT = EvaluationTask(env="Letters-v0", num_problems=5)
 
@@ -198,3 +201,61 @@ def test_problems_without_an_answer_are_counted_and_reported_once(tmp_path, caps
         with closing(Evaluator(task)) as evaluator:
             assert evaluator.num_left_out == expected
     assert len([line for line in capsys.readouterr().err.splitlines() if "left out" in line]) == 10
+
+
+def test_an_evaluation_poses_what_was_held_out_of_the_only_split(monkeypatch, capsys):
+    _say_once.cache_clear()
+    monkeypatch.setattr(letters, "SPLITS", ("train",))
+    task = EvaluationTask(env="Letters-v0", env_options='{"holdout": 0.4}')
+    trained = make_envs(Run(env="Letters-v0", env_options=task.env_options))[0]
+    with closing(trained), closing(Evaluator(task)) as evaluator:
+        posed = {problem.id for problem in evaluator._envs.problems}
+        assert evaluator.split == "heldout"
+        assert len(posed) + len(trained.problems) == 10
+        assert not posed & {problem.id for problem in trained.problems}
+    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        Evaluator(replace(task, env_options="{}")).close()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("Letters-v0: these are the training problems, there is no other split;")
+    # Who names the split knows it.
+    _say_once.cache_clear()
+    Evaluator(replace(task, env_options="{}", split="train")).close()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("splits", "options", "split"),
+    [
+        (("train", "test"), {"holdout": 0.1}, "test"),
+        (("train",), {"holdout": 0.1}, "heldout"),
+        # Splits of a benchmark overlap with the one that a run trains on.
+        (("test", "testmini"), {"holdout": 0.1}, "heldout"),
+        (("test", "testmini"), {}, "test"),
+    ],
+)
+def test_the_split_to_evaluate_holds_no_training_problem(monkeypatch, splits, options, split):
+    monkeypatch.setattr(letters, "SPLITS", splits)
+    assert evaluation_split("Letters-v0", options) == split
+
+
+def test_problems_of_one_id_are_refused_before_anything_is_sampled(monkeypatch):
+    twins = [Problem(id="a", question=f"{k}?", answer="C") for k in range(2)]
+    monkeypatch.setattr(letters, "problems", lambda split="test": twins)
+    with pytest.raises(ValueError, match="problems 0 and 1 have the id 'a'"):
+        Evaluator(SHORT)
+
+
+def test_the_interval_is_over_clusters_of_problems(sampler, monkeypatch):
+    def pairs(split="test"):
+        return [
+            Problem(id=str(k), question="?", answer="C", metadata={"pair": k // 2})
+            for k in range(8)
+        ]
+
+    monkeypatch.setattr(letters, "problems", pairs)
+    monkeypatch.setattr(letters, "CLUSTER", "pair", raising=False)
+    result = evaluate(Scripted(sampler, "CCCCAACA"), replace(SHORT, num_problems=8))
+    assert [row["cluster"] for row in result.rows] == ["0", "0", "1", "1", "2", "2", "3", "3"]
+    assert result.interval == over_clusters([2, 2, 0, 1], [2] * 4)
+    assert result.standard_error == pytest.approx(np.std([2, 2, 0, 1], ddof=1) / 4)

@@ -88,7 +88,9 @@ def test_an_evaluation_leaves_such_rows_out_and_lists_them(tmp_path, capsys):
         assert (evaluator.split, evaluator.num_problems, evaluator.num_left_out) == ("train", 6, 14)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("left out: mine.jsonl, line 7: column 'answer' is empty")
-    assert lines[10:] == ["left out: and 4 more"]
+    assert lines[10] == "left out: and 4 more"
+    (note,) = lines[11:]
+    assert note.startswith("file: these are the training problems")
 
 
 def test_a_model_is_fine_tuned_on_solutions_of_own_questions(questions, tiny_folder, tmp_path):

@@ -35,6 +35,15 @@ def test_of_a_benchmark_without_a_training_split_a_part_may_be_held_out(monkeypa
     assert splits(holdout=0.4) == ("heldout",)
 
 
+@pytest.mark.parametrize("options", [{}, {"holdout": 0.4}, {"split": "train"}])
+def test_a_run_on_a_mixture_is_evaluated_on_what_its_parts_are_evaluated_on(options, capsys):
+    env_options = json.dumps({"envs": ["Letters-v0"], **options})
+    envs, found = make_envs(Run(env="Mixture-v0", env_options=env_options))
+    envs.close()
+    assert found == ("test",)
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("sampler", [{"sampler": "vllm"}, {"vllm_server": "http://localhost:1"}])
 def test_a_correction_without_its_log_probabilities_is_refused_before_anything_is_loaded(sampler):
     run = Run(env="Letters-v0", model="no/model", sampler_log_probs=False, **sampler)

@@ -308,3 +308,31 @@ def test_an_api_that_is_not_there_fails_and_loses_nothing(tmp_path, monkeypatch,
     assert ask.main(words(gone, tmp_path / "r.jsonl", **{"num-problems": 2})) == 1
     assert (tmp_path / "r.jsonl").read_text() == ""
     assert capsys.readouterr().err.count("a request failed") == 2
+
+
+def test_what_was_held_out_is_asked_for_and_training_problems_are_named(api, tmp_path, capsys):
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(f'{{"question": "{k}?", "answer": {k}}}\n' for k in range(20)))
+    options = {"env": "file", "data": path}
+    held = reasonenv.make("file", data=str(path), split="heldout", holdout=0.3).unwrapped.problems
+    some = tmp_path / "some.jsonl"
+    assert ask.main(words(api, some, **options, **{"env-options": '{"holdout": 0.3}'})) == 0
+    assert {row["id"] for row in lines(some)} == {problem.id for problem in held}
+    assert "training problems" not in capsys.readouterr().err
+    assert ask.main(words(api, tmp_path / "all.jsonl", **options)) == 0
+    assert "file: these are the training problems" in capsys.readouterr().err
+
+
+def test_every_problem_of_a_mixture_is_asked_for(api, tmp_path, rows):
+    content = (rows / "test.jsonl").read_text().replace("unique_id", "id")
+    for name in ("math500", "aime25"):
+        (rows / name).mkdir()
+        (rows / name / "test.jsonl").write_text(
+            content.replace('"id"', '"unique_id"' if name == "math500" else '"id"')
+        )
+    options = {"env": "Mixture-v0", "data": rows}
+    options["env-options"] = '{"envs": ["MATH500-v0", "AIME25-v0"]}'
+    path = tmp_path / "r.jsonl"
+    for _ in range(2):
+        assert ask.main(words(api, path, **options)) == 0
+    assert len({row["id"] for row in lines(path)}) == len(lines(path)) == 10

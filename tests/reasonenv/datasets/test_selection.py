@@ -5,7 +5,7 @@ from helpers import toy
 from helpers.hub_rows import cell, hub, lines, mathvision
 
 import reasonenv
-from reasonenv.datasets.selection import held_out, select, without_images
+from reasonenv.datasets.selection import distinct_ids, held_out, select, without_images
 from reasonenv.problem import Problem
 
 SUBJECTS = ["algebra", "topology", "algebra", "counting"]
@@ -167,3 +167,38 @@ def test_an_image_file_beside_lines_is_shown_and_a_broken_one_told(tmp_path):
     with pytest.raises(ValueError, match=r"row 1 \(id '2'\): the image cannot be read"):
         env.unwrapped.problems[1]
     env.close()
+
+
+def test_splits_beside_the_training_split_stay_whole(tmp_path):
+    rows = [{"question": f"{k}?", "answer": f"So.\n#### {k}"} for k in range(40)]
+    for split in ("train", "test"):
+        folder = lines(tmp_path, f"{split}.jsonl", rows)
+
+    def count(split, holdout=0.5):
+        env = reasonenv.make("GSM8K-v0", split=split, data=folder, holdout=holdout)
+        return len(env.get_wrapper_attr("problems"))
+
+    assert count("test") == 40
+    assert count("train") + count("heldout") == 40
+    assert count("train") == count(None)
+
+
+def test_a_row_of_parquet_with_the_id_of_another_is_told_and_left_out(tmp_path):
+    rows = [mathvision(id=id, question=f"{k}?") for k, id in enumerate("0102")]
+    folder = hub(tmp_path, "test", rows)
+    with pytest.raises(ValueError, match=r"test, row 2 \(id '0'\): row 0 has this id too; without"):
+        ids(folder)
+    assert ids(folder, without=["row 2"]) == ids(folder, without="invalid") == ["0", "1", "2"]
+
+
+def test_the_number_of_a_row_is_its_id_whatever_its_columns(tmp_path):
+    rows = [{"id": "x", "question": f"{k}?", "answer": f"So.\n#### {k}"} for k in range(3)]
+    env = reasonenv.make("GSM8K-v0", data=lines(tmp_path, "train.jsonl", rows))
+    assert [problem.id for problem in env.get_wrapper_attr("problems")] == ["0", "1", "2"]
+
+
+def test_problems_of_one_id_are_no_samples_of_each_other():
+    made = [Problem(id, "?", "1") for id in "abca"]
+    assert distinct_ids(made, 3) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="problems 0 and 3 have the id 'a'"):
+        distinct_ids(made, 4)

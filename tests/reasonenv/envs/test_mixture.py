@@ -1,15 +1,21 @@
 from collections import Counter
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
 import pytest
+from helpers.hub_rows import lines
 
 import reasonenv
+from reasonenv.datasets.selection import warn_once
+from reasonenv.entry_points import evaluation_split
+from reasonenv.envs import mixture
 from reasonenv.envs.mixture import Mixture, Part
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.prompts import find_prompt
 from reasonenv.rewards import accuracy
+from reasonenv.scoring import score
 from reasonenv.testing import check_env
 
 
@@ -26,15 +32,15 @@ def test_a_pass_holds_every_problem_and_the_parts_by_weight(sizes, weights):
     parts = [
         part("abc"[k], size, w) for k, (size, w) in enumerate(zip(sizes, weights, strict=True))
     ]
-    mixture = Mixture(parts)
-    times = Counter(problem.id for problem in mixture)
+    mixed = Mixture(parts)
+    times = Counter(problem.id for problem in mixed)
     assert len(times) == sum(sizes)
     for each in parts:
         own = [count for id, count in times.items() if id[0] == each.id]
         assert max(own) - min(own) <= 1
-        share = sum(own) / len(mixture)
-        assert share == pytest.approx(each.weight / sum(weights), abs=1 / len(mixture))
-    assert mixture[-1].metadata["env"] == parts[-1].id
+        share = sum(own) / len(mixed)
+        assert share == pytest.approx(each.weight / sum(weights), abs=1 / len(mixed))
+    assert mixed[-1].metadata["env"] == parts[-1].id
 
 
 @pytest.fixture
@@ -55,7 +61,7 @@ def test_a_mixture_poses_its_parts_as_often_as_it_should(figures):
     parts = Counter(metadata["env"] for metadata in told["metadata"])
     assert 60 < parts["Figures-v2"] < 140
     assert parts["Toy-v0"] == 400 - parts["Figures-v2"]
-    assert sum(id.startswith("figures-v2/") for id in infos["problem_id"]) == parts["Figures-v2"]
+    assert sum(id.startswith("Figures-v2/") for id in infos["problem_id"]) == parts["Figures-v2"]
 
 
 def test_each_part_asks_and_pays_as_it_does_alone(figures):
@@ -173,3 +179,75 @@ def test_problems_of_a_mixture_are_chosen_as_those_of_its_parts(option):
 def test_a_pass_that_no_memory_holds_is_refused():
     with pytest.raises(ValueError, match="weights so unequal need a pass of "):
         Mixture([part("a", 10, 1e-9), part("b", 10, 1)])
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Folder of a data set with two splits and of a benchmark, whose ids are the same numbers."""
+    for split in ("train", "test"):
+        rows = [{"question": f"{split} {k}", "answer": f"#### {k}"} for k in range(6)]
+        lines(tmp_path / "gsm8k", f"{split}.jsonl", rows)
+    rows = [{"problem": f"aime {k}", "answer": k + 50, "id": k} for k in range(6)]
+    lines(tmp_path / "aime25", "test.jsonl", rows)
+    return str(tmp_path)
+
+
+BOTH = {"envs": ["GSM8K-v0", "AIME25-v0"]}
+
+
+def posed(data, **options):
+    return list(
+        reasonenv.make("Mixture-v0", data=data, **BOTH, **options).get_wrapper_attr("problems")
+    )
+
+
+def test_ids_of_a_mixture_name_the_part(two):
+    problems = posed(two)
+    assert len({problem.id for problem in problems}) == len(problems) == 12
+    assert {problem.id for problem in problems} >= {"GSM8K-v0/0", "AIME25-v0/0"}
+    rows = [{"id": p.id, "response": f"\\boxed{{{p.answer}}}"} for p in problems]
+    scores = score("Mixture-v0", rows, two, env_options=BOTH)
+    assert (scores["accuracy"], scores["num_problems"], scores["num_samples"]) == (1.0, 12, 1)
+    assert len(posed(two, filter={"env": ["AIME25-v0"]})) == 6
+
+
+def test_a_mixture_is_evaluated_on_what_its_parts_do_not_train_on(two, caplog):
+    warn_once.cache_clear()
+    assert evaluation_split("Mixture-v0", {**BOTH, "data": two}) == "test"
+    assert {p.question[:5] for p in posed(two)} == {"train", "aime "}
+    assert {p.question[:5] for p in posed(two, split="test")} == {"test "}
+    (line,) = {record.getMessage() for record in caplog.records}
+    assert line == "AIME25-v0 has no problems beside those to train on: the test leaves it out"
+    # What is held out of a part without another split is what it is evaluated on.
+    trained = {p.question for p in posed(two, holdout=0.5)}
+    unseen = {p.question for p in posed(two, split="test", holdout=0.5)}
+    assert not trained & unseen
+    assert len(unseen | {question for question in trained if question < "b"}) == 12
+    assert {question[:5] for question in unseen} == {"test ", "aime "}
+
+
+def test_splits_of_a_mixture_are_those_of_its_parts(two):
+    assert mixture.splits(two, BOTH["envs"]) == ("train", "test")
+    assert mixture.splits(two, ["AIME25-v0"]) == ("test",)
+    own = {"GSM8K-v0": {"split": "test"}}
+    assert mixture.splits(two, BOTH["envs"], own) == ("train",)
+    assert evaluation_split("Mixture-v0", {**BOTH, "data": two, "options": own}) == "train"
+
+
+def test_an_evaluation_of_a_mixture_begins_with_every_part(figures):
+    options = {"Toy-v0": {"size": 3}}
+    problems = reasonenv.make(figures, split="test", options=options).get_wrapper_attr("problems")
+    assert len(problems) == 503
+    envs = [problems[index].metadata["env"] for index in range(8)]
+    assert envs == ["Figures-v2", "Toy-v0"] * 3 + ["Figures-v2"] * 2
+    assert problems[502].id.startswith("Figures-v2/figures-v2/2/test/0/499")
+
+
+def test_clusters_of_a_mixture_are_those_of_the_parts():
+    made = [Problem(f"{k}", "?", "1", metadata={"sort": k // 2, "env": "x"}) for k in range(4)]
+    parts = [replace(part(name, 4, 1), problems=made, cluster="sort") for name in "ab"]
+    clusters = [problem.metadata["cluster"] for problem in Mixture(parts)]
+    assert clusters == ["a/0", "a/0", "a/1", "a/1", "b/0", "b/0", "b/1", "b/1"]
+    assert next(iter(Mixture(parts)[0].metadata)) == "env"
+    assert Mixture(parts)[0].metadata["env"] == "a"
+    assert Mixture([part("a", 1, 1)])[0].metadata["cluster"] is None

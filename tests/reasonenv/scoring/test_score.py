@@ -9,7 +9,7 @@ import pytest
 
 from reasonenv.grading import VERSION
 from reasonenv.score import main
-from reasonenv.score_intervals import wilson
+from reasonenv.score_intervals import over_clusters, wilson
 from reasonenv.scoring import score
 from reasonenv.scoring.response_files import SkipLog
 from reasonenv.scoring.scoreboard import grade_responses, summarize
@@ -432,3 +432,132 @@ def test_equal_files_give_equal_scores_whatever_the_order(data):
     assert summarize(grade_responses("MathVision-v0", rows[::-1], data), seed=1) == first
     other = summarize(grade_responses("MathVision-v0", rows, data), seed=2)
     assert other["accuracy"] == first["accuracy"]
+
+
+def mathverse_label(n, version, answer="B"):
+    """Versions of a problem follow each other in the data set, as on the hub."""
+    return {
+        "sample_index": str(n),
+        "problem_index": str(n // 5),
+        "problem_version": version,
+        "answer": answer,
+        "question_type": "multi-choice",
+        "question": "",
+        "metadata": {"subject": "Functions", "subfield": "Property"},
+    }
+
+
+VERSIONS = ["Text Dominant", "Text Lite", "Vision Intensive", "Vision Dominant", "Vision Only"]
+
+
+@pytest.fixture
+def verse(tmp_path):
+    """Six problems in the five versions with images."""
+    labels = [mathverse_label(n, VERSIONS[n % 5]) for n in range(30)]
+    written(tmp_path / "mathverse" / "testmini.jsonl", labels)
+    return tmp_path
+
+
+def verse_responses(right):
+    """The same verdict on all versions of a problem."""
+    return [{"id": str(n), "response": f"Answer: {'AB'[n // 5 in right]}"} for n in range(30)]
+
+
+def test_versions_of_a_problem_are_one_cluster_in_every_interval(verse, capsys):
+    scores = score("MathVerse-v0", verse_responses(right=[0, 1, 2]), verse)
+    assert (scores["num_problems"], scores["num_clusters"], scores["accuracy"]) == (30, 6, 0.5)
+    assert scores["interval"] == over_clusters([5, 5, 5, 0, 0, 0], [5] * 6)
+    assert scores["by"]["subject"]["Functions"]["interval"] == scores["interval"]
+    assert scores["by"]["problem_version"]["Vision Only"]["interval"] == wilson(3, 6)
+    path = written(verse / "r.jsonl", verse_responses(right=[0]))
+    assert main(["--env", "MathVerse-v0", "--data", str(verse), "--responses", str(path)]) == 0
+    assert "Intervals are over 6 clusters of problems" in capsys.readouterr().out
+
+
+def test_two_models_are_compared_over_clusters(verse, tmp_path, capsys):
+    ours = written(tmp_path / "a.jsonl", verse_responses(right=[0, 1, 2]))
+    theirs = written(tmp_path / "b.jsonl", verse_responses(right=[2]))
+    output = tmp_path / "scores.json"
+    files = ["--responses", ours, "--compare", theirs, "--output", output, "--data", verse]
+    assert main(["--env", "MathVerse-v0", *map(str, files)]) == 0
+    result = json.loads(output.read_text())["compared"]
+    # Ten verdicts differ, of two problems: of four signs two are as extreme.
+    assert (result["wins"], result["p_value"]) == (10, 0.5)
+    assert result["intervals"][0] == over_clusters([5, 5, 5, 0, 0, 0], [5] * 6)
+    assert "Exact sign-flip test over 6 clusters of problems: p = 0.5" in capsys.readouterr().out
+
+
+def test_parts_of_a_composite_problem_and_of_one_context_are_clusters(tmp_path):
+    steps = [
+        {"ID": f"2steps_{n // 3}", "key": key, "answer": "A", "question number": n}
+        for n, key in enumerate(2 * ["2steps_1", "2steps_2", "2steps_multi"])
+    ]
+    written(tmp_path / "wemath" / "testmini.jsonl", steps)
+    rows = [{"id": n, "response": "Answer: A"} for n in range(6)]
+    assert score("WeMath-v0", rows, tmp_path)["num_clusters"] == 2
+    physics = [
+        {"id": n, "final_answer": ["1"], "context": context}
+        for n, context in enumerate(["A ball falls.", "A ball falls.", None, None])
+    ]
+    written(tmp_path / "olympiadbench" / "OE_TO_physics_en_COMP.jsonl", physics)
+    rows = [{"id": n, "response": "\\boxed{1}"} for n in range(4)]
+    assert score("OlympiadBench-v0", rows, tmp_path)["num_clusters"] == 3
+
+
+@pytest.fixture
+def olympiad(tmp_path):
+    """Two parts with an id in common."""
+    for part, answers in (("TO", {5: "1", 6: "2"}), ("MM", {5: "3", 7: "4", 8: "5"})):
+        rows = [{"id": id, "final_answer": [answer]} for id, answer in answers.items()]
+        written(tmp_path / "olympiadbench" / f"OE_{part}_maths_en_COMP.jsonl", rows)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("split", "answers"),
+    [
+        ("test", {"5": "1", "7": "4"}),
+        (None, {"5": "1", "6": "2", "7": "4", "8": "5", "OE_MM_maths_en_COMP/5": "3"}),
+        # Responses to one part alone.
+        (None, {"5": "3", "7": "4", "8": "5"}),
+        ("OE_MM_maths_en_COMP", {"5": "3", "7": "4"}),
+    ],
+)
+def test_an_id_of_two_parts_is_that_of_the_environment(olympiad, split, answers):
+    rows = [{"id": id, "response": f"\\boxed{{{answer}}}"} for id, answer in answers.items()]
+    scores = score("OlympiadBench-v0", rows, olympiad, split=split)
+    assert (scores["num_problems"], scores["accuracy"]) == (len(answers), 1.0)
+
+
+def test_ids_of_two_splits_are_of_the_one_to_report_and_it_is_said(verse, caplog):
+    labels = [mathverse_label(n, "Text Only", answer="A") for n in range(6)]
+    written(verse / "mathverse" / "testmini_text_only.jsonl", labels)
+    rows = verse_responses(right=range(6))[:5]
+    assert score("MathVerse-v0", rows, verse)["accuracy"] == 1.0
+    line = "scored by the split testmini; testmini_text_only has these ids too: --split chooses"
+    assert [record.getMessage() for record in caplog.records] == [line]
+    assert score("MathVerse-v0", rows, verse, split="testmini_text_only")["accuracy"] == 0.0
+
+
+def test_labels_with_one_id_and_two_answers_are_refused(tmp_path):
+    rows = [*LABELS, {**LABELS[0], "answer": "7"}]
+    written(tmp_path / "test.jsonl", [*rows, LABELS[1]])
+    assert score("MathVision-v0", responses()[1:], tmp_path)["accuracy"] == 1.0
+    with pytest.raises(ValueError, match="two rows of test have the id '1' and different answers"):
+        score("MathVision-v0", responses(), tmp_path)
+
+
+def test_two_rows_of_one_sample_are_one_response(data, capsys):
+    rows = [{**row, "sample": k} for k in (0, 1) for row in responses(right=[1])]
+    again = {"id": "1", "sample": 0, "response": "\\boxed{2}"}
+    path = written(data / "responses.jsonl", [*rows, again])
+    assert call(data, path, "--strict", "--output", data / "scores.json") == 1
+    scores = json.loads((data / "scores.json").read_text())
+    assert (scores["num_samples"], scores["num_responses"]) == (2, 16)
+    assert scores["skipped"] == {"duplicate": 1}
+    line = f"{path}, line 17: skipped, sample 0 of id '1' stands at {path}, line 1\n"
+    assert capsys.readouterr().err == line
+
+
+def test_the_part_that_is_held_out_is_scored_by_the_labels_of_its_split(data):
+    assert score("MathVision-v0", responses()[:3], data, split="heldout")["accuracy"] == 1.0

@@ -160,3 +160,18 @@ def test_equal_responses_do_not_differ():
     result = paired_comparison([1, 0, 0.5], [1, 0, 0.5])
     assert (result["difference"], result["p_value"], result["ties"]) == (0, 1, 3)
     assert paired_comparison([], [])["difference"] is None
+
+
+def test_the_coin_of_a_cluster_is_one_for_all_of_its_problems():
+    first, second = [1] * 10 + [0, 1], [0] * 10 + [1, 0]
+    clusters = [0] * 5 + [1] * 5 + [2, 3]
+    result = paired_comparison(first, second, clusters=clusters)
+    # Sums 5, 5, -1, 1: of 16 signs those with 5 and 5 alike, and the sum at least 10 long.
+    assert result["p_value"] == 6 / 16
+    assert (result["wins"], result["losses"], result["num_problems"]) == (11, 1, 12)
+    assert paired_test(first, second, clusters) == (
+        "Exact sign-flip test over 4 clusters of problems"
+    )
+    alone = paired_comparison(first, second, clusters=range(12))
+    assert alone == paired_comparison(first, second)
+    assert paired_test(first, second, range(12)) == "Exact McNemar test"
