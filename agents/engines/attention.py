@@ -5,6 +5,8 @@ to the `sdpa` implementation.
 """
 
 import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -18,12 +20,15 @@ from transformers.masking_utils import sdpa_mask
 
 from agents.engines.group_cache import GroupCache
 from agents.engines.packing import Packing, SegmentBatch
+from agents.errors import ModelError
 
 NAME = "packed"
 """Name of the attention implementation."""
 IMAGES = "packed_flash"
 """Name of that of vision towers: transformers gives cumulative lengths to "flash" in a name."""
 _LAYERS = {"full_attention", "sliding_attention"}
+_NEUTRAL = {"position_ids", "use_cache", "output_attentions", "cu_seq_lens_k", "max_length_k"}
+"""Arguments of layers that change none of their outputs here: keys are as many as queries."""
 # From PyTorch 2.12 on, the kernel supports fewer key than query heads.
 _GROUPED = "enable_gqa" in inspect.signature(varlen.varlen_attn).parameters
 
@@ -31,13 +36,16 @@ _GROUPED = "enable_gqa" in inspect.signature(varlen.varlen_attn).parameters
 def enable_packing(model: Any) -> bool:
     """Switches the text layers of a model to packed attention; True if all of them support it.
 
-    Layers with a recurrent state (linear attention, convolutions), with chunked attention or with
-    an attention of their own do not.
+    Layers with a recurrent state (linear attention, convolutions), with chunked attention, with
+    capped scores or with an attention of their own do not. Of scores that are capped (Gemma 2,
+    VaultGemma) `sdpa` takes no notice, so these layers get the `eager` implementation.
     """
     text = model.get_decoder()
     config = text.config.get_text_config()
     if config._attn_implementation == NAME:
         return True
+    if getattr(config, "attn_logit_softcapping", None) is not None:
+        text.set_attn_implementation("eager")
     supported = (
         text._supports_attention_backend
         and not text._is_stateful
@@ -55,6 +63,20 @@ def enable_image_packing(model: Any) -> None:
     if tower is not None and tower.config._attn_implementation == "sdpa":
         # `set_attn_implementation` would look for flash-attn.
         tower.config._attn_implementation = IMAGES
+
+
+@contextmanager
+def eager(model: Any) -> Iterator[None]:
+    """Context of transformers' `eager` attention, the one that takes all that a layer gives it."""
+    configs = {name: getattr(model.config, name, None) for name in model.config.sub_configs}
+    kinds = {name: getattr(part, "_attn_implementation", None) for name, part in configs.items()}
+    before = {name: kind for name, kind in kinds.items() if kind is not None}
+    before[""] = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
 
 
 def empty_mask(device: torch.device) -> Tensor:
@@ -92,15 +114,26 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
         dropout: Probability.
         scaling: Factor of the scores; None for `c ** -0.5`.
         sliding_window: Number of keys that a query attends to, its own included; None for all.
-        rest: Passed on to the `sdpa` implementation.
+        rest: Passed on to the `sdpa` implementation of a padded batch.
+
+    Raises:
+        ModelError: The layer asks a packed row for more, such as sinks or chosen keys, or its model
+            does not pass on the packing.
     """
     query, key = query.to(value.dtype), key.to(value.dtype)
+    if packing is not None or cache_of_groups is not None:
+        _check_arguments(module, rest, is_causal=True)
     if cache_of_groups is not None:
         if packing is None:
             scale = query.shape[-1] ** -0.5 if scaling is None else scaling
             return cache_of_groups.attend(module, query, key, value, scale, sliding_window), None
         cache_of_groups.add_prompts(module, key, value)
     if packing is None:
+        if attention_mask is not None and not attention_mask.numel():
+            raise ModelError(
+                f"{type(module).__name__} is not told which row it computes, since its model "
+                "passes no arguments on to its layers: choose another model"
+            )
         rest |= {"dropout": dropout, "scaling": scaling, "sliding_window": sliding_window}
         return sdpa_attention_forward(module, query, key, value, attention_mask, **rest)
     parts = query[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1)
@@ -111,6 +144,17 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
         for batch in packing.batches
     ]
     return torch.cat(outputs).index_select(0, packing.order)[None], None
+
+
+def _check_arguments(module: nn.Module, rest: Mapping[str, Any], *, is_causal: bool) -> None:
+    """Rejects arguments of a layer that would change its output."""
+    known = _NEUTRAL | ({"is_causal"} if rest.get("is_causal") is is_causal else set())
+    unknown = sorted(name for name in rest.keys() - known if rest[name] is not None)
+    if unknown:
+        raise ModelError(
+            f"{type(module).__name__} gives its attention {', '.join(unknown)}, which packed rows "
+            "do not have: choose another model"
+        )
 
 
 def image_attention(  # noqa: PLR0913 - as transformers calls it
@@ -143,10 +187,14 @@ def image_attention(  # noqa: PLR0913 - as transformers calls it
         scaling: Factor of the scores; None for `c ** -0.5`.
         dropout: Probability.
         rest: Passed on to the `sdpa` implementation of a batch that is not packed.
+
+    Raises:
+        ModelError: The layer asks a row of images for more.
     """
     options: dict[str, Any] = {"scaling": scaling, "dropout": dropout}
     if cu_seq_lens_q is None:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options, **rest)
+    _check_arguments(module, rest, is_causal=False)
     parts = query[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1)
     if max_length_q is not None and _has_kernel(*parts, dropout):
         lengths = cu_seq_lens_q, cu_seq_lens_q, max_length_q, max_length_q

@@ -1,6 +1,7 @@
 """Forward passes of sampling: prompts once for each group, then one token of each response."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -39,8 +40,8 @@ class PackedDecoder:
         self._embed = policy.model.get_input_embeddings()
         self._cache = GroupCache(packing, rows, max_length)
         no_tokens = torch.zeros(len(unique), 0, dtype=torch.long)
-        embedded, positions = policy.row(unique, range(len(unique)), no_tokens, packing)
-        options = {"packing": packing, "cache_of_groups": self._cache}
+        embedded, positions, deepstack = policy.row(unique, range(len(unique)), no_tokens, packing)
+        options = {"packing": packing, "cache_of_groups": self._cache, **deepstack}
         hidden = policy.hidden(embedded, positions, self._mask, **options)[0]
         last = (sizes.cumsum(0) - 1)[rows].to(policy.device)
         self.hidden = hidden[last]
@@ -83,7 +84,8 @@ class PaddedDecoder:
         self._attention = attention.to(policy.device)
         positions = pad_sequence([policy.positions(p).T for p in unique], **pad).permute(2, 0, 1)
         self._position = positions.amax(-1).to(policy.device)
-        self._read(policy.embed(tokens, unique), positions.to(policy.device))
+        embedded, deepstack = policy.embed(tokens, unique)
+        self._read(embedded, positions.to(policy.device), **deepstack)
         self.select(torch.tensor(rows, device=policy.device))
 
     def step(self, token: Tensor) -> None:
@@ -99,7 +101,7 @@ class PaddedDecoder:
         self._attention, self.hidden = self._attention[rows], self.hidden[rows]
         self._position = self._position[:, rows]
 
-    def _read(self, embedded: Tensor, positions: Tensor) -> None:
-        options = {"past_key_values": self._cache, "use_cache": True}
+    def _read(self, embedded: Tensor, positions: Tensor, **deepstack: Any) -> None:
+        options = {"past_key_values": self._cache, "use_cache": True, **deepstack}
         hidden = self._policy.hidden(embedded, positions, self._attention, **options)
         self.hidden = hidden[:, -1]

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from agents.engines.packing import Packing
+from agents.errors import ModelError
 
 CAPACITY = 64
 """Response tokens for which memory is first reserved; it doubles when they are full."""
@@ -40,7 +41,16 @@ class GroupCache:
         """Tokens of each response, the new one included."""
 
     def add_prompts(self, module: nn.Module, key: Tensor, value: Tensor) -> None:
-        """Keeps keys and values `[1 k n c]` of the packed prompts in a layer."""
+        """Keeps keys and values `[1 k n c]` of the packed prompts in a layer.
+
+        Raises:
+            ModelError: The model computes a layer several times.
+        """
+        if module in self._layers:
+            raise ModelError(
+                f"the model computes {type(module).__name__} several times a token, which the "
+                "transformers sampler cannot: use --sampler vllm"
+            )
         keys, values = (
             part[0][:, self._keys].transpose(0, 1).contiguous() for part in (key, value)
         )

@@ -7,7 +7,6 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from transformers.utils import logging
 
@@ -15,14 +14,8 @@ from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
-from agents.engines.model import model_logits
-from agents.engines.pretrained import (
-    empty_model,
-    load_config,
-    load_parts,
-    load_pretrained,
-    model_errors,
-)
+from agents.engines.forward_check import check_forward
+from agents.engines.pretrained import empty_model, load_config, load_parts, load_pretrained
 from agents.engines.stop_strings import save_stop_strings
 from agents.errors import ModelError, UsageError
 from agents.storage.digests import check_model
@@ -84,45 +77,22 @@ def load_model(
     model = load_pretrained(name, config, dtype, trust_remote_code=trust_remote_code).to(device)
     _check_finite(name, model)
     if images is not None:
-        _check_patches(name, images, config.vision_config)
+        _check_patches(name, images, config)
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
     chat = Chat(tokenizer, images, model.config, model.generation_config, chat_options)
-    _check_forward(name, model, chat)
+    check_forward(name, model, chat)
     return model, chat
 
 
-def _check_forward(name: str, model: Any, chat: Chat) -> None:
-    """Rejects a model that fails on a first prompt, or on an image if it reads any."""
-    tokens = torch.tensor([chat.check()], device=model.device)
-    if model.device.type == "meta":
-        return
-    image = np.zeros((56, 56, 3), np.uint8)
-    patches = chat.patches([image]) if chat.image_processor is not None else None
-    with torch.no_grad(), model_errors(name):
-        outputs = [model(tokens, use_cache=False).logits]
-        _check_head(name, model, tokens, outputs[0])
-        if patches is not None:
-            parts = [part.to(model.device) for part in patches]
-            outputs += model.get_image_features(*parts, return_dict=True).pooler_output
-    if not all(output.isfinite().all() for output in outputs):
-        raise ModelError(f"{name} gives values that are not finite: its config.json is odd")
-
-
-def _check_head(name: str, model: Any, tokens: torch.Tensor, expected: torch.Tensor) -> None:
-    """Rejects a model with logits that are not those of `Policy`, which calls its parts."""
-    hidden = model.base_model(tokens, use_cache=False).last_hidden_state
-    logits = model_logits(model, model.get_output_embeddings()(hidden))
-    precision = 8 * torch.finfo(expected.dtype).eps
-    if not torch.allclose(logits, expected, rtol=precision, atol=precision, equal_nan=True):
-        raise ModelError(
-            f"{name}, a {model.config.model_type}, changes its logits after the last layer in a "
-            "way that is not known here: choose another model"
-        )
-
-
-def _check_patches(name: str, images: Any, vision: Any) -> None:
+def _check_patches(name: str, images: Any, config: Any) -> None:
     """Rejects an image processor of another kind than Qwen2-VL's, or with patches of other size."""
+    vision = config.vision_config
+    if not hasattr(vision, "spatial_merge_size"):
+        raise ModelError(
+            f"{name}, a {config.model_type}, reads images in a way that is not known here: choose "
+            "one of Qwen2-VL's kind, such as Qwen3-VL"
+        )
     values = {key: getattr(images, key, None) for key in ("patch_size", "merge_size")}
     names = {"patch_size": "patch_size", "merge_size": "spatial_merge_size"}
     expected = {key: getattr(vision, name, None) for key, name in names.items()}

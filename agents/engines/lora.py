@@ -67,7 +67,7 @@ def _check(model: Any, options: str, names: Sequence[str]) -> None:
     if [name for name, _ in merged_weights(model)] != names:
         raise _invalid(options, "the merged model would have other weights than the base model")
     embeddings = model.get_input_embeddings(), model.get_output_embeddings()
-    is_tied = model.config.get_text_config().tie_word_embeddings
+    is_tied = getattr(model.config, "tie_word_embeddings", False)
     if is_tied and any(layer in embeddings for layer in _outer_layers(model).values()):
         raise _invalid(options, "the model's embeddings are tied to its head: adapt neither")
 

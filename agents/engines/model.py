@@ -113,7 +113,7 @@ class Policy(nn.Module):
 
     def embed(
         self, tokens: Tensor, prompts: Sequence[Prompt], is_prompt: Tensor | None = None
-    ) -> Tensor:
+    ) -> tuple[Tensor, dict[str, Any]]:
         """Embeddings `[p s h]` of tokens `[p s]`, with image features in place of placeholders.
 
         Args:
@@ -121,19 +121,29 @@ class Policy(nn.Module):
             prompts: Whose images are embedded.
             is_prompt: Mask of prompt tokens `[p s]`, outside of which a placeholder is an ordinary
                 token; None for prompts only.
+
+        Returns:
+            The embeddings, and DeepStack's inputs of the text layers, if the model has any: the
+            mask of placeholders, and for each of the first layers the features that it adds there.
         """
         embedded = self.model.get_input_embeddings()(tokens)
         if all(prompt.pixel_values is None for prompt in prompts):
-            return embedded + self._vision_zero() if self.always_runs_vision else embedded
+            return embedded + self._vision_zero() if self.always_runs_vision else embedded, {}
         pixels = torch.cat([p.pixel_values for p in prompts if p.pixel_values is not None])
         grid = torch.cat([p.image_grid_thw for p in prompts if p.image_grid_thw is not None])
-        pixels, grid = pixels.to(self.device), grid.to(self.device)
-        features = self.model.get_image_features(pixels, grid, return_dict=True).pooler_output
+        features, *deepstack = self._image_features(pixels.to(self.device), grid.to(self.device))
         is_image = tokens == self.model.config.image_token_id
         if is_prompt is not None:
             is_image &= is_prompt
-        values = torch.cat(tuple(features)).to(embedded.dtype)
-        return embedded.masked_scatter(is_image[..., None], values)
+        embedded = embedded.masked_scatter(is_image[..., None], features.to(embedded.dtype))
+        stacked = {"visual_pos_masks": is_image, "deepstack_visual_embeds": deepstack}
+        return embedded, stacked if deepstack else {}
+
+    def _image_features(self, pixels: Tensor, grid: Tensor) -> list[Tensor]:
+        """Features `[i h]` of i placeholders: of their embeddings, then of DeepStack's layers."""
+        output = self.model.get_image_features(pixels, grid, return_dict=True)
+        layers = output.pooler_output, *(getattr(output, "deepstack_features", None) or ())
+        return [torch.cat(tuple(images)) for images in layers]
 
     def _vision_zero(self) -> Tensor:
         """Zero, with a zero gradient for every weight of the vision tower."""
@@ -142,8 +152,7 @@ class Policy(nn.Module):
         patch = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
         pixels = torch.zeros(side**2, patch, device=self.device)
         grid = torch.tensor([[1, side, side]], device=self.device)
-        features = self.model.get_image_features(pixels, grid, return_dict=True).pooler_output
-        return 0 * torch.cat(tuple(features)).sum()
+        return 0 * torch.cat(self._image_features(pixels, grid)).sum()
 
     def forward(
         self, responses: Responses, sampling: Sampling, entropy_gradient: bool = False
@@ -158,8 +167,7 @@ class Policy(nn.Module):
         head = self.model.get_output_embeddings()
         hidden_states = self._packed if self.packs else self._padded
         with self.autocast(keeps_weights=False):  # each layer is used once
-            embedded, positions = self.row(prompts, rows, responses.tokens, packing)
-            hidden = hidden_states(embedded, positions, packing)
+            hidden = hidden_states(packing, *self.row(prompts, rows, responses.tokens, packing))
         with self.autocast():  # the head once for each chunk
             values, entropy = log_prob(
                 head,
@@ -173,8 +181,8 @@ class Policy(nn.Module):
 
     def row(
         self, prompts: Sequence[Prompt], rows: Sequence[int], tokens: Tensor, packing: Packing
-    ) -> tuple[Tensor, Tensor]:
-        """Embeddings `[1 n h]` and position ids `[d 1 n]` of the packed row."""
+    ) -> tuple[Tensor, Tensor, dict[str, Any]]:
+        """Embeddings `[1 n h]`, position ids `[d 1 n]` and DeepStack's inputs of the packed row."""
         column = torch.arange(tokens.shape[1])
         start, size = torch.tensor(packing.responses).T[:2, :, None]
         own = column < size
@@ -189,32 +197,49 @@ class Policy(nn.Module):
         positions[:, is_prompt] = torch.cat(before, 1)
         positions[:, ~is_prompt] = (after + column)[own]
         ids, positions, is_prompt = (part.to(self.device) for part in (ids, positions, is_prompt))
-        return self.embed(ids[None], prompts, is_prompt), positions[:, None]
+        embedded, deepstack = self.embed(ids[None], prompts, is_prompt)
+        return embedded, positions[:, None], deepstack
 
     def logits(self, head: Tensor) -> Tensor:
         """Logits `[n v]` of the model, from those of its head."""
         return model_logits(self.model, head)
 
-    def _packed(self, embedded: Tensor, positions: Tensor, packing: Packing) -> Tensor:
+    def _packed(
+        self, packing: Packing, embedded: Tensor, positions: Tensor, deepstack: dict[str, Any]
+    ) -> Tensor:
         """Hidden states `[n h]` that predict the response tokens, from the packed row."""
         mask = attention.empty_mask(embedded.device)
-        hidden = self.hidden(embedded, positions, mask, packing=packing)[0]
+        hidden = self.hidden(embedded, positions, mask, packing=packing, **deepstack)[0]
         return attention.gather_rows(hidden, packing.sources)
 
-    def _padded(self, embedded: Tensor, positions: Tensor, packing: Packing) -> Tensor:
+    def _padded(
+        self, packing: Packing, embedded: Tensor, positions: Tensor, deepstack: dict[str, Any]
+    ) -> Tensor:
         """The same from a padded batch, with a prompt for each response."""
         keys, mask, is_source = packing.sequences
         rows = attention.gather_rows(embedded[0], keys.flatten()).unflatten(0, keys.shape)
-        return self.hidden(rows, positions[:, 0, keys], mask)[is_source]
+        if deepstack:
+            deepstack = _for_rows(keys, **deepstack)
+        return self.hidden(rows, positions[:, 0, keys], mask, **deepstack)[is_source]
 
     def hidden(self, embedded: Tensor, positions: Tensor, mask: Tensor, **options: Any) -> Tensor:
         """Last hidden states `[b s h]`; position ids are `[d b s]`."""
-        return self.model.base_model(
+        return self.model.get_decoder()(
             inputs_embeds=embedded,
             attention_mask=mask,
             position_ids=positions if len(positions) > 1 else positions[0],
             **{"use_cache": False, **options},
         ).last_hidden_state
+
+
+def _for_rows(
+    keys: Tensor, visual_pos_masks: Tensor, deepstack_visual_embeds: list[Tensor]
+) -> dict[str, Any]:
+    """DeepStack's inputs of a padded batch, which has the tokens `[b s]` of the packed row."""
+    is_image = visual_pos_masks[0]
+    places = (is_image.cumsum(0) - 1)[keys][is_image[keys]]
+    features = [attention.gather_rows(layer, places) for layer in deepstack_visual_embeds]
+    return {"visual_pos_masks": is_image[keys], "deepstack_visual_embeds": features}
 
 
 def model_logits(model: Any, logits: Tensor) -> Tensor:

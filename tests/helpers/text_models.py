@@ -54,11 +54,11 @@ def write(
     tokens = tiny_model.tokenizer([WORDS])
     change(tokens)
     sizes = SIZES | {"vocab_size": len(tokens) + 6, "eos_token_id": tokens.eos_token_id}
-    sizes |= {"head_dim": 32} if kind.startswith("Gemma") else {}
+    sizes |= {"head_dim": 32} if "emma" in kind else {}
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
-        made = getattr(transformers, f"{kind}Config")(pad_token_id=0, **sizes | config)
-        model = getattr(transformers, f"{kind}ForCausalLM")(made)
+        model_class = getattr(transformers, f"{kind}ForCausalLM")
+        model = model_class(model_class.config_class(pad_token_id=0, **sizes | config))
         for weight in model.parameters():
             weight.add_(0.1 * torch.randn(weight.shape))
     model.generation_config = GenerationConfig(eos_token_id=tokens.eos_token_id)
@@ -98,16 +98,20 @@ def tokens(responses: Any, row: int) -> list[int]:
 
 def plain_log_probs(model: Any, chat: Any, responses: Any) -> torch.Tensor:
     """Log-probabilities by the model itself, without its banned tokens, one sequence at a time."""
-    log_prob = torch.zeros(responses.mask.shape)
+    log_probs = []
     for row, prompt in enumerate(responses.prompts):
         own = tokens(responses, row)
-        with torch.no_grad():
-            logits = model(torch.tensor([[*prompt.token_ids, *own]])).logits[0].float()
+        sequence = torch.tensor([[*prompt.token_ids, *own]])
+        images = {}
+        if prompt.pixel_values is not None:
+            is_image = (sequence == model.config.image_token_id).int()
+            images = {"pixel_values": prompt.pixel_values, "image_grid_thw": prompt.image_grid_thw}
+            images["mm_token_type_ids"] = is_image
+        logits = model(sequence, use_cache=False, **images).logits[0].float()
         logits = logits[len(prompt.token_ids) - 1 : -1]
-        logits[:, list(chat.banned)] = -torch.inf
-        chosen = logits.log_softmax(-1).gather(-1, torch.tensor(own)[:, None])[:, 0]
-        log_prob[row, : len(own)] = chosen
-    return log_prob
+        logits = logits.index_fill(-1, torch.tensor(chat.banned), -torch.inf)
+        log_probs.append(logits.log_softmax(-1).gather(-1, torch.tensor(own)[:, None])[:, 0])
+    return torch.nn.utils.rnn.pad_sequence(log_probs, batch_first=True)
 
 
 def assert_stopped(stopped: Any, whole: Any, chat: Any, stop: tuple[str, ...]) -> None:
