@@ -71,6 +71,12 @@ def test_a_family_with_another_forward_pass_is_refused_by_name(tmp_path, kind, m
         load_model(str(text_models.write(tmp_path, kind)), CPU, torch.float32)
 
 
+def test_layers_that_are_computed_several_times_a_token_are_not_sampled(tmp_path):
+    engine = text_models.engine(text_models.write(tmp_path, "HrmText", head_dim=32))
+    with pytest.raises(ModelError, match="HrmTextAttention several times a token"):
+        text_models.sampler(engine).generate(engine.chat.encode(observations()), (0,))
+
+
 class Layer(nn.Module):
     pass
 
