@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers import vision_models
 
 ROOT = Path(__file__).parents[2]
 ENGINES = sorted((ROOT / "agents" / "engines").glob("*.py"))
@@ -52,3 +53,10 @@ def test_a_message_about_a_model_is_on_the_page(text):
 def test_there_are_messages():
     assert len(QUOTES) > 30
     assert len(ERRORS) > 20
+
+
+def test_the_families_with_images_on_the_page_are_tested():
+    """`tests/agents/engines/test_vision_families.py` has all of these kinds."""
+    page = (ROOT / "docs/howto/model.md").read_text()
+    named = re.search(r"one of Qwen2-VL's kind \((.*?)\)", page)
+    assert {"Qwen3-VL"} < set(named[1].split(", ")) <= vision_models.KINDS.keys()
