@@ -140,6 +140,10 @@ class BanditEngine:
         """See `TrainEngine`."""
         return [("logits", self.logits.detach())]
 
+    def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
+        """See `TrainEngine`."""
+        return self.weights()
+
     def unsharded(self) -> AbstractContextManager[Tensor]:
         """See `TrainEngine`."""
         return nullcontext(self.logits)

@@ -15,6 +15,7 @@ from agents.cli.settings import Run
 from agents.engines import RolloutEngine, TrainEngine, lora
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
+from agents.engines.checkpoint_names import check_names
 from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
@@ -61,6 +62,8 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     model, chat = load_model(
         folder, device, dtype, run.max_pixels, chat_options=chat_options, **trust
     )
+    if run.vllm_server is not None or uses_vllm(run.sampler):
+        check_names(folder, model)
     apply_liger(model)
     # Copied before adapters are attached and DeepSpeed shards the weights.
     base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None

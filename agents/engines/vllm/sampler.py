@@ -26,6 +26,7 @@ from agents.engines.vllm.compatibility import (
     discard_partial_load,
     preserve_process_group,
     preserve_process_state,
+    repack_experts,
     sampler_errors,
     vision_options,
 )
@@ -109,6 +110,8 @@ class VLLMSampler:
         self._sleeps = bool(config.model_config.enable_sleep_mode)
         self._asleep: set[str] = set()
         self._has_weights = options.get("load_format") != "dummy"
+        if not self._has_weights:
+            self.llm.collective_rpc(_repack_experts)
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """See `RolloutEngine`."""
@@ -308,6 +311,10 @@ class VLLMSampler:
                     rows[index].text = self.chat.decode(rows[index].tokens)
                     if finished is not None:
                         finished(index, rows[index].text)
+
+
+def _repack_experts(worker: Any) -> None:
+    repack_experts(worker.model_runner.get_model())
 
 
 def _num_ranks() -> int:
