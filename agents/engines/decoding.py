@@ -1,6 +1,7 @@
 """Forward passes of sampling: prompts once for each group, then one token of each response."""
 
 from collections.abc import Sequence
+from inspect import signature
 
 import torch
 from torch import Tensor, nn
@@ -100,6 +101,9 @@ class PaddedDecoder:
         self._position = self._position[:, rows]
 
     def _read(self, embedded: Tensor, positions: Tensor) -> None:
-        options = {"past_key_values": self._cache, "use_cache": True}
+        # transformers 5.24 renamed it.
+        names = signature(self._policy.model.base_model.forward).parameters
+        name = "cache" if "cache" in names else "past_key_values"
+        options = {name: self._cache, "use_cache": True}
         hidden = self._policy.hidden(embedded, positions, self._attention, **options)
         self.hidden = hidden[:, -1]
