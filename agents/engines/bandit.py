@@ -140,9 +140,7 @@ class BanditEngine:
         """See `TrainEngine`."""
         return [("logits", self.logits.detach())]
 
-    def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
-        """See `TrainEngine`."""
-        return self.weights()
+    checkpoint_weights = weights
 
     def unsharded(self) -> AbstractContextManager[Tensor]:
         """See `TrainEngine`."""

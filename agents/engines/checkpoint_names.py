@@ -19,7 +19,7 @@ from transformers.utils.hub import cached_file
 from agents.engines.pretrained import model_errors
 from agents.errors import ModelError
 
-_LAYER = re.compile(r".*?\.\d+\.")
+_LAYER = re.compile(r".*?\.\d+\.|.*")
 
 
 def checkpoint_weights(
@@ -36,12 +36,7 @@ def checkpoint_weights(
         weights: By their names in the model's `state_dict`, in its order.
     """
     converts = getattr(model, "_weight_conversions", None) != []
-
-    def layer(item: tuple[str, Tensor]) -> str:
-        match = _LAYER.match(item[0]) if converts else None
-        return match[0] if match else item[0]
-
-    for _, items in groupby(weights, layer):
+    for _, items in groupby(weights, lambda x: _LAYER.findall(x[0])[0] if converts else x[0]):
         yield from revert_weight_conversion(model, dict(items)).items()
 
 

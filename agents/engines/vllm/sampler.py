@@ -111,7 +111,7 @@ class VLLMSampler:
         self._asleep: set[str] = set()
         self._has_weights = options.get("load_format") != "dummy"
         if not self._has_weights:
-            self.llm.collective_rpc(_repack_experts)
+            self.llm.apply_model(repack_experts)
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """See `RolloutEngine`."""
@@ -311,10 +311,6 @@ class VLLMSampler:
                     rows[index].text = self.chat.decode(rows[index].tokens)
                     if finished is not None:
                         finished(index, rows[index].text)
-
-
-def _repack_experts(worker: Any) -> None:
-    repack_experts(worker.model_runner.get_model())
 
 
 def _num_ranks() -> int:
