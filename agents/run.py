@@ -123,7 +123,7 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
         passes, reference = state.passes(), state.engines.reference
         metrics |= update(state.learner, engine, responses, reward, passes, reference, trace=trace)
     with clock("sync"):
-        sampler.load_weights(engine.weights())
+        sampler.load_weights(engine.checkpoint_weights())
     num_responses = len(rollouts) * run.num_prompts * run.group_size
     metrics |= clock.metrics(num_responses, count_tokens(rollouts, engine))
     metrics |= reward_metrics(rollouts, state.reward_names, engine)

@@ -140,13 +140,13 @@ SAMPLERS = {
 
 def measure(engine: TorchEngine, subject: Subject, sizes: list[int]) -> dict[str, Any]:
     """Nats between sampler and trainer, time of a handover, and speeds."""
-    subject.sampler.load_weights(engine.weights())
+    subject.sampler.load_weights(engine.checkpoint_weights())
     responses, _ = subject.rollout(NUM_BEFORE)
     apart = {"folder": nats(engine, responses)}
     change_weights(engine)
     apart["stale"] = nats(engine, responses)
     began = time.perf_counter()
-    subject.sampler.load_weights(engine.weights())
+    subject.sampler.load_weights(engine.checkpoint_weights())
     handover = round(time.perf_counter() - began, 2)
     rollouts = [subject.rollout(size) for size in sizes]
     apart["changed"] = nats(engine, rollouts[0][0])

@@ -110,6 +110,10 @@ class Run:
     """Number format of matrix products: auto is bfloat16 on GPUs, and for a model of 50 million
     weights or more on a CPU with instructions for it, else float32. What the optimizer updates is
     in float32 in any case."""
+    float32_head: bool = False
+    """Compute logits in float32 where other matrix products are in bfloat16, in the trainer and in
+    vLLM: their log-probabilities differ less. A server gets --hf-overrides
+    '{"head_dtype": "float32"}' when it is started."""
     deterministic: bool = False
     """Compute with kernels that give the same numbers in each run, in the trainer and in vLLM;
     slower. A server gets VLLM_BATCH_INVARIANT=1 in its own environment."""

@@ -73,6 +73,10 @@ class TrainEngine(Protocol):
         """Full tensors of the weights, by their names in the model's `state_dict`."""
         ...
 
+    def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
+        """The same by their names, and in their shapes, in the checkpoint that was loaded."""
+        ...
+
     def unsharded(self) -> AbstractContextManager[Any]:
         """Context that gives the policy with full, read-only weights on this rank.
 
@@ -125,7 +129,11 @@ class RolloutEngine(Protocol):
         ...
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Replaces the sampler's weights; no-op for a sampler on the trainer's own."""
+        """Replaces the sampler's weights; no-op for a sampler on the trainer's own.
+
+        Args:
+            weights: `TrainEngine.checkpoint_weights`; every rank iterates over them.
+        """
         ...
 
     def release(self) -> None:

@@ -140,6 +140,8 @@ class BanditEngine:
         """See `TrainEngine`."""
         return [("logits", self.logits.detach())]
 
+    checkpoint_weights = weights
+
     def unsharded(self) -> AbstractContextManager[Tensor]:
         """See `TrainEngine`."""
         return nullcontext(self.logits)

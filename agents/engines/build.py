@@ -15,10 +15,11 @@ from agents.cli.settings import Run
 from agents.engines import RolloutEngine, TrainEngine, lora
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
+from agents.engines.checkpoint_names import check_names
 from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.precision import computation_dtype, has_half_weights
+from agents.engines.precision import computation_dtype, has_half_weights, set_float32_head
 from agents.engines.reference_policy import ReferencePolicy
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
@@ -61,7 +62,11 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     model, chat = load_model(
         folder, device, dtype, run.max_pixels, chat_options=chat_options, **trust
     )
+    if run.vllm_server is not None or uses_vllm(run.sampler):
+        check_names(folder, model)
     apply_liger(model)
+    if run.float32_head:
+        set_float32_head(model)
     # Copied before adapters are attached and DeepSpeed shards the weights.
     base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None
     # DeepSpeed may convert the weights, as its configuration says, and computes in their dtype.
@@ -143,6 +148,9 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
         if run.dtype != "auto":
             defaults["dtype"] = run.dtype
         options = defaults | json_object("vllm", run.vllm)
+        overrides = options.get("hf_overrides", {})
+        if run.float32_head and isinstance(overrides, dict):
+            options["hf_overrides"] = {"head_dtype": "float32"} | overrides
         return VLLMSampler(
             folder, engine.chat, sampling, length, log_probs=log_probs, options=options
         )

@@ -1,6 +1,7 @@
 """Forward passes of sampling: prompts once for each group, then one token of each response."""
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 import torch
@@ -102,6 +103,9 @@ class PaddedDecoder:
         self._position = self._position[:, rows]
 
     def _read(self, embedded: Tensor, positions: Tensor, **deepstack: Any) -> None:
-        options = {"past_key_values": self._cache, "use_cache": True, **deepstack}
+        # transformers 5.24 renamed it.
+        names = signature(self._policy.model.get_decoder().forward).parameters
+        name = "cache" if "cache" in names else "past_key_values"
+        options = {name: self._cache, "use_cache": True, **deepstack}
         hidden = self._policy.hidden(embedded, positions, self._attention, **options)
         self.hidden = hidden[:, -1]

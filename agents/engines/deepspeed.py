@@ -19,6 +19,7 @@ from torch.nn.utils import clip_grad_norm_
 from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, weights_only
+from agents.engines.checkpoint_names import checkpoint_weights
 from agents.engines.deepspeed_config import complete, is_plain
 from agents.engines.load import save_model
 from agents.engines.model import Policy
@@ -132,6 +133,10 @@ class DeepSpeedEngine:
         import deepspeed
 
         return lora.merged_weights(self.policy.model, deepspeed.zero.GatheredParameters)
+
+    def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
+        """See `TrainEngine`."""
+        return checkpoint_weights(self.policy.model, self.weights())
 
     @contextmanager
     def unsharded(self) -> Iterator[Policy]:

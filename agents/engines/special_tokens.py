@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
-from agents.errors import ModelError
+from agents.errors import ModelError, UsageError
 
 
 def end_tokens(
@@ -20,6 +21,7 @@ def end_tokens(
 
     Raises:
         ModelError: There is none, or one is not of the model.
+        UsageError: A stop string has a special token and more.
     """
     if tokenizer.eos_token_id is None:
         raise ModelError(
@@ -29,7 +31,14 @@ def end_tokens(
     eos = getattr(generation, "eos_token_id", None)
     tokens = {tokenizer.eos_token_id, *([eos] if isinstance(eos, int) else eos or ())}
     # The text of a response has no special tokens.
-    names = set(stop) & set(tokenizer.all_special_tokens)
+    special = special_names(tokenizer)
+    for string, name in product(stop, special):
+        if name in string and string not in special:
+            raise UsageError(
+                f"the stop string {string!r} has the special token {name!r}, which the text of a "
+                "response has not, and would never end one: give the token alone in --stop"
+            )
+    names = special.intersection(stop)
     tokens |= set(tokenizer.convert_tokens_to_ids(sorted(names)))
     for token in tokens:
         check_token("end", token, vocabulary)
@@ -64,8 +73,13 @@ def banned_tokens(tokenizer: Any, config: Any, eos: Sequence[int]) -> tuple[int,
     return tuple(sorted(banned - set(eos)))
 
 
+def special_names(tokenizer: Any) -> set[str]:
+    """Names of all special tokens, those included that are such among the added tokens alone."""
+    added = (token for token in tokenizer.added_tokens_decoder.values() if token.special)
+    return {*tokenizer.all_special_tokens, *(token.content for token in added)}
+
+
 def special_tokens(tokenizer: Any) -> re.Pattern[str]:
     """A pattern of the names of all special tokens."""
-    added = (token for token in tokenizer.added_tokens_decoder.values() if token.special)
-    names = {*tokenizer.all_special_tokens, *(token.content for token in added)}
-    return re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)")
+    names = sorted(special_names(tokenizer), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, names)) or "(?!)")

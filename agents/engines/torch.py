@@ -11,6 +11,7 @@ from torch import Tensor
 from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, read_tensors
+from agents.engines.checkpoint_names import checkpoint_weights
 from agents.engines.load import load_weights, save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
@@ -73,6 +74,10 @@ class TorchEngine:
     def weights(self) -> Iterable[tuple[str, Tensor]]:
         """See `TrainEngine`."""
         return lora.merged_weights(self.policy.model)
+
+    def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
+        """See `TrainEngine`."""
+        return checkpoint_weights(self.policy.model, self.weights())
 
     def unsharded(self) -> AbstractContextManager[Policy]:
         """See `TrainEngine`."""

@@ -35,6 +35,7 @@ ADDED = {
     "run.chat_template": None,
     "run.stop": None,
     "run.dtype": "auto",
+    "run.float32_head": False,
     "run.deterministic": False,
     "run.learning_rate_schedule": "cosine",
     "run.min_learning_rate_ratio": 0.1,

@@ -102,7 +102,7 @@ class RunState:
         """
         step = self.broadcast(-1 if checkpoint is None else checkpoints.step_of(checkpoint))
         if step < 0:
-            self.engines.sampler.load_weights(self.engines.train.weights())
+            self.engines.sampler.load_weights(self.engines.train.checkpoint_weights())
         else:
             self.restore(checkpoints.path_of(self.folder, step))
 
@@ -127,7 +127,7 @@ class RunState:
         self.engines.train.load(checkpoint)
         if self.engines.reference:
             self.engines.reference.load(checkpoint)
-        self.engines.sampler.load_weights(self.engines.train.weights())
+        self.engines.sampler.load_weights(self.engines.train.checkpoint_weights())
 
     def evaluate(self, log: RunLog) -> None:
         """Accuracy on each evaluation split, whose problems the ranks share."""

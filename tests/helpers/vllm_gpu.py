@@ -115,7 +115,7 @@ def main(folder: Path, shape: dict) -> dict:
     rows["images"] = (*rows["images"][:-8], *[large] * 8)
     for step in range(3):
         began = time.perf_counter()
-        sampler.load_weights(engine.weights())
+        sampler.load_weights(engine.checkpoint_weights())
         results[f"handover_{step}_s"] = round(time.perf_counter() - began, 2)
         compared = parity.compare(engine, sampler, chat, rows)
         print(compared)

@@ -146,11 +146,12 @@ def move(engine: TorchEngine, by: float) -> None:
 def after_refused_weights(sampler, trainer: TorchEngine, message: str):
     """Responses after weights of other shapes, refused in these words, and then the right ones."""
     prompts = sampler.encode(observations())
+    weights = trainer.checkpoint_weights()
     with pytest.raises(ValueError, match=message):
-        sampler.load_weights([(name, weight[..., :-1]) for name, weight in trainer.weights()])
+        sampler.load_weights([(name, weight[..., :-1]) for name, weight in weights])
     with pytest.raises(ValueError, match="call load_weights first"):
         sampler.generate(prompts, (0,))
-    sampler.load_weights(trainer.weights())
+    sampler.load_weights(trainer.checkpoint_weights())
     return sampler.generate(prompts, (0,))
 
 
@@ -158,10 +159,10 @@ def after_a_broken_handover(sampler, trainer: TorchEngine):
     """Responses after a handover that Ctrl-C broke off, and then a whole one."""
 
     def broken():
-        yield next(iter(trainer.weights()))
+        yield next(iter(trainer.checkpoint_weights()))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         sampler.load_weights(broken())
-    sampler.load_weights(trainer.weights())
+    sampler.load_weights(trainer.checkpoint_weights())
     return sampler.generate(sampler.encode(observations()), (0,))

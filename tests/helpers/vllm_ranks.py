@@ -26,7 +26,7 @@ def check(folder: Path, rank: int, size: int) -> dict:
     likeliest, differences, announced = [], [], []
     for step in range(2):
         vllm_model.move(engine, 0.1 * step)
-        sampler.load_weights(engine.weights())
+        sampler.load_weights(engine.checkpoint_weights())
         sampler.sampling = replace(engine.sampling, temperature=0.0)
         responses = sampler.generate(prompts, (rank, step))
         likeliest.append(token_lists(responses) == [greedy(engine, prompt) for prompt in prompts])

@@ -24,7 +24,7 @@ def check(url: str, folder: Path, rank: int) -> dict:
     likeliest, differences, gone_through, faults = [], [], [], []
     for step in range(2):
         vllm_model.move(engine, 0.1 * step)
-        weights = iter(engine.weights())
+        weights = iter(engine.checkpoint_weights())
         sampler.load_weights(weights)
         gone_through.append(next(weights, None) is None)
         sampler.sampling = replace(engine.sampling, temperature=0.0)
@@ -36,7 +36,8 @@ def check(url: str, folder: Path, rank: int) -> dict:
         # One rank must not send new weights while the other still compares with the old.
         distributed.barrier()
     try:
-        sampler.load_weights([(name, weight[..., :-1]) for name, weight in engine.weights()])
+        weights = engine.checkpoint_weights()
+        sampler.load_weights([(name, weight[..., :-1]) for name, weight in weights])
     except ValueError as error:
         faults.append(str(error))
     sampler.close()

@@ -10,6 +10,7 @@ import warnings
 from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,23 @@ def banned_tokens_processor(banned: tuple[int, ...]) -> type:
 def layerwise_reload() -> Any:
     """Module of vLLM that loads weights layer by layer, in each layer's layout."""
     return importlib.import_module("vllm.model_executor.model_loader.reload.layerwise")
+
+
+def repack_experts(model: Any) -> None:
+    """Has a vLLM model on a CPU pack its experts at each load; no-op on GPUs, and without experts.
+
+    vLLM 0.32 packs them at the first one alone, and would take later weights for packed ones.
+    """
+    on_cpu = next(model.parameters()).device.type == "cpu"
+    for layer in model.modules() if on_cpu else ():
+        method: Any = getattr(layer, "quant_method", None)
+        if hasattr(method, "moe_kernel"):
+            method.process_weights_after_loading = partial(_pack, method)
+
+
+def _pack(method: Any, layer: Any) -> None:
+    method.moe_kernel = None
+    type(method).process_weights_after_loading(method, layer)
 
 
 def discard_partial_load(worker: Any) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 
 import torch
 
+from agents.engines.checkpoint_names import checkpoint_weights
 from agents.engines.pretrained import empty_model, load_config
 from agents.engines.vllm.compatibility import (
     banned_tokens_processor,
     discard_layers,
     layerwise_reload,
+    repack_experts,
 )
 from agents.engines.vllm.weight_transfer import GLOO, connect, rendezvous, take_layout
 
@@ -61,7 +63,8 @@ class GlooReceiver(base.WeightTransferEngine):
         ranks = self.parallel_config
         rank = 1 + ranks.data_parallel_index * ranks.world_size + ranks.rank
         size = 1 + ranks.world_size_across_dp
-        self._shapes = _trainer_shapes(self.model_config)
+        self._layouts = _layouts(self.model_config)
+        repack_experts(self.model)
         store = rendezvous(init_info.address, init_info.port, size, hosts=False)
         self._group = connect(store, rank, size, init_info.timeout)
 
@@ -69,7 +72,7 @@ class GlooReceiver(base.WeightTransferEngine):
         """Prepares the layers to be loaded one after the other."""
         if self._group is None:
             raise RuntimeError("no trainer has joined")
-        self._missing = dict(self._shapes)
+        self._missing = dict(self._layouts[0])
         layerwise_reload().initialize_layerwise_reload(self.model)
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
@@ -95,6 +98,8 @@ class GlooReceiver(base.WeightTransferEngine):
             )
         if not names:
             return
+        if self._missing == self._layouts[0] and names[0] not in self._missing:
+            self._missing = dict(self._layouts[1])
         dtype = take_layout(names, update_info.dtype_names, shapes, self._missing)
         sizes = [math.prod(shape) for shape in shapes]
         flat = torch.empty(sum(sizes), dtype=dtype)
@@ -119,12 +124,20 @@ class GlooReceiver(base.WeightTransferEngine):
         discard_layers(self.model, self.model_config)
 
 
-def _trainer_shapes(model: Any) -> dict[str, tuple[int, ...]]:
-    """Shapes of the model's weights by their names in transformers, which the trainer uses."""
+def _layouts(model: Any) -> list[dict[str, tuple[int, ...]]]:
+    """Shapes of the model's weights by the names of its family's checkpoints.
+
+    Those of the trainer's may also be transformers' own: both are given.
+    """
     trust = model.trust_remote_code
     config = load_config(model.model, trust_remote_code=trust)
-    empty = empty_model(model.model, config, trust_remote_code=trust)
-    return {name: tuple(weight.shape) for name, weight in empty.state_dict().items()}
+    empty: Any = empty_model(model.model, config, trust_remote_code=trust)
+    layouts = []
+    for conversions in (None, []):  # those of the family, and none
+        empty._weight_conversions = conversions
+        weights = checkpoint_weights(empty, empty.state_dict().items())
+        layouts.append({name: tuple(weight.shape) for name, weight in weights})
+    return layouts
 
 
 class BannedTokens(banned_tokens_processor(())):

@@ -26,6 +26,7 @@ from agents.engines.vllm.compatibility import (
     discard_partial_load,
     preserve_process_group,
     preserve_process_state,
+    repack_experts,
     sampler_errors,
     vision_options,
 )
@@ -109,6 +110,8 @@ class VLLMSampler:
         self._sleeps = bool(config.model_config.enable_sleep_mode)
         self._asleep: set[str] = set()
         self._has_weights = options.get("load_format") != "dummy"
+        if not self._has_weights:
+            self.llm.apply_model(repack_experts)
 
     def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
         """See `RolloutEngine`."""

@@ -125,7 +125,7 @@ def take_layout(
     """Dtype of a bucket, whose weights are taken out of the missing ones.
 
     Args:
-        names: Of the weights, in the trainer's model.
+        names: Of the weights, in the trainer's checkpoint.
         dtype_names: Of the weights, all the same.
         shapes: Of the weights.
         missing: Shapes of the weights that are still to come.

@@ -6,6 +6,7 @@ import pytest
 import torch
 from helpers import text_models
 from helpers.text_models import CPU, observations, tokens
+from tokenizers import AddedToken
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForCausalLM
 
@@ -262,6 +263,39 @@ def test_a_special_token_as_a_stop_string_is_an_end_token(folder):
     start = chat.tokenizer.convert_tokens_to_ids("<|im_start|>")
     assert start in chat.eos
     assert start not in chat.banned
+
+
+@pytest.fixture(scope="module")
+def added(tmp_path_factory):
+    """A model with a token that is special among the added tokens alone, and that it likes."""
+
+    def change(tokenizer):
+        tokenizer.add_tokens([AddedToken("<|turn|>", special=True)])
+
+    return text_models.write(tmp_path_factory.mktemp("added"), change=change)
+
+
+def test_a_token_that_is_special_among_the_added_ones_alone_ends_a_response(added):
+    free = text_models.engine(added)
+    stop = free.chat.tokenizer.convert_tokens_to_ids("<|turn|>")
+    assert "<|turn|>" not in free.chat.tokenizer.all_special_tokens
+    engine = text_models.engine(added, chat_options=ChatOptions(stop=("<|turn|>",)))
+    prompts = engine.chat.encode(observations(group_size=64))
+    whole, stopped = (
+        text_models.sampler(engine, LENGTH).generate(prompts, (0,)) for engine in (free, engine)
+    )
+    rows = [row for row in range(len(whole)) if stop in tokens(whole, row)]
+    assert rows
+    for row in rows:
+        own = tokens(whole, row)
+        assert tokens(stopped, row) == own[: own.index(stop) + 1]
+    assert stopped.finished[rows].all()
+
+
+def test_a_stop_string_with_a_special_token_and_more_is_refused(added):
+    words = r"^the stop string '<\|turn\|>\\n' has the special token '<\|turn\|>'[^\n]*--stop$"
+    with pytest.raises(ValueError, match=words):
+        chat_of(added, stop=("x", "<|turn|>\n"))
 
 
 def test_template_and_stop_strings_are_saved_and_read_again(folder, tmp_path):

@@ -1,3 +1,4 @@
+import json
 import os
 from types import SimpleNamespace
 
@@ -65,6 +66,27 @@ def test_vllm_in_this_process_trusts_a_models_code_where_the_run_does(monkeypatc
     run = Run(sampler="vllm", trust_remote_code=trust)
     with pytest.raises(UsageError, match=f"^trust is {trust}$"):
         build._sampler(run, "DIR", Sampling(), SimpleNamespace(chat=None))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"head_dtype": "float32"}),
+        ({"rope_theta": 1e6}, {"head_dtype": "float32", "rope_theta": 1e6}),
+        ({"head_dtype": "model"}, {"head_dtype": "model"}),
+    ],
+)
+def test_vllm_gets_a_float32_head_too_unless_its_own_options_say_otherwise(
+    monkeypatch, given, expected
+):
+    def start(*_, options, **__):
+        raise UsageError(json.dumps(options["hf_overrides"], sort_keys=True))
+
+    monkeypatch.setattr(sampler, "VLLMSampler", start)
+    run = Run(sampler="vllm", float32_head=True, vllm=json.dumps({"hf_overrides": given}))
+    with pytest.raises(UsageError) as error:
+        build._sampler(run, "DIR", Sampling(), SimpleNamespace(chat=None))
+    assert json.loads(str(error.value)) == expected
 
 
 @pytest.fixture

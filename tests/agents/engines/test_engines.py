@@ -336,5 +336,5 @@ def test_the_sampler_samples_from_the_weights_as_trained(engine):
     before = sampler.generate(prompts, seed=(1,))
     for _ in range(3):
         ascend(engine, before)
-    sampler.load_weights(engine.weights())
+    sampler.load_weights(engine.checkpoint_weights())
     assert sampler.generate(prompts, seed=(1,)).texts != before.texts

@@ -1,5 +1,6 @@
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -160,3 +161,44 @@ def test_logits_are_copied_once_and_never_changed(dtype):
     assert list(mode.found) == [policy.untyped_storage().data_ptr()]
     assert torch.equal(logits, before)
     assert (policy.isinf().sum(), policy.dtype) == (6, torch.float32)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
+@pytest.mark.parametrize("stage", [None, 3])
+def test_a_float32_head_rounds_no_logit_in_trainer_and_sampler(folder, tmp_path, stage):
+    path = tmp_path / "deepspeed.json"
+    path.write_text(json.dumps({"zero_optimization": tiny_engines.STAGES["deepspeed-3"]}))
+    engine = {"engine": "deepspeed", "deepspeed": path} if stage else {"engine": "torch"}
+    run = Run(model=str(folder), dtype="bfloat16", max_response_length=4, **engine)
+    seen = []
+
+    for exact in (False, True):
+        engines = build(replace(run, float32_head=exact), str(folder), None)
+        # A replica without DeepSpeed's hooks samples: it is a copy of the engine's policy.
+        with engines.train.unsharded() as policy:
+            for model in {engines.policy.model, policy.model}:
+                model.get_output_embeddings().register_forward_hook(
+                    lambda *values: seen.append(values[-1].dtype)
+                )
+        responses = engines.sampler.generate(responses_of(folder).prompts, (0,))
+        log_prob, _ = engines.train.forward(responses)
+        engines.train.backward(log_prob.sum() / 100)
+        assert engines.train.step()["train/grad_norm"] > 0
+        assert set(seen) == {torch.float32 if exact else torch.bfloat16}
+        seen.clear()
+
+
+def test_a_float32_head_is_nearer_to_float32(folder):
+    exact, half, _ = policies(folder, True)
+    responses = responses_of(folder)
+    expected = exact(responses, Sampling())[0]
+    rounded = (half(responses, Sampling())[0] - expected).abs().sum()
+    precision.set_float32_head(half.model)
+    assert (half(responses, Sampling())[0] - expected).abs().sum() < 0.9 * rounded
+
+
+def test_a_head_of_another_kind_is_refused(folder):
+    _, half, _ = policies(folder, True)
+    precision.set_float32_head(half.model)
+    with pytest.raises(ValueError, match="head of this model is a Float32Linear"):
+        precision.set_float32_head(half.model)

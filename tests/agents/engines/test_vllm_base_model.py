@@ -25,7 +25,7 @@ def engine(tmp_path_factory):
 def sampler(engine):
     folder = engine.policy.model.name_or_path
     sampler = VLLMSampler(folder, engine.chat, engine.sampling, LENGTH, options=OPTIONS)
-    sampler.load_weights(engine.weights())
+    sampler.load_weights(engine.checkpoint_weights())
     yield sampler
     sampler.close()
 

@@ -32,7 +32,7 @@ def test_vllm_reads_images_as_transformers_does_after_every_handover(started, ti
     engine = vllm_images.trainer(tiny_folder)
     for step in range(3):
         vllm_images.change(engine, step)
-        started.load_weights(engine.weights())
+        started.load_weights(engine.checkpoint_weights())
         vllm_images.check(started, engine, step)
 
 
@@ -48,12 +48,12 @@ def test_vllm_reads_images_after_a_sleep_that_loses_all_weights(started, tiny_fo
     monkeypatch.setattr(started.llm, "sleep", sleep)
     monkeypatch.setattr(started.llm, "wake_up", lambda tags: None)
     for step in range(2):
-        started.load_weights(engine.weights())
+        started.load_weights(engine.checkpoint_weights())
         vllm_images.check(started, engine, step)
         started.release()
         assert all(weight.isnan().all() for weight in model.parameters())
         vllm_images.change(engine, step)
-    started.load_weights(engine.weights())
+    started.load_weights(engine.checkpoint_weights())
 
 
 def test_a_server_reads_images_as_transformers_does_after_every_handover(tiny_folder, tmp_path):
@@ -62,5 +62,5 @@ def test_a_server_reads_images_as_transformers_does_after_every_handover(tiny_fo
         sampler = RemoteSampler(url, engine.chat, engine.sampling, LENGTH)
         for step in range(2):
             vllm_images.change(engine, step)
-            sampler.load_weights(engine.weights())
+            sampler.load_weights(engine.checkpoint_weights())
             vllm_images.check(sampler, engine, step)

@@ -65,7 +65,7 @@ def started(folder, trainer):
 def sampler(started, trainer):
     """Holds the trainer's weights and samples as the trainer means it."""
     sampler, _ = started
-    sampler.load_weights(trainer.weights())
+    sampler.load_weights(trainer.checkpoint_weights())
     yield sampler
     sampler.sampling, sampler.log_probs = trainer.sampling, True
     sampler.max_response_length = LENGTH
@@ -98,7 +98,7 @@ def test_likeliest_tokens_are_those_of_transformers_after_every_handover(sampler
     prompts = sampler.encode(observations(group_size=2))
     texts = []
     for step in range(4):
-        sampler.load_weights(engine.weights())
+        sampler.load_weights(engine.checkpoint_weights())
         sampler.sampling = replace(engine.sampling, temperature=0.0)
         responses = sampler.generate(prompts, (step,))
         assert token_lists(responses) == [greedy(engine, prompt) for prompt in prompts]
@@ -171,7 +171,7 @@ def test_log_probabilities_that_are_not_asked_for_are_unknown(sampler):
 def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
     engine = vllm_model.trainer(folder)
     vllm_model.two_likeliest_are_banned(engine)
-    sampler.load_weights(engine.weights())
+    sampler.load_weights(engine.checkpoint_weights())
     prompts = sampler.encode(observations(group_size=50))
     for temperature in (1.0, 2.0, 0.0):
         sampler.sampling = replace(engine.sampling, temperature=temperature)
@@ -271,7 +271,7 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
     sampler.generate(prompts, (0,))
     engine = vllm_model.trainer(folder)
     vllm_model.move(engine, 0.1)
-    sampler.load_weights(engine.weights())
+    sampler.load_weights(engine.checkpoint_weights())
     assert differences(engine, sampler.generate(prompts, (0,))).max() < BOUND
 
 
@@ -352,7 +352,7 @@ def test_it_learns_in_an_environment_of_words(sampler, folder, tmp_path):
     with closing(envs):
         batch, _ = envs.reset(seed=0)
         for step in range(2):
-            sampler.load_weights(engine.weights())
+            sampler.load_weights(engine.checkpoint_weights())
             sampler.max_response_length = 12
             rollout = sample_rollout(envs, sampler, batch, (0, step), Clock())
             responses, reward, _ = rollout.groups(2)

@@ -42,7 +42,7 @@ def asking(url, engine, **options) -> RemoteSampler:
 @pytest.fixture
 def sampler(url, trainer):
     sampler = asking(url, trainer)
-    sampler.load_weights(trainer.weights())
+    sampler.load_weights(trainer.checkpoint_weights())
     yield sampler
     sampler.close()
 
@@ -55,7 +55,7 @@ def test_likeliest_tokens_are_those_of_transformers_after_every_handover(url, fo
     prompts = sampler.encode(observations(group_size=2))
     texts = []
     for step in range(4):
-        sampler.load_weights(engine.weights())
+        sampler.load_weights(engine.checkpoint_weights())
         sampler.sampling = replace(engine.sampling, temperature=0.0)
         responses = sampler.generate(prompts, (step,))
         assert token_lists(responses) == [greedy(engine, prompt) for prompt in prompts]
@@ -117,7 +117,7 @@ def test_a_response_depends_on_the_seed_and_not_on_what_is_sampled_beside_it(sam
 def test_banned_tokens_are_never_sampled_however_likely(sampler, folder):
     engine = vllm_model.trainer(folder)
     vllm_model.two_likeliest_are_banned(engine)
-    sampler.load_weights(engine.weights())
+    sampler.load_weights(engine.checkpoint_weights())
     prompts = sampler.encode(observations(group_size=20))
     for temperature in (1.0, 0.0):
         sampler.sampling = replace(engine.sampling, temperature=temperature)
@@ -161,7 +161,7 @@ def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
     sampler.generate(prompts, (0,))
     engine = vllm_model.trainer(folder)
     vllm_model.move(engine, 0.1)
-    sampler.load_weights(engine.weights())
+    sampler.load_weights(engine.checkpoint_weights())
     assert differences(engine, sampler.generate(prompts, (0,))).max() < BOUND
 
 
@@ -186,13 +186,13 @@ def test_the_next_trainer_is_served_after_one_that_was_killed_amid_a_handover(
 ):
     sampler.client.post("/pause?mode=wait")
     sampler.client.post("/start_weight_update")
-    name, weight = next(iter(trainer.weights()))
+    name, weight = next(iter(trainer.checkpoint_weights()))
     body = weight_sender._announcement([(name, weight)])
     with sampler.client.posting("/update_weights", body):
         wait = sampler._group.start([weight])
     wait()
     other = asking(url, trainer)
-    other.load_weights(trainer.weights())
+    other.load_weights(trainer.checkpoint_weights())
     responses = other.generate(other.encode(observations()), (0,))
     assert differences(trainer, responses).max() < BOUND
 
@@ -293,13 +293,13 @@ def test_banned_tokens_that_the_model_does_not_have_do_no_harm(sampler):
     ids=str,
 )
 def test_an_announcement_that_fits_no_model_allocates_nothing(sampler, trainer, change, words):
-    name, weight = next(iter(trainer.weights()))
+    name, weight = next(iter(trainer.checkpoint_weights()))
     usual = {"names": [name], "dtype_names": ["float32"], "shapes": [list(weight.shape)]}
     sampler.client.post("/start_weight_update")
     with pytest.raises(ValueError, match=f"cannot update weights: [^\n]*{words}"):
         sampler.client.post("/update_weights", {"update_info": usual | change})
     sampler._group = None
-    sampler.load_weights(trainer.weights())
+    sampler.load_weights(trainer.checkpoint_weights())
     assert (
         differences(trainer, sampler.generate(sampler.encode(observations()), (0,))).max() < BOUND
     )
@@ -317,8 +317,8 @@ def test_an_announcement_that_fits_no_model_allocates_nothing(sampler, trainer, 
 def test_weights_of_another_model_are_refused(sampler, trainer, change, words):
     prompts = sampler.encode(observations())
     with pytest.raises(ValueError, match=f"cannot update weights: [^\n]*{words}"):
-        sampler.load_weights(change(list(trainer.weights())))
-    sampler.load_weights(trainer.weights())
+        sampler.load_weights(change(list(trainer.checkpoint_weights())))
+    sampler.load_weights(trainer.checkpoint_weights())
     assert differences(trainer, sampler.generate(prompts, (0,))).max() < BOUND
 
 
@@ -337,10 +337,10 @@ def test_two_ranks_share_a_server(url, folder, tmp_path):
 def test_a_server_that_dies_is_told_in_one_line(folder, trainer, tmp_path):
     with served(folder, tmp_path / "log") as (url, processes):
         sampler = asking(url, trainer)
-        sampler.load_weights(trainer.weights())
+        sampler.load_weights(trainer.checkpoint_weights())
         prompts = sampler.encode(observations(group_size=8))
         sampler.max_response_length = 200
         with pytest.raises(ValueError, match=r"^the vLLM server at \S+ was lost [^\n]*--resume$"):
             sampler.generate(prompts, (0,), lambda *_: end(processes))
         with pytest.raises(ValueError, match=r"^no vLLM server at [^\n]*agents.engines.vllm_serv"):
-            sampler.load_weights(trainer.weights())
+            sampler.load_weights(trainer.checkpoint_weights())
