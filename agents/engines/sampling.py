@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from agents.errors import PromptLengthError
 from agents.rollout import Prompt, Responses
 
 
@@ -68,6 +69,26 @@ def unique_prompts(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
             unique.append(prompt)
         rows.append(len(unique) - 1)
     return unique, rows
+
+
+def check_prompt_lengths(prompts: Sequence[Prompt], max_length: float, limit: str) -> None:
+    """Rejects prompts of more than `max_length` tokens.
+
+    Args:
+        prompts: Any number of them.
+        max_length: In tokens.
+        limit: The end of the message, after "a prompt of 7 tokens".
+
+    Raises:
+        PromptLengthError: With a reason for each such prompt.
+    """
+    lengths = [len(prompt.token_ids) for prompt in prompts]
+    if reasons := {
+        row: f"a prompt of {length} tokens {limit}"
+        for row, length in enumerate(lengths)
+        if length > max_length
+    }:
+        raise PromptLengthError(reasons)
 
 
 @dataclass

@@ -35,7 +35,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 from reasonenv import entry_points
 from reasonenv.errors import UsageError
@@ -162,6 +162,8 @@ class OwnReward:
     """The total of the rewards of the problem's own environment."""
 
     rewards: Mapping[str, Rewards]
+
+    bounds: ClassVar = (-math.inf, math.inf)
 
     def __call__(self, response: str, problem: Problem, grade: Grade) -> float:
         """The total."""
