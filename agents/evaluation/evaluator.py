@@ -18,8 +18,7 @@ from agents.engines.build import ranks
 from agents.errors import PromptLengthError, UsageError, typed_errors
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, fault_lines, summarise
 from agents.training.distributed import all_gather_object, error_on_all_ranks
-from reasonenv.datasets import listed
-from reasonenv.datasets.selection import INVALID
+from reasonenv.datasets import INVALID, listed
 from reasonenv.entry_points import evaluation_split, invalid_rows
 from reasonenv.errors import DataError
 from reasonenv.terminal import print_line

@@ -11,18 +11,22 @@ import torch
 from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine
-from agents.errors import typed_errors
+from agents.engines.sampling import check_prompt_lengths
+from agents.errors import PromptLengthError, typed_errors
 from agents.monitoring.timing import Clock
-from agents.rollout import Group, Responses, RewardParts
+from agents.rollout import Group, Prompt, Responses, RewardParts
 from agents.training.distributed import error_on_all_ranks
-from agents.training.prompts import encode
+
+Observations = Mapping[str, Sequence[Any]]
+ROUNDS = 20
+"""Times that problems of a batch are replaced before too long prompts are an error."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
     """A batch of problems with this rank's responses and their rewards."""
 
-    observations: Mapping[str, Sequence[Any]]
+    observations: Observations
     """Problems, as observed from the vector environment."""
     responses: Responses
     rewards: np.ndarray
@@ -31,7 +35,7 @@ class Rollout:
     """Overlong penalty of each response, in [-1, 0]."""
     infos: Mapping[str, Any]
     """Infos of the environment's step."""
-    next_observations: Mapping[str, Sequence[Any]]
+    next_observations: Observations
     num_left_out: int
     """Problems of this rank that were left out, with others in their place."""
 
@@ -64,7 +68,7 @@ def _float32(values: np.ndarray) -> Tensor:
 def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
     envs: Any,
     sampler: RolloutEngine,
-    observations: Mapping[str, Sequence[Any]],
+    observations: Observations,
     seed: tuple[int, ...],
     clock: Clock,
     *,
@@ -108,6 +112,34 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
         penalties += [length_penalty(length) for length in responses.lengths.tolist()]
     parts = infos, next_observations, num_left_out
     return Rollout(observations, responses, rewards + penalties, penalties, *parts)
+
+
+def encode(
+    envs: Any, sampler: RolloutEngine, observations: Observations, max_length: int | None = None
+) -> tuple[Observations, tuple[Prompt, ...]]:
+    """Observations of `envs` and their prompts, with others in place of those that are too long.
+
+    Args:
+        envs: Vector environment.
+        sampler: Knows the context of the model.
+        observations: Current ones of `envs`.
+        max_length: Of a prompt, in tokens; None for the context alone.
+
+    Raises:
+        PromptLengthError: Most prompts are too long.
+    """
+    for _ in range(ROUNDS):
+        try:
+            return observations, _checked(sampler.encode(observations), max_length)
+        except PromptLengthError as error:
+            observations = envs.leave_out(error.reasons)
+    return observations, _checked(sampler.encode(observations), max_length)
+
+
+def _checked(prompts: tuple[Prompt, ...], max_length: int | None) -> tuple[Prompt, ...]:
+    if max_length is not None:
+        check_prompt_lengths(prompts, max_length, f"exceeds --max-prompt-length {max_length}")
+    return prompts
 
 
 def reward_metrics(

@@ -18,10 +18,12 @@ from agents.cli.exit import short
 from agents.cli.json_flags import environment_options
 from agents.cli.settings import Run
 from agents.engines.build import Engines, build, describe_engines, ranks, uses_vllm
+from agents.engines.chat import Chat, split_at_images
 from agents.engines.determinism import use_deterministic_kernels
 from agents.engines.memory import keep_freed_memory
+from agents.engines.sampling import check_prompt_lengths
 from agents.engines.threads import set_threads
-from agents.errors import ParityError, UsageError
+from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
 from agents.monitoring.evaluations import NAMES
 from agents.monitoring.timing import Interval
@@ -35,11 +37,12 @@ from agents.storage.resumed_settings import describe_changes
 from agents.training import parity
 from agents.training.distributed import error_on_all_ranks
 from agents.training.parity import Parity
-from agents.training.prompts import encode, keep_short_problems
+from agents.training.rollouts import encode
 from agents.training.state import RunState
 from reasonenv import rewards
+from reasonenv.datasets import Subset, listed, without_images
 from reasonenv.entry_points import HELD_OUT, resolve_split, split_names
-from reasonenv.errors import ReasonEnvError
+from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
 from reasonenv.terminal import printable
@@ -48,6 +51,9 @@ PADDED = (
     "the responses of this model are padded, not packed, because some layers are not attention: "
     "in a batch, a short response costs as much as the longest"
 )
+
+LARGEST_SPLIT = 100_000
+"""Problems beyond which a split is drawn by program, and not looked through before training."""
 
 AUTOCAST = (
     "matrix products are computed in bfloat16, from weights in float32; --dtype float32 is "
@@ -257,6 +263,30 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
     )
     envs.left_out = {}
     return envs, tuple(_evaluation_splits(run, options)) if run.num_test_problems else ()
+
+
+def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[str]:
+    """Takes problems whose words alone exceed `max_length` tokens from `envs`; lines on them."""
+    problems, lines = envs.problems, {}
+    if max_length is None or len(problems) > LARGEST_SPLIT:
+        return []
+    for index in range(len(problems)):
+        try:
+            problem = without_images(problems, index)
+            system, question = envs.instruction.ask(problem)
+            words = "".join(split_at_images(question, LARGEST_SPLIT)[0])
+            prompts = chat.encode({"system": [system], "question": [words], "images": [()]})
+            limit = f"of problem {problem.id!r} exceeds --max-prompt-length {max_length}"
+            check_prompt_lengths(prompts, max_length, limit)
+        except (DataError, PromptLengthError) as error:
+            lines[index] = str(error)
+    if not lines:
+        return []
+    if len(lines) == len(problems):
+        raise UsageError(f"no problem is left: {lines[0]}")
+    envs.problems = Subset(problems, [i for i in range(len(problems)) if i not in lines])
+    title = f"left out: {len(lines)} of {len(problems)} problems"
+    return [title, *listed(list(lines.values()))]
 
 
 def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:

@@ -32,7 +32,7 @@ from reasonenv.datasets.schema import (
     check_values,
     schema_of,
 )
-from reasonenv.datasets.selection import held_out, listed
+from reasonenv.datasets.selection import INVALID, Subset, held_out, listed, without_images
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import LazySequence, Problem
 
@@ -40,6 +40,7 @@ VARIABLE = "REASONENV_DATA"
 __all__ = [
     "ANSWER",
     "ANSWERS",
+    "INVALID",
     "NUMBER",
     "OBJECT",
     "TEXT",
@@ -51,12 +52,14 @@ __all__ = [
     "Rows",
     "Schema",
     "Split",
+    "Subset",
     "decode",
     "held_out",
     "listed",
     "load",
     "loader",
     "schema_of",
+    "without_images",
 ]
 
 
