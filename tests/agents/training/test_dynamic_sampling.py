@@ -1,5 +1,6 @@
 """Dynamic sampling: which groups of which rollouts are trained on, on how many ranks soever."""
 
+import math
 import random
 
 import pytest
@@ -67,8 +68,15 @@ def test_only_groups_with_right_and_wrong_responses_are_mixed():
     assert has_mixed_outcomes(accuracy).tolist() == [False, False, True, True]
 
 
-def test_a_single_response_is_always_kept():
-    assert has_mixed_outcomes(torch.tensor([[0.0], [1.0]])).tolist() == [True, True]
+def test_a_single_response_is_always_kept_and_never_mixed():
+    assert has_mixed_outcomes(torch.tensor([[0.0], [1.0]])).tolist() == [False, False]
+    rollouts = (rollout_of({0: 0, 1: 1}, size=1) for _ in range(2))
+    responses, _, metrics = select_groups(rollouts, 2, engine_of(0, None))
+    assert numbers_of(responses, size=1) == [0, 1]
+    assert metrics == {
+        "rollout/generations": 1,
+        "rollout/mixed": pytest.approx(math.nan, nan_ok=True),
+    }
 
 
 def test_rollouts_are_joined_until_there_are_enough_and_what_is_over_is_dropped():
