@@ -207,28 +207,20 @@ def _number(name: str, reward: Reward, value: Any, problem: Problem) -> float:
     if value is None and name not in REPORTED:
         return math.nan
     try:
-        number = float(value)
+        number = float(cast("float", value))
     except (TypeError, ValueError, RuntimeError):  # the last one of a tensor
         number = math.nan
-    where, (low, high) = f"reward {name!r} of problem {problem.id!r} is", _bounds(reward)
+    where = f"reward {name!r} of problem {problem.id!r} is"
     if not abs(number) <= LARGEST:
         raise RewardError(
             f"{where} {value!r:.60}: give a finite number, or None where it does not apply"
         )
-    if not low - 1e-6 <= number <= high + 1e-6:
-        _warn_once(name, f"{where} {number:g}, which is not in [{low:g}, {high:g}], its `bounds`")
-    return number
-
-
-def _bounds(reward: Reward) -> tuple[float, float]:
-    return getattr(reward, "bounds", (0.0, 1.0))
-
-
-def _warn_once(name: str, line: str) -> None:
-    """Logs a warning, the first one of a reward alone."""
-    if name not in _WARNED:
+    low, high = getattr(reward, "bounds", (0.0, 1.0))
+    if not low - 1e-6 <= number <= high + 1e-6 and name not in _WARNED:
         _WARNED.add(name)
+        line = f"{where} {number:g}, which is not in [{low:g}, {high:g}], its `bounds`"
         _LOG.warning("%s", printable(line))
+    return number
 
 
 def maximum(rewards: Rewards) -> float:

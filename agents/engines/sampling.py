@@ -71,23 +71,12 @@ def unique_prompts(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
     return unique, rows
 
 
-def check_prompt_lengths(prompts: Sequence[Prompt], max_length: float, limit: str) -> None:
-    """Rejects prompts of more than `max_length` tokens.
-
-    Args:
-        prompts: Any number of them.
-        max_length: In tokens.
-        limit: The end of the message, after "a prompt of 7 tokens".
-
-    Raises:
-        PromptLengthError: With a reason for each such prompt.
-    """
-    lengths = [len(prompt.token_ids) for prompt in prompts]
-    if reasons := {
-        row: f"a prompt of {length} tokens {limit}"
-        for row, length in enumerate(lengths)
-        if length > max_length
-    }:
+def check_prompt_lengths(
+    prompts: Sequence[Prompt], max_length: float, message: Callable[[int], str]
+) -> None:
+    """Raises PromptLengthError, with the message of its length for each prompt that is too long."""
+    lengths = enumerate(len(prompt.token_ids) for prompt in prompts)
+    if reasons := {row: message(length) for row, length in lengths if length > max_length}:
         raise PromptLengthError(reasons)
 
 

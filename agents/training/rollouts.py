@@ -1,6 +1,7 @@
 """Rollouts: problems from an environment, sampled responses and their rewards."""
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -128,18 +129,17 @@ def encode(
     Raises:
         PromptLengthError: Most prompts are too long.
     """
-    for _ in range(ROUNDS):
+    message = f"a prompt of {{}} tokens exceeds --max-prompt-length {max_length}".format
+    rounds = 0
+    while True:
         try:
-            return observations, _checked(sampler.encode(observations), max_length)
+            prompts = sampler.encode(observations)
+            check_prompt_lengths(prompts, max_length or math.inf, message)
+            return observations, prompts
         except PromptLengthError as error:
-            observations = envs.leave_out(error.reasons)
-    return observations, _checked(sampler.encode(observations), max_length)
-
-
-def _checked(prompts: tuple[Prompt, ...], max_length: int | None) -> tuple[Prompt, ...]:
-    if max_length is not None:
-        check_prompt_lengths(prompts, max_length, f"exceeds --max-prompt-length {max_length}")
-    return prompts
+            if rounds == ROUNDS:
+                raise
+            observations, rounds = envs.leave_out(error.reasons), rounds + 1
 
 
 def reward_metrics(

@@ -21,9 +21,8 @@ from agents.engines.build import Engines, build, describe_engines, ranks, uses_v
 from agents.engines.chat import Chat, split_at_images
 from agents.engines.determinism import use_deterministic_kernels
 from agents.engines.memory import keep_freed_memory
-from agents.engines.sampling import check_prompt_lengths
 from agents.engines.threads import set_threads
-from agents.errors import ParityError, PromptLengthError, UsageError
+from agents.errors import ParityError, UsageError
 from agents.learner import Learner
 from agents.monitoring.evaluations import NAMES
 from agents.monitoring.timing import Interval
@@ -274,16 +273,18 @@ def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[s
         try:
             problem = without_images(problems, index)
             system, question = envs.instruction.ask(problem)
-            words = "".join(split_at_images(question, LARGEST_SPLIT)[0])
-            prompts = chat.encode({"system": [system], "question": [words], "images": [()]})
-            limit = f"of problem {problem.id!r} exceeds --max-prompt-length {max_length}"
-            check_prompt_lengths(prompts, max_length, limit)
-        except (DataError, PromptLengthError) as error:
+        except DataError as error:
             lines[index] = str(error)
+            continue
+        words = "".join(split_at_images(question, LARGEST_SPLIT)[0])
+        (prompt,) = chat.encode({"system": [system], "question": [words], "images": [()]})
+        if (length := len(prompt.token_ids)) > max_length:
+            reason = f"a prompt of {length} tokens exceeds --max-prompt-length {max_length}"
+            lines[index] = f"problem {problem.id!r}: {reason}"
     if not lines:
         return []
     if len(lines) == len(problems):
-        raise UsageError(f"no problem is left: {lines[0]}")
+        raise UsageError(f"no problem is left; one of them: {lines[0]}")
     envs.problems = Subset(problems, [i for i in range(len(problems)) if i not in lines])
     title = f"left out: {len(lines)} of {len(problems)} problems"
     return [title, *listed(list(lines.values()))]

@@ -85,13 +85,12 @@ def test_too_long_prompts_are_found_before_training_where_a_limit_is_given(
     said = capsys.readouterr().err.splitlines()
     (title,) = [number for number, line in enumerate(said) if line.startswith("left out: ")]
     assert said[title] == "left out: 2 of 12 problems"
-    end = "tokens of problem 'train/3' exceeds --max-prompt-length 200"
-    assert said[title + 1].startswith("a prompt of ")
-    assert said[title + 1].endswith(end)
+    assert said[title + 1].startswith("problem 'train/3': a prompt of 40")
+    assert said[title + 1].endswith(" tokens exceeds --max-prompt-length 200")
     assert title < said.index(next(line for line in said if line.startswith("step 1:")))
     assert rows[0]["rollout/left_out"] == 0
     line = last_words(tiny_folder, tmp_path / "none", max_prompt_length=3)
-    assert line.startswith("error: no problem is left: a prompt of ")
+    assert line.startswith("error: no problem is left; one of them: problem 'train/0': ")
 
 
 def nan_at(number):

@@ -426,9 +426,7 @@ def posed(unreadable=(), too_long=(), start=0, rank=0, num_ranks=1, left_out=Tru
     batches = []
     for _ in range(6):
         while rows := {
-            row: "long"
-            for row, number in enumerate(envs._numbers)
-            if number in too_long
+            row: "long" for row, number in enumerate(envs._numbers) if number in too_long
         }:
             envs.leave_out({2 * row: reason for row, reason in rows.items()})
         batches.append(ids(envs.step([""] * envs.num_envs)[4])[::2])
