@@ -94,13 +94,6 @@ def _problem_numbers(
     return numbers
 
 
-def leave_out(left_out: dict[int, str], number: int, reason: str) -> None:
-    """Adds a problem to those that are left out, with a warning for the first `NUM_LISTED`."""
-    left_out[number] = reason
-    if len(left_out) <= NUM_LISTED:
-        _LOG.warning("left out: %s", printable(reason))
-
-
 def parse_options(
     options: Mapping[str, object] | None,
 ) -> tuple[dict[str, list[int]], int | None]:
@@ -130,3 +123,10 @@ def parse_options(
     if len(problems) == 2:
         raise UsageError("reset got indices and subset: give one of them")
     return problems, (None if start is None else int(start))
+
+
+def leave_out(left_out: dict[int, str], number: int, reason: str) -> None:
+    """Adds a problem to those that are left out, with a warning for the first `NUM_LISTED`."""
+    left_out[number] = reason
+    if len(left_out) <= NUM_LISTED:
+        _LOG.warning("left out: %s", printable(reason))
