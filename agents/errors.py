@@ -8,7 +8,7 @@ This module imports nothing but the standard library, so that the mathematics ma
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
@@ -38,6 +38,15 @@ class AgentsError(Exception):
 
 class UsageError(AgentsError, ValueError):
     """Raised when an argument, a setting or a flag is out of range or does not fit the others."""
+
+
+class PromptLengthError(UsageError):
+    """Raised when prompts are too long; `reasons` has a line for each of them, by its row."""
+
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        """The message is the first reason."""
+        super().__init__(next(iter(reasons.values())))
+        self.reasons = reasons
 
 
 class MissingPackageError(UsageError, ModuleNotFoundError):

@@ -179,7 +179,7 @@ class Learner(ABC):
         Raises:
             UsageError: `group_size` does not divide the number of responses, or the learner uses a
                 reference or reads a value and none is given, or a correction and log-probabilities
-                are NaN.
+                are NaN, or its loss or its advantage has another shape than it should.
         """
         if len(reward) % group_size:
             raise UsageError(f"group_size {group_size} does not divide {len(reward)} responses")
@@ -196,7 +196,7 @@ class Learner(ABC):
         )
         parts = extras.get("reward_parts", {}).items()
         groups = RewardParts({name: part.reshape(-1, group_size) for name, part in parts})
-        advantage = self.advantage_from_parts(reward.reshape(-1, group_size), groups)
+        advantage = self.checked_advantage(reward.reshape(-1, group_size), groups)
         advantage = advantage.flatten()[:, None].expand_as(log_prob)
         if self.sampler_correction is not None and sampler_log_prob is not None:
             self.check_sampler(bool(sampler_log_prob[response_mask].isnan().any()))
@@ -231,9 +231,24 @@ class Learner(ABC):
         if entropy is not None and "entropy" in self.reads:
             batch = batch.with_extras(entropy=entropy.where(batch.mask, 0.0))
         loss = self.loss(log_prob, batch)
+        self._check_shape("loss", loss, log_prob, "token, [b t]")
         if self.sampler_correction is not None:
             loss = loss * sampler_weight(batch, self.sampler_correction)
         return (weight * loss.where(batch.mask, 0.0).sum(-1)).sum()
+
+    def checked_advantage(self, reward: Group, parts: Mapping[str, Group]) -> Group:
+        """`advantage_from_parts`; raises UsageError for another shape than that of the rewards."""
+        advantage = self.advantage_from_parts(reward, parts)
+        self._check_shape("advantage", advantage, reward, "response, [p g]")
+        return advantage
+
+    def _check_shape(self, name: str, value: Any, like: Tensor, axes: str) -> None:
+        if (shape := getattr(value, "shape", type(value).__name__)) != like.shape:
+            given = list(shape) if isinstance(shape, tuple) else shape
+            raise UsageError(
+                f"{type(self).__name__}: {name} has shape {given}; it needs a value for each "
+                f"{axes}, here {list(like.shape)}"
+            )
 
     def check_sampler(self, is_missing: bool) -> None:
         """Raises UsageError where `sampler_correction` lacks the sampler's log-probabilities."""

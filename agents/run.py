@@ -4,6 +4,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from agents import report
@@ -11,7 +12,7 @@ from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse_run
 from agents.cli.lasting_output import lasting_output
 from agents.engines.build import ranks
-from agents.errors import typed_errors
+from agents.errors import SaveError, typed_errors
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
 from agents.monitoring.contrast import logged_groups
@@ -24,10 +25,10 @@ from agents.storage.json_files import read_steps
 from agents.storage.lock import locked
 from agents.storage.provenance import write_run
 from agents.storage.rollbacks import Rollback
-from agents.training.distributed import all_gather_object
+from agents.training.distributed import ON_ALL_RANKS, all_gather_object, error_on_all_ranks
 from agents.training.dynamic_sampling import balance_tokens, select_groups
 from agents.training.interrupt import Interrupt
-from agents.training.rollouts import Rollout, count_tokens, reward_metrics, sample_rollout
+from agents.training.rollouts import Rollout, count, reward_metrics, sample_rollout
 from agents.training.setup import prepare, run_settings
 from agents.training.state import RunState
 from agents.training.update import update
@@ -58,9 +59,9 @@ def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
         )
     monitor = CollapseMonitor(run.on_collapse, run.max_skipped, rows)
     reports = Interval(REPORT_SECONDS)
-    observations, _ = state.envs.reset(seed=run.seed, options={"start": state.position})
+    with error_on_all_ranks(state.engines.train, "the environment"):
+        observations, _ = state.envs.reset(seed=run.seed, options={"start": state.position})
     while state.step < run.num_steps and not state.any(bool(interrupt)):
-        state.step += 1
         observations = pose(state, observations, monitor.rows)
         observations, metrics = train_step(state, observations, log)
         log.write(state.step, metrics)
@@ -90,17 +91,19 @@ def pose(state: RunState, observations: Any, history: Sequence[Mapping[str, Any]
     learner, engine = state.learner, state.engines.train
     if type(learner).curriculum is Learner.curriculum:
         return observations
-    own = learner.curriculum(history, state.envs.problems) if engine.rank == 0 else None
+    with error_on_all_ranks(engine, "the curriculum"):
+        own = learner.curriculum(history, state.envs.problems) if engine.rank == 0 else None
     numbers = all_gather_object([own], engine)[0]
     options = {"start": state.position} | ({} if numbers is None else {"subset": numbers})
-    return state.envs.reset(seed=state.run.seed, options=options)[0]
+    with error_on_all_ranks(engine, "the environment"):
+        return state.envs.reset(seed=state.run.seed, options=options)[0]
 
 
 def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, dict[str, float]]:
     """One training step: rollouts, an update, and a transfer of the weights to the sampler.
 
     Args:
-        state: State of the run; advances its `position`.
+        state: State of the run; advances its `step` and its `position`.
         observations: Last ones of the environment.
         log: Logs the first rollout of every `ROLLOUT_LOG_INTERVAL`th step.
 
@@ -108,26 +111,29 @@ def train_step(state: RunState, observations: Any, log: RunLog) -> tuple[Any, di
         Next observations, and the metrics of the step.
     """
     run, engine, sampler = state.run, state.engines.train, state.engines.sampler
-    clock = Clock()
+    clock, step = Clock(), state.step + 1
     rollouts: list[Rollout] = []
     groups = sample_rollouts(state, observations, clock, rollouts, log)
     patches = state.engines.chat.patches
     responses, reward, metrics = select_groups(
-        groups, run.num_prompts, engine, patches, sampled=sampler.release
+        groups, run.num_prompts, engine, patches, release=sampler.release
     )
     responses, reward = balance_tokens(responses, reward, run.minibatch_size, engine, patches)
-    logged = state.step == 1 or state.step % ROLLOUT_LOG_INTERVAL == 0
+    logged = step == 1 or step % ROLLOUT_LOG_INTERVAL == 0
     trace = Trace(responses) if logged and log.writes else None
     log.activity("training")
     with clock("train"):
         passes, reference = state.passes(), state.engines.reference
-        metrics |= update(state.learner, engine, responses, reward, passes, reference, trace=trace)
-    with clock("sync"):
+        parts = state.learner, engine, responses, reward, passes, reference
+        begin = partial(setattr, state, "is_updating", True)
+        metrics |= update(*parts, trace=trace, before_step=begin)
+    state.step, state.position, state.is_updating = step, state.envs.position, False
+    with error_on_all_ranks(engine, "the transfer of weights"), clock("sync"):
         sampler.load_weights(engine.checkpoint_weights())
     num_responses = len(rollouts) * run.num_prompts * run.group_size
-    metrics |= clock.metrics(num_responses, count_tokens(rollouts, engine))
+    num_tokens, metrics["rollout/left_out"] = count(rollouts, engine)
+    metrics |= clock.metrics(num_responses, num_tokens)
     metrics |= reward_metrics(rollouts, state.reward_names, engine)
-    state.position = state.envs.position
     if trace is not None:
         log_rollout(state, log, rollouts[0], trace)
     return rollouts[-1].next_observations, metrics
@@ -140,23 +146,25 @@ def sample_rollouts(
 
     Prints the reward of the first rollout of this process before the update, which takes longer.
     """
-    run = state.run
+    run, step = state.run, state.step + 1
     parts = state.reward_names if "reward_parts" in state.learner.reads else ()
     for number in range(run.max_generations):
         rollout = sample_rollout(
             state.envs,
             state.engines.sampler,
             rollouts[-1].next_observations if rollouts else observations,
-            (run.seed, state.step, state.engines.train.rank, number),
+            (run.seed, step, state.engines.train.rank, number),
             clock,
             length_penalty=state.length_penalty,
+            max_prompt_length=run.max_prompt_length,
             on_response=lambda done: log.activity("sampling", done, state.envs.num_envs),
+            engine=state.engines.train,
         )
         rollouts.append(rollout)
-        if state.step == log.start + 1 and number == 0:
-            log.say(f"step {state.step}: first rollout: {rollout.summary()}")
+        if step == log.start + 1 and number == 0:
+            log.say(f"step {step}: first rollout: {rollout.summary()}")
         if number == 0:
-            log.show_responses(state.step, rollout, run.group_size)
+            log.show_responses(step, rollout, run.group_size)
         yield rollout.groups(run.group_size, parts)
 
 
@@ -175,10 +183,31 @@ def log_rollout(state: RunState, log: RunLog, rollout: Rollout, trace: Trace) ->
     )
 
 
+@contextlib.contextmanager
+def saved_on_error(state: RunState, log: RunLog) -> Iterator[None]:
+    """Context of a run in which an error first saves the last complete step.
+
+    Not within an update, whose weights are of no step; and on several ranks, which save together,
+    only after an error that all of them have.
+    """
+    try:
+        yield
+    except Exception as error:
+        alone = state.engines.train.num_ranks == 1 and not isinstance(error, SaveError)
+        together = alone or ON_ALL_RANKS in getattr(error, "__notes__", ())
+        if state.step and together and not state.is_updating:
+            try:
+                state.save()
+                log.say(f"saved step {state.step} after an error")
+            except Exception as second:  # the first one is raised
+                log.say(f"warning: {second}")
+        raise
+
+
 def evaluate_and_save(state: RunState, log: RunLog) -> None:
     """Evaluates and saves at the intervals of the settings, and at the last step."""
     run, last, is_best = state.run, state.step == state.run.num_steps, False
-    if last or (run.evaluate_every and state.step % run.evaluate_every == 0):
+    if state.is_evaluation_due():
         state.evaluate(log)
         is_best = state.best_step() == state.step
     # The files and the clock of rank 0 decide.
@@ -250,9 +279,11 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
                 settings = run_settings(state.run, state.learner)
                 write_run(state.folder, settings, state.step, VERSION)
         interrupt = stack.enter_context(Interrupt(state.engines.train.rank))
-        if state.step == 0:
+        if state.is_evaluation_due():  # an error may have ended the run before it
             state.evaluate(log)
-        status = finish(state, log, interrupt, train(state, log, interrupt))
+        with saved_on_error(state, log):
+            reason = train(state, log, interrupt)
+        status = finish(state, log, interrupt, reason)
     if status:
         sys.exit(status)
 

@@ -57,9 +57,13 @@ make_env.metadata = ReasonEnv.metadata  # pyright: ignore[reportFunctionMemberAc
 def _make(kind: Any, module: str, kwargs: dict[str, Any]) -> Any:
     """Divides the arguments between the module's `problems` and the class."""
     _check_names(importlib.import_module(module), kwargs, kind)
+    leaves_out = kwargs.get("without") == INVALID
     definition = env_definition(module, kwargs)
     kwargs["prompt"] = definition.prompt
-    return kind(definition.problems, definition.rewards, **kwargs)
+    env = kind(definition.problems, definition.rewards, **kwargs)
+    if leaves_out:  # images are read when their problem is posed
+        env.left_out = {}
+    return env
 
 
 @dataclass(frozen=True)

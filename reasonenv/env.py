@@ -31,6 +31,10 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
     The options of `reset` are `indices`, to pose exactly these problems in this order; `subset`,
     to shuffle these in place of all; and `start`, the position in the order to begin at.
 
+    `left_out` has the reasons, by number, of problems that could not be read, in place of which the
+    next of the order was posed. It is None, and they are an error, unless `without` is "invalid" or
+    the caller makes it a dict; one of `indices` always is.
+
     Args:
         problems: The problems to pose.
         rewards: Name -> (weight, function); see `reasonenv.rewards`.
@@ -59,6 +63,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         self.render_mode = check_render_mode(render_mode)
         self.observation_space = observation_space()
         self.action_space = TextSpace()
+        self.left_out: dict[int, str] | None = None
         self._grader = Grader(1 if num_workers is None else num_workers, timeout)
         self._order: ProblemOrder | None = None
         self._position = 0
@@ -76,7 +81,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
             self._position = 0
         if start is not None:
             self._position = start
-        self._problem = self.problems[self._order[self._position]]
+        _, self._problem = self._order.pose(self.problems, self._position, self.left_out)
         self._position += 1
         self._result = None
         return self._observation(), ShortDict(problem_id=self._problem.id)

@@ -46,6 +46,10 @@ class DownloadError(DataError, ConnectionError):
     """Raised when a data set cannot be read from the hub."""
 
 
+class RewardError(ReasonEnvError, ValueError):
+    """Raised when a reward function gives no finite number."""
+
+
 class GraderError(ReasonEnvError, RuntimeError):
     """Raised when the processes that grade responses cannot be started or have been closed."""
 

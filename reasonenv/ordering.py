@@ -1,12 +1,19 @@
 """The order in which the problems of a split are posed."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from reasonenv.errors import UsageError
+from reasonenv.errors import DataError, UsageError
+from reasonenv.problem import Problem
+from reasonenv.terminal import printable
+
+NUM_LISTED = 10
+"""Problems left out that are logged, a line each; `left_out` has the others as well."""
+_LOG = logging.getLogger("reasonenv")
 
 
 class ProblemOrder:
@@ -30,8 +37,36 @@ class ProblemOrder:
         subset: Sequence[int] | None = None,
     ) -> None:
         self._seed = seed
+        self.is_explicit = indices is not None
+        """True for `indices`, of which none is replaced."""
         self._indices = _problem_numbers("indices", indices, num_problems)
         self._subset = _problem_numbers("subset", subset, num_problems) or range(num_problems)
+
+    def pose(
+        self, problems: Sequence[Problem], position: int, left_out: dict[int, str] | None
+    ) -> tuple[int, Problem]:
+        """Number and problem at a position, or at the first one after it that can be posed.
+
+        A problem that is left out changes no other position, on any rank of a resumed run either.
+
+        Args:
+            problems: Of the split.
+            position: From 0 on.
+            left_out: Reasons by number, to which unreadable ones are added; None: they are errors.
+
+        Raises:
+            DataError: The problem cannot be read, or none can.
+        """
+        if left_out is None or self.is_explicit:
+            return self[position], problems[self[position]]
+        for place in range(position, position + 2 * len(self._subset)):  # a whole pass at least
+            number = self[place]
+            try:
+                if number not in left_out:
+                    return number, problems[number]
+            except DataError as error:
+                leave_out(left_out, number, str(error))
+        raise DataError(f"no problem can be posed; one of them: {left_out[self[position]]}")
 
     def __getitem__(self, position: int) -> int:
         if self._indices is not None:
@@ -108,3 +143,10 @@ def parse_options(
     if len(problems) == 2:
         raise UsageError("reset got indices and subset: give one of them")
     return problems, (None if start is None else int(start))
+
+
+def leave_out(left_out: dict[int, str], number: int, reason: str) -> None:
+    """Adds a problem to those that are left out, with a warning for the first `NUM_LISTED`."""
+    left_out[number] = reason
+    if len(left_out) <= NUM_LISTED:
+        _LOG.warning("left out: %s", printable(reason))

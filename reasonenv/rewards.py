@@ -6,25 +6,35 @@ They are selected by name, with weights, here as on the command line (`--env-opt
     reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "repetition": {"weight": 0.1, "n": 4}})
     reasonenv.make("MMK12-v0", unjudged=-0.5)   # the environment's own, and this without a verdict
     reasonenv.make("MMK12-v0", rewards={"accuracy": 1.0, "mine:brief": 0.2})   # of your module
+
+A reward is a number in [0, 1], or in the `bounds` that the function has as an attribute. None means
+that it does not apply to a response: it is left out of the sum, and NaN in `infos`.
 """
 
 import difflib
 import importlib
 import inspect
+import logging
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from reasonenv.errors import UsageError
+from reasonenv.errors import RewardError, UsageError
 from reasonenv.grading import Grade
 from reasonenv.mm_eureka import mm_eureka
 from reasonenv.problem import Problem
+from reasonenv.terminal import printable
 
-Reward = Callable[[str, Problem, Grade], float]
+Reward = Callable[[str, Problem, Grade], float | None]
 Rewards = Mapping[str, tuple[float, Reward]]
+LARGEST = 1e15
+"""Largest reward in size: in float32, in which trainers compute, the squares of many are finite."""
+
+_LOG = logging.getLogger("reasonenv")
+_WARNED: set[str] = set()
 
 _TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 # Words between white space; of Chinese, which has none, single characters.
@@ -80,6 +90,8 @@ class Penalty:
     """
 
     of: Callable[[str], float]
+
+    bounds: ClassVar = (-math.inf, 0.0)
 
     def __call__(self, response: str, problem: Problem, grade: Grade) -> float:
         """The penalty of the response."""
@@ -175,11 +187,40 @@ def total(
 ) -> tuple[float, dict[str, float]]:
     """The weighted sum of `rewards`, and every component unweighted.
 
-    Accuracy and format are among the components even where they carry no weight.
+    Accuracy and format are among the components even where they carry no weight. A component that
+    is None is NaN among them and left out of the sum, which is 0 where all are.
+
+    Raises:
+        RewardError: In one line, for a component that is no finite number.
     """
     functions = {**REPORTED, **{name: reward for name, (_, reward) in rewards.items()}}
-    parts = {name: float(reward(response, problem, grade)) for name, reward in functions.items()}
-    return sum(weight * parts[name] for name, (weight, _) in rewards.items()), parts
+    parts = {
+        name: _number(name, reward, reward(response, problem, grade), problem)
+        for name, reward in functions.items()
+    }
+    pairs = ((weight, parts[name]) for name, (weight, _) in rewards.items())
+    return sum((weight * part for weight, part in pairs if not math.isnan(part)), 0.0), parts
+
+
+def _number(name: str, reward: Reward, value: Any, problem: Problem) -> float:
+    """The value of a reward as a float, NaN for None, with a warning of one out of bounds."""
+    if value is None and name not in REPORTED:
+        return math.nan
+    try:
+        number = float(cast("float", value))
+    except (TypeError, ValueError, RuntimeError):  # the last one of a tensor
+        number = math.nan
+    where = f"reward {name!r} of problem {problem.id!r} is"
+    if not abs(number) <= LARGEST:
+        raise RewardError(
+            f"{where} {value!r:.60}: give a finite number, or None where it does not apply"
+        )
+    low, high = getattr(reward, "bounds", (0.0, 1.0))
+    if not low - 1e-6 <= number <= high + 1e-6 and name not in _WARNED:
+        _WARNED.add(name)
+        line = f"{where} {number:g}, which is not in [{low:g}, {high:g}], its `bounds`"
+        _LOG.warning("%s", printable(line))
+    return number
 
 
 def maximum(rewards: Rewards) -> float:

@@ -1,6 +1,6 @@
 """Many problems at once: a Gymnasium vector environment that poses groups and grades batches."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -25,7 +25,7 @@ from reasonenv.env import (
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.notebook import Observation, ShortDict, frames_html
-from reasonenv.ordering import ProblemOrder, parse_options
+from reasonenv.ordering import ProblemOrder, leave_out, parse_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.render import rgb_array
@@ -49,6 +49,9 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
     from the first after the last; `subset`, to shuffle these in place of all, such as those of a
     curriculum; and `start`, the position in the order to begin at. Each subset has an order of its
     own: one that differs from the last may pose again what that has posed.
+
+    `left_out` is as in `ReasonEnv`; `num_left_out` counts problems of the current batch in place of
+    which others are posed.
 
     Args:
         problems: The problems to pose.
@@ -94,9 +97,12 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         self.single_action_space = TextSpace()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
+        self.left_out: dict[int, str] | None = None
         self._grader = Grader(num_workers, timeout)
         self._order: ProblemOrder | None = None
         self._position = 0
+        self._numbers: list[int] = []
+        self.num_left_out = 0
         self._current: list[Problem] = []
         self._answered: list[tuple[Problem, str, Grade]] = []
         self._submitted: dict[int, tuple[str, Future[Grade]]] = {}
@@ -130,6 +136,25 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         self._pose(self._order)
         return self._observations(), ShortDict(problem_id=self._ids())
 
+    def leave_out(self, reasons: Mapping[int, str]) -> Observations:
+        """The current batch with others in place of some problems, which are not posed again.
+
+        Args:
+            reasons: By sub-environment, such as that a problem is too long for a model.
+
+        Raises:
+            UsageError: Problems are errors here, see `left_out`.
+        """
+        order = self._check_reset("leave_out")
+        for index, reason in reasons.items():
+            number, problem = self._numbers[index // self.group_size], self._current[index]
+            if self.left_out is None or order.is_explicit:
+                raise UsageError(f"problem {problem.id!r}: {reason}")
+            if number not in self.left_out:
+                leave_out(self.left_out, number, f"problem {problem.id!r}: {reason}")
+        self._pose(order)
+        return self._observations()
+
     def submit(self, index: int, response: str) -> None:
         """Starts grading a response before `step`, which then collects its grade.
 
@@ -153,10 +178,15 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         Returns:
             The next observations; rewards [num_envs] float64; terminations, all True;
             truncations, all False; and infos about the problems just answered, with an array
-            for each: every component of the reward, `answer`, `reference`, `status`,
+            for each: every component of the reward, NaN where it does not apply, `answer`,
+            `reference`, `status`,
             `problem_id`, `metadata`, and `grade`, a dict of status -> bools, so that
             `infos["grade"]["timeout"].sum()` counts the responses that timed out. The same stands
             in `final_info`; `next_problem_id` has the problems posed now.
+
+        Raises:
+            RewardError: A reward is no finite number; the same problems are posed still.
+            DataError: One of the next problems cannot be read.
         """
         order = self._check_reset("step")
         responses = self._check_actions(actions)
@@ -199,9 +229,11 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         return self.num_ranks * (self.num_envs // self.group_size)
 
     def _pose(self, order: ProblemOrder) -> None:
-        batch = range(self._position, self._position + self._stride)
-        problems = [self.problems[order[i]] for i in batch[self.rank :: self.num_ranks]]
-        self._current = [problem for problem in problems for _ in range(self.group_size)]
+        batch = range(self._position, self._position + self._stride)[self.rank :: self.num_ranks]
+        posed = [order.pose(self.problems, place, self.left_out) for place in batch]
+        self._numbers = [number for number, _ in posed]
+        self.num_left_out = sum(n != order[i] for n, i in zip(self._numbers, batch, strict=True))
+        self._current = [problem for _, problem in posed for _ in range(self.group_size)]
         self._submitted = {}
 
     def _observations(self) -> Observations:

@@ -18,6 +18,7 @@ MINIMA = dict.fromkeys(
     (
         *("num_steps", "num_prompts", "group_size", "minibatch_size", "microbatch_size"),
         *("epochs", "max_response_length", "save_every", "keep_checkpoints", "max_pixels"),
+        "max_prompt_length",
         *("sampler_batch_size", "max_generations", "tokens_per_microbatch", "max_skipped"),
     ),
     1,

@@ -61,6 +61,9 @@ class Run:
     both correct and incorrect responses; others fill the remaining places. 1 trains on all."""
     overlong_buffer: int = 0
     """Tokens before the length limit over which the reward falls by up to 1; 0 for none (DAPO)."""
+    max_prompt_length: int | None = None
+    """Tokens of a prompt, beyond which a problem is left out; before training where its words alone
+    are too long, else when it is met. None for the context of the model alone."""
     max_response_length: int = 64
     """Maximum number of tokens of a response."""
     max_pixels: int = 64 * 28 * 28

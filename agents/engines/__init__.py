@@ -107,7 +107,7 @@ class RolloutEngine(Protocol):
         Equal neighbours share one object.
 
         Raises:
-            UsageError: A prompt and a response may be longer than the model's context.
+            PromptLengthError: A prompt and a response may be longer than the model's context.
         """
         ...
 

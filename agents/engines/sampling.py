@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from agents.errors import PromptLengthError
 from agents.rollout import Prompt, Responses
 
 
@@ -74,6 +75,15 @@ def unique_prompts(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
             unique.append(prompt)
         rows.append(len(unique) - 1)
     return unique, rows
+
+
+def check_prompt_lengths(
+    prompts: Sequence[Prompt], max_length: float, message: Callable[[int], str]
+) -> None:
+    """Raises PromptLengthError, with the message of its length for each prompt that is too long."""
+    lengths = enumerate(len(prompt.token_ids) for prompt in prompts)
+    if reasons := {row: message(length) for row, length in lengths if length > max_length}:
+        raise PromptLengthError(reasons)
 
 
 @dataclass

@@ -14,8 +14,7 @@ from agents.engines.chat import Chat
 from agents.engines.decoding import decoder
 from agents.engines.determinism import WARN, limited_mode
 from agents.engines.model import Policy
-from agents.engines.sampling import Row, Sampling, collate
-from agents.errors import UsageError
+from agents.engines.sampling import Row, Sampling, check_prompt_lengths, collate
 from agents.rollout import Prompt, Responses
 
 SPARE = 1 / 8
@@ -77,7 +76,7 @@ class TransformersSampler:
         """See `RolloutEngine`.
 
         Raises:
-            UsageError: A prompt and a response may be longer than the model's context.
+            PromptLengthError: A prompt and a response may be longer than the model's context.
         """
         self._check_lengths(prompts)
         entropy = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
@@ -95,14 +94,17 @@ class TransformersSampler:
 
     def _check_lengths(self, prompts: Sequence[Prompt]) -> None:
         """Rejects tokens beyond the positions of the model, most of which it has never seen."""
-        prompt_length = max(len(prompt.token_ids) for prompt in prompts)
+        length = self.max_response_length
         context = context_length(self.policy.model.config.get_text_config())
-        if prompt_length + self.max_response_length > context:
-            raise UsageError(
-                f"a prompt of {prompt_length} tokens and a response of {self.max_response_length} "
-                f"do not fit in this model's context of {context:g} tokens: lower "
-                "--max-response-length or --max-pixels"
-            )
+        check_prompt_lengths(
+            prompts,
+            context - length,
+            lambda prompt_length: (
+                f"a prompt of {prompt_length} tokens and a response of {length} do not fit in this "
+                f"model's context of {context:g} tokens: lower --max-response-length or "
+                "--max-pixels"
+            ),
+        )
 
 
 @dataclass

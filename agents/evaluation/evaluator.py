@@ -15,10 +15,10 @@ import reasonenv
 from agents.cli.json_flags import environment_options
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.build import ranks
-from agents.errors import UsageError, typed_errors
-from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, summarise
-from agents.training.distributed import all_gather_object
-from reasonenv.datasets import distinct_ids, listed
+from agents.errors import PromptLengthError, UsageError, typed_errors
+from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, fault_lines, summarise
+from agents.training.distributed import all_gather_object, error_on_all_ranks
+from reasonenv.datasets import INVALID, distinct_ids, listed
 from reasonenv.entry_points import (
     LONGEST_SPLIT,
     NUM_GENERATED,
@@ -57,7 +57,8 @@ class EvaluationTask:
 class Evaluator:
     """The environment of an evaluation task, and its responses in batches.
 
-    `num_left_out` problems have no reference answer and are excluded.
+    `num_left_out` problems have no reference answer and are excluded, as are those that cannot be
+    read: no model could solve them. One whose prompt is too long for the model counts as wrong.
 
     The batches are a function of the task alone, and each has its own sampling seed: an evaluation
     that is interrupted and resumed at a later batch gives the same responses.
@@ -77,6 +78,8 @@ class Evaluator:
         options: dict[str, Any] = environment_options(task.env_options, task.data)
         self.split = task.split or evaluation_split(task.env, options)
         options["split"] = self.split
+        if options.get("without") == INVALID:  # which would not count them
+            del options["without"]
         self._group_size = _largest_divisor(task.num_samples, task.batch_size)
         # At most as many as there are problems: the environment fills all of its places.
         self._num_places = min(
@@ -137,17 +140,17 @@ class Evaluator:
                 yield list(range(first, stop)), repeat
 
     def _batch(self, sampler: RolloutEngine, indices: list[int], repeat: int) -> list[Row]:
-        """Rows of some problems; a problem that cannot be loaded does not affect the others."""
+        """Rows of some problems; one that cannot be posed does not affect the others."""
         seed = (self.task.seed, repeat, indices[0])
         try:
             groups = self._rollout(sampler, indices, seed)
-        except DataError:
-            faults = {index: fault for index in indices if (fault := self._fault(index))}
-            if not faults:
+        except (DataError, PromptLengthError) as error:
+            faults = {i: row for i in indices if (row := self._fault(sampler, i))}
+            valid = [i for i in indices if i not in faults] or self._substitute(sampler)
+            if not faults or (isinstance(error, PromptLengthError) and not valid):
                 raise
-            valid = [i for i in indices if i not in faults] or self._substitute()
             groups = self._rollout(sampler, valid, seed) if valid else {}
-            groups |= {i: [_left_out(i, fault)] * self._group_size for i, fault in faults.items()}
+            groups |= {i: [row] * self._group_size for i, row in faults.items()}
         first = repeat * self._group_size
         return [
             {"id": row.pop("id"), "sample": first + number, **row}
@@ -189,21 +192,30 @@ class Evaluator:
         self._envs.submit(index, response)
         self.on_response()
 
-    def _substitute(self) -> list[int]:
-        """A problem to sample where none of a batch can be loaded, since ranks sample together.
+    def _substitute(self, sampler: RolloutEngine) -> list[int]:
+        """A problem to sample where none of a batch can be posed, since ranks sample together.
 
-        Its responses are discarded. Empty where no problem of the task can be loaded.
+        Its responses are discarded. Empty where no problem of the task can be posed.
         """
-        valid = (index for index in range(self.num_problems) if not self._fault(index))
+        valid = (index for index in range(self.num_problems) if not self._fault(sampler, index))
         return list(islice(valid, 1))
 
-    def _fault(self, index: int) -> str:
-        """Reason for which a problem cannot be loaded; empty when it can."""
+    def _fault(self, sampler: RolloutEngine, index: int) -> Row | None:
+        """Row in place of a response to a problem that cannot be posed, with the reason."""
+        row = {"response": "", "answer": None, "correct": False, "length": 0, "finished": True}
         try:
-            self._envs.problems[index]
+            problem = self._envs.problems[index]
         except DataError as error:
-            return str(error)
-        return ""
+            names = dict.fromkeys(("status", "kind"), LEFT_OUT)
+            return {"id": f"row {index}", "reference": None, **row, **names, "fault": str(error)}
+        texts = zip(("system", "question"), self._envs.instruction.ask(problem), strict=True)
+        try:
+            sampler.encode({name: (text,) for name, text in texts} | {"images": (problem.images,)})
+        except PromptLengthError as error:
+            fault = f"problem {problem.id!r}: {error}"
+            own = {"id": problem.id, "reference": problem.answer, "kind": _kind(problem.metadata)}
+            return {**own, **row, "status": "no_answer", "fault": fault}
+        return None
 
 
 def evaluate(
@@ -233,6 +245,9 @@ def evaluate(
             rows = [row for batch in evaluator.rows(sampler) for row in batch]
         else:
             rows = _distributed_rows(evaluator, sampler, engine)
+        if engine is None or engine.rank == 0:
+            for line in fault_lines(rows):
+                _say_once(line)
         return evaluator.evaluation(rows)
 
 
@@ -245,9 +260,10 @@ def _distributed_rows(
     where a rank has one less.
     """
     count, rank, num_ranks = len(evaluator.batch_sizes()), engine.rank, engine.num_ranks
-    batches = list(evaluator.rows(sampler, rank, num_ranks))
-    if len(batches) < math.ceil(count / num_ranks):
-        next(evaluator.rows(sampler, count - 1))
+    with error_on_all_ranks(engine, "the evaluation"):
+        batches = list(evaluator.rows(sampler, rank, num_ranks))
+        if len(batches) < math.ceil(count / num_ranks):
+            next(evaluator.rows(sampler, count - 1))
     numbers = range(rank, count, num_ranks)
     numbered = all_gather_object(list(zip(numbers, batches, strict=True)), engine)
     return [row for _, rows in sorted(numbered, key=itemgetter(0)) for row in rows]
@@ -258,13 +274,6 @@ def _say_once(line: str) -> None:
     """Prints a line, if any, to standard error, once however often a run is evaluated."""
     if line:
         print_line(line, sys.stderr)
-
-
-def _left_out(index: int, fault: str) -> Row:
-    """Row in place of a response to a problem that could not be loaded."""
-    empty = {"response": "", "answer": None, "reference": None, "correct": False}
-    rest = {"length": 0, "finished": True, "kind": LEFT_OUT, "fault": fault}
-    return {"id": f"row {index}", **empty, "status": LEFT_OUT, **rest}
 
 
 def _check(task: EvaluationTask) -> None:

@@ -17,9 +17,9 @@ from agents.evaluation.arguments import EvaluationArguments, check_arguments
 from agents.evaluation.evaluator import Evaluator
 from agents.evaluation.published import overall_score
 from agents.evaluation.statistics import (
-    LEFT_OUT,
     Result,
     Row,
+    fault_lines,
     official_score,
     rate,
     sample_scores,
@@ -217,8 +217,8 @@ def _result(
     evaluator: Evaluator, rows: Sequence[Row], speed: float | None, temperature: float
 ) -> Result:
     """Statistics, official score and speed of one environment's responses."""
-    for fault in dict.fromkeys(row["fault"] for row in rows if row["status"] == LEFT_OUT):
-        print_line(f"left out: {fault}", sys.stderr)
+    for line in fault_lines(rows):
+        print_line(line, sys.stderr)
     task, split, scored = evaluator.task, evaluator.split, scored_rows(rows)
     return {
         **evaluator.evaluation(rows).summary(),

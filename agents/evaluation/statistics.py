@@ -22,7 +22,7 @@ Row = dict[str, Any]
 Result = Mapping[str, Any]
 """Of one environment, as in `results.json`."""
 LEFT_OUT = "left_out"
-"""Status of a problem that could not be loaded; `fault` of its row is the reason."""
+"""Status of a problem that could not be read; `fault` of its row is the reason."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Evaluation:
 
     def __str__(self) -> str:
         interval = f"95 % {interval_text(self.interval)}, {self.num_problems} problems"
-        return f"{self.split} accuracy {self.accuracy:.3f} ({interval})"
+        left_out = f", {self.num_left_out} left out" if self.num_left_out else ""
+        return f"{self.split} accuracy {self.accuracy:.3f} ({interval}{left_out})"
 
 
 def summarise(
@@ -117,6 +118,12 @@ def rate(result: Result) -> float:
 def scored_rows(rows: Sequence[Row]) -> list[Row]:
     """Rows of problems that could be loaded."""
     return [row for row in rows if row["status"] != LEFT_OUT]
+
+
+def fault_lines(rows: Sequence[Row]) -> list[str]:
+    """A line on each problem that could not be posed."""
+    faults = {row["fault"]: row["status"] == LEFT_OUT for row in rows if "fault" in row}
+    return [f"{'left out' if out else 'counts as wrong'}: {fault}" for fault, out in faults.items()]
 
 
 def by_problem(rows: Sequence[Row]) -> dict[str, list[bool]]:

@@ -43,6 +43,7 @@ ADDED = {
     "run.adam_beta1": 0.9,
     "run.adam_beta2": 0.95,
     "run.max_grad_norm": 1.0,
+    "run.max_prompt_length": None,
 }
 """Settings that the records of earlier versions lack, and the value that they had."""
 

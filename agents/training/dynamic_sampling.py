@@ -4,6 +4,7 @@ Groups move over the host, with their images or with the patches of these, which
 patches take eight times the memory of an image of their size, and are made again where they arrive.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -34,8 +35,8 @@ class ResponseGroup:
 
 
 def has_mixed_outcomes(accuracy: Group) -> Bool[Tensor, " p"]:
-    """True for groups with both right and wrong responses, and for all groups of size 1."""
-    return accuracy.amax(1).ne(accuracy.amin(1)) | (accuracy.shape[1] == 1)
+    """True for groups with both right and wrong responses."""
+    return accuracy.amax(1).ne(accuracy.amin(1))
 
 
 def split_groups(first_index: int, responses: Responses, reward: Group) -> list[ResponseGroup]:
@@ -53,7 +54,7 @@ def select_groups(
     engine: TrainEngine,
     patches: Patches,
     *,
-    sampled: Callable[[], object] = lambda: None,
+    release: Callable[[], object] = lambda: None,
 ) -> tuple[Responses, Group, dict[str, float]]:
     """This rank's share of `num_groups` groups with both right and wrong responses.
 
@@ -61,6 +62,7 @@ def select_groups(
     together have enough groups with mixed outcomes. Surplus groups are dropped, the latest first,
     and groups move from ranks with a surplus to ranks with a deficit. Outcomes are right or wrong,
     independent of reward shaping. If `rollouts` end early, the latest of the other groups fill up.
+    Groups of one response, which cannot be mixed, are taken as they come.
 
     Source: Yu et al., DAPO (arXiv:2503.14476), section 3.2, dynamic sampling; the released code
     ends the run instead of filling up.
@@ -70,31 +72,33 @@ def select_groups(
         num_groups: Over all ranks; a multiple of their number, at most the size of one rollout.
         engine: Of this rank.
         patches: Of the model.
-        sampled: Called after the last rollout, before groups move.
+        release: Called after the last rollout, before groups move.
 
     Returns:
         Responses and rewards in the order of sampling, and the metrics `rollout/generations`, the
-        number of rollouts, and `rollout/mixed`, the share of groups with mixed outcomes.
+        number of rollouts, and `rollout/mixed`, the share of groups with mixed outcomes, NaN for
+        groups of one response.
     """
     share = num_groups // engine.num_ranks
     selection: list[ResponseGroup] = []
     others: list[ResponseGroup] = []
-    num_rollouts = num_sampled = num_mixed = 0
+    num_rollouts = num_sampled = num_selected = size = 0
     for responses, reward, accuracy in rollouts:
         groups = split_groups(num_sampled, responses, reward)
+        size = accuracy.shape[1]
         for group, mixed in zip(groups, has_mixed_outcomes(accuracy).tolist(), strict=True):
-            (selection if mixed else others).append(group)
+            (selection if mixed or size == 1 else others).append(group)
         num_rollouts, num_sampled = num_rollouts + 1, num_sampled + len(groups)
-        num_mixed = int(engine.all_gather(torch.tensor([len(selection)])).sum())
-        if num_mixed >= num_groups:
+        num_selected = int(engine.all_gather(torch.tensor([len(selection)])).sum())
+        if num_selected >= num_groups:
             break
-    sampled()
+    release()
     selection = _redistribute(selection, share, engine, patches)
     selection += others[len(others) - max(0, share - len(selection)) :]
     selection.sort(key=lambda group: group.index)
     metrics = {
         "rollout/generations": num_rollouts,
-        "rollout/mixed": num_mixed / (num_sampled * engine.num_ranks),
+        "rollout/mixed": num_selected / (num_sampled * engine.num_ranks) if size > 1 else math.nan,
     }
     return concatenate([group.responses for group in selection]), _rewards(selection), metrics
 

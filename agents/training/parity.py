@@ -15,7 +15,9 @@ from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.chat import Chat
 from agents.errors import ParityError, typed_errors
 from agents.rollout import Prompt, Responses
+from agents.training.distributed import error_on_all_ranks
 
+COMPARISON = "the comparison of sampler and trainer"
 NUM_PROBLEMS = 4
 """Problems for the comparison, on each rank."""
 MAX_TOKENS = 32
@@ -98,30 +100,15 @@ def compare(
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices), _untruncated(sampler):
-        with _error_on_all_ranks(engine):
+        with error_on_all_ranks(engine, COMPARISON, ParityError):
             expected = chat.encode(_first_problems(observations))
             prompts = sampler.encode(_first_problems(observations))
             _check_prompts(prompts, expected)
         # Sampling may gather the weights of all ranks: none begins it where another has failed.
-        with _error_on_all_ranks(engine):
+        with error_on_all_ranks(engine, COMPARISON, ParityError):
             responses = _respond(sampler, prompts, expected, engine.rank)
     difference = (engine.forward(responses)[0].cpu() - responses.sampler_log_prob)[responses.mask]
     return _all_ranks(engine, len(responses), difference.abs().double())
-
-
-@contextmanager
-def _error_on_all_ranks(engine: TrainEngine) -> Iterator[None]:
-    """Context that raises on every rank if one fails; the others name its rank."""
-    failure: Exception | None = None
-    try:
-        yield
-    except Exception as error:  # raised below, once the other ranks know
-        failure = error
-    failures = engine.all_gather(torch.tensor([failure is not None]))
-    if failures.any():
-        ranks = ", ".join(str(rank) for rank in failures.nonzero()[:, 0].tolist())
-        message = f"the comparison of sampler and trainer failed on rank {ranks}: see its message"
-        raise failure or ParityError(message)
 
 
 def _respond(

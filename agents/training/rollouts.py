@@ -1,8 +1,10 @@
 """Rollouts: problems from an environment, sampled responses and their rewards."""
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,22 @@ import torch
 from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine
-from agents.errors import typed_errors
+from agents.engines.sampling import check_prompt_lengths
+from agents.errors import PromptLengthError, typed_errors
 from agents.monitoring.timing import Clock
-from agents.rollout import Group, Responses, RewardParts
+from agents.rollout import Group, Prompt, Responses, RewardParts
+from agents.training.distributed import error_on_all_ranks
+
+Observations = Mapping[str, Sequence[Any]]
+ROUNDS = 20
+"""Times that problems of a batch are replaced before too long prompts are an error."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
     """A batch of problems with this rank's responses and their rewards."""
 
-    observations: Mapping[str, Sequence[Any]]
+    observations: Observations
     """Problems, as observed from the vector environment."""
     responses: Responses
     rewards: np.ndarray
@@ -28,16 +36,19 @@ class Rollout:
     """Overlong penalty of each response, in [-1, 0]."""
     infos: Mapping[str, Any]
     """Infos of the environment's step."""
-    next_observations: Mapping[str, Sequence[Any]]
+    next_observations: Observations
+    num_left_out: int
+    """Problems of this rank that were left out, with others in their place."""
 
     def groups(self, size: int, parts: Sequence[str] = ()) -> tuple[Responses, Group, Group]:
         """Responses, rewards and accuracies, the latter with a row for each group of `size`.
 
         Args:
             size: Responses of a group.
-            parts: Components of the reward that the responses get, by name.
+            parts: Components of the reward that the responses get, by name; 0, as in the sum,
+                where one does not apply.
         """
-        values = {name: self.infos[name] for name in parts}
+        values = {name: np.nan_to_num(self.infos[name]) for name in parts}
         if parts:
             values["overlong_penalty"] = self.overlong_penalties
         parts_by_name = {name: _float32(value) for name, value in values.items()}
@@ -58,14 +69,18 @@ def _float32(values: np.ndarray) -> Tensor:
 def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
     envs: Any,
     sampler: RolloutEngine,
-    observations: Mapping[str, Sequence[Any]],
+    observations: Observations,
     seed: tuple[int, ...],
     clock: Clock,
     *,
     length_penalty: Callable[[int], float] | None = None,
+    max_prompt_length: int | None = None,
     on_response: Callable[[int], None] = lambda count: None,
+    engine: TrainEngine | None = None,
 ) -> Rollout:
     """Samples a response to each observation and steps the environment.
+
+    Problems with too long prompts are left out. An error on one rank is one on all.
 
     Args:
         envs: Vector environment.
@@ -74,24 +89,57 @@ def sample_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller
         seed: Of the responses.
         clock: Measures sampling and grading.
         length_penalty: Addition to the reward, in [-1, 0], by the length of a response in tokens.
+        max_prompt_length: In tokens; None for the context of the model alone.
         on_response: Called with the number of complete responses at each.
+        engine: Of this rank; None for a process alone.
     """
+    together = partial(error_on_all_ranks, engine, "a rollout")
     counts = itertools.count(1)
 
     def submit(index: int, response: str) -> None:
         envs.submit(index, response)
         on_response(next(counts))
 
-    with clock("rollout"), typed_errors("sampling"):
-        responses = sampler.generate(sampler.encode(observations), seed, submit)
-    with clock("grade"):
+    with together(), clock("rollout"):
+        observations, prompts = encode(envs, sampler, observations, max_prompt_length)
+    # Sampling may gather the weights of all ranks: none begins it where another has failed.
+    with together(), clock("rollout"), typed_errors("sampling"):
+        responses = sampler.generate(prompts, seed, submit)
+    num_left_out = envs.num_left_out
+    with together(), clock("grade"):
         next_observations, rewards, _, _, infos = envs.step(responses.texts)
     penalties = np.zeros(len(rewards))
     if length_penalty:
         penalties += [length_penalty(length) for length in responses.lengths.tolist()]
-    return Rollout(
-        observations, responses, rewards + penalties, penalties, infos, next_observations
-    )
+    parts = infos, next_observations, num_left_out
+    return Rollout(observations, responses, rewards + penalties, penalties, *parts)
+
+
+def encode(
+    envs: Any, sampler: RolloutEngine, observations: Observations, max_length: int | None = None
+) -> tuple[Observations, tuple[Prompt, ...]]:
+    """Observations of `envs` and their prompts, with others in place of those that are too long.
+
+    Args:
+        envs: Vector environment.
+        sampler: Knows the context of the model.
+        observations: Current ones of `envs`.
+        max_length: Of a prompt, in tokens; None for the context alone.
+
+    Raises:
+        PromptLengthError: Most prompts are too long.
+    """
+    message = f"a prompt of {{}} tokens exceeds --max-prompt-length {max_length}".format
+    rounds = 0
+    while True:
+        try:
+            prompts = sampler.encode(observations)
+            check_prompt_lengths(prompts, max_length or math.inf, message)
+            return observations, prompts
+        except PromptLengthError as error:
+            if rounds == ROUNDS:
+                raise
+            observations, rounds = envs.leave_out(error.reasons), rounds + 1
 
 
 def reward_metrics(
@@ -99,26 +147,31 @@ def reward_metrics(
 ) -> dict[str, float]:
     """Means over all responses of all ranks, including those that dynamic sampling drops.
 
+    A part of the reward is averaged where it applies, and NaN where it never does.
+
     Args:
         rollouts: Of one training step; equal in number and size on every rank.
         names: Parts of the reward.
         engine: Of this rank.
     """
-    rows = [_means(rollout, names) for rollout in rollouts]
-    values = torch.tensor([list(row.values()) for row in rows], dtype=torch.float64)
-    means = engine.all_gather(values).mean(0).tolist()
+    rows = [_columns(rollout, names) for rollout in rollouts]
+    values = torch.from_numpy(np.array([list(row.values()) for row in rows]))
+    means = engine.all_gather(values).nanmean((0, 2)).tolist()
     return dict(zip(rows[0], means, strict=True))
 
 
-def _means(rollout: Rollout, names: Sequence[str]) -> dict[str, float]:
+def _columns(rollout: Rollout, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Values of each metric, one for each response."""
     infos = rollout.infos
     parts = {"reward/mean": rollout.rewards, "response/overlong": rollout.overlong_penalties}
     parts |= {f"reward/{name}": infos[name] for name in dict.fromkeys(names)}
     parts |= {f"grade/{status}": flags for status, flags in infos["grade"].items()}
-    return {name: float(np.mean(np.asarray(value, np.float64))) for name, value in parts.items()}
+    return {name: np.asarray(value, np.float64) for name, value in parts.items()}
 
 
-def count_tokens(rollouts: Sequence[Rollout], engine: TrainEngine) -> int:
-    """Response tokens of all ranks."""
-    count = sum(int(rollout.responses.lengths.sum()) for rollout in rollouts)
-    return int(engine.all_gather(torch.tensor([count])).sum())
+def count(rollouts: Sequence[Rollout], engine: TrainEngine) -> tuple[int, int]:
+    """Response tokens, and problems left out, of all ranks."""
+    tokens = sum(int(rollout.responses.lengths.sum()) for rollout in rollouts)
+    left_out = sum(rollout.num_left_out for rollout in rollouts)
+    counts = engine.all_gather(torch.tensor([[tokens, left_out]])).sum(0)
+    return int(counts[0]), int(counts[1])

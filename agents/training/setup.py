@@ -20,10 +20,11 @@ from agents.cli.exit import short
 from agents.cli.json_flags import environment_options, json_object
 from agents.cli.settings import Run
 from agents.engines.build import Engines, build, describe_engines, ranks, uses_vllm
+from agents.engines.chat import Chat, split_at_images
 from agents.engines.determinism import use_deterministic_kernels
 from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
-from agents.errors import UsageError
+from agents.errors import ParityError, UsageError
 from agents.learner import Learner
 from agents.monitoring.evaluations import NAMES
 from agents.monitoring.timing import Interval
@@ -35,11 +36,14 @@ from agents.storage.json_files import json_value
 from agents.storage.provenance import grader_change, last_num_threads
 from agents.storage.resumed_settings import describe_changes
 from agents.training import parity
+from agents.training.distributed import error_on_all_ranks
 from agents.training.parity import Parity
+from agents.training.rollouts import encode
 from agents.training.state import RunState
 from reasonenv import rewards
+from reasonenv.datasets import Subset, listed, without_images
 from reasonenv.entry_points import HELD_OUT, resolve_split, split_names, takes_argument
-from reasonenv.errors import ReasonEnvError
+from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
 from reasonenv.terminal import printable
@@ -48,6 +52,9 @@ PADDED = (
     "the responses of this model are padded, not packed, because some layers are not attention: "
     "in a batch, a short response costs as much as the longest"
 )
+
+LARGEST_SPLIT = 100_000
+"""Problems beyond which a split is drawn by program, and not looked through before training."""
 
 AUTOCAST = (
     "matrix products are computed in bfloat16, from weights in float32; --dtype float32 is "
@@ -65,6 +72,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
     check_run(run)
     folder = run.folder(type(learner).__name__)
     _check_correction(run, learner)
+    _check_group_size(run, learner)
     settings = json_value(run_settings(run, learner), str)
     checkpoint = checkpoints.start(folder, settings, run.resume, rank=ranks()[0])
     if checkpoint and checkpoints.step_of(checkpoint) > run.num_steps:
@@ -91,7 +99,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
         options = run if run.model in GENERATED else planned(run, learner)
         engines = build(options, model_folder(run), learner.reference_schedule)
         stack.enter_context(closing(engines.sampler))
-        for line in model_lines(engines):
+        lines = keep_short_problems(envs, engines.chat, run.max_prompt_length)
+        for line in (*model_lines(engines), *lines):
             print_once(line)
         penalty = length_penalty(run)
         interval = Interval(60 * run.save_minutes)
@@ -111,6 +120,20 @@ def _check_correction(run: Run, learner: Learner) -> None:
         raise UsageError(
             f"--sampler-correction {learner.sampler_correction} needs the log-probabilities of the "
             "sampler: drop it, or --no-sampler-log-probs"
+        )
+
+
+def _check_group_size(run: Run, learner: Learner) -> None:
+    """Raises UsageError for groups of one response whose advantages would all be zero."""
+    # The components of the reward are not known before there is an environment.
+    if run.group_size > 1 or "reward_parts" in learner.reads:
+        return
+    rewards = (torch.arange(4.0 * size).view(4, size) for size in (1, 2))
+    has_signal, would_have_signal = (bool(learner.advantage(x).any()) for x in rewards)
+    if would_have_signal and not has_signal:
+        raise UsageError(
+            f"--group-size 1: {type(learner).__name__} compares the responses to a prompt, and the "
+            "advantage of a single one is zero: give at least 2, or train by agents.reinforce"
         )
 
 
@@ -201,8 +224,9 @@ def check_parity(state: RunState) -> Parity:
         ParityError: They differ too much.
     """
     engines, run = state.engines, state.run
-    count = min(parity.NUM_PROBLEMS, len(state.envs.problems))
-    observations, _ = state.envs.reset(options={"indices": list(range(count))})
+    with error_on_all_ranks(engines.train, parity.COMPARISON, ParityError):
+        observations, _ = state.envs.reset(seed=run.seed)
+        observations, _ = encode(state.envs, engines.sampler, observations, run.max_prompt_length)
     result = parity.compare(engines.train, engines.sampler, engines.chat, observations)
     dtypes = engines.policy.dtype, getattr(engines.sampler, "dtype", torch.float32)
     tolerance = run.parity_tolerance
@@ -244,7 +268,34 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
         num_ranks=num_ranks,
         **options,
     )
+    envs.left_out = {}
     return envs, tuple(_evaluation_splits(run, options)) if run.num_test_problems else ()
+
+
+def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[str]:
+    """Takes problems whose words alone exceed `max_length` tokens from `envs`; lines on them."""
+    problems, lines = envs.problems, {}
+    if max_length is None or len(problems) > LARGEST_SPLIT:
+        return []
+    for index in range(len(problems)):
+        try:
+            problem = without_images(problems, index)
+            system, question = envs.instruction.ask(problem)
+        except DataError as error:
+            lines[index] = str(error)
+            continue
+        words = "".join(split_at_images(question, LARGEST_SPLIT)[0])
+        (prompt,) = chat.encode({"system": [system], "question": [words], "images": [()]})
+        if (length := len(prompt.token_ids)) > max_length:
+            reason = f"a prompt of {length} tokens exceeds --max-prompt-length {max_length}"
+            lines[index] = f"problem {problem.id!r}: {reason}"
+    if not lines:
+        return []
+    if len(lines) == len(problems):
+        raise UsageError(f"no problem is left; one of them: {lines[0]}")
+    envs.problems = Subset(problems, [i for i in range(len(problems)) if i not in lines])
+    title = f"left out: {len(lines)} of {len(problems)} problems"
+    return [title, *listed(list(lines.values()))]
 
 
 def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from agents.monitoring.evaluations import best_step
 from agents.monitoring.logs import RunLog
 from agents.monitoring.timing import Interval
 from agents.storage import checkpoints, integrity, rollbacks
+from agents.storage.json_files import read_steps
 from agents.storage.model_card import write_model_card
 from agents.training.update import Passes
 
@@ -38,6 +39,8 @@ class RunState:
     """Completed steps."""
     position: int = 0
     """Index of the next step's first problem in the problem order, over all ranks."""
+    is_updating: bool = False
+    """True while the weights are those of an incomplete step, which cannot be saved."""
     num_rollbacks: int = 0
     """Rollbacks after a collapse."""
     save_interval: Interval = field(default_factory=lambda: Interval(0))
@@ -130,13 +133,20 @@ class RunState:
         self.engines.sampler.load_weights(self.engines.train.checkpoint_weights())
 
     def evaluate(self, log: RunLog) -> None:
-        """Accuracy on each evaluation split, whose problems the ranks share."""
-        for split in self.splits:
+        """Accuracy on each evaluation split that has none at this step; ranks share problems."""
+        rows = read_steps(self.folder / "evaluations.jsonl")
+        done = {row["split"] for row in rows if row["step"] == self.step}
+        for split in (split for split in self.splits if not self.broadcast(split in done)):
             task = evaluation_task(self.run, split)
             with log.pause(f"step {self.step}: evaluating {split}") as progress:
                 result = evaluate(self.engines.sampler, task, self.engines.train, progress)
             log.write_evaluation(self.step, result.summary())
             log.say(f"step {self.step}: {result}")
+
+    def is_evaluation_due(self) -> bool:
+        """True at the intervals of the settings, and before the first and after the last step."""
+        every = self.run.evaluate_every
+        return self.step in (0, self.run.num_steps) or bool(every and self.step % every == 0)
 
     def passes(self) -> Passes:
         """Minibatches, microbatches and epochs of an update."""

@@ -89,6 +89,7 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
     reference: Policy | None = None,
     *,
     trace: Trace | None = None,
+    before_step: Callable[[], object] = lambda: None,
 ) -> dict[str, float]:
     """Trains on one rollout and returns its metrics.
 
@@ -111,6 +112,7 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
         reference: Needed when the learner `uses_reference`. A minibatch is trained with the
             reference of its turn; token-level advantages are those of the start.
         trace: Filled with the update's effect on each token, where it is given.
+        before_step: Called before each optimizer step.
 
     Raises:
         UsageError: In one line, when `reference` is missing, or a minibatch would not be whole
@@ -123,7 +125,8 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
         is_missing = responses.sampler_log_prob[responses.mask].isnan().any()[None]
         learner.check_sampler(bool(engine.all_gather(is_missing).any()))
     reference = reference if learner.uses_reference else None
-    return _Update(learner, engine, responses, reward, passes, reference, trace).run()
+    parts = learner, engine, responses, reward, passes, reference, trace, before_step
+    return _Update(*parts).run()
 
 
 @dataclass(eq=False)
@@ -148,6 +151,7 @@ class _Update:
     passes: Passes
     reference: Policy | None
     trace: Trace | None
+    before_step: Callable[[], object]
 
     def __post_init__(self) -> None:
         """Cuts the rollout into minibatches and computes its batch."""
@@ -215,7 +219,7 @@ class _Update:
         groups = RewardParts(
             {name: self.engine.all_gather(x.view_as(self.reward)) for name, x in parts.items()}
         )
-        return self.learner.advantage_from_parts(reward, groups)[rows]
+        return self.learner.checked_advantage(reward, groups)[rows]
 
     def _step(self, parts: Sequence[slice]) -> dict[str, float]:
         """One optimizer step on a minibatch, microbatch by microbatch; none without a signal."""
@@ -242,6 +246,8 @@ class _Update:
         if self.reference is not None:
             metrics["policy/kl_ref"] = kl / max(1, int(lengths.sum()))
         applies = signals or self.passes.step_without_signal
+        if applies:
+            self.before_step()
         metrics |= self.engine.step() if applies else self.engine.discard()
         return metrics | {"train/skipped": float(not math.isfinite(metrics["train/grad_norm"]))}
 

@@ -67,7 +67,8 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
         data_sources: For errors alone.
         solution_strs: Responses, without their prompts.
         ground_truths: The right answer to each: texts or numbers.
-        extra_infos: Where one has "options", these are the texts of a multiple choice.
+        extra_infos: Where one has "options", these are the texts of a multiple choice; its "id"
+            names the problem in errors.
         rewards: Names and weights, as `reasonenv.rewards.by_name` takes them. The weight of
             "unjudged" is the reward of an answer without a verdict, by default 0.
         grader: A grader that the caller closes; None for the shared one of the process.
@@ -76,10 +77,12 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
 
     Returns:
         For each a dict of "score", the weighted sum; "acc", 1.0 when the answer is right, else
-        0.0; "pred", the answer; "status", see `reasonenv.Grade`; and every part of the sum.
+        0.0; "pred", the answer; "status", see `reasonenv.Grade`; and every part of the sum, NaN
+        where it does not apply.
 
     Raises:
-        ValueError: For a reference that is neither text nor number, or rewards that do not fit.
+        ValueError: For a reference that is neither text nor number, rewards that do not fit, or
+            one that is no finite number.
     """
     functions = by_name(rewards)
     extras = [None] * len(solution_strs) if extra_infos is None else extra_infos
@@ -186,7 +189,7 @@ def _problem(source: str, truth: Any, extra: Mapping[str, Any]) -> Problem:
     options = extra.get("options")
     # verl turns a column of lists into arrays, which have no truth value.
     return Problem(
-        id=str(source),
+        id=str(extra.get("id", source)),
         question="",
         answer=str(truth),
         options=() if options is None else tuple(options),

@@ -32,7 +32,14 @@ from reasonenv.datasets.schema import (
     check_values,
     schema_of,
 )
-from reasonenv.datasets.selection import distinct_ids, held_out, listed
+from reasonenv.datasets.selection import (
+    INVALID,
+    Subset,
+    distinct_ids,
+    held_out,
+    listed,
+    without_images,
+)
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import LazySequence, Problem
 
@@ -40,6 +47,7 @@ VARIABLE = "REASONENV_DATA"
 __all__ = [
     "ANSWER",
     "ANSWERS",
+    "INVALID",
     "NUMBER",
     "OBJECT",
     "TEXT",
@@ -51,6 +59,7 @@ __all__ = [
     "Rows",
     "Schema",
     "Split",
+    "Subset",
     "decode",
     "distinct_ids",
     "held_out",
@@ -58,6 +67,7 @@ __all__ = [
     "load",
     "loader",
     "schema_of",
+    "without_images",
 ]
 
 

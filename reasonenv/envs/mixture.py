@@ -39,7 +39,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from reasonenv import entry_points
 from reasonenv.datasets.selection import INVALID, warn_once, without_images
@@ -248,6 +248,8 @@ class OwnReward:
     """The total of the rewards of the problem's own environment."""
 
     rewards: Mapping[str, Rewards]
+
+    bounds: ClassVar = (-math.inf, math.inf)
 
     def __call__(self, response: str, problem: Problem, grade: Grade) -> float:
         """The total."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from agents.engines.chat import Chat
-from agents.engines.sampling import Sampling, unique_prompts
-from agents.errors import ParityError, UsageError
+from agents.engines.sampling import Sampling, check_prompt_lengths, unique_prompts
+from agents.errors import ParityError
 from agents.rollout import Prompt
 
 
@@ -55,20 +55,22 @@ def check_lengths(prompts: Sequence[Prompt], max_response_length: int, max_lengt
     """Rejects prompts of which one leaves no room for the response.
 
     Args:
-        prompts: One at least.
+        prompts: Any number of them.
         max_response_length: Tokens after which a response is truncated.
         max_length: Context length of vLLM, for prompt and response together.
 
     Raises:
-        UsageError: They do not fit.
+        PromptLengthError: They do not fit.
     """
-    length = max(len(prompt.token_ids) for prompt in prompts)
-    if length + max_response_length > max_length:
-        raise UsageError(
+    check_prompt_lengths(
+        prompts,
+        max_length - max_response_length,
+        lambda length: (
             f"a prompt of {length} tokens and a response of {max_response_length} do not fit in "
             f"vLLM's context of {max_length} tokens: raise max_model_len or its share of the GPU, "
             "gpu_memory_utilization, or lower --max-response-length or --max-pixels"
-        )
+        ),
+    )
 
 
 def check_tokens(token_ids: Sequence[int], expected: Sequence[int]) -> None:

@@ -1,3 +1,4 @@
+import json
 import math
 from collections import Counter
 from contextlib import closing
@@ -6,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from helpers import letters
+from helpers import faulty, letters
 from helpers.hub_rows import cell, hub
 
 from agents.cli.settings import Run
@@ -22,6 +23,8 @@ from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.score_intervals import over_clusters
 
+FAULTY = f"{faulty.__name__}:Faulty-v0"
+INVALID_TOO = '{"without": "invalid"}'
 SHORT = EvaluationTask(env="Letters-v0", num_problems=5)
 
 
@@ -172,6 +175,33 @@ def test_a_problem_that_cannot_be_loaded_does_not_affect_the_others(
     assert result.rows[4]["fault"] == "letters test, row 2: the image cannot be read"
 
 
+def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsys):
+    _say_once.cache_clear()
+    options = json.dumps({"unreadable": [1], "long": [2, 3], "faulty_split": "test", "size": 5})
+    task = EvaluationTask(env=FAULTY, split="test", env_options=options, batch_size=2)
+    result = evaluate(Scripted(sampler, "CCCC"), task)
+    assert (result.accuracy, result.num_problems, result.num_left_out) == (0.5, 4, 1)
+    assert [row["status"] for row in result.rows] == [
+        *("ok", "left_out", "no_answer", "no_answer", "ok")
+    ]
+    assert [row["id"] for row in result.rows if row["status"] == "no_answer"] == [
+        "test/2",
+        "test/3",
+    ]
+    assert str(result).endswith(", 4 problems, 1 left out)")
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "left out: faulty, row 1 (id 'test/1'): the image cannot be read"
+    assert said[1].startswith("counts as wrong: problem 'test/2': a prompt of 4")
+    assert len(said) == 3
+
+
+def test_an_evaluation_of_which_no_prompt_fits_is_an_error(sampler):
+    options = json.dumps({"long": [0, 1, 2], "faulty_split": "test", "size": 3})
+    task = EvaluationTask(env=FAULTY, split="test", env_options=options)
+    with pytest.raises(ValueError, match="do not fit in this model's context"):
+        evaluate(sampler, task)
+
+
 class AllBroken(list):
     """Problems of which none can be read."""
 
@@ -200,6 +230,9 @@ def test_problems_without_an_answer_are_counted_and_reported_once(tmp_path, caps
         task = EvaluationTask(env="MMK12-v0", split=split, data=data, env_options=options)
         with closing(Evaluator(task)) as evaluator:
             assert evaluator.num_left_out == expected
+    task = EvaluationTask(env="MMK12-v0", data=data, split="train", env_options=INVALID_TOO)
+    with closing(Evaluator(task)) as evaluator:
+        assert evaluator.num_left_out == 10
     assert len([line for line in capsys.readouterr().err.splitlines() if "left out" in line]) == 10
 
 

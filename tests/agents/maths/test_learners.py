@@ -12,6 +12,7 @@ from helpers.golden_cases import EVERY, LEARNERS, case, loss_and_gradient, tenso
 from agents.cispo import CISPO
 from agents.cli.flags import parse_run
 from agents.cpgd import CPGD
+from agents.errors import UsageError
 from agents.grpo import GRPO
 from agents.reductions import sequence_mean
 from agents.reinforce_plus_plus import ReinforcePlusPlus
@@ -174,3 +175,38 @@ def test_an_update_charges_and_whitens_as_the_algorithm_on_tensors_does(tmp_path
     metrics = update(learner, engine, responses, reward, passes, reference)
     assert abs(expected.item()) > 0.01
     assert metrics["train/loss"] == pytest.approx(expected.item(), abs=1e-5)
+
+
+def of_shape(change, name="loss"):
+    """A learner whose loss, or advantage, is that of CPGD, changed."""
+    kind = type(
+        "Mine", (CPGD,), {name: lambda self, *given: change(getattr(CPGD, name)(self, *given))}
+    )
+    return kind()
+
+
+@pytest.mark.parametrize(
+    ("change", "shape"),
+    [
+        (lambda loss: loss.mean(), r"\[\]"),
+        (lambda loss: loss.mean(-1), r"\[6\]"),
+        (lambda loss: loss[:1], r"\[1, 5\]"),
+        (lambda loss: loss.mean().item(), "float"),
+    ],
+)
+def test_a_loss_that_is_none_of_each_token_is_refused_by_its_shape(change, shape):
+    words = (
+        rf"^Mine: loss has shape {shape}; it needs a value for each token, \[b t\], here \[6, 5\]$"
+    )
+    with pytest.raises(UsageError, match=words):
+        of_shape(change).compute_loss(
+            *torch.zeros(2, 6, 5), torch.arange(6.0), torch.ones(6, 5).bool(), 2
+        )
+
+
+def test_an_advantage_that_is_none_of_each_response_is_refused_by_its_shape():
+    learner = of_shape(lambda advantage: advantage.mean(), "advantage_from_parts")
+    with pytest.raises(
+        UsageError, match=r"^Mine: advantage has shape \[\]; .* \[p g\], here \[3, 2\]$"
+    ):
+        learner.compute_loss(*torch.zeros(2, 6, 5), torch.arange(6.0), torch.ones(6, 5).bool(), 2)

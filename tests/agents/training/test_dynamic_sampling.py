@@ -1,5 +1,6 @@
 """Dynamic sampling: which groups of which rollouts are trained on, on how many ranks soever."""
 
+import math
 import random
 
 import numpy as np
@@ -79,8 +80,15 @@ def test_only_groups_with_right_and_wrong_responses_are_mixed():
     assert has_mixed_outcomes(accuracy).tolist() == [False, False, True, True]
 
 
-def test_a_single_response_is_always_kept():
-    assert has_mixed_outcomes(torch.tensor([[0.0], [1.0]])).tolist() == [True, True]
+def test_a_single_response_is_always_kept_and_never_mixed():
+    assert has_mixed_outcomes(torch.tensor([[0.0], [1.0]])).tolist() == [False, False]
+    rollouts = (rollout_of({0: 0, 1: 1}, size=1) for _ in range(2))
+    responses, _, metrics = select_groups(rollouts, 2, engine_of(0, None), patches)
+    assert numbers_of(responses, size=1) == [0, 1]
+    assert metrics == {
+        "rollout/generations": 1,
+        "rollout/mixed": pytest.approx(math.nan, nan_ok=True),
+    }
 
 
 def test_rollouts_are_joined_until_there_are_enough_and_what_is_over_is_dropped():
@@ -176,7 +184,7 @@ def test_the_sampler_frees_its_memory_before_groups_move():
         gather = engine.all_gather
         engine.all_gather = lambda values: events.append(values.dtype) or gather(values)
         rollout = rollout_of({2: 0.5, 4: 0.5} if rank else {1: 0, 3: 0})
-        select_groups(iter([rollout]), 2, engine, patches, sampled=lambda: events.append("free"))
+        select_groups(iter([rollout]), 2, engine, patches, release=lambda: events.append("free"))
 
     ranks.run(work)
     assert torch.uint8 in events  # the dtype of groups that move

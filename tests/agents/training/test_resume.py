@@ -131,6 +131,7 @@ def test_a_run_that_stops_before_its_first_checkpoint_begins_again(
         with pytest.raises(ZeroDivisionError):
             train(tiny_folder, tmp_path, **settings)
     assert steps(tmp_path) == [1]
+    shutil.rmtree(tmp_path / "checkpoints")  # as where it was killed
     capsys.readouterr()
     train(tiny_folder, tmp_path, **settings, resume=True)
     assert "no checkpoint to resume: from the beginning" in capsys.readouterr().err

@@ -1,12 +1,16 @@
 import json
 import math
 
+import numpy as np
 import pytest
+from helpers import toy
 from hypothesis import given
 from hypothesis import strategies as st
 
 import reasonenv
-from reasonenv.errors import UsageError
+from reasonenv.adapters.verl import compute_score
+from reasonenv.env import ReasonEnv
+from reasonenv.errors import RewardError, UsageError
 from reasonenv.grading import Grade
 from reasonenv.mm_eureka import mm_eureka
 from reasonenv.problem import Problem
@@ -23,6 +27,7 @@ from reasonenv.rewards import (
     total,
     unjudged,
 )
+from reasonenv.vector import ReasonVectorEnv
 
 PROBLEM = Problem(id="a", question="1+1?", answer="2")
 RIGHT, WRONG = Grade(True, "2", "ok"), Grade(False, "3", "ok")
@@ -330,3 +335,67 @@ def test_a_function_that_is_not_there_is_one_line(mine, name, message):
 def test_two_functions_of_one_name_are_refused(mine):
     with pytest.raises(UsageError, match="give functions different names"):
         by_name({"brief": (1.0, len), "mine:brief": 1.0})
+
+
+def gives(value):
+    return {"mine": (1.0, lambda *_: value)}
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf, 1e300, "much", [1.0, 2.0]])
+def test_a_reward_that_is_no_finite_number_names_itself_and_the_problem(value):
+    with pytest.raises(
+        RewardError, match=r"^reward 'mine' of problem 'a' is [^\n]*: give a finite"
+    ):
+        total(gives(value), "2", PROBLEM, RIGHT)
+    with pytest.raises(RewardError, match=r"^reward 'mine' of problem '7' is "):
+        compute_score("source", "2", "2", {"id": "7"}, rewards=gives(value))
+    for kind, answer in ((ReasonEnv, "2"), (ReasonVectorEnv, ["2"])):
+        env = kind(toy.problems(), gives(value))
+        _, infos = env.reset(seed=0)
+        (id,) = np.atleast_1d(infos["problem_id"])
+        with pytest.raises(RewardError, match=f"^reward 'mine' of problem '{id}' is "):
+            env.step(answer)
+        env.close()
+
+
+def test_a_reward_that_does_not_apply_is_left_out_of_the_sum_and_nan_in_infos():
+    rewards = {"accuracy": (1.0, accuracy)} | gives(None)
+    reward, parts = total(rewards, "2", PROBLEM, RIGHT)
+    assert reward == 1
+    assert math.isnan(parts["mine"])
+    assert total(gives(None), "2", PROBLEM, RIGHT)[0] == 0
+    assert compute_score("source", "2", "2", rewards=rewards)["score"] == 1
+    envs = ReasonVectorEnv(toy.problems(), rewards, num_envs=2)
+    envs.reset(seed=0)
+    _, rewards, _, _, infos = envs.step(["", ""])
+    envs.close()
+    assert rewards.tolist() == [0, 0]
+    assert np.isnan(infos["mine"]).all()
+    with pytest.raises(RewardError, match="reward 'accuracy' of problem 'a' is None"):
+        total({"accuracy": (1.0, lambda *_: None)}, "2", PROBLEM, RIGHT)
+
+
+def test_a_reward_outside_its_bounds_warns_once(caplog, monkeypatch):
+    monkeypatch.setattr("reasonenv.rewards._WARNED", set())
+    wide = Penalty(lambda _: -3.0)
+    quiet = {"wide": (1.0, wide), "rounded": (1.0, lambda *_: 1 + 1e-9)}
+    total(quiet, "2", PROBLEM, RIGHT)
+    assert not caplog.records
+    for _ in range(3):
+        total(gives(2), "2", PROBLEM, RIGHT)
+        total({"penalty": (1.0, Penalty(lambda _: 1.0))}, "2", PROBLEM, RIGHT)
+    assert [record.getMessage() for record in caplog.records] == [
+        "reward 'mine' of problem 'a' is 2, which is not in [0, 1], its `bounds`",
+        "reward 'penalty' of problem 'a' is 1, which is not in [-inf, 0], its `bounds`",
+    ]
+
+
+def test_a_mixture_sums_rewards_without_a_warning(caplog, monkeypatch):
+    monkeypatch.setattr("reasonenv.rewards._WARNED", set())
+    env = reasonenv.make(["Figures-v1", "WordProblems-v0"])
+    env.reset(seed=0)
+    reference = env.unwrapped._problem.answer
+    reward = env.step(f"<think>so</think><answer>{reference}</answer>")[1]
+    env.close()
+    assert reward >= 1
+    assert not caplog.records

@@ -1,4 +1,5 @@
 import functools
+import itertools
 import json
 import time
 
@@ -6,10 +7,10 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from helpers import toy
+from helpers import faulty, toy
 
 import reasonenv
-from reasonenv.errors import UsageError
+from reasonenv.errors import DataError, UsageError
 from reasonenv.ordering import ProblemOrder
 from reasonenv.problem import Problem
 from reasonenv.rewards import unjudged
@@ -431,3 +432,62 @@ def test_many_observations_and_infos_are_a_few_words_and_pictures(envs):
         assert "... 6 in all" in repr(shown)
         assert len(repr(shown)) < 3000
     assert "Tuple(TextSpace() x 6)" in repr(envs.observation_space)
+
+
+def posed(unreadable=(), too_long=(), start=0, rank=0, num_ranks=1, left_out=True):
+    """Ids of some batches of two problems a rank, and the numbers of those that were left out."""
+    problems = faulty.problems(unreadable=unreadable)
+    options = {"num_envs": 4 // num_ranks, "group_size": 2, "rank": rank, "num_ranks": num_ranks}
+    envs = ReasonVectorEnv(problems, faulty.REWARDS, **options)
+    envs.left_out = {} if left_out else None
+    envs.reset(seed=0, options={"start": start})
+    batches = []
+    for _ in range(6):
+        while rows := {
+            row: "long" for row, number in enumerate(envs._numbers) if number in too_long
+        }:
+            envs.leave_out({2 * row: reason for row, reason in rows.items()})
+        batches.append(ids(envs.step([""] * envs.num_envs)[4])[::2])
+    envs.close()
+    return batches, envs.left_out
+
+
+def test_the_next_of_the_order_stands_in_place_of_a_problem_that_cannot_be_posed():
+    order = ProblemOrder(12, 0)
+    expected, _ = posed()
+    batches, left_out = posed(unreadable=[order[3]], too_long=[order[4]])
+    flat, before = (list(itertools.chain(*ids)) for ids in (batches, expected))
+    assert flat[3] == flat[4] == before[5]
+    assert flat[:3] + flat[5:] == before[:3] + before[5:]
+    assert set(left_out) == {order[3], order[4]}
+
+
+@pytest.mark.parametrize("faults", [{"unreadable": [3, 4, 8]}, {"too_long": [3, 4, 8]}])
+def test_ranks_and_a_later_start_leave_the_same_problems_out(faults):
+    whole, _ = posed(**faults)
+    ranks = [posed(**faults, rank=rank, num_ranks=2)[0] for rank in range(2)]
+    assert [[*one, *two] for one, two in zip(*ranks, strict=True)] == whole
+    assert posed(**faults, start=6)[0][:3] == whole[3:]
+
+
+def test_problems_are_left_out_only_where_that_is_asked_for_and_never_of_indices():
+    with pytest.raises(DataError, match="the image cannot be read"):
+        posed(unreadable=[ProblemOrder(12, 0)[0]], left_out=False)
+    with pytest.raises(DataError, match="no problem can be posed; one of them: faulty, row "):
+        posed(unreadable=range(12))
+    envs = reasonenv.make("Faulty-v0", num_envs=1, unreadable=[3], without="invalid")
+    for _ in range(12):
+        envs.reset(seed=0)
+    with pytest.raises(DataError, match="the image cannot be read"):
+        envs.reset(options={"indices": [3]})
+    envs.reset(options={"indices": [2]})
+    with pytest.raises(UsageError, match=r"^problem 'train/2': too long"):
+        envs.leave_out({0: "too long"})
+    envs.close()
+
+
+def test_one_problem_at_a_time_leaves_out_what_is_invalid():
+    env = reasonenv.make("Faulty-v0", unreadable=[3], without="invalid")
+    answered = {env.reset(seed=0 if k == 0 else None)[1]["problem_id"] for k in range(12)}
+    env.close()
+    assert answered == {f"train/{k}" for k in range(12)} - {"train/3"}
