@@ -153,7 +153,8 @@ class DeepSpeedEngine:
         """See `TrainEngine`.
 
         Raises:
-            CheckpointError: It is of another engine, model or number of ranks.
+            CheckpointError: It is of another engine or model, or has an optimizer's state that ZeRO
+                has sharded over another number of ranks.
         """
         from deepspeed.runtime.zero.utils import ZeRORuntimeException
 
@@ -163,7 +164,8 @@ class DeepSpeedEngine:
                 self.engine.load_checkpoint(str(path), STATE, load_module_strict=not self._frozen())
         except ZeRORuntimeException as error:
             raise CheckpointError(
-                f"the checkpoint {folder} does not fit this run: {_line(error)}"
+                f"the checkpoint {folder} does not fit this run: {_line(error)} Resume on as many "
+                "ranks as before."
             ) from error
         if self._ratio is not None:
             # DeepSpeed restores the old run's rate; this run's schedule may be longer.

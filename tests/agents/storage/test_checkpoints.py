@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from agents.errors import RecordError
+from agents.errors import RecordError, UsageError
 from agents.storage import checkpoints
 from agents.storage.checkpoints import latest, save, start
 from agents.storage.integrity import fingerprint, read_state
@@ -360,7 +360,18 @@ def test_a_fingerprint_tells_shapes_apart_and_not_values():
 
 def test_a_new_run_begins_without_a_checkpoint(tmp_path):
     assert start(tmp_path / "new", SETTINGS, resume=False) is None
-    assert start(tmp_path / "new", SETTINGS, resume=True) is None
+
+
+def test_a_folder_without_a_run_is_not_resumed_and_the_runs_beside_it_are_named(tmp_path):
+    with pytest.raises(UsageError, match=rf"new has no run to resume, and {tmp_path} has none: "):
+        start(tmp_path / "new", SETTINGS, resume=True)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        begin(tmp_path / name)
+    (tmp_path / "figures").mkdir()
+    with pytest.raises(UsageError, match=rf"{tmp_path} has one, two: give the folder of one by"):
+        start(tmp_path / "new", SETTINGS, resume=True)
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("name", ["run.json", "metrics.jsonl"])
