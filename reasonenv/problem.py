@@ -13,6 +13,10 @@ import numpy as np
 from reasonenv.errors import DataError
 from reasonenv.pixels import is_rgb, rgb
 
+LONGEST = 2**23
+"""Characters of a question: more than any model reads, and tokenizers take all memory for more."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which UTF-8 cannot encode."""
 _EMPTY: Mapping[str, object] = MappingProxyType({})
 
 Item_co = TypeVar("Item_co", covariant=True)
@@ -51,8 +55,14 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name in ("question", "answer"):
-            if not isinstance(value := getattr(self, name), str):
-                raise DataError(f"problem {self.id!r}: {name} is {value!r:.40}: give a text")
+            if not isinstance(value := getattr(self, name), str) or _SURROGATE.search(value):
+                raise DataError(
+                    f"problem {self.id!r}: {name} is {value!r:.40}: give a text of Unicode"
+                )
+        if len(self.question) > LONGEST:
+            raise DataError(
+                f"problem {self.id!r}: the question has more than {LONGEST:,} characters"
+            )
         if isinstance(self.images, tuple) and all(map(is_rgb, self.images)):
             return  # the same tuple, by which equal prompts are recognised
         try:

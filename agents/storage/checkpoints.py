@@ -141,9 +141,18 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
             shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, AgentsError):
             raise
-        raise SaveError(f"cannot save the checkpoint of step {step}: {error}") from error
+        reason = failed_write(error, folder)
+        raise SaveError(f"cannot save the checkpoint of step {step}: {reason}") from error
     barrier()
     return final
+
+
+def failed_write(error: Exception, folder: Path) -> str:
+    """The reason of `WRITE_ERRORS` in words, and the folder; torch names a line of its own code."""
+    text = str(error)
+    if "enforce fail" in text:
+        text = f"a write failed, {shutil.disk_usage(folder).free / 2**30:.2f} GiB are free"
+    return text if str(folder) in text else f"{text}, in {folder}"
 
 
 def outdated(steps: Sequence[int], keep: int, every: int = 1, best: int | None = None) -> list[int]:
