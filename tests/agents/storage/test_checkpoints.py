@@ -163,7 +163,9 @@ def test_all_ranks_write_and_one_renames(tmp_path):
 
 def test_a_full_disk_leaves_the_checkpoint_of_before_and_says_so(tmp_path):
     before = save(tmp_path, 1, write(b"x"))
-    refused = pytest.raises(OSError, match=r"cannot save the checkpoint of step 2: .*too large")
+    refused = pytest.raises(
+        OSError, match=rf"cannot save the checkpoint of step 2: .*too large: '?{tmp_path}"
+    )
     with full_disk(1000), refused:
         save(tmp_path, 2, write(b"x" * 2000))
     assert latest(tmp_path) == before
@@ -172,7 +174,8 @@ def test_a_full_disk_leaves_the_checkpoint_of_before_and_says_so(tmp_path):
 
 def test_a_full_disk_met_by_torch_says_the_same(tmp_path):
     weights = torch.zeros(10_000)
-    refused = pytest.raises(OSError, match="cannot save the checkpoint of step 2")
+    expected = rf"the checkpoint of step 2: a write failed, [0-9.]+ GiB are free, in {tmp_path}$"
+    refused = pytest.raises(OSError, match=expected)
     with full_disk(1000), refused:
         save(tmp_path, 2, lambda folder: torch.save(weights, folder / "weights.pt"))
     assert steps(tmp_path) == set()

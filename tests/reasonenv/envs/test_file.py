@@ -278,6 +278,8 @@ FAULTS = [
     ({"id": "a"}, "its id 'a' is that of mine.jsonl, line 1: give it another"),
     ({"split": None}, "column 'split' is empty: give the split"),
     ("not JSON", "line 2: it is not JSON: Expecting value"),
+    ('{"question": "?", "answer": 1, "answer": 2}', "it is not JSON: the key 'answer' comes 2"),
+    ({"question": "half of \ud83d"}, "question is 'half of .*: give a"),
     ([1], r"line 2: it is \[1\]: an object was expected"),
 ]
 

@@ -7,7 +7,7 @@ from PIL import Image
 
 from reasonenv.errors import DataError
 from reasonenv.pixels import MAX_RATIO, rgb
-from reasonenv.problem import Problem
+from reasonenv.problem import LONGEST, Problem
 from reasonenv.prompts import PromptTemplate
 from reasonenv.testing import check_env
 from reasonenv.vector import ReasonVectorEnv
@@ -76,11 +76,19 @@ def test_the_largest_ratio_of_sides_is_read():
     assert rgb(np.zeros((1, MAX_RATIO, 3), np.uint8)).shape == (1, MAX_RATIO, 3)
 
 
-@pytest.mark.parametrize("values", [{"question": None}, {"answer": 5}])
-def test_a_question_or_answer_that_is_no_text_is_named(values):
-    ((name, value),) = values.items()
-    with pytest.raises(DataError, match=f"problem '7': {name} is {value}: give a text"):
+@pytest.mark.parametrize("value", [None, 5, "half of \ud83d"])
+@pytest.mark.parametrize("name", ["question", "answer"])
+def test_a_question_or_answer_that_is_no_text_is_named(name, value):
+    values = {name: value}
+    with pytest.raises(
+        DataError, match=re.escape(f"problem '7': {name} is {value!r}: give a text")
+    ):
         Problem(**{"id": "7", "question": "?", "answer": "5", **values})
+
+
+def test_a_question_that_no_model_can_read_is_refused():
+    with pytest.raises(DataError, match=r"problem '7': the question has more than 8,388,608"):
+        Problem("7", "?" * (LONGEST + 1), "5")
 
 
 @pytest.mark.parametrize(
