@@ -11,6 +11,7 @@ from helpers import tiny_engines
 from helpers.tiny_engines import ADAMW, respond, vector
 from torch.utils import cpp_extension
 
+from agents.engines.deepspeed import _check_names
 from agents.engines.deepspeed_config import complete
 from agents.engines.load import load_model
 from agents.engines.model import Policy
@@ -39,7 +40,6 @@ def test_deepspeed_is_asked_for_in_one_line(folder, monkeypatch):
         ({"optimizer": "Adam"}, "--deepspeed: optimizer is 'Adam': give an object"),
         ({"bf16": True}, "--deepspeed: bf16 is True: give an object"),
         ({"zero_optimization": {"stage": "x"}}, "--deepspeed: stage is 'x': give 0 to 3"),
-        ({"question": "1 + 1?"}, "--deepspeed has no option of DeepSpeed's: question"),
     ],
 )
 def test_a_file_that_configures_nothing_of_deepspeed_is_refused_in_one_line(
@@ -47,6 +47,15 @@ def test_a_file_that_configures_nothing_of_deepspeed_is_refused_in_one_line(
 ):
     with pytest.raises(UsageError, match=f"^{message}$"):
         tiny_engines.build("deepspeed-0", folder, config=config)
+
+
+def test_a_file_without_any_option_of_deepspeed_is_refused_in_one_line():
+    with pytest.raises(
+        UsageError, match="^--deepspeed has no option of DeepSpeed's: question, id$"
+    ):
+        _check_names({"question": "1 + 1?", "id": 7})
+    _check_names({"question": "1 + 1?", "zero_optimization": {}})
+    _check_names({})
 
 
 def test_a_bad_configuration_of_deepspeed_is_refused_in_one_line(folder):
