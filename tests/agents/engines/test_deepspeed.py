@@ -51,7 +51,7 @@ def test_a_file_that_configures_nothing_of_deepspeed_is_refused_in_one_line(
 
 def test_a_file_without_any_option_of_deepspeed_is_refused_in_one_line():
     with pytest.raises(
-        UsageError, match="^--deepspeed has no option of DeepSpeed's: question, id$"
+        UsageError, match=r"^--deepspeed has no option of DeepSpeed's: question, id$"
     ):
         _check_names({"question": "1 + 1?", "id": 7})
     _check_names({"question": "1 + 1?", "zero_optimization": {}})
