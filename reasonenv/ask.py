@@ -12,9 +12,11 @@ that cannot be written, 130 when interrupted.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import random
+import re
 import sys
 import time
 import urllib.error
@@ -24,13 +26,14 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlsplit
+from typing import Any, TextIO
+from urllib.parse import urlsplit
 
 import gymnasium
 
 import reasonenv
 from reasonenv import messages as chat
+from reasonenv.atomic_write import named_errors
 from reasonenv.cli import (
     add_data_flags,
     check_output_path,
@@ -40,7 +43,7 @@ from reasonenv.cli import (
     standard_streams,
 )
 from reasonenv.datasets.selection import distinct_ids
-from reasonenv.endpoint import Deadline, post_json
+from reasonenv.endpoint import Deadline, is_address, post_json
 from reasonenv.entry_points import evaluation_split, training_note
 from reasonenv.errors import EndpointError, UsageError
 from reasonenv.progress import track
@@ -55,6 +58,8 @@ BUSY = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 _BEGINNING = b'{"id": '
 _LONGEST_FAULT = 600
 _NO_KEY = "none"
+LONGEST_TIMEOUT = 1_000_000
+"""Seconds of a response at most; from about the double, sockets have no such number."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +101,9 @@ class Api:
         """The text without the key, which a server may echo; in responses, no short placeholder."""
         if self.key == _NO_KEY or len(self.key) < shortest:
             return text
-        for form in {self.key, json.dumps(self.key)[1:-1], quote(self.key, safe="")}:
-            text = text.replace(form, "***")
-        return text
+        # Each character as it is, behind backslashes, or as an escape of JSON or of a URL.
+        forms = (rf"(?:\\*{re.escape(c)}|\\+u00{ord(c):02x}|%{ord(c):02x})" for c in self.key)
+        return re.sub("".join(forms), "***", text, flags=re.IGNORECASE)
 
 
 def _text(reply: Any) -> str:
@@ -128,7 +133,7 @@ def _error_body(error: urllib.error.HTTPError, length: int) -> str:
     size = 20 * _LONGEST_FAULT
     with closing(error), suppress(OSError, HTTPException):
         content = error.read(size).decode(errors="replace")
-        return content if len(content) < size else content[: -3 * length]
+        return content if len(content) < size else content[: -7 * length]
     return ""
 
 
@@ -175,11 +180,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     """Requests the missing responses, and writes each as it arrives; returns the status."""
     check_output_path("output", options.output)
-    env, path = _env(options), Path(options.output)
-    samples = _missing_samples(env, options, _existing_samples(path))
-    responses = answers(env, samples, _client(options), options.concurrency)
+    env, client, path = _env(options), _client(options), Path(options.output)
     num_failures = 0
-    with path.open("a", encoding="ascii") as file:
+    with path.open("a", encoding="ascii") as file, named_errors(path):
+        _lock(file)
+        samples = _missing_samples(env, options, _existing_samples(path))
+        responses = answers(env, samples, client, options.concurrency)
         for _, response in zip(track(samples, options.env), responses, strict=True):
             try:
                 row = response.result()
@@ -195,12 +201,24 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if num_failures else 0
 
 
+def _lock(file: TextIO) -> None:
+    """Raises UsageError where another process writes the file."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"--output {file.name} is in use by another process: wait for its end, or give another"
+        ) from None
+
+
 def _env(options: argparse.Namespace) -> gymnasium.Env:
     arguments = {"data": options.data, **env_options(options.env_options)}
     for name in ("num_problems", "samples", "concurrency", "max_tokens", "timeout"):
         if getattr(options, name) < 1:
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag} is {getattr(options, name)}: give at least 1")
+    if not options.timeout <= LONGEST_TIMEOUT:
+        raise UsageError(f"--timeout is {options.timeout}: give at most {LONGEST_TIMEOUT:,}")
     split = options.split or evaluation_split(options.env, arguments)
     env = reasonenv.make(options.env, **{"split": split, **arguments})
     if not options.split and (note := training_note(options.env, split)):
@@ -247,8 +265,10 @@ def _is_response_prefix(line: bytes) -> bool:
 
 
 def _client(options: argparse.Namespace) -> Api:
-    if not options.url.startswith(("http://", "https://")):
+    if not options.url.startswith(("http://", "https://")) or not is_address(options.url):
         raise UsageError(f"--url {options.url}: give one such as http://localhost:8000/v1")
+    if not options.model.strip():
+        raise UsageError("--model is empty: give the name of the model in the API")
     request = {
         "model": options.model,
         "max_tokens": options.max_tokens,

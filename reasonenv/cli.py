@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from reasonenv.errors import ReasonEnvError, UsageError, is_explained, message_lines
+from reasonenv.json_objects import unique_keys
 from reasonenv.terminal import print_line
 
 NARROWEST, WIDEST = 40, 400
@@ -74,11 +75,24 @@ def _discard(*streams: TextIO) -> None:
 
 def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
     """A parser for `python -m reasonenv.NAME`, with the module's docstring as its description."""
-    return argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog=f"python -m reasonenv.{name}",
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    for kind in (int, float):
+        parser.register("type", kind, _ascii_number(kind))
+    return parser
+
+
+def _ascii_number(kind: Any) -> Any:
+    """A type of numbers, which Python would also read in the digits of other scripts."""
+
+    def number(text: str) -> Any:
+        return kind(text.encode("ascii"))
+
+    number.__name__ = kind.__name__
+    return number
 
 
 def exit_status(command: Callable[[], int], interrupted: str = "nothing was saved") -> int:
@@ -131,7 +145,7 @@ def env_options(text: str) -> dict[str, Any]:
         UsageError: It is no JSON object.
     """
     try:
-        options = json.loads(text)
+        options = json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--env-options {short(text)!r} is no JSON: {error}") from error
     if not isinstance(options, dict):

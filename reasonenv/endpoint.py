@@ -10,9 +10,19 @@ from contextlib import suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection, IncompleteRead
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 LIMIT = 2**24
 """Largest answer in bytes."""
+
+
+def is_address(url: str) -> bool:
+    """True for a URL with a host and, if any, a valid port."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 class Deadline:

@@ -10,6 +10,13 @@ from typing import TypeVar, overload
 
 import numpy as np
 
+from reasonenv.errors import DataError
+from reasonenv.pixels import is_rgb, rgb
+
+LONGEST = 2**23
+"""Characters of a question: more than any model reads, and tokenizers take all memory for more."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which UTF-8 cannot encode."""
 _EMPTY: Mapping[str, object] = MappingProxyType({})
 
 Item_co = TypeVar("Item_co", covariant=True)
@@ -26,11 +33,15 @@ class Problem:
         question: The question in words, without any instruction about the form of the response.
             `<image 1>` marks the place of the first image; unmarked images precede the text.
         answer: The reference answer; a letter when `options` are given.
-        images: Figures in the order of the question, each [height, width, 3] uint8, RGB.
+        images: Figures in the order of the question, each [height, width, 3] uint8, RGB; PIL images
+            and other arrays are converted, see `pixels.rgb`.
         options: Texts of a multiple choice in the order A, B, C, ..., without their letters.
         query: The benchmark's own prompt, question and instruction, where it has one.
         solution: A worked solution to learn from, where there is one.
         metadata: Further columns of the data set: subject, level, family, ...
+
+    Raises:
+        DataError: Question or answer is no text, or an image is none.
     """
 
     id: str
@@ -41,6 +52,23 @@ class Problem:
     query: str | None = None
     solution: str | None = None
     metadata: Mapping[str, object] = field(default_factory=lambda: _EMPTY)
+
+    def __post_init__(self) -> None:
+        for name in ("question", "answer"):
+            if not isinstance(value := getattr(self, name), str) or _SURROGATE.search(value):
+                raise DataError(
+                    f"problem {self.id!r}: {name} is {value!r:.40}: give a text of Unicode"
+                )
+        if len(self.question) > LONGEST:
+            raise DataError(
+                f"problem {self.id!r}: the question has more than {LONGEST:,} characters"
+            )
+        if isinstance(self.images, tuple) and all(map(is_rgb, self.images)):
+            return  # the same tuple, by which equal prompts are recognised
+        try:
+            object.__setattr__(self, "images", tuple(map(rgb, self.images)))
+        except (DataError, OSError, SyntaxError) as error:  # Pillow reads a file when it is needed
+            raise DataError(f"problem {self.id!r}: {error}") from None
 
 
 Problems = Sequence[Problem]

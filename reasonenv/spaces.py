@@ -6,6 +6,8 @@ import numpy as np
 from gymnasium.spaces import Space, Tuple
 from gymnasium.vector.utils import batch_space
 
+from reasonenv.pixels import is_rgb
+
 Value_co = TypeVar("Value_co", covariant=True)
 
 # Latin, Greek, mathematics, CJK and emoji, so that samples break code that expects ASCII.
@@ -66,7 +68,7 @@ class TextSpace(UnboundedSpace[str]):
 
 
 class ImagesSpace(UnboundedSpace[tuple[np.ndarray, ...]]):
-    """All tuples of RGB images: any number, each [height, width, 3] uint8 of any size.
+    """All tuples of RGB images: any number, each [height, width, 3] uint8; see `pixels.is_rgb`.
 
     Args:
         seed: Seeds the samples, which hold at most three small images.
@@ -86,17 +88,7 @@ class ImagesSpace(UnboundedSpace[tuple[np.ndarray, ...]]):
 
     def contains(self, x: Any) -> bool:
         """True if x is a tuple of RGB images."""
-        return isinstance(x, tuple) and all(map(_is_image, x))
-
-
-def _is_image(x: Any) -> bool:
-    return (
-        isinstance(x, np.ndarray)
-        and x.dtype == np.uint8
-        and x.ndim == 3
-        and x.shape[2] == 3
-        and x.size > 0
-    )
+        return isinstance(x, tuple) and all(map(is_rgb, x))
 
 
 def _check_unmasked(mask: Any | None, probability: Any | None) -> None:

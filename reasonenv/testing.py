@@ -63,14 +63,22 @@ def _next_ids(env: ReasonVectorEnv) -> list[str]:
 
 def _check_spaces_contain_observations(env: ReasonVectorEnv) -> None:
     observations, _ = env.reset(seed=0)
-    assert observations in env.observation_space, "reset leaves the observation space"
+    _check_contained(env, observations, "reset")
     env.action_space.seed(0)
     observations, rewards, terminations, truncations, _ = env.step(env.action_space.sample())
-    assert observations in env.observation_space, "step leaves the observation space"
+    _check_contained(env, observations, "step")
     assert rewards.shape == terminations.shape == truncations.shape == (env.num_envs,)
     assert np.issubdtype(rewards.dtype, np.floating), f"rewards are {rewards.dtype}"
     assert terminations.all(), "an episode is one response, and it terminates"
     assert not truncations.any(), "no episode is truncated"
+
+
+def _check_contained(env: ReasonVectorEnv, observations: dict[str, Any], call: str) -> None:
+    spaces: Any = env.single_observation_space
+    for key, space in spaces.items():
+        values = [" ".join(repr(v).split())[:80] for v in observations[key] if v not in space]
+        assert not values, f"{call} leaves the observation space: {key} is {values[0]}, no {space}"
+    assert observations in env.observation_space, f"{call} leaves the observation space"
 
 
 def _check_groups_share_a_problem(env: ReasonVectorEnv) -> None:

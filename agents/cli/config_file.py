@@ -14,6 +14,7 @@ from agents.cli.json_flags import EXAMPLES
 from agents.cli.settings import RENAMED
 from agents.errors import UsageError
 from agents.storage.json_files import NESTING, read_regular
+from reasonenv.json_objects import unique_keys
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         text = read_regular(path).decode("utf-8")
         _check_events(text)
-        content = yaml.safe_load(text)
+        content = yaml.load(text, _UniqueKeys)
     except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: a date such as 2024-13-01
         raise UsageError(
             f"--config {path} cannot be read: {' '.join(str(error).split())}"
@@ -44,7 +45,17 @@ def read_config(path: Path) -> dict[str, Any]:
             raise UsageError(f"--config {path} is no record of a run: it lacks its settings")
         content = {**run, **learner, "resume": False}
     settings = {current_name(name.replace("-", "_")): value for name, value in content.items()}
+    if len(settings) < len(content):
+        raise UsageError(f"--config {path} has a setting twice, with - and _: remove one")
     return {name: _as_json(name, value) for name, value in settings.items()}
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """A loader that refuses a key that comes twice, of which YAML takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        unique_keys([(key.value, None) for key, _ in node.value])
+        return super().construct_mapping(node, deep)
 
 
 def _as_json(name: str, value: Any) -> Any:

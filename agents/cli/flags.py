@@ -3,6 +3,7 @@
 import argparse
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, make_dataclass, replace
@@ -70,12 +71,21 @@ def parse(
         arguments: Arguments of the command line; None for those of this process.
         default: Instance with the defaults; None for those of the fields.
     """
+    with errors_in_one_line():
+        _check_digits(sys.argv[1:] if arguments is None else arguments)
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_named_function)
     extra: dict[str, Any] = {} if default is None else {"default": default}
     extra["config"] = (tyro.conf.OmitArgPrefixes,)
     with registry:
         return tyro.cli(command, prog=f"python -m {module}", args=arguments, **extra)
+
+
+def _check_digits(words: Sequence[str]) -> None:
+    """Raises UsageError for a number in the digits of another script, which Python would read."""
+    for word in words:
+        if re.fullmatch(r"(--[\w-]+=)?[-+.\d]*\d[.\de+-]*", word) and not word.isascii():
+            raise UsageError(f"{word!r} has digits that are not ASCII: write 0 to 9")
 
 
 def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple[Run, L]:

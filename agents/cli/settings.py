@@ -145,8 +145,8 @@ class Run:
     output_dir: str = "runs/{algorithm}-{env}-seed{seed}"
     """Directory of metrics, rollouts and checkpoints."""
     resume: bool = False
-    """Continue from the last checkpoint in the output directory, with the settings of the run there
-    unless flags say otherwise."""
+    """Continue from the last checkpoint in the output directory, which must have a run, with its
+    settings unless flags say otherwise."""
     save_every: int = 50
     """Steps between checkpoints; the last step is always saved."""
     save_minutes: float = 10.0

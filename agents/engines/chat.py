@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from agents.engines.chat_template import (
     OWN_TEMPLATE,
@@ -199,10 +200,10 @@ class Chat:
         Raises:
             ModelError: The image processor cannot be used.
         """
-        # Copies: a processor that uses torchvision has PyTorch warn of read-only arrays.
-        copies = [np.array(image) for image in images]
+        # Of an array, 3 pixels high, processors take the height for the channels.
+        pictures = [Image.fromarray(image) for image in images]
         try:
-            output = self.image_processor(images=copies, return_tensors="pt")
+            output = self.image_processor(images=pictures, return_tensors="pt")
             pixels, grid = output["pixel_values"], output["image_grid_thw"]
         except MemoryError:
             raise

@@ -59,6 +59,7 @@ class DeepSpeedEngine:
         self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
         num_trained = sum(weight.numel() for weight in self._trained())
         sizes: Any = {"cuda": cuda, "half": half, "num_weights": num_trained}
+        _check_names(config or {})
         settings = complete(config or {}, optimization, **sizes)
         is_sharded = settings["zero_optimization"]["stage"] == 3
         has_vision = hasattr(policy.model.config, "vision_config")
@@ -165,7 +166,8 @@ class DeepSpeedEngine:
         """See `TrainEngine`.
 
         Raises:
-            CheckpointError: It is of another engine, model or number of ranks.
+            CheckpointError: It is of another engine or model, or has an optimizer's state that ZeRO
+                has sharded over another number of ranks.
         """
         from deepspeed.runtime.zero.utils import ZeRORuntimeException
 
@@ -175,7 +177,8 @@ class DeepSpeedEngine:
                 self.engine.load_checkpoint(str(path), STATE, load_module_strict=not self._frozen())
         except ZeRORuntimeException as error:
             raise CheckpointError(
-                f"the checkpoint {folder} does not fit this run: {_line(error)}"
+                f"the checkpoint {folder} does not fit this run: {_line(error)} Resume on as many "
+                "ranks as before."
             ) from error
         if self._ratio is not None:
             # DeepSpeed restores the old run's rate; this run's schedule may be longer.
@@ -278,6 +281,15 @@ def _import(cuda: bool) -> Any:
     bf16_optimizer.see_memory_usage = lambda *_, **__: None
     warnings.filterwarnings("ignore", r".torch\.distributed\.\w+. is deprecated", FutureWarning)
     return deepspeed
+
+
+def _check_names(config: Mapping[str, Any]) -> None:
+    """Raises UsageError where no name is an option of DeepSpeed's, which ignores others."""
+    from deepspeed.runtime import constants
+
+    known = {"zero_optimization", *map(str, vars(constants).values())}
+    if config and not known & config.keys():
+        raise UsageError(f"--deepspeed has no option of DeepSpeed's: {', '.join(config)!s:.60}")
 
 
 def _join_ranks(deepspeed: Any, cuda: bool) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.engines.optimizer import Optimization
+from agents.errors import UsageError
 
 FIXED = {
     "train_micro_batch_size_per_gpu": 1,
@@ -36,11 +37,19 @@ def complete(
         cuda: True to train on GPUs.
         half: True for a policy in bfloat16; None for that on GPUs.
         num_weights: That are trained; no gradient buffer needs to be larger.
+
+    Raises:
+        UsageError: A part is no object, or the stage of ZeRO is none.
     """
     options, limit = _without_auto(config), optimization.max_grad_norm
+    for name in ("zero_optimization", "optimizer", "scheduler", "bf16", "fp16"):
+        if not isinstance(options.get(name, {}), Mapping):
+            raise UsageError(f"--deepspeed: {name} is {options[name]!r}: give an object")
     half = cuda if half is None else half
     defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(BUCKET, num_weights)}
     zero = defaults | options.get("zero_optimization", {})
+    if zero["stage"] not in range(4):
+        raise UsageError(f"--deepspeed: stage is {zero['stage']!r}: give 0 to 3")
     adamw = {
         "lr": optimization.learning_rate,
         "betas": list(optimization.betas),

@@ -16,16 +16,17 @@ from agents.reporting.records import (
     read_record,
     read_responses,
 )
+from agents.storage.provenance import GRADER
 
 SEED_SETTINGS = {
     *("seed", "output_dir", "resume", "save_every", "save_minutes", "keep_checkpoints"),
     *("keep_best", "track", "tensorboard", "show_responses"),
-    *("num_steps", "evaluate_every", "num_test_problems"),
-    *("microbatch_size", "tokens_per_microbatch", "sampler_batch_size", "gradient_checkpointing"),
-    *("on_collapse", "max_skipped", "push_to_hub"),
+    *("evaluate_every", "microbatch_size", "tokens_per_microbatch", "sampler_batch_size"),
+    *("gradient_checkpointing", "max_skipped", "push_to_hub"),
     *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
 }
-"""Settings in which runs of one curve may differ."""
+"""Settings in which runs of one curve may differ: no number of a run follows from them but by
+rounding, nor the problems of an evaluation."""
 
 
 @dataclass
@@ -45,8 +46,10 @@ class RunFolder:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Of the run and of its learner, by dotted names; `algorithm` among them."""
-        return _flat(self.record.get("settings") or {})
+        """Of the run and of its learner, by dotted names; `algorithm` and `grader` among them."""
+        settings = _flat(self.record.get("settings") or {})
+        grader = (self.record.get("versions") or {}).get(GRADER)
+        return settings | {"grader": grader} if settings and grader else settings
 
     @property
     def seed(self) -> Any:
@@ -55,7 +58,7 @@ class RunFolder:
 
     @property
     def kind(self) -> str:
-        """Equal for runs that differ only in seed, number of steps and folder."""
+        """Equal for runs that differ only in seed and folder; see `SEED_SETTINGS`."""
         settings = {
             n: v for n, v in self.settings.items() if n.removeprefix("run.") not in SEED_SETTINGS
         }

@@ -4,15 +4,23 @@ import os
 import secrets
 from pathlib import Path
 
+from agents.errors import UsageError
+from reasonenv.atomic_write import named_errors
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replaces a file; after a kill, it has either its old or its new content.
 
     Of several processes that write it at once, the last one's content stays.
+
+    Raises:
+        UsageError: The path is a device, a pipe or a folder, which would be replaced.
     """
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is a device, a pipe or a folder: give a file")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with named_errors(path), temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -25,7 +33,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def append(path: Path, content: bytes) -> None:
     """Appends to a file and syncs it to disk; a failure leaves the file as it was."""
-    with path.open("ab", buffering=0) as file:
+    with named_errors(path), path.open("ab", buffering=0) as file:
         end = file.tell()
         rest = content
         try:

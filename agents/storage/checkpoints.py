@@ -41,8 +41,8 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
         rank: Of this process; rank 0 looks for the checkpoint, the others get None.
 
     Raises:
-        UsageError: The folder has another run, or one without a record, or one with other settings
-            that has gone a step.
+        UsageError: The folder has another run, or none to resume, or one with other settings that
+            has gone a step.
         RecordError: The record of the run is damaged.
         CheckpointError: There are checkpoints, and each is damaged.
     """
@@ -50,6 +50,13 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
     if names and not resume:
         raise UsageError(
             f"{folder} has another run: continue it with --resume, or give another --output-dir"
+        )
+    if resume and not names:
+        runs = sorted(path.parent.name for path in folder.parent.glob("*/run.json"))
+        there = f"has {', '.join(runs[:10])}{', ...' * (len(runs) > 10)}" if runs else "has none"
+        raise UsageError(
+            f"{folder} has no run to resume, and {folder.parent} {there}: give the folder of one "
+            "by --output-dir, or start one without --resume"
         )
     if names:
         check_settings(folder, settings, binding=_has_results(folder))
@@ -134,9 +141,18 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
             shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, AgentsError):
             raise
-        raise SaveError(f"cannot save the checkpoint of step {step}: {error}") from error
+        reason = failed_write(error, folder)
+        raise SaveError(f"cannot save the checkpoint of step {step}: {reason}") from error
     barrier()
     return final
+
+
+def failed_write(error: Exception, folder: Path) -> str:
+    """The reason of `WRITE_ERRORS` in words, and the folder; torch names a line of its own code."""
+    text = str(error)
+    if "enforce fail" in text:
+        text = f"a write failed, {shutil.disk_usage(folder).free / 2**30:.2f} GiB are free"
+    return text if str(folder) in text else f"{text}, in {folder}"
 
 
 def outdated(steps: Sequence[int], keep: int, every: int = 1, best: int | None = None) -> list[int]:

@@ -5,7 +5,6 @@ import errno
 import json
 import math
 import stat
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from agents.errors import RecordError
+from reasonenv.json_objects import unique_keys
 
 
 def json_value(value: Any, nonfinite: Callable[[float], Any] = lambda number: None) -> Any:
@@ -62,13 +62,12 @@ def parse_json(text: str | bytes) -> Any:
             digits.
     """
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=unique_keys)
     except RecursionError as error:
         raise RecordError(f"nested more than {NESTING} deep") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise RecordError(str(error)) from error
-    except ValueError as error:  # Python's limit, whose advice is for programmers
-        raise RecordError(f"a number of more than {sys.get_int_max_str_digits()} digits") from error
+    except ValueError as error:
+        # Of Python's limit of digits, the advice is for programmers.
+        raise RecordError(str(error).partition(";")[0]) from error
     if _depth(value) > NESTING:
         raise RecordError(f"nested more than {NESTING} deep")
     return value

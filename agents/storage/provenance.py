@@ -40,6 +40,9 @@ PACKAGES = (
 GRADER = "reasonenv.grading"
 """Name among the versions of the grader's, which decides verdicts and so rewards."""
 
+PATHS = ("data", "model", "chat_template", "deepspeed")
+"""Settings that may be paths, of which a record has the absolute ones too."""
+
 VARIABLES = (
     "REASONENV_DATA",
     "OMP_NUM_THREADS",
@@ -54,6 +57,7 @@ _ENTRIES: dict[str, tuple[Any, Any]] = {
     "versions": (dict, {}),
     "git": (dict | None, None),
     "resumed": (list, []),
+    "paths": (dict, {}),
 }
 """Type of each entry of `run.json` that is read again, and its value where it is missing."""
 
@@ -97,11 +101,18 @@ def write_run(
     start = origin()
     if grader is not None:
         start["versions"][GRADER] = str(grader)
-    record = {"settings": json_value(settings, str), **start}
+    values = json_value(settings, str)
+    run = values.get("run", {})
+    own = {name: run[name] for name in PATHS if run.get(name)}
+    paths = {name: os.path.abspath(value) for name, value in own.items() if os.path.exists(value)}
+    record = {"settings": values, **start, "paths": paths}
     if path.exists():
         first = read_run(folder)
+        same = first["paths"].items() & paths.items()
+        # A path keeps the form of the first start, wherever the run is resumed.
+        run |= {name: first["settings"]["run"][name] for name, _ in same}
         resumed = [*first["resumed"], {"step": step, **start}]
-        record = {**first, "settings": record["settings"], "resumed": resumed}
+        record = {**first, "settings": values, "resumed": resumed, "paths": paths}
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(record, indent=2, allow_nan=False).encode() + b"\n")
 

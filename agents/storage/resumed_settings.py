@@ -1,5 +1,6 @@
 """Settings of a run that is resumed: those on record, and the changes that it may make."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,8 @@ def recorded_settings(folder: Path) -> dict[str, Any]:
     Raises:
         RecordError: The record is missing or damaged.
     """
-    record = read_run(folder)["settings"]
+    content = read_run(folder)
+    record = content["settings"]
     parts = [record.get(name) for name in ("run", "learner")]
     if not all(isinstance(part, dict) for part in parts):
         raise RecordError(
@@ -64,6 +66,8 @@ def recorded_settings(folder: Path) -> dict[str, Any]:
     settings = {name.removeprefix("run."): value for name, value in ADDED.items()}
     for part in parts:
         settings |= part
+    # A run may be resumed from another working directory.
+    settings |= {n: path for n, path in content["paths"].items() if os.path.exists(str(path))}
     for place in PLACE:
         settings.pop(place.removeprefix("run."), None)
     return settings | {"algorithm": record.get("algorithm")}
@@ -109,7 +113,13 @@ def describe_changes(folder: Path, settings: Mapping[str, Any]) -> str:
 
 def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Dotted name, recorded value and present value of each setting that differs."""
-    old, new = _flat(read_run(folder)["settings"]), _flat(settings)
+    record = read_run(folder)
+    old, new = _flat(record["settings"]), _flat(settings)
+    old |= {
+        f"run.{name}": new[f"run.{name}"]
+        for name, path in record["paths"].items()
+        if path == os.path.abspath(str(new.get(f"run.{name}")))
+    }
     old = {name: value for name, value in ADDED.items() if name in new} | old
     # One that the record lacks is of a later version, and changes nothing if it may change.
     added = {name for name in new.keys() - old.keys() if name.split(".")[-1] in MAY_CHANGE}

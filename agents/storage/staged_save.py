@@ -12,7 +12,7 @@ from typing import Any
 
 from agents.errors import SaveError, UsageError
 from agents.storage.atomic_files import sync, sync_all, write_atomically
-from agents.storage.checkpoints import WRITE_ERRORS
+from agents.storage.checkpoints import WRITE_ERRORS, failed_write
 from agents.storage.digests import DIGESTS, write_digests
 from agents.storage.json_files import json_value, read_json
 from agents.storage.lock import LOCK
@@ -44,7 +44,9 @@ def save(folder: Path, write: Callable[[Path], object], settings: Mapping[str, A
         write_digests(stage)
     except WRITE_ERRORS as error:
         shutil.rmtree(folder if is_new else stage, ignore_errors=True)
-        raise SaveError(f"cannot save the model to {folder}: {error}; try again") from error
+        raise SaveError(
+            f"cannot save the model to {folder}: {failed_write(error, folder.parent)}; try again"
+        ) from error
     _move(stage)
 
 

@@ -1,5 +1,6 @@
 """State of a run: environment, engines, position, checkpoints and evaluations."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from agents.storage import checkpoints, integrity, rollbacks
 from agents.storage.json_files import read_steps
 from agents.storage.model_card import write_model_card
 from agents.training.update import Passes
+from reasonenv.terminal import print_line
 
 
 @dataclass
@@ -58,7 +60,6 @@ class RunState:
             "model": integrity.fingerprint(
                 self.engines.policy.model.state_dict(keep_vars=True).items()
             ),
-            "num_ranks": self.engines.train.num_ranks,
         }
 
     def save(self) -> None:
@@ -81,7 +82,12 @@ class RunState:
                 self.folder,
                 self.step,
                 write,
-                self.identity() | {"position": self.position, "num_rollbacks": self.num_rollbacks},
+                {
+                    **self.identity(),
+                    "num_ranks": engine.num_ranks,
+                    "position": self.position,
+                    "num_rollbacks": self.num_rollbacks,
+                },
                 keep=self.run.keep_checkpoints,
                 every=self.run.save_every,
                 best=self.best_step(),
@@ -115,10 +121,15 @@ class RunState:
         Problems after the checkpoint that were posed before a rollback are not posed again.
 
         Raises:
-            CheckpointError: It has another model, learner or number of ranks.
+            CheckpointError: It has another model or learner, or the state of an optimizer that ZeRO
+                has sharded over another number of ranks.
             RecordError: The record of the last rollback is damaged.
         """
-        state = integrity.read_state(checkpoint, self.identity())
+        state, engine = integrity.read_state(checkpoint, self.identity()), self.engines.train
+        before = state.get("num_ranks", engine.num_ranks)
+        if before != engine.num_ranks and engine.rank == 0:
+            line = f"ranks: {engine.num_ranks}, not {before} as before: responses have other seeds"
+            print_line(line, sys.stderr)
         check_template(checkpoint, self.engines.chat.tokenizer)
         # Checkpoints of 0.1.0, before dynamic sampling, have no position.
         self.step = state["step"]
@@ -127,10 +138,10 @@ class RunState:
         last = rollbacks.last_rollback(self.folder)
         if last.count > self.num_rollbacks:
             self.position, self.num_rollbacks = last.position, last.count
-        self.engines.train.load(checkpoint)
+        engine.load(checkpoint)
         if self.engines.reference:
             self.engines.reference.load(checkpoint)
-        self.engines.sampler.load_weights(self.engines.train.checkpoint_weights())
+        self.engines.sampler.load_weights(engine.checkpoint_weights())
 
     def evaluate(self, log: RunLog) -> None:
         """Accuracy on each evaluation split that has none at this step; ranks share problems."""

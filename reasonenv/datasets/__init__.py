@@ -14,7 +14,7 @@ from typing import Any
 from warnings import warn
 
 from reasonenv.datasets import hub, local
-from reasonenv.datasets.images import decode
+from reasonenv.datasets.images import decode, decode_all
 from reasonenv.datasets.row_tables import Table
 from reasonenv.datasets.schema import (
     ANSWER,
@@ -140,8 +140,7 @@ class Rows(LazySequence[Problem]):
                 raise DataError("the answer is empty")
             if not with_images:
                 return problem
-            images = tuple(decode(cell) for cell in self._table.images(index))
-            return replace(problem, images=images)
+            return replace(problem, images=decode_all(self._table.images(index)))
         except (ValueError, OSError) as error:
             name, reason = row.get(self._schema.key), str(error).partition("\n")[0]
             raise DataError(f"{self._name}, row {index} (id {name!r}): {reason}") from error

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from reasonenv.datasets.row_files import ELSEWHERE
-from reasonenv.datasets.row_tables import EncodedImage, first_rows
+from reasonenv.datasets.row_tables import PlacedImage, first_rows
 from reasonenv.datasets.schema import Schema, check_columns
 from reasonenv.errors import DownloadError
 from reasonenv.terminal import print_line
@@ -64,10 +64,11 @@ class HubTable:
         """A row without its images."""
         return self._words[index]
 
-    def images(self, index: int) -> tuple[EncodedImage, ...]:
-        """The images of a row, {bytes, path} each."""
+    def images(self, index: int) -> tuple[PlacedImage, ...]:
+        """The images of a row, {bytes, path} each, with their places."""
         row = self._images[index] if self._names else {}
-        return tuple(cell for name, cell in row.items() if cell or name in self._needed)
+        cells = {name: cell for name, cell in row.items() if cell or name in self._needed}
+        return tuple((f"column {name!r}", cell) for name, cell in cells.items())
 
     def column(self, name: str) -> Iterable[Any]:
         """The values of a text column."""

@@ -3,17 +3,19 @@
 import base64
 import io
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError, features
 
 from reasonenv.datasets.regular_files import read_regular
 from reasonenv.errors import DataError
+from reasonenv.pixels import rgb
 
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
+_AVIF = ("AVIF",) if "avif" in features.modules and features.check("avif") else ()
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", *_AVIF)
 """Formats that are read. Pillow knows others, of which EPS is a program that Ghostscript runs."""
 MAX_BYTES = 2**28
 """Largest file of an image."""
@@ -21,27 +23,56 @@ MAX_PIXELS = 50_000_000
 """Largest image in pixels: a small file may declare more pixels than memory holds."""
 
 
-def decode(cell: Mapping[str, Any] | Path | None) -> np.ndarray:
+def decode(cell: Any) -> np.ndarray:
     """An image of any mode as [height, width, 3] uint8, RGB.
 
     Args:
-        cell: A file, or {bytes, path} as in data sets.
+        cell: A file; {bytes, path} as in data sets; or a PIL image or an array, see `pixels.rgb`.
 
     Raises:
         DataError: When the image is missing, too large or unreadable.
     """
-    is_file = isinstance(cell, Path)
-    data = read_regular(cell, MAX_BYTES) if is_file else (cell or {}).get("bytes")
+    if not isinstance(cell, Mapping | Path | None):
+        return rgb(cell)
+    data = read_regular(cell, MAX_BYTES) if isinstance(cell, Path) else (cell or {}).get("bytes")
     if not data:
         raise DataError("the image is missing")
+    return _decoded(data)
+
+
+def decode_all(cells: Iterable[tuple[str, Any]]) -> tuple[np.ndarray, ...]:
+    """The images of pairs of a place, such as "column 'image'", and an image before decoding."""
+    images = []
+    for place, cell in cells:
+        try:
+            images.append(decode(cell))
+        except (DataError, OSError) as error:
+            raise DataError(f"{place}: {error}") from None
+    return tuple(images)
+
+
+def data_url(text: str) -> bytes:
+    """The content of a data URL; DataError for one that is not in base64."""
+    try:
+        return base64.b64decode(text.partition(";base64,")[2] or "-", validate=True)
+    except ValueError:
+        raise DataError(f"the image {text!r:.40} is no data URL in base64") from None
+
+
+def _decoded(data: bytes) -> np.ndarray:
     try:
         return rgb(_load(data))
+    except DataError:
+        raise
     except Image.DecompressionBombError as error:
         raise DataError(f"the image is too large: {error}") from None
     except UnidentifiedImageError:
         raise DataError("the image cannot be read: it is of no known format") from None
     # Pillow raises a dozen types, SyntaxError and struct.error among them, on broken files.
     except Exception as error:
+        # It refuses a PNG for a long text or colour profile, on which no pixel depends.
+        if shorter := _without_texts(data):
+            return _decoded(shorter)
         reason = str(error).partition("\n")[0]
         raise DataError(f"the image cannot be read: {reason}") from None
 
@@ -59,18 +90,15 @@ def _load(data: bytes) -> Image.Image:
     return image
 
 
-def rgb(image: Image.Image) -> np.ndarray:
-    """An image of any mode as [height, width, 3] uint8, upright, on white where transparent."""
-    image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I") or image.mode == "F":
-        values = np.asarray(image, dtype=np.float64)
-        # Sixteen bits are scaled down; Pillow's own conversion would clip them.
-        values = values / 257 if values.max(initial=0) > 255 else values
-        image = Image.fromarray(values.clip(0, 255).round().astype(np.uint8))
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return np.array(image.convert("RGB"))
+def _without_texts(data: bytes) -> bytes:
+    """A PNG without texts and colour profile; empty for one that has none, and for other files."""
+    shorter, start = bytearray(data[:8]), 8
+    while data.startswith(b"\x89PNG") and start < len(data):
+        end = start + 12 + int.from_bytes(data[start : start + 4])
+        if data[start + 4 : start + 8] not in (b"tEXt", b"zTXt", b"iTXt", b"iCCP"):
+            shorter += data[start:end]
+        start = end
+    return bytes(shorter) if 8 < len(shorter) < len(data) else b""
 
 
 def png(image: Image.Image) -> bytes:

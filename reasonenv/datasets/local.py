@@ -61,7 +61,8 @@ def _memory_table(schema: Schema, split: str, folder: Path, files: Sequence[Path
             rows[key] = row
             cells = [image_files.find(name) for name in names]
             missing += None in cells
-            images.append(tuple(cell for cell in cells if cell is not None))
+            pairs = zip(names, cells, strict=True)
+            images.append(tuple((f"file {name!r}", cell) for name, cell in pairs if cell))
     if missing:
         _LOG.warning(
             "%s %s: %d of %d problems lack an image in %s and are posed without it",

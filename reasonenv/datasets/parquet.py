@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets.regular_files import check_regular
-from reasonenv.datasets.row_tables import EncodedImage, first_rows
+from reasonenv.datasets.row_tables import PlacedImage, first_rows
 from reasonenv.datasets.schema import Schema, check_columns
 from reasonenv.errors import DataError
 
@@ -92,10 +92,11 @@ class ParquetTable:
         """A row without its images."""
         return self._words.slice(index, 1).to_pylist()[0]
 
-    def images(self, index: int) -> tuple[EncodedImage, ...]:
-        """The images of a row, {bytes, path} each."""
-        cells = self.image_cells(index)
-        return tuple(cell for name, cell in cells.items() if cell or name in self._needed)
+    def images(self, index: int) -> tuple[PlacedImage, ...]:
+        """The images of a row, {bytes, path} each, with their places."""
+        cells = self.image_cells(index).items()
+        cells = {name: cell for name, cell in cells if cell or name in self._needed}
+        return tuple((f"column {name!r}", cell) for name, cell in cells.items())
 
     def image_cells(self, index: int) -> dict[str, Any]:
         """The values of the image columns of a row."""

@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from reasonenv.datasets.column_names import Columns, cell
+from reasonenv.datasets.images import data_url
 from reasonenv.datasets.row_files import parse_json
 from reasonenv.envs.option_text import LETTERS, lettered_lines, option_texts
 from reasonenv.errors import DataError
@@ -80,8 +81,8 @@ class QuestionRow:
             metadata={k: v for k, v in values.items() if isinstance(v, str | int | float)},
         )
 
-    def images(self, on_access: bool = True) -> list[Any]:
-        """The images before decoding.
+    def images(self, on_access: bool = True) -> list[tuple[str, Any]]:
+        """The images before decoding, each with its place.
 
         Args:
             on_access: False to leave those out that are read on access.
@@ -89,13 +90,20 @@ class QuestionRow:
         Raises:
             DataError: There is no such file.
         """
-        values: list[Any] = []
+        pairs: list[tuple[str, Any]] = []
         for name in self.columns["images"]:
             value = self._cell(name)
             value = self.read(name) if self.read and on_access and value is None else value
             value = _listed(value) if isinstance(value, str) else value
-            values += value if isinstance(value, list | tuple) else [value]
-        return [_located(value, self.folders) for value in values if not _is_missing(value)]
+            values = value if isinstance(value, list | tuple) else [value]
+            pairs += [(name, each) for each in values if not _is_missing(each)]
+        return [self._image(f"column {name!r}", value) for name, value in pairs]
+
+    def _image(self, place: str, value: Any) -> tuple[str, Any]:
+        try:
+            return place, _located(value, self.folders)
+        except DataError as error:
+            raise DataError(f"{place}: {error}") from None
 
     def text(self, field: str) -> str | None:
         """The text or number of a field as text; None where it is missing.
@@ -249,22 +257,22 @@ def _with_numbered_marks(question: str) -> str:
 
 
 def _located(image: Any, folders: Sequence[Path]) -> Any:
-    """An image before decoding: {bytes, path}, an image or array itself, or a file of its name."""
+    """An image before decoding: {bytes}, an image or array itself, or a file of its name."""
     if isinstance(image, Mapping):
-        path = image.get("path")
-        return image if image.get("bytes") else _file(str(path or ""), folders)
+        image = image.get("bytes") or image.get("path") or image
     if isinstance(image, bytes):
         return {"bytes": image}
     if isinstance(image, Image.Image | np.ndarray):
         return image
-    if isinstance(image, str | Path):
-        return _file(str(image), folders)
-    raise DataError(f"the image is {image!r:.40}: a path or the bytes of a file were expected")
+    if not isinstance(image, str | Path):
+        raise DataError(f"the image is {image!r:.40}: a path or the bytes of a file were expected")
+    text = str(image)
+    return {"bytes": data_url(text)} if text.startswith("data:") else _file(text, folders)
 
 
 def _file(name: str, folders: Sequence[Path]) -> Path:
     """The file of a name in one of some folders, not outside of the last one."""
-    if "://" in name or name.startswith("data:"):
+    if "://" in name:
         raise DataError(f"the image {name!r:.60} is no file: download it, and give its path")
     root = os.path.abspath(folders[-1]) if folders else ""
     paths = [os.path.abspath(os.path.join(folder, name)) for folder in folders or (Path(),)]

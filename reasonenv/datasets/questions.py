@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 from reasonenv.datasets.column_names import Columns, check_choice, find_columns
-from reasonenv.datasets.images import decode, rgb
+from reasonenv.datasets.images import decode_all
 from reasonenv.datasets.question_files import QuestionRows, read_questions
 from reasonenv.datasets.question_row import QuestionRow, check_marks
 from reasonenv.datasets.schema import InvalidRow
@@ -28,7 +25,7 @@ class Question:
         text: The question as it stands in the row, "" where it cannot be read.
         split: Its split; None where it cannot be read.
         problem: The problem without its images, or the reason why there is none.
-        images: Its images before decoding, some of which are read on access.
+        images: Places and images before decoding, some of which are read on access.
     """
 
     id: str
@@ -36,7 +33,7 @@ class Question:
     text: str
     split: str | None
     problem: Problem | DataError
-    images: Callable[[], Sequence[Any]] = tuple
+    images: Callable[[], Sequence[tuple[str, Any]]] = tuple
 
     def complete(self) -> Problem:
         """The problem with its images.
@@ -46,9 +43,9 @@ class Question:
         """
         problem = self.without_images()
         try:
-            images = tuple(_pixels(image) for image in self.images())
+            images = decode_all(self.images())
             check_marks(problem.question, len(images))
-        except (DataError, OSError) as error:
+        except DataError as error:
             raise DataError(f"{self.place}: {error}") from None
         return replace(problem, images=images)
 
@@ -155,17 +152,3 @@ def _with_own_ids(questions: Sequence[Question]) -> list[Question]:
         )
         for question in questions
     ]
-
-
-def _pixels(image: Any) -> np.ndarray:
-    """An image as [height, width, 3] uint8, RGB."""
-    if isinstance(image, np.ndarray):
-        if not image.size:
-            raise DataError("the image has no pixels")
-        try:
-            image = Image.fromarray(image)
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"an array of {image.dtype}, {image.shape}, is no image: {error}"
-            ) from None
-    return rgb(image) if isinstance(image, Image.Image) else decode(image)

@@ -7,6 +7,7 @@ from typing import Any
 
 from reasonenv.datasets.regular_files import check_regular
 from reasonenv.errors import DataError, MissingDataError
+from reasonenv.json_objects import unique_keys
 
 ELSEWHERE = "give local files in the same format with data=DIR, --data DIR or REASONENV_DATA"
 
@@ -56,7 +57,7 @@ def parse_json(text: str, where: object) -> Any:
         DataError: For other text, a number of thousands of digits, or too deep a nesting.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=unique_keys)
     except RecursionError:
         raise DataError(f"{where}: it is nested too deeply") from None
     except ValueError as error:

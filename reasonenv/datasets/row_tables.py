@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from reasonenv.errors import DataError
 
-EncodedImage = Mapping[str, Any] | Path | None
-"""An image before decoding: {bytes, path}, a file, or None where it is missing."""
+PlacedImage = tuple[str, Mapping[str, Any] | Path | None]
+"""The column or file of an image in words, and the image before decoding: {bytes, path}, a file, or
+None where it is missing."""
 
 
 class Table(Protocol):
@@ -21,7 +22,7 @@ class Table(Protocol):
         """A row without its images."""
         ...
 
-    def images(self, index: int) -> tuple[EncodedImage, ...]:
+    def images(self, index: int) -> tuple[PlacedImage, ...]:
         """The images of a row, not decoded."""
         ...
 
@@ -39,7 +40,7 @@ class MemoryTable:
     """
 
     def __init__(
-        self, rows: Sequence[dict[str, Any]], images: Sequence[tuple[EncodedImage, ...]]
+        self, rows: Sequence[dict[str, Any]], images: Sequence[tuple[PlacedImage, ...]]
     ) -> None:
         self._rows, self._images = rows, images
 
@@ -50,7 +51,7 @@ class MemoryTable:
         """A row without its images."""
         return self._rows[index]
 
-    def images(self, index: int) -> tuple[EncodedImage, ...]:
+    def images(self, index: int) -> tuple[PlacedImage, ...]:
         """The files of the images of a row."""
         return self._images[index]
 
@@ -74,7 +75,7 @@ class ConcatTable:
         table, row = self._find(index)
         return table.words(row)
 
-    def images(self, index: int) -> tuple[EncodedImage, ...]:
+    def images(self, index: int) -> tuple[PlacedImage, ...]:
         """The images of a row, not decoded."""
         table, row = self._find(index)
         return table.images(row)

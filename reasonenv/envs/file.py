@@ -14,7 +14,7 @@ Description:
     "reward_model.ground_truth", and None means no column.
 
     Images are the paths of files, relative to the file of questions and within its folder, or
-    bytes, or a list of either; "<image 1>" or "<image>" in the question marks their places. Options
+    bytes, data URLs, or lists; "<image 1>" or "<image>" in the question marks their places. Options
     are a list of texts, and the answer is the letter or the text of one. Rows without an id have
     their number, from 1, as their id.
 

@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from reasonenv.datasets.regular_files import check_regular
 from reasonenv.errors import MissingDataError, UsageError
+from reasonenv.json_objects import unique_keys
 
+LONGEST_LINE = 2**26
+"""Bytes of a line at most: many times the longest response of a model."""
 _BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 ID_COLUMNS = ("id", "pid", "sample_index", "unique_id", "question number", "idx")
@@ -60,11 +64,13 @@ def read_responses(path: Path, skipped: SkipLog) -> Iterator[Mapping[str, Any]]:
     Raises:
         MissingDataError: When there is no such file.
         UsageError: When it is a folder.
+        DataError: When it is a pipe or a device.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder: a file of responses was expected, JSON lines")
     if not path.exists():
         raise MissingDataError(f"there is no file {path}")
+    check_regular(path)
     content = _document(path) if ".json" in path.suffixes else None
     if content is None:
         yield from _lines(path, skipped)
@@ -81,17 +87,29 @@ def _lines(path: Path, skipped: SkipLog) -> Iterator[Mapping[str, Any]]:
     number = 0
     try:
         with _opened(path) as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(_bounded_lines(lines), 1):
                 where = f"{path}, line {number}"
-                if line.strip() and (row := _row(line, where, skipped)) is not None:
+                if line is None:
+                    skipped("broken", f"{where}: skipped, it has more than {LONGEST_LINE:,} bytes")
+                elif line.strip() and (row := _row(line, where, skipped)) is not None:
                     yield {**row, _WHERE: where}
     except _BROKEN_GZIP as error:
         skipped("broken", f"{path}: skipped after line {number}, {error}")
 
 
+def _bounded_lines(file: BinaryIO) -> Iterator[bytes | None]:
+    """The lines of a file, None for one that is too long, which is not held in memory."""
+    while line := file.readline(LONGEST_LINE):
+        end = line
+        while len(end) == LONGEST_LINE and not end.endswith(b"\n"):
+            end = file.readline(LONGEST_LINE)
+            line = None
+        yield line
+
+
 def _row(line: bytes, where: str, skipped: SkipLog) -> Mapping[str, Any] | None:
     try:
-        row = json.loads(line.decode("utf-8-sig"))
+        row = json.loads(line.decode("utf-8-sig"), object_pairs_hook=unique_keys)
         if not isinstance(row, dict):
             raise ValueError(f"a {type(row).__name__} where an object was expected")
     except (ValueError, RecursionError) as error:

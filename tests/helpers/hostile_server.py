@@ -124,6 +124,12 @@ BROKEN = {
 }
 """Answers that are none, in one line at once."""
 
+
+def escaped(key: bytes) -> bytes:
+    """The characters of a key as escapes of JSON."""
+    return b'{"error": "' + b"".join(b"\\u%04X" % each for each in key) + b'"}'
+
+
 ECHOES = {
     "in the text of a refusal": lambda send, key: send(refusal(b"bad key: " + key)),
     "in the text of a refusal, often": lambda send, key: send(refusal(key * 1000)),
@@ -134,6 +140,12 @@ ECHOES = {
     ),
     "in a length": lambda send, key: send(CHUNKED + key + b"\r\n"),
     "as JSON": lambda send, key: send(refusal(json.dumps({"key": key.decode()}).encode())),
+    "in escapes of JSON": lambda send, key: send(refusal(escaped(key))),
+    "in escapes of escapes": lambda send, key: send(
+        refusal(json.dumps(escaped(key).decode()).encode())
+    ),
+    "in escapes, cut off": lambda send, key: send(refusal(escaped(key) * 1000)),
+    "as part of a URL": lambda send, key: send(refusal("".join(f"%{c:02X}" for c in key).encode())),
     "in a response": lambda send, key: send(answer(chat(f"is it {key.decode()}?"))),
 }
 """Answers with the key of the request."""

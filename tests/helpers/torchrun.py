@@ -1,4 +1,4 @@
-"""Starts scripts of this folder on two ranks, as `torchrun` does."""
+"""Starts scripts of this folder on ranks, two unless said otherwise, as `torchrun` does."""
 
 import os
 import subprocess
@@ -10,20 +10,21 @@ _PATH = [str(HELPERS.parents[1]), str(HELPERS.parent), os.environ.get("PYTHONPAT
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, _PATH))}
 
 
-def command(script: str, *words: object) -> list[str]:
-    """That starts the script with these words on two ranks of this machine."""
+def command(script: str, *words: object, num_ranks: int = 2) -> list[str]:
+    """That starts the script with these words on ranks of this machine."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    return [*torchrun, "--nproc-per-node", "2", str(HELPERS / script), *map(str, words)]
+    return [*torchrun, "--nproc-per-node", str(num_ranks), str(HELPERS / script), *map(str, words)]
 
 
-def run(script: str, *words: object) -> None:
-    """To its end, which is a good one."""
+def run(script: str, *words: object, num_ranks: int = 2, status: int = 0) -> str:
+    """To its end, which is a good one unless a status is given, and what it says on the way."""
     process = subprocess.run(
-        command(script, *words),
+        command(script, *words, num_ranks=num_ranks),
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
-    assert process.returncode == 0, process.stderr[-3000:]
+    assert process.returncode == status, process.stderr[-3000:]
+    return process.stderr

@@ -41,9 +41,13 @@ class VLLMClient:
         Raises:
             UsageError: The address or the key is not valid.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{url!r} is not the address of a server: write http://HOST:PORT")
+        try:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+                raise ValueError
+        except ValueError:  # also that of an invalid port
+            reason = f"{url!r} is not the address of a server: write http://HOST:PORT"
+            raise UsageError(reason) from None
         self.url, self.timeout = url, timeout
         key = api_key()
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}

@@ -305,3 +305,18 @@ def test_a_run_with_a_killed_rank_lost_nothing_and_goes_on(killed, tiny_folder):
     torchrun.run("ranks_killed.py", tiny_folder, folder, step + 1, "--resume")
     steps = [row["step"] for row in read_json_lines(folder / "metrics.jsonl")]
     assert steps == list(range(1, step + 2))
+    said = torchrun.run("ranks_killed.py", tiny_folder, folder, step + 2, "--resume", num_ranks=1)
+    assert "ranks: 1, not 2 as before: responses have other seeds\n" in said
+    assert len(read_json_lines(folder / "metrics.jsonl")) == step + 2
+
+
+@two_starts
+def test_what_zero_has_sharded_goes_on_with_as_many_ranks_alone(tiny_folder, tmp_path):
+    (tmp_path / "zero.json").write_text('{"zero_optimization": {"stage": 1}}')
+    words = ["ranks_killed.py", tiny_folder, tmp_path / "run", 1]
+    zero = ["--deepspeed", str(tmp_path / "zero.json")]
+    torchrun.run(*words, *zero)
+    said = torchrun.run(*words, *zero, "--num-steps", 2, "--resume", num_ranks=1, status=1)
+    (line,) = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert "DP world size of 2 but the current world size is 1" in line
+    assert line.endswith("Resume on as many ranks as before.")

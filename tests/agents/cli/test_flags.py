@@ -197,6 +197,13 @@ def test_flags_set_the_run_and_the_learner():
     assert parse_run(CPGD, []) == (Run(), CPGD())
 
 
+@pytest.mark.parametrize("words", [["--num-steps", "\uff11\uff12"], ["--beta=0.\u0663"]])
+def test_a_number_in_digits_of_another_script_is_refused(words):
+    with pytest.raises(SystemExit, match=r"has digits that are not ASCII: write 0 to 9"):
+        parse_run(CPGD, words)
+    assert parse_run(CPGD, ["--output-dir", "runs\uff11"])[0].output_dir == "runs\uff11"
+
+
 def test_a_part_of_the_loss_can_be_turned_off():
     assert parse_run(CPGD, ["--clip-low", "None"])[1].clip_low is None
 

@@ -45,6 +45,13 @@ def test_an_image_has_a_placeholder_for_each_28_by_28_pixels(chat, sizes, tokens
     assert len(prompt.pixel_values) == 4 * tokens
 
 
+@pytest.mark.parametrize("height", [1, 3])
+def test_an_image_of_as_many_rows_as_channels_keeps_its_axes(chat, height):
+    (prompt,) = chat.encode(observe(images=[image(height, 150)]))
+    _, rows, columns = prompt.image_grid_thw[0].tolist()
+    assert rows < columns
+
+
 def test_images_come_first_in_their_order(chat):
     first, second = image(28, 28), image(56, 28, seed=1)
     (prompt,) = chat.encode(observe(images=[first, second]))

@@ -11,10 +11,12 @@ from helpers import tiny_engines
 from helpers.tiny_engines import ADAMW, respond, vector
 from torch.utils import cpp_extension
 
+from agents.engines.deepspeed import _check_names
 from agents.engines.deepspeed_config import complete
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.errors import UsageError
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
@@ -31,9 +33,36 @@ def test_deepspeed_is_asked_for_in_one_line(folder, monkeypatch):
         tiny_engines.build("deepspeed-0", folder)
 
 
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"zero_optimization": 3}, "--deepspeed: zero_optimization is 3: give an object"),
+        ({"optimizer": "Adam"}, "--deepspeed: optimizer is 'Adam': give an object"),
+        ({"bf16": True}, "--deepspeed: bf16 is True: give an object"),
+        ({"zero_optimization": {"stage": "x"}}, "--deepspeed: stage is 'x': give 0 to 3"),
+    ],
+)
+def test_a_file_that_configures_nothing_of_deepspeed_is_refused_in_one_line(
+    folder, config, message
+):
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        tiny_engines.build("deepspeed-0", folder, config=config)
+
+
+def test_a_file_without_any_option_of_deepspeed_is_refused_in_one_line():
+    with pytest.raises(
+        UsageError, match=r"^--deepspeed has no option of DeepSpeed's: question, id$"
+    ):
+        _check_names({"question": "1 + 1?", "id": 7})
+    _check_names({"question": "1 + 1?", "zero_optimization": {}})
+    _check_names({})
+
+
 def test_a_bad_configuration_of_deepspeed_is_refused_in_one_line(folder):
     with pytest.raises(ValueError, match=r"^DeepSpeed rejects its configuration[^\n]*$"):
-        tiny_engines.build("deepspeed-0", folder, config={"zero_optimization": {"stage": 7}})
+        tiny_engines.build(
+            "deepspeed-0", folder, config={"zero_optimization": {"reduce_bucket_size": -1}}
+        )
 
 
 def test_a_silent_configuration_means_bf16_and_stage_2_on_gpus():

@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ from PIL import Image
 
 from agents import report
 from agents.monitoring.logs import RunLog
+from agents.reporting.runs import read_run, run_labels
+from agents.storage.provenance import GRADER
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +31,28 @@ def test_nothing_outside_the_file_is_named(done):
     page = report.write_report([done])[0].read_text()
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
     assert not re.search(r"@import|url\(", page)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"num_steps": 40}, {"num_test_problems": 9}, {"on_collapse": "rollback"}]
+)
+def test_runs_that_differ_in_more_than_the_seed_are_curves_of_their_own(tmp_path, changed):
+    runs = [write_run(tmp_path / str(k), seed=k, steps=2) for k in range(2)]
+    runs.append(write_run(tmp_path / "other", seed=2, steps=2, **changed))
+    one, two, other = map(read_run, runs)
+    assert one.kind == two.kind != other.kind
+    ((name, value),) = changed.items()
+    assert run_labels([one, two, other])[2] == f"CPGD on Figures-v1, {name} {value}"
+
+
+def test_runs_of_two_versions_of_the_grader_are_two_curves(tmp_path):
+    runs = [write_run(tmp_path / str(k), seed=k, steps=2) for k in range(2)]
+    for version, run in enumerate(runs, 1):
+        content = json.loads((run / "run.json").read_text())
+        (run / "run.json").write_text(json.dumps(content | {"versions": {GRADER: str(version)}}))
+    one, two = map(read_run, runs)
+    assert one.kind != two.kind
+    assert run_labels([one, two]) == [f"CPGD on Figures-v1, grader {k}" for k in (1, 2)]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@ import resource
 
 import pytest
 
+from agents.errors import UsageError
 from agents.storage.atomic_files import write_atomically
+from reasonenv.atomic_write import atomic_write
+from reasonenv.errors import UsageError as UsageErrorOfEnvironments
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
@@ -12,12 +15,22 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
     try:
-        with pytest.raises(OSError, match="too large"):
+        with pytest.raises(OSError, match=f"too large: '{path}'"):
             write_atomically(path, b"after" * 10)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert path.read_bytes() == b"before"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match=r"pipe is a device, a pipe or a folder: give a file"):
+        write_atomically(tmp_path / "pipe", b"x")
+    refused = pytest.raises(UsageErrorOfEnvironments, match="pipe is a device, a pipe or a folder")
+    with refused, atomic_write(tmp_path / "pipe"):
+        pass
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_two_writers_of_one_file_do_not_meet(tmp_path, monkeypatch):

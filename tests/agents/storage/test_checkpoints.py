@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from agents.errors import RecordError
+from agents.errors import RecordError, UsageError
 from agents.storage import checkpoints
 from agents.storage.checkpoints import latest, save, start
 from agents.storage.integrity import fingerprint, read_state
@@ -163,7 +163,8 @@ def test_all_ranks_write_and_one_renames(tmp_path):
 
 def test_a_full_disk_leaves_the_checkpoint_of_before_and_says_so(tmp_path):
     before = save(tmp_path, 1, write(b"x"))
-    refused = pytest.raises(OSError, match=r"cannot save the checkpoint of step 2: .*too large")
+    expected = rf"cannot save the checkpoint of step 2: .*too large, in {tmp_path}$"
+    refused = pytest.raises(OSError, match=expected)
     with full_disk(1000), refused:
         save(tmp_path, 2, write(b"x" * 2000))
     assert latest(tmp_path) == before
@@ -172,7 +173,8 @@ def test_a_full_disk_leaves_the_checkpoint_of_before_and_says_so(tmp_path):
 
 def test_a_full_disk_met_by_torch_says_the_same(tmp_path):
     weights = torch.zeros(10_000)
-    refused = pytest.raises(OSError, match="cannot save the checkpoint of step 2")
+    expected = rf"the checkpoint of step 2: a write failed, [0-9.]+ GiB are free, in {tmp_path}$"
+    refused = pytest.raises(OSError, match=expected)
     with full_disk(1000), refused:
         save(tmp_path, 2, lambda folder: torch.save(weights, folder / "weights.pt"))
     assert steps(tmp_path) == set()
@@ -360,7 +362,18 @@ def test_a_fingerprint_tells_shapes_apart_and_not_values():
 
 def test_a_new_run_begins_without_a_checkpoint(tmp_path):
     assert start(tmp_path / "new", SETTINGS, resume=False) is None
-    assert start(tmp_path / "new", SETTINGS, resume=True) is None
+
+
+def test_a_folder_without_a_run_is_not_resumed_and_the_runs_beside_it_are_named(tmp_path):
+    with pytest.raises(UsageError, match=rf"new has no run to resume, and {tmp_path} has none: "):
+        start(tmp_path / "new", SETTINGS, resume=True)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        begin(tmp_path / name)
+    (tmp_path / "figures").mkdir()
+    with pytest.raises(UsageError, match=rf"{tmp_path} has one, two: give the folder of one by"):
+        start(tmp_path / "new", SETTINGS, resume=True)
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("name", ["run.json", "metrics.jsonl"])

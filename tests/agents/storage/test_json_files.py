@@ -23,7 +23,13 @@ def test_a_non_finite_number_is_none_or_a_text_that_is_read_again():
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("[1]", "found list"), ("{", "line 1"), (None, "No such file")]
+    ("content", "message"),
+    [
+        ("[1]", "found list"),
+        ("{", "line 1"),
+        ('{"a": 1, "a": 1}', "the key 'a' comes 2"),
+        (None, "No such file"),
+    ],
 )
 def test_what_is_no_object_is_refused_by_name(tmp_path, content, message):
     path = tmp_path / "run.json"

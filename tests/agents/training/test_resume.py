@@ -4,19 +4,25 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from helpers import letters, tiny_runs
 from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
 
 from agents import run, tiny_model
+from agents.cli import flags as cli_flags
 from agents.cli.flags import parse_run
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.grpo import GRPO
+from agents.storage import integrity
 from agents.storage.checkpoints import latest
-from agents.storage.json_files import read_json_lines
+from agents.storage.json_files import json_value, read_json_lines
 from agents.storage.lock import locked
+from agents.storage.provenance import write_run
+from agents.storage.resumed_settings import check_settings, describe_changes
+from agents.training.setup import run_settings
 
 PER_STEP = 16
 LONG = {"num_steps": 6, "save_every": 2, "keep_checkpoints": 9}
@@ -170,6 +176,60 @@ def test_the_folder_is_enough_to_resume(whole, tiny_folder, tmp_path, capsys):
     assert "settings other than before: num_steps is 6, was 4\n" in capsys.readouterr().err
     run.main(CPGD, ["--output-dir", str(tmp_path / "run"), "--resume"])
     assert "other than before" not in capsys.readouterr().err
+
+
+def test_a_folder_without_a_run_is_left_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=r"^error: runs.* has no run to resume, and runs has"):
+        run.main(CPGD, ["--resume"])
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_a_run_that_was_saved_on_other_ranks_goes_on_with_a_line(
+    whole, tiny_folder, tmp_path, capsys
+):
+    folder = tmp_path / "run"
+    train(tiny_folder, folder, **LONG | {"num_steps": 2})
+    checkpoint = folder / "checkpoints" / "step-2"
+    state = integrity.read_state(checkpoint) | {"num_ranks": 4}
+    (checkpoint / integrity.STATE).unlink()
+    integrity.seal(checkpoint, state)
+    train(tiny_folder, folder, **LONG, resume=True)
+    assert "ranks: 1, not 4 as before: responses have other seeds\n" in capsys.readouterr().err
+    assert len(numbers(folder)) == LONG["num_steps"]
+
+
+def test_the_own_settings_of_a_run_go_before_other_defaults_of_the_command(whole, monkeypatch):
+    expected = parse_run(CPGD, ["--output-dir", str(whole), "--resume"])
+    others = Run(env="WordProblems-v0", model="small", num_prompts=5, epochs=2, stop='["x"]')
+    monkeypatch.setattr(cli_flags, "defaults", lambda env, model: others)
+    assert parse_run(CPGD, [])[0].stop == others.stop
+    assert parse_run(CPGD, ["--output-dir", str(whole), "--resume"]) == expected
+
+
+def test_a_run_resumes_from_another_working_directory_with_the_files_of_its_start(
+    tmp_path, monkeypatch
+):
+    for place in ("first", "second"):
+        (tmp_path / place).mkdir()
+    (tmp_path / "first" / "mine.jsonl").write_text('{"question": "1 + 1?", "answer": 2}\n')
+    folder, file = tmp_path / "run", str(tmp_path / "first" / "mine.jsonl")
+    monkeypatch.chdir(tmp_path / "first")
+    words = ["--env", "file", "--output-dir", str(folder)]
+    started = parse_run(CPGD, [*words, "--data", "mine.jsonl"])
+    write_run(folder, run_settings(*started))
+    (folder / "metrics.jsonl").write_text('{"step": 1}\n')
+    monkeypatch.chdir(tmp_path / "second")
+    (tmp_path / "second" / "mine.jsonl").write_text("another file")
+    for more in ([], ["--data", "../first/mine.jsonl"]):
+        resumed = parse_run(CPGD, [*words, "--resume", *more])
+        assert Path(resumed[0].data).resolve() == Path(file)
+        settings = json_value(run_settings(*resumed), str)
+        check_settings(folder, settings)
+        assert describe_changes(folder, settings) == ""
+        write_run(folder, settings, 1)
+        record = json.loads((folder / "run.json").read_text())
+        assert (record["settings"]["run"]["data"], record["paths"]["data"]) == ("mine.jsonl", file)
 
 
 def test_a_moved_folder_resumes_with_the_settings_of_its_learner(whole, tmp_path):

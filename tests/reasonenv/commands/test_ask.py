@@ -1,5 +1,6 @@
 import base64
 import contextlib
+import fcntl
 import io
 import json
 import os
@@ -280,6 +281,13 @@ def test_what_is_kept_is_scored(api, tmp_path, rows):
         ({"num-problems": 0}, "--num-problems is 0: give at least 1"),
         ({"output": "/nowhere/r.jsonl"}, "no such parent folder"),
         ({"url": "file:///etc/passwd"}, "give one such as"),
+        ({"url": "http://[::1"}, "--url http://[::1: give one such as"),
+        ({"url": "http://localhost:99999"}, "give one such as"),
+        ({"url": "http://:80"}, "give one such as"),
+        ({"timeout": 1e300}, "--timeout is 1e+300: give at most 1,000,000"),
+        ({"timeout": "nan"}, "--timeout is nan: give at most 1,000,000"),
+        ({"model": " "}, "--model is empty: give the name of the model"),
+        ({"env-options": '{"level": 1, "level": 2}'}, "the key 'level' comes 2 times"),
     ],
 )
 def test_what_does_not_fit_is_one_line(api, tmp_path, capsys, options, expected):
@@ -287,6 +295,19 @@ def test_what_does_not_fit_is_one_line(api, tmp_path, capsys, options, expected)
     (line,) = capsys.readouterr().err.splitlines()
     assert expected in line
     assert not api.asked
+
+
+def test_two_commands_do_not_pay_for_the_same_responses(api, tmp_path, capsys):
+    path = tmp_path / "r.jsonl"
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert ask.main(words(api, path)) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.endswith(
+            f"--output {path} is in use by another process: wait for its end, or give another"
+        )
+    assert not api.asked
+    assert ask.main(words(api, path)) == 0
 
 
 RESPONSE = json.dumps({"id": "1", "response": "of another program"})

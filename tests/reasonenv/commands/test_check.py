@@ -281,8 +281,8 @@ def test_rows_that_cannot_be_read_are_listed_and_the_rest_is_checked(tmp_path, c
     assert main(["MathVision-v0", "--data", folder, "--output", str(report)]) == 1
     printed = capsys.readouterr().out.splitlines()
     assert [line for line in printed if line.startswith("unreadable")] == [
-        "unreadable: mathvision test, row 1 (id '1'): the image cannot be read: it is of "
-        "no known format",
+        "unreadable: mathvision test, row 1 (id '1'): column 'decoded_image': the image cannot be "
+        "read: it is of no known format",
         "unreadable: mathvision test, row 2 (id '2'): the answer is empty",
     ]
     assert any("references  of 2" in line for line in printed)

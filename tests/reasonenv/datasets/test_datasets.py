@@ -13,9 +13,10 @@ from PIL import Image
 
 import reasonenv
 from reasonenv import datasets
-from reasonenv.datasets.images import decode, rgb
+from reasonenv.datasets.images import decode
 from reasonenv.datasets.schema import schema_of
 from reasonenv.envs import mmk12
+from reasonenv.pixels import rgb
 
 
 @pytest.fixture(autouse=True)

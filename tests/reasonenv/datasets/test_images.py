@@ -1,3 +1,4 @@
+import base64
 import io
 import os
 import socket
@@ -7,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import EpsImagePlugin, Image
+from PIL import EpsImagePlugin, Image, PngImagePlugin, features
 
-from reasonenv.datasets.images import FORMATS, ImageFiles, decode
+from reasonenv.datasets.images import FORMATS, ImageFiles, data_url, decode
 from reasonenv.errors import DataError
 
 
@@ -102,6 +103,37 @@ def in_format(kind):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_formats_of_data_sets_are_read(kind):
     assert (decode({"bytes": in_format(kind)}) > 250).all()
+
+
+def long_text(info):
+    info.add_text("x", "a" * 3_000_000, zip=True)
+
+
+def long_international_text(info):
+    info.add_itxt("x", "a" * 3_000_000, zip=True)
+
+
+def text_of_many_bytes(info):
+    info.add_text("x", "a" * 70_000_000)
+
+
+@pytest.mark.parametrize("add", [long_text, long_international_text, text_of_many_bytes])
+def test_a_png_with_a_text_that_pillow_refuses_is_read(add):
+    info, buffer = PngImagePlugin.PngInfo(), io.BytesIO()
+    add(info)
+    Image.new("RGB", (4, 3), (9, 8, 7)).save(buffer, "PNG", pnginfo=info)
+    with pytest.raises(ValueError, match=r"text chunks|MAX_TEXT_CHUNK"):
+        Image.open(buffer)
+    assert decode({"bytes": buffer.getvalue()})[2, 3].tolist() == [9, 8, 7]
+
+
+def test_avif_is_read_where_pillow_has_it():
+    assert ("AVIF" in FORMATS) == bool(features.check("avif"))
+
+
+def test_an_image_in_a_data_url_is_read():
+    content = in_format("PNG")
+    assert data_url("data:image/png;base64," + base64.b64encode(content).decode()) == content
 
 
 @pytest.mark.parametrize("kind", ["EPS", "PDF", "PPM", "TGA", "ICNS", "PCX", "SGI", "JPEG2000"])

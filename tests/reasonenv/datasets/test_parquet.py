@@ -39,7 +39,7 @@ def check(table):
     for number in ORDER:
         assert table.words(number)["id"] == f"k{number}"
         assert "image" not in table.words(number)
-        assert table.images(number) == (row(number)["image"],)
+        assert table.images(number) == (("column 'image'", row(number)["image"]),)
 
 
 @pytest.mark.parametrize("largest", [0, 10**9])
@@ -69,7 +69,9 @@ def test_one_thread_at_a_time_reads_a_group(written, monkeypatch):
 
     monkeypatch.setattr(table, "_file", File())
     with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(lambda n: table.images(n) == (row(n)["image"],), ORDER * 8))
+        assert all(
+            pool.map(lambda n: table.images(n) == (("column 'image'", row(n)["image"]),), ORDER * 8)
+        )
     assert not any(overlaps)
     assert len(table._groups) == 1
 
@@ -81,7 +83,7 @@ def test_a_forked_process_reads_what_a_thread_was_reading(written):
         child = os.fork()
         if not child:
             signal.alarm(20)
-            is_read = table.images(1) == (row(1)["image"],)
+            is_read = table.images(1) == (("column 'image'", row(1)["image"]),)
             os._exit(0 if is_read else 1)
     assert os.waitpid(child, 0)[1] == 0
 

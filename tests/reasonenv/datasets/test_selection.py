@@ -164,7 +164,7 @@ def test_an_image_file_beside_lines_is_shown_and_a_broken_one_told(tmp_path):
     (tmp_path / "images" / "2.jpg").write_bytes(b"broken")
     env = reasonenv.make("MathVision-v0", data=folder)
     assert env.unwrapped.problems[0].images[0][0, 0].tolist() == [5, 0, 0]
-    with pytest.raises(ValueError, match=r"row 1 \(id '2'\): the image cannot be read"):
+    with pytest.raises(ValueError, match=r"\(id '2'\): file 'images/2.jpg': the image cannot be"):
         env.unwrapped.problems[1]
     env.close()
 

@@ -217,12 +217,12 @@ def test_a_question_that_has_its_options_and_one_without_stay_as_they_are():
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (np.zeros((0, 4, 3), np.uint8), "the image has no pixels"),
-        (np.zeros((4, 4, 3)), "an array of float64.* is no image"),
+        (np.zeros((0, 4, 3), np.uint8), r"an array of uint8, \(0, 4, 3\), is no image: "),
+        (np.zeros((3, 20, 30), np.uint8), r"an array of uint8, \(3, 20, 30\), is no image: "),
     ],
 )
 def test_an_array_that_is_no_image_is_named_on_access(array, message):
-    with pytest.raises(DataError, match=f"data, row 1: {message}"):
+    with pytest.raises(DataError, match=f"data, row 1: column 'image': {message}"):
         problems([{"question": "?", "answer": 1, "image": array}])
 
 
@@ -259,7 +259,12 @@ FAULTS = [
     ({"image": "../1.png"}, "the image '../1.png' is outside of .*: move it there"),
     ({"image": "/etc/passwd"}, "the image '/etc/passwd' is outside of"),
     ({"image": "https://a.org/1.png"}, "is no file: download it"),
+    ({"image": "data:image/png;base64,@"}, "the image 'data:.*' is no data URL"),
+    ({"image": "data:image/png,7"}, "column 'image': the image 'data:.*' is no data URL"),
     ({"image": {"bytes": None, "path": "3.png"}}, "there is no image .*3.png"),
+    ({"image": {"bytes": None, "path": None}}, "the image is {'bytes': None.*: a path or the"),
+    ({"image": {"url": "3.png"}}, "column 'image': the image is {'url'.*: a path or the bytes"),
+    ({"image": {"bytes": [137, 80]}}, "the image is .137, 80.: a path or the bytes"),
     ({"image": 3}, "the image is 3: a path or the bytes"),
     ({"image": [[1, 2], [3, 4]]}, "the image is .1, 2.: a path or the bytes"),
     ({"answer": {}}, "holds {}: one text or number was expected"),
@@ -273,6 +278,8 @@ FAULTS = [
     ({"id": "a"}, "its id 'a' is that of mine.jsonl, line 1: give it another"),
     ({"split": None}, "column 'split' is empty: give the split"),
     ("not JSON", "line 2: it is not JSON: Expecting value"),
+    ('{"question": "?", "answer": 1, "answer": 2}', "it is not JSON: the key 'answer' comes 2"),
+    ({"question": "half of \ud83d"}, "question is 'half of .*: give a"),
     ([1], r"line 2: it is \[1\]: an object was expected"),
 ]
 
@@ -472,7 +479,7 @@ def test_the_metadata_filters_and_broken_images_are_named_on_access(figures, tmp
     path = json_lines(figures, tmp_path)
     assert [problem.answer for problem in problems(path, filter={"level": [2, 3]})] == ["4", "9"]
     (tmp_path / "figures/2.png").write_bytes(b"no image")
-    with pytest.raises(DataError, match=r"mine.jsonl, line 3: the image cannot be read"):
+    with pytest.raises(DataError, match=r"line 3: column 'image': the image cannot be read"):
         problems(path)
 
 

@@ -10,7 +10,7 @@ import pytest
 from reasonenv.grading import VERSION
 from reasonenv.score import main
 from reasonenv.score_intervals import over_clusters, wilson
-from reasonenv.scoring import score
+from reasonenv.scoring import response_files, score
 from reasonenv.scoring.response_files import SkipLog
 from reasonenv.scoring.scoreboard import grade_responses, summarize
 
@@ -199,6 +199,7 @@ def test_what_cannot_be_scored_at_all_is_one_error_and_saves_nothing(data, capsy
         (["--data", "nowhere"], "there is no folder nowhere"),
         (["--responses", "nothing.jsonl"], "nothing.jsonl"),
         (["--output", "no/such/folder.json"], "--output=no/such/folder.json: no such parent"),
+        (["--responses", "/dev/zero"], "/dev/zero is a pipe, a device or a folder: a regular"),
         (["--split", "tset"], "has no split 'tset' of mathvision: test"),
         (["--judge", "math:nothing"], "no judge 'math:nothing'"),
         (["--judge", "math.sin"], "give module:function"),
@@ -377,6 +378,31 @@ def test_scores_as_json_are_those_of_the_file(data, capsys):
     path = written(data / "a.jsonl", responses(right=[1, 2, 3]))
     assert call(data, path, "--format", "json", "--output", data / "scores.json") == 0
     assert capsys.readouterr().out == (data / "scores.json").read_text()
+
+
+def test_a_line_of_more_bytes_than_a_response_has_is_skipped(data, capsys, monkeypatch):
+    path = written(data / "a.jsonl", responses(right=[1]))
+    *_, long = path.read_bytes().splitlines(keepends=True)
+    monkeypatch.setattr(response_files, "LONGEST_LINE", 2 * len(long))
+    path.write_bytes(
+        b'{"id": "9", "response": "' + b"1" * 7 * len(long) + b'"}\n' + path.read_bytes()
+    )
+    assert call(data, path) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "skipped" in line]
+    assert line.endswith(f"line 1: skipped, it has more than {2 * len(long):,} bytes")
+
+
+def test_a_line_with_a_key_that_comes_twice_is_skipped(data, capsys):
+    path = written(data / "a.jsonl", responses(right=[1]))
+    path.write_text(path.read_text() + '{"id": "1", "response": "1", "response": "2"}\n')
+    assert call(data, path) == 0
+    assert "skipped, the key 'response' comes 2 times" in capsys.readouterr().err
+
+
+def test_a_number_in_digits_of_another_script_is_refused(data, capsys):
+    with pytest.raises(SystemExit):
+        call(data, "a.jsonl", "--seed", "\uff11")
+    assert "argument --seed: invalid int value: '\uff11'" in capsys.readouterr().err
 
 
 def test_the_table_says_whose_rules_and_how_many_problems_are_missing(data, capsys):
