@@ -83,7 +83,7 @@ def check_prompt_lengths(
     """Raises PromptLengthError, with the message of its length for each prompt that is too long."""
     lengths = enumerate(len(prompt.token_ids) for prompt in prompts)
     if reasons := {row: message(length) for row, length in lengths if length > max_length}:
-        raise PromptLengthError(reasons)
+        raise PromptLengthError(next(iter(reasons.values())), reasons)
 
 
 @dataclass

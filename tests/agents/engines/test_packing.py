@@ -157,12 +157,23 @@ def test_long_sequences_are_packed_as_short_ones_are():
     assert_same(judged(policy, responses, COLD), expected, rtol=1e-9, atol=1e-9)
 
 
+def record_logits(head, record):
+    """Calls `record` with the logits of each chunk, all of which are one call of the head."""
+    forward = head.forward
+
+    def recorded(hidden):
+        record(logits := forward(hidden))
+        return logits
+
+    head.forward = recorded
+
+
 @pytest.mark.parametrize("logits", [61, 200])
 def test_a_chunk_at_a_time_is_all_at_once(monkeypatch, logits):
     policy, responses = text_policy("qwen3"), answers()
     whole = judged(policy, responses, COLD)
     sizes = []
-    policy.model.lm_head.register_forward_hook(lambda *call: sizes.append(call[-1].numel()))
+    record_logits(policy.model.lm_head, lambda logits: sizes.append(logits.numel()))
     monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", logits)
     assert_same(judged(policy, responses, COLD), whole, rtol=1e-9, atol=1e-12)
     assert max(sizes) <= logits
@@ -189,7 +200,7 @@ def test_the_gradient_of_the_entropy_is_that_of_the_plain_model(
 def test_one_chunk_is_computed_once():
     policy, responses = text_policy("qwen2"), answers()
     calls = []
-    policy.model.lm_head.register_forward_hook(lambda *call: calls.append(call[-1].shape[0]))
+    record_logits(policy.model.lm_head, lambda logits: calls.append(len(logits)))
     judged(policy, responses, COLD)
     assert calls == [int(responses.mask.sum())]
 
