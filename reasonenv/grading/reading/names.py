@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reasonenv.grading.parsing.notation import canonical
-from reasonenv.grading.words.text import is_prose, is_text
+from reasonenv.grading.reading.words import is_prose, is_text
 
 _KINDS = {
     "segment": r"\overline \bar segment 线段", "line": r"\overleftrightarrow line 直线",

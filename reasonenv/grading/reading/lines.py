@@ -1,0 +1,172 @@
+"""The answer of a text without a box: what follows its last marker, or its last line."""
+
+import re
+from typing import NamedTuple
+
+from reasonenv.grading.reading.guard import is_guarded, is_withdrawn
+
+_NOUN = r"(?:answers?|solution|result|(?:correct|right|best) (?:option|choice))"
+# In the languages of the benchmarks; each ends where the answer begins.
+_STATING = (
+    rf"\b(?:the |my )?(?:final |correct |right |best |short )?{_NOUN}"
+    r"(?: to [^.\n]{1,60}| for [^.\n]{1,40})?\s++(?:is|are)\b(?! not\b)"
+    r"|\bl[ae] (?:respuesta|resposta|risposta|réponse)(?: final| correcta| finale)? (?:es|é|è|est)\b"
+    r"|\bantwort (?:ist|lautet)\b|答案(?:应该?)?[是为]|答えは"
+    r"|(?:故|所以|因此|应)选(?:项|择)?[是为]?(?=[ \t]{0,3}[:：]?[ \t]{0,3}[$(（*]{0,2}[A-J])"
+)
+_HEADINGS = (
+    r"\banswers?\s*+(?:\*\*|__|\})?+\s*+[:=：]"
+    r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:the )?(?:final |correct |short )?answers?[ \t*_#]{0,6}(?=\n|$)"
+    r"|[【\[]答案[】\]]|答案\s*+(?:\*\*|__|\})?+\s*+[:=：]|(?<![解回问作应])答\s*+[:：]"
+    r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:最终|最后的?|正确)?答案[ \t*_#]{0,6}(?=\n|$)"
+    r"|\b(?:respuesta|resposta|risposta|réponse|antwort|ответ|jawaban|cevap)(?: final\w?)?\s*+(?:\*\*)?\s*+[:：]"
+    r"|(?:정답|답|答え)\s*+[:：]|(?:^|(?<=\n))[ \t*]{0,4}####(?!#)"
+)
+_MARKER = re.compile(
+    rf"(?:(?P<sentence>{_STATING})|(?P<heading>{_HEADINGS}))"
+    r"(?:\s*+,?+\s*+(?:therefore|thus|hence|then|simply|just|indeed)\b,?)?(?:\*\*|__)?+[ \t:：}]*+"
+    r"(?:\*\*(?=\s))?+",
+    re.IGNORECASE,
+)
+
+
+class Claim(NamedTuple):
+    """A text that a response claims to be its answer, None for a claim that is no answer."""
+
+    text: str | None
+    end: int
+
+
+def marked_claim(text: str, start: int = 0) -> str | None:
+    """What follows the last marker that is not empty, None without one, "" where it is no claim."""
+    end = len(text)
+    for marker in reversed(list(_MARKER.finditer(text, start))):
+        payload = text[marker.end() : end]
+        if any(map(str.isalnum, payload)) or "\\" in payload or "∅" in payload:
+            before = text[max(0, marker.start() - 80) : marker.start()]
+            clause = _CLAUSE_END.split(before)[-1]
+            return "" if is_guarded(clause) else _claim(payload, marker.lastgroup == "sentence")
+        end = marker.start()
+    return None
+
+
+_CLAUSE_END = re.compile(r"[.!?。！？\n,，;；]")
+_EXPLANATION = re.compile(
+    r"[【\[](?:解析|分析|详解|解答|点评|考点|点睛)[】\]]|(?:^|(?<=\n))\W{0,4}(?:Explanation|解析"
+    r"|分析|解释)\W{0,4}[:：]"
+)
+_REASON = re.compile(
+    r"[,;，；]?\s?(?:\bbecause\b|\bsince\b|\bdue to\b|\bas (?=\d|[a-z] ?=)|因为|由于|理由是)"
+    r"|[,，]\s?(?:(?:and )?not|而?不是)(?=\s?[-\d$\\])",
+    re.IGNORECASE,
+)
+
+
+def _claim(payload: str, is_sentence: bool) -> str:
+    """The answer at the start of a payload: a formula of its own, or the first sentence."""
+    if explanation := _EXPLANATION.search(payload):
+        payload = payload[: explanation.start()]
+    payload = _DOTS.sub("", payload.lstrip(" \t\r\n_:：").removeprefix("** "))
+    if parts := numbered_parts(payload):
+        return parts
+    claim = _formula(payload) or _first_sentence(payload)
+    rest = payload[len(claim) :].lstrip(" .。*\n")
+    if is_withdrawn(rest.partition("\n\n")[0]):
+        return ""
+    if is_sentence:
+        claim = _REASON.split(claim, maxsplit=1)[0]
+    return bare(claim)
+
+
+_DOTS = re.compile(r"\A(?:\.{2,}|…)+\s*")
+_FORMULAS = (("\\[", "\\]"), ("$$", "$$"), ("\\(", "\\)"))
+
+
+def _formula(text: str) -> str | None:
+    """The formula on lines of its own that a text starts with, or after a line with a colon."""
+    line, _, rest = text.partition("\n")
+    if line.rstrip().endswith((":", "：")) and rest.strip():
+        text = rest.lstrip()
+    for opening, closing in _FORMULAS:
+        if text.startswith(opening) and (end := text.find(closing, len(opening))) >= 0:
+            tail = text[end + len(closing) :].partition("\n")[0]
+            return None if any(map(str.isalnum, tail)) else text[: end + len(closing)]
+    return None
+
+
+_SENTENCE_END = re.compile(r"[.!?](?=\s|\*\*|$)|[。！？；]|\n+")
+# Full stops of abbreviations and of the letter of a choice: "approx. 5", "A. 31".
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(.])(?:[A-Ja-z]|approx|no|eq|fig|e\.g|i\.e|cf|vs|dr|mr|mrs|st)$", re.IGNORECASE
+)
+# The letter of a choice, where a sentence of its own follows it: "B. Note that A is ...".
+_REMARK = re.compile(
+    r"\s+[*(（]*(?:(?:Note|If|Option|Choice|The|This|It|We|In|Since|Because|As|Here|For|So)\b"
+    r"|[A-J]\b(?:\s(?:is|and|are)\b))|\s*[（(]"
+)
+
+
+def _first_sentence(text: str) -> str:
+    """The first sentence of a text, of which a line is the most."""
+    for end in _SENTENCE_END.finditer(text):
+        before = text[: end.start()]
+        if not before.strip():
+            continue
+        is_abbreviated = end[0] == "." and _ABBREVIATION.search(before[-8:])
+        if not is_abbreviated or _REMARK.match(text, end.end()):
+            return before
+    return text
+
+
+def bare(text: str) -> str:
+    """A claim without the signs around it: blanks, bold type, the full stop."""
+    text = text.strip(" \t\r\n*_").rstrip(" .。．\n*")
+    if text.startswith("__"):
+        text = text.strip("_ ")
+    return text[:-1].rstrip() if text.count("$") % 2 and text.endswith("$") else text
+
+
+_LABEL = re.compile(
+    r"(?:^|(?<=[\n;；，,、。]))[ \t*]{0,4}[(（](?:\d|[a-h]|i{1,3}|iv|v)[)）][ \t*:：.]*"
+)
+
+
+def numbered_parts(text: str) -> str | None:
+    """Answers to the numbered parts of a question as a list; None if the text has no such parts."""
+    if not _LABEL.match(text):
+        return None
+    paragraph = text.partition("\n\n")[0]
+    parts = [part.strip(" \t\n;；，,、。.*") for part in _LABEL.split(paragraph)]
+    return ", ".join(part for part in parts if part) if len(parts) > 2 else None
+
+
+def last_line(text: str) -> str:
+    """The last line, or the formula on lines of its own that ends the text."""
+    text = text.strip()
+    for opening, closing in _FORMULAS:
+        if text.endswith(closing):
+            start = text.rfind(opening, 0, len(text) - len(closing))
+            if start >= 0:
+                return text[start:]
+    return bare(text.rpartition("\n")[2].lstrip("#>-• \t"))
+
+
+# A subject and its verb before a claim: The area is 12; 面积是12.
+_SUBJECT = re.compile(
+    r"([^.!?。！？\d\\$=<>]{0,120}?)"
+    r"(?:\b(?:is|are|was|were|equals?|gives?|makes?|has|have|costs?|=)(?:\sequal to\b|\sexactly\b)?:?\s+|[是为得：:]|等于)"
+    r"(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
+)
+_CONCLUSION = re.compile(
+    r"\A(?:so|therefore|thus|hence|finally|then|in total|altogether|所以|因此|故|综上|因而|则)[,，\s]*",
+    re.IGNORECASE,
+)
+
+
+def predicate(text: str) -> str | None:
+    """What a sentence states of its subject; None for no sentence, or one with guarded words."""
+    text = _CONCLUSION.sub("", text)
+    match = _SUBJECT.match(text)
+    if match is None or is_guarded(match[1]):
+        return None
+    return text[match.end() :].strip()

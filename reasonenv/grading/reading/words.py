@@ -1,0 +1,140 @@
+"""Answers in words: their comparison, and the names for the lack of a value."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from reasonenv.grading.reading.guard import is_guarded
+
+_FONT = re.compile(r"\\(?:text\w*|math(?:rm|bf|sf|it|tt)|mbox|boldsymbol|pmb|emph|underline)\s*\{([^{}]*)\}")
+_SIGNS = re.compile(r"[0-9^_=<>+/|\\(\[{]|^-|\w\*\w")
+_DECORATION = re.compile(
+    r"[\s$.,;:!?\"'*“”‘’。，；：！？、()（）]+|(?<=\w)-(?=\w)|\b(?:a|an|the|A|An|The)\b(?=[^\w\n]*+\w)"
+)
+_WORD = re.compile(
+    r"(?<![\\a-zA-Z{])[a-zA-ZÀ-ÖØ-öø-ɏḀ-ỿ]{3,}|(?<=text\{)\s?[a-zA-Z]{3,}"
+    r"|[\u4e00-\u9fff]{2,}|[\u0400-\u10ff\u1200-\u1cff\u3040-\u30ff\uac00-\ud7af]{2,}"
+)
+_SHORT = frozenset(["no", "on", "up", "in", "yes", "off", "am", "pm"])
+# Three letters without a vowel count as a product; so do two that are not one of the above.
+_VOICED = re.compile(r"(?i:(?=[^\W\d_]{4})|(?=[^\W\d_]*[aeiouà-ÿ]))[^\W\d_]{3}|[^\W\d_a-zA-Z]{3}")
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_PLURAL = re.compile(r"(?<=[a-z]{3})(?<!s)s\b")
+_MAX_LENGTH = 2000
+
+_SYNONYMS: Mapping[str, str] = {
+    "does not exist": """dne|does not exist|do not exist|doesn't exist|not exist
+        |limit does not exist|limit doesn't exist|不存在|极限不存在|该极限不存在|值不存在""",
+    "undefined": """undefined|is undefined|not defined|is not defined|未定义|无定义|没有定义|无意义
+        |没有意义""",
+    "no solution": r"""no solution|no solutions|no solution exists|no solutions exist|has no solution
+        |there is no solution|there are no solutions|empty set|null set|无解|没有解|方程无解|impossible
+        |inconsistent|no such number exists|no such numbers|no value|no values|none exist|none exists
+        |不等式无解|方程组无解|不等式组无解|原方程无解|方程没有解|空集|不可能|\emptyset|\varnothing|∅|\{\}
+        |system is inconsistent|constraints are inconsistent|equations are inconsistent
+        |system has no solution|equation has no solution|equation has no solutions""",
+    "no real solution": """no real solution|no real solutions|no real root|no real roots
+        |there are no real solutions|无实数解|无实数根|无实根|没有实数解|没有实数根|没有实根""",
+    "infinitely many solutions": """infinitely many|infinitely many solutions|infinite solutions
+        |there are infinitely many solutions|无数个解|无数解|无穷多解|无穷多个解|无穷个解
+        |有无数个解|有无穷多解|有无穷多个解""",
+    "all real numbers": r"""all real numbers|all reals|全体实数|一切实数|所有实数|任意实数|实数集|any real number
+        |all real number|set of all real numbers|set of real numbers|\mathbb{R}|\mathbb R|ℝ|R""",
+    "充要条件": "充要条件|充分必要条件|充要|充分必要|充分且必要条件",
+    "充分不必要条件": "充分不必要条件|充分非必要条件|充分不必要|充分而不必要条件|充分但不必要条件",
+    "必要不充分条件": "必要不充分条件|必要非充分条件|必要不充分|必要而不充分条件|必要但不充分条件",
+    "yes": "yes|true|是|是的|对|正确|能|会|可以",
+    "no": "no|false|否|不是|不对|不正确|错误|不能|不会|不可以",
+}
+
+
+def plain(text: str) -> str:
+    r"""A text without the fonts of its words, \text{} and the like."""
+    while "\\" in text and (bare := _FONT.sub(r"\1", text)) != text:
+        text = bare
+    return text
+
+
+def normalized_words(text: str) -> str:
+    """Words of a text without case, articles, fonts and punctuation."""
+    return _cached_words(text[:_MAX_LENGTH])
+
+
+@lru_cache(maxsize=4096)
+def _cached_words(text: str) -> str:
+    words = _DECORATION.sub(" ", plain(text)).split()
+    return " ".join(word.casefold() if len(word) > 1 else word for word in words)
+
+
+_MEANINGS = {
+    _cached_words(phrase.strip()): meaning
+    for meaning, phrases in _SYNONYMS.items()
+    for phrase in phrases.split("|")
+}
+
+
+def meaning(text: str) -> str | None:
+    """The common phrase for one of the same meaning; None for any other text."""
+    return _MEANINGS.get(normalized_words(text)) if len(text) <= 80 else None
+
+
+def same_words(text: str, other: str) -> bool:
+    """True if texts have the same words, singular or plural; "a and b" equals "b and a"."""
+    left, right = normalized_words(text), normalized_words(other)
+    return left == right or _stems(left) == _stems(right)
+
+
+def _stems(text: str) -> list[str]:
+    """Parts of a text between "and", without spaces and plural s; two parts are sorted."""
+    stems = [_PLURAL.sub("", part).replace(" ", "") for part in text.split(" and ")]
+    return sorted(stems) if len(stems) == 2 else stems
+
+
+def is_prose(text: str) -> bool:
+    """True if a text has words in addition to formulas."""
+    return _WORD.search(text) is not None
+
+
+def is_text(text: str) -> bool:
+    """True if a text is words alone: no formula, no product of a few letters."""
+    text = plain(text).strip("$ .")
+    if _SIGNS.search(text):
+        return False
+    if text.casefold() in _SHORT or _CHINESE.search(text):
+        return True
+    return _VOICED.search(text) is not None and not text.isupper()
+
+
+_PREDICATE = re.compile(r"\A(.{0,200}?)(?:\b(?:is|are|was)\b|[是为])\s*(?!.*(?:\bis\b|\bare\b|[是为]))", re.DOTALL)
+_REASON = re.compile(r"[,;.，。；]\s*(?:because|since|as\b|for\b|因为|由于|it is|和是).*|\s(?:because|since)\b.*", re.DOTALL | re.I)
+
+
+def words_verdict(answer: str, reference: str) -> bool:
+    """True if an answer in words has those of the reference, or states them of a subject.
+
+    The subject of a reference may be missing, "The sequence is convergent" and "convergent"; that
+    of an answer must hold no word that changes what is stated.
+    """
+    answer, reference = (_DIRECTION.sub("", plain(text).strip(" $*\n")) for text in (answer, reference))
+    right = meaning(reference) or normalized_words(reference)
+    if right == (meaning(answer) or normalized_words(answer)) or same_words(answer, reference):
+        return True
+    subject, stated = _split(answer)
+    other_subject, expected = _split(reference)
+    if bool(subject) == bool(other_subject) or is_guarded(subject):
+        short = _REASON.sub("", answer)
+        return short != answer and meaning(short) in ("yes", "no") and meaning(short) == right
+    return _same(stated, expected)
+
+
+_DIRECTION = re.compile(r"\A[\"'“]|[\"'”]\Z")
+
+
+def _same(text: str, other: str) -> bool:
+    left, right = meaning(text), meaning(other)
+    return left == right if left and right else same_words(text, other)
+
+
+def _split(text: str) -> tuple[str, str]:
+    match = _PREDICATE.match(text)
+    return (match[1], text[match.end() :]) if match else ("", text)
