@@ -81,6 +81,7 @@ _REMARKS = _listed(
 _WORD = re.compile(r"[a-z]+")
 _NEXT = re.compile(r"\A[\s(（]{0,3}(?:([a-zA-Z]+)|([\u4e00-\u9fff]+))")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
+_OTHER_SCRIPT = re.compile("[\u0400-\u2bff\u3040-\u30ff\uac00-\ud7af]")
 
 
 def changes_value(words: str) -> bool:
@@ -112,7 +113,7 @@ def leaves_value(words: str, follows_unit: bool, is_one: bool) -> bool:
         follows_unit: True if a unit or a magnitude stands before them.
         is_one: True after 1 and proper fractions, where nouns stand in the singular.
     """
-    if changes_value(words):
+    if changes_value(words) or _OTHER_SCRIPT.search(words):
         return False
     if _CHINESE.search(words):
         return follows_unit or _counter(_joined(words)) != ""

@@ -10,6 +10,7 @@ from reasonenv.grading.numeric.exact import Undefined
 from reasonenv.grading.parsing.grammar import parse_answer
 from reasonenv.grading.parsing.magnitudes import PARTS
 from reasonenv.grading.parsing.nodes import Node
+from reasonenv.grading.reading.guard import is_guarded
 from reasonenv.grading.reading.lines import predicate
 from reasonenv.grading.reading.words import is_prose, plain
 
@@ -17,6 +18,8 @@ from reasonenv.grading.reading.words import is_prose, plain
 def formula_verdict(answer: str, reference: str) -> bool | None:
     """Verdict on two formulas, None if either cannot be read; what a sentence states counts."""
     answer, reference = spelled(answer), spelled(reference)
+    if _SENTENCES.search(answer) or _is_denied(answer):
+        return None
     verdict = _parsed_verdict(answer, reference)
     if verdict is None and is_prose(answer):
         stated = predicate(plain(answer))
@@ -25,6 +28,16 @@ def formula_verdict(answer: str, reference: str) -> bool | None:
     if verdict is None and is_prose(reference) and (stated := predicate(plain(reference))):
         verdict = _parsed_verdict(answer, spelled(stated))
     return verdict
+
+
+_SENTENCES = re.compile(r"[a-zA-Z\d)$}][.!?]\s+[A-Z][a-z]|[。！？]\s*\S")
+_TITLE = re.compile(r"\A([^\d\\=]*?(?:[a-zA-Z]{2}|[\u4e00-\u9fff])[^\d\\=]*)(?:=|等于|:)")
+
+
+def _is_denied(answer: str) -> bool:
+    """True if the words before an equals sign change what it states."""
+    title = _TITLE.match(answer)
+    return title is not None and is_guarded(title[1])
 
 
 def _parsed_verdict(answer: str, reference: str) -> bool | None:
@@ -153,12 +166,15 @@ def spelled(text: str) -> str:
         if (match := _CHINESE.match(bare)) and match[0]:
             tens = 10 * _CHINESE_ONES.get(match[1] or "一", 1) if match[2] else 0
             return f"{tens + _CHINESE_ONES.get(match[3] or '零', 0)}{bare[match.end() :]}"
+    if "$" in text and "=" in text and _MONEY.fullmatch(text):
+        return text.replace("$", "")
     for needle, pattern, replacement in _NUMBERS:
         if needle in text:
             text = pattern.sub(replacement, text)
     return in_one_unit(text)
 
 
+_MONEY = re.compile(r"[$\d,.\s+*/×÷=()-]+")
 _SECONDS = {"day": 86400, "h": 3600, "min": 60, "s": 1}
 _NAMES = {
     **dict.fromkeys(["d", "day", "days", "天"], "day"),
@@ -170,7 +186,7 @@ _DURATION = re.compile(
     r"(\d{1,9}(?:\.\d{1,9})?)\s?([a-z]{1,7}|小时|个小时|时|分钟|分|秒钟|秒|天)(?:,?\s?and\s|,\s?|\s|(?=\d|$))",
     re.IGNORECASE,
 )
-_UNIT = re.compile(r"\d\s?(?:\\text\{)?\s?[dhm天时分].*\d")
+_UNIT = re.compile(r"\d\s?(?:\\text\{)?\s?(?:个?小|[dhm天时分]).*\d")
 _FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
 
 

@@ -21,14 +21,17 @@ _TITLE = (
     r"(?:(?:i\s(?:choose|think\sit\sis|pick|select)\s|it\sis\s)?(?:the\s)?(?:(?:correct|right|best|final)\s)?"
     r"(?:options?|choices?|answers?|statements?|both|letters?)?(?:\s?(?:is|are)\b)?\s?:?\s?|(?:故|应|所以)?选?[项择]?[为是]?:?\s?)"
 )
-_END = r"(?:\s?选?项)?(?:\s(?:only|alone|is (?:the )?(?:correct|right|best|answer)(?: (?:answer|option|choice))?)|正确|[都均]?是?对的?)?[.!]?"
+_END = (
+    r"(?:\s?选?项)?(?:\s(?:only|alone|(?:is|are) (?:the )?(?:correct|right|best|answer)"
+    r"(?: (?:answer|option|choice))?)|\s?[都均]?是?(?:正确|对|成立)的?)?(?:\s?\((?P<note>.{1,80})\))?[.!]?"
+)
 _CHOICE = re.compile(
     rf"{_TITLE}(?P<run>{_LETTER}(?:{_JOINT}{_LETTER}){{0,9}}|[A-J]{{2,10}}){_END}", re.IGNORECASE
 )
-_SINGLE = re.compile(r"\(?([A-Ja-j])[).:]*")
+_SINGLE = re.compile(r"[(\[{]?([A-Ja-j])[)\]}.:]*")
 # A letter with a text beside it: sure signs of a label, and others that may be a word or a product.
 _LABEL = re.compile(
-    rf"{_TITLE}(?:\((?P<round>[A-J])\)[.:,]?|(?P<sure>[A-J])(?:\)[.:,]?|\s?[.:]|、|\s?=(?=\s*\S))|(?P<spaced>[A-J])(?=,?\s|\())"
+    rf"{_TITLE}(?:\((?P<round>[A-J])\)[.:,]?|(?P<sure>[A-J])(?:\)[.:,]?|\s?[.:]|、)|(?P<spaced>[A-J])(?=,?\s|\())"
     r"\s?(?P<text>\S.*)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -65,8 +68,8 @@ def read_letters(answer: str) -> Choice:
         return Choice(None)
     if single := _SINGLE.fullmatch(text):
         return Choice(frozenset(single[1].upper()))
-    choice = _CHOICE.fullmatch(_REASON.sub("", text))
-    if choice and choice["run"].isupper():
+    choice = _CHOICE.fullmatch(_REASON.sub("", _BRACES.sub("", text)))
+    if choice and choice["run"].isupper() and not _is_changed(choice["note"] or ""):
         is_open = _SLASH.search(choice["run"]) is not None
         letters = re.findall("[A-J]", choice["run"])
         return Choice(frozenset() if is_open else frozenset(letters))
@@ -80,8 +83,16 @@ def read_letters(answer: str) -> Choice:
     return Choice(frozenset(letter.upper()), label["text"].strip(), not groups.get("spaced"))
 
 
+_BRACES = re.compile("[{}]")
+
+
+def _is_changed(note: str) -> bool:
+    """True if a remark beside a letter names another or takes it back."""
+    return _LONE.search(note) is not None or is_withdrawn("", note) or is_guarded(note[:80])
+
+
 _SIGNS = str.maketrans("（）：；，．", "():;,.")
-_LAYOUT = re.compile(r"\\[()\[\],;! ]|\\q?quad(?![a-z])|[$`\"“”「」]|\*\*|\\left|\\right")
+_LAYOUT = re.compile(r"\\rm(?![a-z])|\\[()\[\],;! ]|\\q?quad(?![a-z])|[$`\"“”「」]|\*\*|\\left|\\right")
 
 
 @lru_cache(maxsize=4096)
@@ -89,7 +100,7 @@ def _plain(answer: str) -> str:
     """An answer without fonts and the signs of layout."""
     text = plain(answer[: 2 * _MAX_LENGTH].replace("\\boxed", "\\text")).translate(_SIGNS)
     text = " ".join(_LAYOUT.sub(" ", text).split()).replace("( ", "(").replace(" )", ")")
-    return text.strip(" .{}[]'")
+    return text.strip(" .")
 
 
 def choice_verdict(
@@ -110,10 +121,11 @@ def choice_verdict(
         return True if is_label and equal(choice.text or "", reference) else None
     if answer.strip() == reference.strip():
         return True
-    if choice.letters is None or (choice.text is not None and not choice.is_sure):
-        verdict = None if right.text is None else equal(answer, right.text)
-        if verdict or choice.letters is None:
-            return verdict is True
+    if choice.letters is None or not choice.is_sure:
+        if right.text is not None and equal(answer, right.text):
+            return True
+        if choice.letters is None:
+            return False
     if choice.text is None:
         if len(choice.letters) > 1 and right.text and equal(answer, right.text):
             return True
@@ -127,9 +139,9 @@ def _labeled(choice: Choice, right: Choice, options: Sequence[str], equal: Equal
     own = option_text(letters, options) or (right.text if letters == right.letters else None)
     if own is not None and _same(text, own, equal):
         return letters == right.letters
-    if letters != right.letters:
+    if letters != right.letters or not choice.is_sure:
         return False
-    if _LONE.search(text) or is_withdrawn(f". {text}") or is_guarded(text[:40]):
+    if _is_changed(text):
         return False
     if own is None:
         return True
@@ -137,7 +149,7 @@ def _labeled(choice: Choice, right: Choice, options: Sequence[str], equal: Equal
     parts = [text, *_PART.split(text, maxsplit=3)]
     if any(_same(part, other, equal) for part in parts for other in others):
         return False
-    return bool(options) or choice.is_sure and not right.text
+    return bool(options) or not right.text
 
 
 _PART = re.compile(r"[,;?.]\s|\s\(|\sor\s")

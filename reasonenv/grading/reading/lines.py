@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from reasonenv.grading.reading.guard import is_guarded, is_withdrawn
+from reasonenv.grading.reading.guard import adds, is_guarded, is_of_others, is_withdrawn
 
 _NOUN = r"(?:answers?|solution|result|(?:correct|right|best) (?:option|choice))"
 # In the languages of the benchmarks; each ends where the answer begins.
@@ -11,11 +11,11 @@ _STATING = (
     rf"\b(?:the |my )?(?:final |correct |right |best |short )?{_NOUN}"
     r"(?: to [^.\n]{1,60}| for [^.\n]{1,40})?\s++(?:is|are)\b(?! not\b)"
     r"|\bl[ae] (?:respuesta|resposta|risposta|réponse)(?: final| correcta| finale)? (?:es|é|è|est)\b"
-    r"|\bantwort (?:ist|lautet)\b|答案(?:应该?)?[是为]|答えは"
+    r"|\bantwort (?:ist|lautet)\b|答案(?:应该?)?[是为选]|答えは"
     r"|(?:故|所以|因此|应)选(?:项|择)?[是为]?(?=[ \t]{0,3}[:：]?[ \t]{0,3}[$(（*]{0,2}[A-J])"
 )
 _HEADINGS = (
-    r"\banswers?\s*+(?:\*\*|__|\})?+\s*+[:=：]"
+    r"\banswer\s*+(?:\*\*|__|\})?+\s*+[:=：]"
     r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:the )?(?:final |correct |short )?answers?[ \t*_#]{0,6}(?=\n|$)"
     r"|[【\[]答案[】\]]|答案\s*+(?:\*\*|__|\})?+\s*+[:=：]|(?<![解回问作应])答\s*+[:：]"
     r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:最终|最后的?|正确)?答案[ \t*_#]{0,6}(?=\n|$)"
@@ -43,14 +43,28 @@ def marked_claim(text: str, start: int = 0) -> str | None:
     for marker in reversed(list(_MARKER.finditer(text, start))):
         payload = text[marker.end() : end]
         if any(map(str.isalnum, payload)) or "\\" in payload or "∅" in payload:
-            before = text[max(0, marker.start() - 80) : marker.start()]
-            clause = _CLAUSE_END.split(before)[-1]
-            return "" if is_guarded(clause) else _claim(payload, marker.lastgroup == "sentence")
+            line = text[max(start, marker.start() - 80) : marker.start()].rpartition("\n")[2]
+            clause = _CLAUSE_END.split(line)[-1]
+            if is_of_others(clause) or _is_second(line):
+                return ""
+            return _claim(payload, marker.lastgroup == "sentence")
         end = marker.start()
     return None
 
 
-_CLAUSE_END = re.compile(r"[.!?。！？\n,，;；]")
+def _is_second(line: str) -> bool:
+    """True if a marker adds its answer to another of the same sentence: answer = 3 | answer = 4."""
+    first = _MARKER.search(line)
+    between = line[first.end() :] if first else ""
+    if not any(map(str.isalnum, between)) or is_guarded(between):
+        return False
+    return adds(between) or not _CONCLUDES.search(between)
+
+
+_CONCLUDES = re.compile(
+    r"[.!?]\s|[。！？；]|\b(?:so|therefore|thus|hence|final)\b|所以|因此|故|综上|最终", re.IGNORECASE
+)
+_CLAUSE_END = re.compile(r"[.!?。！？\n,，;；>]")
 _EXPLANATION = re.compile(
     r"[【\[](?:解析|分析|详解|解答|点评|考点|点睛)[】\]]|(?:^|(?<=\n))\W{0,4}(?:Explanation|解析"
     r"|分析|解释)\W{0,4}[:：]"
@@ -71,7 +85,7 @@ def _claim(payload: str, is_sentence: bool) -> str:
         return parts
     claim = _formula(payload) or _first_sentence(payload)
     rest = payload[len(claim) :].lstrip(" .。*\n")
-    if is_withdrawn(rest.partition("\n\n")[0]):
+    if is_withdrawn(claim, rest):
         return ""
     if is_sentence:
         claim = _REASON.split(claim, maxsplit=1)[0]
@@ -101,8 +115,8 @@ _ABBREVIATION = re.compile(
 )
 # The letter of a choice, where a sentence of its own follows it: "B. Note that A is ...".
 _REMARK = re.compile(
-    r"\s+[*(（]*(?:(?:Note|If|Option|Choice|The|This|It|We|In|Since|Because|As|Here|For|So)\b"
-    r"|[A-J]\b(?:\s(?:is|and|are)\b))|\s*[（(]"
+    r"\s+[*(（]*(?:[A-Z][a-z]+\s+(?:[A-J]|that|you|is|are|was)\b|(?:This|It|We|Since|Because)\b"
+    r"|[A-J]\s(?:is|and|are)\b)|\s*[（(]"
 )
 
 
@@ -148,15 +162,23 @@ def last_line(text: str) -> str:
             start = text.rfind(opening, 0, len(text) - len(closing))
             if start >= 0:
                 return text[start:]
-    return bare(text.rpartition("\n")[2].lstrip("#>-• \t"))
+    before, _, line = text.rpartition("\n")
+    if before and not _HAS_WORDS.search(before.rstrip().rpartition("\n")[2]):
+        return text  # a list of values
+    return bare(_CHECK.sub("", line.lstrip("#>• \t")))
 
 
+_CHECK = re.compile(r"(?<=[.。])\s?(?:Check|Verify|Verification|验算|检验)[:：].*")
+_HAS_WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]{2}|=")
 # A subject and its verb before a claim: The area is 12; 面积是12.
 _SUBJECT = re.compile(
     r"([^.!?。！？\d\\$=<>]{0,120}?)"
-    r"(?:\b(?:is|are|was|were|equals?|gives?|makes?|has|have|costs?|=)(?:\sequal to\b|\sexactly\b)?:?\s+|[是为得：:]|等于)"
-    r"(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
+    r"(?:\b(?:is|are|was|were|equals?|gives?|makes?|made|has|have|had|costs?|weighs?|measures?"
+    r"|contains?|holds?|takes|took|gets?|got|needs?|earns?|pays?|paid|saves?|spent|sold|reads?|left"
+    r"|remains?|ends at|comes to|totals|becomes)(?:\sequal to\b|\sexactly\b|\sa total of\b)?:?\s+"
+    r"|[是为得有了共：:]|等于)(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
 )
+_TOTAL = re.compile(r",?\s(?:altogether|in total|in all)\Z")
 _CONCLUSION = re.compile(
     r"\A(?:so|therefore|thus|hence|finally|then|in total|altogether|所以|因此|故|综上|因而|则)[,，\s]*",
     re.IGNORECASE,
@@ -165,7 +187,7 @@ _CONCLUSION = re.compile(
 
 def predicate(text: str) -> str | None:
     """What a sentence states of its subject; None for no sentence, or one with guarded words."""
-    text = _CONCLUSION.sub("", text)
+    text = _TOTAL.sub("", _CONCLUSION.sub("", text))
     match = _SUBJECT.match(text)
     if match is None or is_guarded(match[1]):
         return None

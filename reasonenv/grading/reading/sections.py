@@ -54,6 +54,8 @@ _TOKEN = re.compile(
 _OPENING = re.compile(
     rf"(?:\s|<\|(?:im_start|start_header_id)\|>assistant|{_END.pattern}|{_TOKEN.pattern})*+"
 )
+# Text that its author struck out.
+_STRUCK = re.compile(r"<(s|del|strike)>[^<>\n]{0,80}</\1>(?=[ \t]*[\w(])|~~[^~\n]{1,80}~~")
 _ANSWERED = re.compile(r"\banswer\b|答案|####|\\boxed", re.IGNORECASE)
 # A new question, which a base model invents after its answer.
 _QUESTION = re.compile(
@@ -63,6 +65,8 @@ _QUESTION = re.compile(
 
 def last_turn(text: str) -> str:
     """The text up to the token that ends its turn, or to the next question, without tokens."""
+    if "~~" in text or "<s>" in text or "<del>" in text:
+        text = _STRUCK.sub("", text)
     if "<" in text or "[" in text or "|" in text:
         text = _glm_box(text)
         text = text[_OPENING.match(text).end() :]  # pyright: ignore[reportOptionalMemberAccess]
@@ -148,21 +152,23 @@ def _run(text: str, boxes: Sequence[Box]) -> Sequence[Box]:
     return boxes[first:]
 
 
-# All that may stand between two parts of an answer: signs, "and", names, the number of a part.
-_JOINT = re.compile(
-    r"(?:[\s,;、，；$&*。.{}]|\\[()\[\],;\\ ]|\\q?quad|\\text|\b(?:and|or)\b|[和或及与]"
-    r"|[a-zA-Z](?:_\{?\w\}?)?\s*=|[(（]\w{1,3}[)）]|\\approx|≈|\\(?:land|lor|cup)(?![a-z]))*"
-)
 # The number of a part of a question, at the start of a line.
 _PART = re.compile(r"(?:^|\n)[\s#*]{0,6}[(（](?:[2-9]|[b-h]|i{2,3}|iv|v)[)）]")
+_NAMES = re.compile(r"\\[()\[\],;\\ ]|\\q?quad|\\text|[${}]|[a-zA-Z](?:_\{?\w\}?)?\s*=|\(\w\)")
+_BREAK = re.compile(
+    r"[.。!?？:\n\d=是为得]|因此|所以|\b(?:no|not|wait|actually|then|but|instead|so|thus|hence"
+    r"|therefore|which|is)\b",
+    re.IGNORECASE,
+)
 _MAX_GAP = 60
 
 
 def _are_parts(gap: str) -> bool:
     """True if boxes with this text between them are parts of one answer."""
-    if len(gap) > _MAX_GAP or not _JOINT.fullmatch(gap):
-        return _PART.search(gap) is not None
-    return _separator(gap) != "" or not gap.strip(" $")
+    if not gap.strip(" $") or _PART.search(gap):
+        return True
+    words = _NAMES.sub(" ", gap)
+    return len(gap) <= _MAX_GAP and not _BREAK.search(words) and _separator(words) != ""
 
 
 _OR = re.compile(r"\bor\b|或|\\(?:lor|cup)")

@@ -8,7 +8,7 @@ from reasonenv.grading.budget import spend_on_text
 from reasonenv.grading.parsing.grammar import MAX_LENGTH
 from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.reading import letters, literals, words
-from reasonenv.grading.reading.formulas import formula_verdict
+from reasonenv.grading.reading.formulas import formula_verdict, spelled
 from reasonenv.grading.reading.names import name_verdict, names
 
 KINDS = ("letters", "name", "date", "clock", "range", "list", "words", "none", "formula")
@@ -24,7 +24,7 @@ def kind_of(reference: str, options: tuple[str, ...] = ()) -> str:
         return "letters"
     if words.meaning(reference) in _NO_VALUES:
         return "none"
-    if words.is_text(reference):
+    if words.is_text(reference) and spelled(reference) == reference:
         return "words"
     if literals.date(reference) is not None:
         return "date"

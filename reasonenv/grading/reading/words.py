@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from reasonenv.grading.parsing.notation import undelimited
 from reasonenv.grading.reading.guard import is_guarded
 
 _FONT = re.compile(r"\\(?:text\w*|math(?:rm|bf|sf|it|tt)|mbox|boldsymbol|pmb|emph|underline)\s*\{([^{}]*)\}")
@@ -19,6 +20,7 @@ _SHORT = frozenset(["no", "on", "up", "in", "yes", "off", "am", "pm"])
 # Three letters without a vowel count as a product; so do two that are not one of the above.
 _VOICED = re.compile(r"(?i:(?=[^\W\d_]{4})|(?=[^\W\d_]*[aeiouà-ÿ]))[^\W\d_]{3}|[^\W\d_a-zA-Z]{3}")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
+_WHOLE = re.compile(r"\s*\$?\\(?:text|mathrm)\s*\{\s*[a-z]{2,20}\s*\}\$?\s*")
 _PLURAL = re.compile(r"(?<=[a-z]{3})(?<!s)s\b")
 _MAX_LENGTH = 2000
 
@@ -43,6 +45,7 @@ _SYNONYMS: Mapping[str, str] = {
     "充要条件": "充要条件|充分必要条件|充要|充分必要|充分且必要条件",
     "充分不必要条件": "充分不必要条件|充分非必要条件|充分不必要|充分而不必要条件|充分但不必要条件",
     "必要不充分条件": "必要不充分条件|必要非充分条件|必要不充分|必要而不充分条件|必要但不充分条件",
+    "infinity": r"infinity|\infty|∞|+\infty|positive infinity|正无穷|无穷大",
     "yes": "yes|true|是|是的|对|正确|能|会|可以",
     "no": "no|false|否|不是|不对|不正确|错误|不能|不会|不可以",
 }
@@ -97,7 +100,9 @@ def is_prose(text: str) -> bool:
 
 def is_text(text: str) -> bool:
     """True if a text is words alone: no formula, no product of a few letters."""
-    text = plain(text).strip("$ .")
+    if _WHOLE.fullmatch(text):
+        return True
+    text = undelimited(plain(text)).strip(" .")
     if _SIGNS.search(text):
         return False
     if text.casefold() in _SHORT or _CHINESE.search(text):
@@ -123,7 +128,8 @@ def words_verdict(answer: str, reference: str) -> bool:
     other_subject, expected = _split(reference)
     if bool(subject) == bool(other_subject) or is_guarded(subject):
         short = _REASON.sub("", answer)
-        return short != answer and meaning(short) in ("yes", "no") and meaning(short) == right
+        is_denied = right == "yes" and is_guarded(answer)
+        return short != answer and right in ("yes", "no") and meaning(short) == right and not is_denied
     return _same(stated, expected)
 
 
