@@ -111,7 +111,7 @@ class Boxes(NamedTuple):
     is_open: bool
 
 
-_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)
+_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?!\\(?:boxed|fbox)).|[{}]", re.DOTALL)
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 # No word: "put it in \boxed form".
 _BARE = re.compile(r"\\boxed\s{1,9}((?:[-+]?\\?[\d.]|[A-J](?![a-zA-Z]))[^\s{]{0,80})")
