@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.numeric.exact import TooLarge
-from reasonenv.grading.parsing.grammar import parse_answer
+from reasonenv.grading.parsing.grammar import read
 from reasonenv.grading.reading import final_answer, final_span, solution_answer
 from reasonenv.grading.reading.verdicts import verdict as rule_verdict
 
@@ -145,4 +145,4 @@ def _is_garbled(answer: str, reference: str) -> bool:
 
 
 def _is_readable(text: str) -> bool:
-    return any(parse_answer(text, units) is not None for units in (False, True))
+    return any(read(text, units).node is not None for units in (False, True))

@@ -31,7 +31,7 @@ from reasonenv.grading.equivalence.parameters import with_shared_names
 from reasonenv.grading.equivalence.quantities import same_quantity
 from reasonenv.grading.equivalence.verdicts import Match, Verdict
 from reasonenv.grading.numeric.rounding import omits_base, same_value
-from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, is_inequality
+from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, is_inequality, negative, num
 
 _Rule = Callable[[Node, Node, Match], Verdict]
 
@@ -90,7 +90,19 @@ def _same_values(a: Node, r: Node, _: Match) -> Verdict:
     return same_value(a, r)
 
 
+def _same_congruence(a: Node, r: Node, matches: Match) -> Verdict:
+    """7 mod 10 and x ≡ 7 mod 10: the same modulus, and residues that differ by a multiple of it."""
+    if a.op != r.op or not matches(a.args[1], r.args[1]):
+        return False
+    (*names, value), (*others, right) = a.args[0], r.args[0]
+    if names and others and names != others:
+        return False
+    difference = Node("add", (value, negative(right)))
+    return same_value(Node("fn", ("mod", (difference, r.args[1]))), num(0))
+
+
 _RULES: dict[str, _Rule] = {
+    "congruence": _same_congruence,
     "false": lambda a, r, _: False,
     **dict.fromkeys(["and", "or", "not"], _same_logic),
     "list": same_collection,

@@ -12,7 +12,7 @@ from reasonenv.grading.equivalence.verdicts import Match, Verdict
 from reasonenv.grading.numeric.equality import float_value, same_expression
 from reasonenv.grading.numeric.rounding import to_radians
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, FALSE, Node, num, product
-from reasonenv.grading.parsing.suffixes import changes_value, leaves_value, same_counted
+from reasonenv.grading.parsing.counts import changes_value, leaves_value, same_counted
 from reasonenv.grading.parsing.units import UNITS, Unit
 
 _DEGREE = UNITS["degree"]

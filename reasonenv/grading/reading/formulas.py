@@ -1,15 +1,13 @@
 """Formulas: both texts in one spelling of numbers, parsed, and compared as values."""
 
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.equivalence.quantities import is_measured
 from reasonenv.grading.numeric.exact import Undefined
-from reasonenv.grading.parsing.grammar import parse_answer
-from reasonenv.grading.parsing.magnitudes import PARTS
-from reasonenv.grading.parsing.nodes import Node
+from reasonenv.grading.parsing.counts import PARTS
+from reasonenv.grading.parsing.grammar import Reading, read
 from reasonenv.grading.reading.guard import is_guarded
 from reasonenv.grading.reading.lines import predicate
 from reasonenv.grading.reading.words import is_prose, plain
@@ -41,46 +39,40 @@ def _is_denied(answer: str) -> bool:
 
 
 def _parsed_verdict(answer: str, reference: str) -> bool | None:
-    """Verdict on both as plain formulas, then as quantities with units; True if either is."""
+    """Verdict on both as plain formulas, then as quantities with units; True if either is.
+
+    Letters after a number are read as a unit only where the first comparison fails; short ones
+    right after it, 5h, only where both texts have a unit.
+    """
     if is_not_carried_out(answer, reference):
         return False
-    verdicts: dict[tuple[Node, Node], bool | None] = {}
-    has_unit = False
-    for setting in _settings(answer, reference):
-        left, right = parse_answer(answer, *setting), parse_answer(reference, *setting)
-        has_unit = has_unit or any(each is not None and is_measured(each) for each in (left, right))
-        if left is None or right is None or (left, right) in verdicts:
-            continue
-        verdict = verdicts[left, right] = _matches(left, right)
-        if verdict:
-            return True
-    if has_unit and _same_with_units(answer, reference):
+    a, r = read(answer), read(reference)
+    verdict = _matches(a, r)
+    if verdict:
         return True
-    return False if False in verdicts.values() else None
+    if a.has_units or r.has_units:
+        left, right = (read(text, units=True) for text in (answer, reference))
+        is_short = left.has_short_units or right.has_short_units
+        if not is_short or all(each.node and is_measured(each.node) for each in (left, right)):
+            verdict = _either(verdict, _matches(left, right))
+    if not verdict and (_GROUP.search(answer) or _GROUP.search(reference)):
+        left, right = (read(text, grouped=False) for text in (answer, reference))
+        verdict = _either(verdict, _matches(left, right))
+    return verdict
 
 
-def _same_with_units(answer: str, reference: str) -> bool:
-    """True if both are quantities, and equal, when letters after a number are a unit: 500mA."""
-    left, right = (parse_answer(text, True, glued=True) for text in (answer, reference))
-    if left is None or right is None or not (is_measured(left) and is_measured(right)):
-        return False
-    return _matches(left, right) is True
-
-
-def _settings(answer: str, reference: str) -> Iterator[tuple[bool, bool]]:
-    """Values of `units` and `grouped` to parse with; ungrouped digits only if there are groups."""
-    yield (False, True)
-    yield (True, True)
-    if _GROUP.search(answer) or _GROUP.search(reference):
-        yield (False, False)
+def _either(verdict: bool | None, other: bool | None) -> bool | None:
+    return True if other else False if verdict is False else other
 
 
 _GROUP = re.compile(r"\d,\d{3}")
 
 
-def _matches(answer: Node, reference: Node) -> bool | None:
+def _matches(answer: Reading, reference: Reading) -> bool | None:
+    if answer.node is None or reference.node is None:
+        return None
     try:
-        return matches(answer, reference)
+        return matches(answer.node, reference.node)
     except Undefined:
         return False
 

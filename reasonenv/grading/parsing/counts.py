@@ -1,24 +1,41 @@
-"""Words after a number: those that leave its value, those that change it, and all others.
+"""Words after a number: magnitudes multiply it, counters and nouns leave it, others change it.
 
-Units and magnitudes are tables of their own; what they leave is read here. A counter or a unit may
-have any noun after it, 7个苹果, and an English noun stands in the plural, 7 apples; remarks say
-nothing about the value. Operators, comparisons, denials and alternatives change it wherever they
-stand. Anything else is unknown: for all we know it changes the value.
-
-Sources: the measure words (量词) of Chinese grammar that count things, shares and occasions; the
-closed classes of English grammar: prepositions, conjunctions, auxiliaries, quantifiers, adverbs of
-degree and doubt; plurals without s.
+A counter or a unit may have any noun after it, 7个苹果, and an English noun stands in the plural,
+7 apples; remarks say nothing about the value. Operators, comparisons, denials and alternatives
+change it wherever they stand. Anything else is unknown: for all we know it changes the value.
 """
 
 import re
-
-from reasonenv.grading.parsing.magnitudes import MAGNITUDES
+from fractions import Fraction
 
 
 def _listed(*lists: str) -> frozenset[str]:
-    """The words of lists."""
     return frozenset(" ".join(lists).split())
 
+
+_POWERS_OF_TEN = {
+    "ten": 1, "hundred": 2, "thousand": 3, "lakh": 5, "lac": 5, "million": 6, "crore": 7,
+    "billion": 9, "trillion": 12, "quadrillion": 15, "quintillion": 18,
+}  # fmt: skip
+_PARTS = {
+    "half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6,
+    "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10, "twelfth": 12, "sixteenth": 16,
+    "twentieth": 20, "hundredth": 100, "thousandth": 1000, "millionth": 10**6,
+}  # fmt: skip
+PARTS: dict[str, int] = _PARTS | {f"{name}s": parts for name, parts in _PARTS.items()}
+"""Denominators by their names, in singular and plural."""
+MAGNITUDES: dict[str, Fraction] = {
+    **{name: Fraction(10**power) for name, power in _POWERS_OF_TEN.items() if name != "ten"},
+    **{f"{name}s": Fraction(10**power) for name, power in _POWERS_OF_TEN.items()},
+    **{name: Fraction(1, parts) for name, parts in PARTS.items() if name.endswith("s")},
+    **{name: Fraction(number) for name, number in {
+        "dozen": 12, "score": 20, "gross": 144, "grand": 1000, "mn": 10**6, "bn": 10**9,
+        "tn": 10**12, "十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8, "打": 12,
+    }.items()},
+    **dict.fromkeys("成折", Fraction(1, 10)),
+}  # fmt: skip
+"""Factors by name, after the compact numbers of the Unicode CLDR and the words of count of
+dictionaries."""
 
 _COUNTERS = _listed(
     """个 名 位 人 口 只 条 头 匹 张 把 根 支 枝 本 册 页 篇 章 节 首 句 字 行 段 件 套 双 对 副
@@ -64,11 +81,11 @@ _CHANGING_ENGLISH = _listed(
     potentially likely unlikely might may could should would if unless when where whether although
     though depending depends guess guesses guessing sometimes instead alternatively additional
     besides such thus hence mil mill mills myriad myriads couple dozens lots""",
+    "is are was were be been am does do did has have had",
 )
-_VERBS = _listed("is are was were be been am does do did has have had")
 _PREPOSITIONS = _listed(
-    """in on at of for from to by with per as into onto among during out off across along
-    towards"""
+    """in on at of for from to by with per as into onto among during out off across along towards
+    """
 )
 _REMARKS = _listed(
     """total totally altogether overall in all exactly precisely only just each apiece left
@@ -79,7 +96,6 @@ _REMARKS = _listed(
     positive the a an its their his her"""
 )
 _WORD = re.compile(r"[a-z]+")
-_NEXT = re.compile(r"\A[\s(（]{0,3}(?:([a-zA-Z]+)|([\u4e00-\u9fff]+))")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _OTHER_SCRIPT = re.compile("[\u0400-\u2bff\u3040-\u30ff\uac00-\ud7af]")
 
@@ -90,19 +106,7 @@ def changes_value(words: str) -> bool:
         return True
     if _CHINESE.search(words) and _CHANGING_CHINESE.search(_joined(words)):
         return True
-    names = _WORD.findall(words.casefold())
-    return not (_CHANGING_ENGLISH.isdisjoint(names) and _VERBS.isdisjoint(names))
-
-
-def next_word_changes(text: str) -> bool:
-    """True if the word right after a number in a sentence changes the number's value."""
-    match = _NEXT.match(text)
-    if match is None:
-        return False
-    if match[2]:
-        return changes_value(match[2]) or match[2][0] in MAGNITUDES
-    name = match[1].casefold()
-    return name in MAGNITUDES or name in _CHANGING_ENGLISH
+    return not _CHANGING_ENGLISH.isdisjoint(_WORD.findall(words.casefold()))
 
 
 def leaves_value(words: str, follows_unit: bool, is_one: bool) -> bool:
@@ -126,7 +130,7 @@ def leaves_value(words: str, follows_unit: bool, is_one: bool) -> bool:
     return (
         follows_unit
         or is_one
-        or _REMARKS.issuperset(names[:1])
+        or names[0] in _REMARKS
         or any(name in _REMARKS or _is_plural(name) for name in names[:head])
     )
 
@@ -150,5 +154,4 @@ def _is_plural(name: str) -> bool:
 
 
 def _counter(text: str) -> str:
-    """The longest counter at the start of Chinese words, "" if there is none."""
     return next((text[:size] for size in (4, 3, 2, 1) if text[:size] in _COUNTERS), "")

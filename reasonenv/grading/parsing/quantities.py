@@ -1,12 +1,11 @@
-"""Grammar of quantities: a value with a unit, and words such as "apples"."""
+"""Grammar of quantities: values with magnitudes, units and words after them."""
 
 from fractions import Fraction
 
-from reasonenv.grading.parsing.cursor import Cursor, Unreadable
+from reasonenv.grading.parsing.counts import MAGNITUDES
 from reasonenv.grading.parsing.expressions import parse_sum
-from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.nodes import Node, negative, num, product
-from reasonenv.grading.parsing.tokens import Token
+from reasonenv.grading.parsing.tokens import Cursor, Token, Unreadable
 from reasonenv.grading.parsing.units import UNITS, Unit, compound_unit
 
 _MONEY = ("$", "€", "£", "¥", "￥", "₹")
@@ -16,8 +15,12 @@ _POWERS = {"square": 2, "sq": 2, "cubic": 3}
 
 def parse_quantity(cursor: Cursor) -> Node:
     """A sum with unit or words: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
-    is_negative = _is_debt(cursor) and cursor.skip("-")
-    before = _currency(cursor)
+    match cursor.tokens[cursor.at : cursor.at + 3]:
+        case [Token(text="-"), Token(text=sign), Token(kind="number")]:
+            is_negative = sign in _MONEY and cursor.skip("-")
+        case _:
+            is_negative = False
+    before = UNITS[cursor.take().text] if cursor.peek(*_MONEY) else None
     value, depth = parse_sum(cursor), cursor.depth
     if is_negative:
         if value.op == "add":
@@ -31,44 +34,25 @@ def parse_quantity(cursor: Cursor) -> Node:
     after, words = _unit(cursor)
     if before is None and after is None and not words:
         return value
-    if words and _is_symbolic(value):
-        raise Unreadable
+    if words and (value.op == "sym" or any(map(_is_symbol, value.args))):
+        raise Unreadable  # x apples
     quantity = Node("quantity", (value, before or after, words))
     if after is None or words or cursor.kind() != "number":
         return quantity
     cursor.descend()
     rest = parse_quantity(cursor)
-    cursor.ascend()
+    cursor.depth -= 1
     if rest.op != "quantity":
         raise Unreadable
     return Node("compound", (quantity, rest))
 
 
 def _magnitude(cursor: Cursor) -> Fraction | None:
-    """The factor that the next word stands for, None if it is no magnitude."""
     return MAGNITUDES.get(cursor.tokens[cursor.at].text.lower())
 
 
-def _is_symbolic(value: Node) -> bool:
-    """True if a value is a symbol, or a sum or product with one, as in "x apples"."""
-    return value.op == "sym" or any(
-        isinstance(part, Node) and part.op == "sym" for part in value.args
-    )
-
-
-def _is_debt(cursor: Cursor) -> bool:
-    """True before a minus sign and a sum of money in digits: -$5."""
-    match cursor.tokens[cursor.at : cursor.at + 3]:
-        case [Token(text="-"), Token(text=sign), Token(kind="number")]:
-            return sign == "$" or (cursor.units and sign in _MONEY)
-    return False
-
-
-def _currency(cursor: Cursor) -> Unit | None:
-    """The unit before a sum of money."""
-    if cursor.peek("$") or (cursor.units and cursor.peek(*_MONEY)):
-        return UNITS[cursor.take().text]
-    return None
+def _is_symbol(part: object) -> bool:
+    return isinstance(part, Node) and part.op == "sym"
 
 
 def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
@@ -83,8 +67,9 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
             cursor.at += 1
             if not words and (factor := _unit_power(cursor, token.text)) is not None:
                 unit = factor if unit is None else unit * factor
-            elif (text := _text(cursor, start)) not in _FILLERS:
-                words.append(text)
+            else:
+                text = " ".join(each.text for each in cursor.tokens[start : cursor.at])
+                words += [text] if text not in _FILLERS else []
         elif unit is not None and not words and cursor.peek("/", "cdot", "times"):
             unit = _unit_product(cursor, unit)
         elif unit is None and token.kind == "sign" and token.text in "$€£¢₹":
@@ -98,30 +83,23 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
 
 def _is_each(cursor: Cursor) -> bool:
     """True at the 每 of 米每秒, False at that of 元每个."""
-    match cursor.tokens[cursor.at : cursor.at + 2]:
-        case [Token(text="每"), Token(kind="word", text=name)]:
+    match cursor.texts(2):
+        case ["每", name]:
             return name in UNITS
     return False
-
-
-def _text(cursor: Cursor, start: int) -> str:
-    """The words from a token to the next one."""
-    return " ".join(token.text for token in cursor.tokens[start : cursor.at])
 
 
 def _unit_product(cursor: Cursor, unit: Unit) -> Unit:
     """A unit times or over the next one, or over several in brackets: J/(kg K)."""
     is_divided = cursor.take().text in ("/", "per", "每")
-    factor = _bracketed_units(cursor) if cursor.skip("(") else _single_unit(cursor)
+    factor = None
+    if cursor.skip("("):
+        while factor is None or not cursor.skip(")"):
+            cursor.skip("cdot", "times", "*")
+            factor = _single_unit(cursor) * (factor or Unit({}, Fraction(1)))
+    else:
+        factor = _single_unit(cursor)
     return unit * (factor**-1 if is_divided else factor)
-
-
-def _bracketed_units(cursor: Cursor) -> Unit:
-    total = _single_unit(cursor)
-    while not cursor.skip(")"):
-        cursor.skip("cdot", "times", "*")
-        total *= _single_unit(cursor)
-    return total
 
 
 def _single_unit(cursor: Cursor) -> Unit:
