@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from reasonenv.grading.numeric.equality import float_value
 from reasonenv.grading.numeric.rounding import same_value
 from reasonenv.grading.parsing.nodes import (
     EXPRESSIONS,
@@ -137,8 +138,16 @@ def _without_approximation(node: Node) -> Node | None:
         return normal_form(Node("relation", (("=",) * len(ops), (*sides[: cut + 1], sides[-1]))))
     if _is_plain_number(sides[cut]):
         return None
+    if _disagree(sides[cut], sides[-1]):
+        return None
     exact = sides[: cut + 1]
     return exact[0] if len(exact) == 1 else normal_form(Node("relation", (ops[:cut], exact)))
+
+
+def _disagree(exact: Node, rounded: Node) -> bool:
+    """True if a rounded value is more than two percent from the exact one."""
+    x, y = float_value(exact), float_value(rounded)
+    return x is not None and y is not None and abs(x - y) > 0.02 * abs(x)
 
 
 def _is_plain_number(node: Node) -> bool:

@@ -18,8 +18,20 @@ def with_shared_names(answer: Node, reference: Node) -> tuple[Node, Node]:
     multiples of π or of degrees alone, since it may be a real number elsewhere. x^2 + C_1 is
     x^2 + C.
     """
-    left, right = with_shared_parameter(answer, reference)
+    left, right = with_shared_parameter(*map(_without_domain, (answer, reference)))
     return _with_shared_constants(left, right), right
+
+
+_NUMBERS = frozenset(Node("sym", (f"mathbb {name}",)) for name in "RCQ")
+
+
+def _without_domain(node: Node) -> Node:
+    """A formula without the set of all numbers that one of its names is from: c x, c in R."""
+    match node:
+        case Node(op="list", args=(item, Node(op="relation", args=(("in",), (name, numbers))))):
+            if numbers in _NUMBERS and name.op == "sym" and _contains(item, name):
+                return item
+    return node
 
 
 def with_shared_parameter(a: Node, b: Node) -> tuple[Node, Node]:

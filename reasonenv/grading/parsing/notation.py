@@ -104,7 +104,7 @@ _RARE: list[tuple[str, str, Replacement]] = [
     ("\\text", r"^\\text\{([^{}]*)\}$", r"\1"), ("R", r"^\s*R\s*$", r"\\mathbb{R}"),
     ("", r"^\(?(?:[Aa]bout|[Aa]pproximately|[Aa]pprox\.|[Rr]oughly|[Aa]round)\s+(?=[$\\]?[\d.])", r"\\approx "),
     # The exact value counts, and not the rounded one after it.
-    ("", r"(?<=[^\\\s])\s?\$?[,，]?\s?[(（]?\s?\$?(?:\\text\{\s?)?(?:or\s)?(?:about|approximately|approx\.?|roughly|约|≈|\\approx)(?:\s?\})?\s?(\$?\d[\d.,]*)[^()\d]{0,12}?\d?\s?[)）]?\$?\s?$", r" \\approx \1"),
+    ("", r"(?<=[^\\\s])\s?\$?[,，]?\s?[(（]?\s?\$?(?:\\text\{\s?)?(?:or\s)?(?:about|approximately|approx\.?|roughly|约|≈|\\approx)(?:\s?\})?\s?(\$?\d[\d.,]*)(?:\s?[a-zA-Z%]{1,12}(?:\^\{?[23]\}?)?)?\s?[)）]?\$?\s?$", r" \\approx \1"),
     ("(", r"^\(\d\)(?:\s*\(\d\))+$", lambda m: m[0].replace(")", "),").rstrip(",")),
     ("to", r"^(\d+)\s*(?:to|\\text\{\s*to\s*\})\s*(\d+)$", r"\1:\2"), ("比", r"^(\d+) ?比 ?(\d+)$", r"\1:\2"),
     # Old and short commands.
@@ -113,7 +113,8 @@ _RARE: list[tuple[str, str, Replacement]] = [
     ("\\choose", r"\{([^{}]*)\\choose(?![a-zA-Z])([^{}]*)\}", r"\\binom{\1}{\2}"),
     ("C", r"(?<![a-zA-Z])C_\{?(\d{1,4})\}?\^\{?(\d{1,4})\}?(?!\d)", r"\\binom{\1}{\2}"),
     ("frac{", r"(?<![\\a-zA-Z])frac(?=\{)", r"\\frac"),
-    ("\\frac", r"\\frac\s*\{\s*\\text\{([^{}]+)\}\s*\}\s*\{\s*\\text\{([^{}]+)\}\s*\}", r"\\text{\1/\2}"),
+    ("\\frac", r"(?<=\d)\s*\\frac\s*\{\s*\\text\{([^{}]+)\}\s*\}\s*\{\s*(?:\\text\{([^{}]+)\}|([a-zA-Z]))\s*\}", lambda m: f" \\text{{{m[1]}/{m[2] or m[3]}}}"),
+    ("\\frac", r"(?<=\d)\s*\\frac\s*\{\s*([a-zA-Z])\s*\}\s*\{\s*\\text\{([^{}]+)\}\s*\}", r" \\text{\1/\2}"),
     ("tg", r"\\text\{(arc|)(co?|)tg\}", lambda m: f"\\{m[1]}{'cot' if m[2] else 'tan'} "),
     ("//", r"(?<=[A-Z])\s*//\s*(?=[A-Z])", r"\\parallel "), ("等于", "等于", "="),
     ("又", r"(?<=\d)\s*又\s*(?=\\frac|\d)", " "), ("每", r"^每(小时|分钟|秒)\s*(\d.*\D)$", r"\2/\1"),

@@ -125,15 +125,17 @@ def _unit(run: str, spaced: bool, tokens: list[Token]) -> str:
     if run in _CONNECTORS or run in FUNCTIONS or run in _NAMES or run in ("pi", "inf"):
         return ""
     # 10.8m is a length, where 5m may be five times m.
-    apart = spaced or (bool(tokens) and tokens[-1].kind == "number" and "." in tokens[-1].text)
+    before = tokens[-1] if tokens and tokens[-1].kind == "number" else None
+    apart = spaced or (before is not None and "." in before.text)
+    short = "short" if before else ""
     if run in ("per", "sq"):
         return "unit"
     if run in UNITS:
-        return "unit" if apart or run not in AMBIGUOUS else "short"
+        return "unit" if apart or run not in AMBIGUOUS else short
     if _is_word(run):
         return ""
     is_noun = run in MAGNITUDES or _SHORT_NOUN.fullmatch(run)
-    return ("unit" if apart else "short") if is_noun else ""
+    return ("unit" if apart else short) if is_noun else ""
 
 
 def _is_word(run: str) -> bool:

@@ -23,7 +23,7 @@ _COMPARISONS = (
 _REPORTS = r"say|says|said|thinks?|thought|believes?|believed|claims?|claimed|people|students?"
 _OTHERS = r"his|her|your|their|he|she|they|manual|reference|previous|old|key|you|textbook"
 _CHINESE = (
-    r"[也又既]是?|已知|题[目中设]|不(?!等式|同|变|重|计|含)|没|无(?!理|穷|限)|非(?!负)|除(?!以)|错|误(?!差)|假|否|别人|书上|同学|有人|以为|认为|说(?!明)"
+    r"[也又既还]是?|已知|题[目中设]|不(?!等式|同|变|重|计|含)|没|无(?!理|穷|限)|非(?!负)|除(?!以)|错|误(?!差)|假|否|别人|书上|同学|有人|以为|认为|说(?!明)"
     r"|可能|也许|或|大概|如果|假[设如]|若|设|倍|一半|至[少多]|超过|大于|小于|以[上下]|之间|左右|接近"
     r"|平方|立方|根号|倒数|相反数|阶乘|原来|[前第]一|去年"
 )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.reading.guard import is_guarded, is_withdrawn
+from reasonenv.grading.reading.lines import predicate
 from reasonenv.grading.reading.words import normalized_words, plain
 
 Equal = Callable[[str, str], bool | None]
@@ -40,7 +41,7 @@ _LABEL_AFTER = re.compile(
     re.IGNORECASE,
 )
 _REASON = re.compile(r"[,;.]?\s?(?:\b(?:because|since|as)\b|因为|由于|理由).*\Z", re.DOTALL)
-_LONE = re.compile(rf"{_LETTER}(?!\s?(?:=|[a-z]{{2}}))")
+_LONE = re.compile(r"(?<![A-Za-z])(?:[B-J]|A(?!\s[a-z]{2}))(?![A-Za-z'_=^]|\s?=)")
 _SLASH = re.compile(r"[/&]|\bor\b|或", re.IGNORECASE)
 
 
@@ -72,6 +73,8 @@ def read_letters(answer: str) -> Choice:
     if choice and choice["run"].isupper() and not _is_changed(choice["note"] or ""):
         is_open = _SLASH.search(choice["run"]) is not None
         letters = re.findall("[A-J]", choice["run"])
+        if len(letters) == 1 and choice["note"]:
+            return Choice(frozenset(letters), choice["note"])
         return Choice(frozenset() if is_open else frozenset(letters))
     label = _LABEL.fullmatch(text) or _LABEL_AFTER.fullmatch(text)
     if label is None:
@@ -116,6 +119,9 @@ def choice_verdict(
     """
     right = reference_choice(reference, tuple(options))
     choice = read_letters(answer)
+    if not choice.is_sure or choice.letters is None:
+        stated = predicate(answer)
+        choice = (stated and _sure(read_letters(stated))) or choice
     if right.letters is None:
         is_label = choice.text is not None and choice.is_sure
         return True if is_label and equal(choice.text or "", reference) else None
@@ -131,6 +137,10 @@ def choice_verdict(
             return True
         return choice.letters == right.letters
     return _labeled(choice, right, options, equal)
+
+
+def _sure(choice: Choice) -> Choice | None:
+    return choice if choice.letters is not None and choice.is_sure else None
 
 
 def _labeled(choice: Choice, right: Choice, options: Sequence[str], equal: Equal) -> bool:
