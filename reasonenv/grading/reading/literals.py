@@ -1,4 +1,4 @@
-"""Times of day, dates, durations and ranges: texts of digits that are no formulas."""
+"""Times of day, dates and ranges: texts of digits that are no formulas."""
 
 import datetime
 import re
@@ -9,16 +9,8 @@ from typing import NamedTuple
 from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.parsing.units import AMBIGUOUS, compound_unit
 
-Equal = Callable[[str, str], bool | None]
 _FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _MAX_LENGTH = 120
-
-
-def _bare(text: str) -> str:
-    return _FONT.sub(r"\1", canonical(text)).strip(" .$")
-
-
-# ---------------------------------------------------------------- times of day
 
 _HALVES = {
     **dict.fromkeys(["上午", "早上", "早晨", "清晨", "凌晨"], "am"),
@@ -32,8 +24,7 @@ _TIME = re.compile(
     r"|[点时](?:(?P<half>半)|[整钟]|(?P<past>\d{1,2})分?)?)?(?:(?P<letter>[ap])\.?m\.?)?",
     re.IGNORECASE,
 )
-_TIME_JOINT = re.compile(r"(?P<list>[,;]?and|[,;]?or|[,;和与及或])|to|[-到至]")
-_DASHES = str.maketrans(dict.fromkeys("~～〜", "-"))
+_TIME_JOINT = re.compile(r"(?P<list>[,;]?and|[,;]?or|[,;和与及或])|to|[-到至~～〜]")
 
 
 class Time(NamedTuple):
@@ -54,18 +45,17 @@ def schedule(text: str) -> Schedule | None:
     """The times of a text that holds nothing else; None for any other text."""
     if len(text) > _MAX_LENGTH or not _CLOCK_SIGN.search(text) or _RATIO_SIGN.search(text):
         return None
-    text = _bare(text.translate(_DASHES)).replace(" ", "")
+    text = _FONT.sub(r"\1", canonical(text)).strip(" .$").replace(" ", "")
     times: list[Time] = []
     signs: list[str] = []
     position = 0
-    while match := _TIME.match(text, position):
-        time = _time(match)
-        if time is None:
-            return None
+    while (match := _TIME.match(text, position)) and (time := _time(match)):
         times.append(time)
+        if match.end() == len(text):
+            return Schedule(tuple(times), tuple(signs))
         joint = _TIME_JOINT.match(text, match.end())
         if joint is None:
-            return Schedule(tuple(times), tuple(signs)) if match.end() == len(text) else None
+            return None
         signs.append("," if joint["list"] else "-")
         position = joint.end()
     return None
@@ -73,12 +63,10 @@ def schedule(text: str) -> Schedule | None:
 
 def _time(match: re.Match[str]) -> Time | None:
     """The time of a match; None for a bare number and for 25:00 or 8:65."""
-    if match.end("hour") == match.end():
-        return None
     half = f"{match['letter'].lower()}m" if match["letter"] else _HALVES.get(match["day"] or "", "")
     minute = 30 if match["half"] else int(match["minute"] or match["past"] or 0)
     hour, second = int(match["hour"]), int(match["second"] or 0)
-    if max(minute, second) > 59 or hour > 23:
+    if match.end("hour") == match.end() or max(minute, second) > 59 or hour > 23:
         return None
     if half:
         hour = hour % 12 + 12 * (half == "pm") if hour < 13 else hour
@@ -108,26 +96,21 @@ def clock_verdict(answer: str, reference: str) -> bool | None:
     left = schedule(answer)
     if left is None:
         return False if _RATIO.fullmatch(answer.strip(" $")) and not _is_ratio(right) else None
-    if left.signs != right.signs:
-        return False
     times, others = left.times, right.times
     if "-" not in left.signs:
         times, others = sorted(times), sorted(others)
-    return all(map(_same_time, times, others))
+    return left.signs == right.signs and all(map(_same_time, times, others))
 
 
 _RATIO = re.compile(r"[\d.]+(?:\s?[:：∶/]\s?[\d.]+)?|\\[dt]?frac\{\d+\}\{\d+\}")
 
 
 def _is_ratio(times: Schedule) -> bool:
-    """True if the digits of a time may be a ratio as well."""
     time = times.times[0]
     hours, minutes = divmod(time.seconds // 60, 60)
     is_plain = len(times.times) == 1 and not time.half and time.seconds % 60 == 0
     return is_plain and minutes > 9 and gcd(hours, minutes) == 1
 
-
-# ---------------------------------------------------------------- dates
 
 _MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
 _MONTH = (
@@ -136,49 +119,41 @@ _MONTH = (
 )
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _WEEKDAY = r"(?:on\s)?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s)?(?:the\s)?"
+_YEAR = r"(?:,?\s(?P<year>\d{4}))?"
 _SPELLINGS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?P<year>\d{4})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})",
         r"(?:(?P<year>\d{4})年)?(?P<month>\d{1,2})月(?P<day>\d{1,2})[日号]",
-        rf"{_WEEKDAY}{_MONTH}\s(?:the\s)?{_DAY}(?:,?\s(?P<year>\d{{4}}))?",
-        rf"{_WEEKDAY}{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s(?P<year>\d{{4}}))?",
+        rf"{_WEEKDAY}{_MONTH}\s(?:the\s)?{_DAY}{_YEAR}",
+        rf"{_WEEKDAY}{_DAY}\s(?:of\s)?{_MONTH}{_YEAR}",
+        # 01/05/2024 may be in January or in May, and is no date.
+        r"(?P<month>0?[1-9]|1[0-2])[/.](?P<day>1[3-9]|2\d|3[01])[/.](?P<year>\d{4})",
+        r"(?P<day>1[3-9]|2\d|3[01])[/.](?P<month>0?[1-9]|1[0-2])[/.](?P<year>\d{4})",
     )
 )
-_SLASHED = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{4})")
-_DATE_SIGN = re.compile(r"\d[-/.]\d|\d\s?月|[a-zA-Z]{3}\.?\s\d|\d(?:st|nd|rd|th)?\s(?:of\s)?[A-Za-z]{3}")
+_DIGITS_OF_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{4}")
 
 Date = tuple[int | None, int, int]
 
 
 def date(text: str) -> Date | None:
     """Year, which may be missing, month and day of a text that is a date; None for any other."""
-    if len(text) > _MAX_LENGTH or not _DATE_SIGN.search(text):
+    if len(text) > _MAX_LENGTH or not any(map(str.isdigit, text)):
         return None
     text = " ".join(_FONT.sub(r"\1", text).strip(" .。$").split())
-    for pattern in _SPELLINGS:
-        if match := pattern.fullmatch(text):
-            parts = match.groupdict()
-            name = parts.get("name")
-            month = _MONTHS.index(name[:3].lower()) // 3 + 1 if name else int(parts["month"])
-            year = int(parts["year"]) if parts["year"] else None
-            return _existing(year, month, int(parts["day"]))
-    match = _SLASHED.fullmatch(text)
+    match = next(filter(None, (pattern.fullmatch(text) for pattern in _SPELLINGS)), None)
     if match is None:
         return None
-    first, second, year = map(int, match.groups())
-    # 01/05/2024 may be in January or in May, and is no date.
-    is_open = first <= 12 and second <= 12 and first != second
-    return None if is_open else _existing(year, min(first, second), max(first, second))
-
-
-def _existing(year: int | None, month: int, day: int) -> Date | None:
-    """The date; None if the calendar has no such day. Without a year it may be a leap year."""
-    try:
-        datetime.date(year or 2000, month, day)
+    parts = match.groupdict()
+    name = parts.get("name")
+    month = _MONTHS.index(name[:3].lower()) // 3 + 1 if name else int(parts["month"])
+    year = int(parts["year"]) if parts["year"] else None
+    try:  # without a year it may be a leap year
+        datetime.date(year or 2000, month, int(parts["day"]))
     except ValueError:
         return None
-    return year, month, day
+    return year, month, int(parts["day"])
 
 
 def date_verdict(answer: str, reference: str) -> bool | None:
@@ -186,21 +161,12 @@ def date_verdict(answer: str, reference: str) -> bool | None:
     left, right = date(answer), date(reference)
     if left is not None and right is not None:
         return left == right
-    if left is not None and reference.strip(" $").isdecimal():
-        return False
-    if _DIGITS_OF_DATE.search(answer) or _DIGITS_OF_DATE.search(reference):
-        return False
-    return None if right is None else False
+    is_date = _DIGITS_OF_DATE.search(answer) or _DIGITS_OF_DATE.search(reference)
+    is_number = left is not None and reference.strip(" $").isdecimal()
+    return False if is_date or is_number or right is not None else None
 
 
-_DIGITS_OF_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{4}")
-
-
-# ---------------------------------------------------------------- ranges, scores, codes
-
-_RANGE_SIGN = re.compile(
-    r"\d[^\d=]{0,20}?(?:[-−–—~～〜到至比:：∶]|\bto\b|\\sim)|\bbetween\b|之间"
-)
+_RANGE_SIGN = re.compile(r"\d[^\d=]{0,20}?(?:[-−–—~～〜到至比:：∶]|\bto\b|\\sim)|\bbetween\b")
 _TILDE = re.compile(r"[~～〜]|\\sim(?![a-zA-Z])")
 _TO = re.compile(r"\\text\{ ?to ?\}|\bto\b")
 _BETWEEN = re.compile(
@@ -223,7 +189,7 @@ class Range(NamedTuple):
 
     Attributes:
         parts: Numbers with their units, as written.
-        sign: "-" for a hyphen, a dash or a tilde between them, "to", or ":" for a ratio.
+        sign: "hyphen" for a hyphen, a dash or a tilde between them, "to", or "ratio".
         is_certain: True if it can be no difference of two terms, such as 10-20m.
     """
 
@@ -232,7 +198,9 @@ class Range(NamedTuple):
     is_certain: bool
 
 
-def range_verdict(answer: str, reference: str, equal: Equal) -> bool | None:
+def range_verdict(
+    answer: str, reference: str, equal: Callable[[str, str], bool | None]
+) -> bool | None:
     """Verdict on ranges, part by part; None if the reference is none, or the answer a difference.
 
     Args:
@@ -240,17 +208,18 @@ def range_verdict(answer: str, reference: str, equal: Equal) -> bool | None:
         reference: The text that it must equal.
         equal: Comparison of two parts.
     """
-    references = ranges(reference)
-    if not references:
+    right = ranges(reference)
+    if not right:
         return None
-    answers = ranges(answer)
-    if answers is None:
-        return False if all(each.is_certain for each in references) else None
-    if any(_are_ratios(a, r) for a, r in zip(answers, references, strict=False)):
-        return None
-    rest = list(answers)
-    for reference_range in references:
-        same = next((each for each in rest if _same_range(each, reference_range, equal)), None)
+    left = ranges(answer)
+    if left is None:
+        return False if all(each.is_certain for each in right) else None
+    signs = [{a.sign, r.sign} for a, r in zip(left, right, strict=False)]
+    if any("ratio" in each and "hyphen" not in each for each in signs):
+        return None  # 4 to 6 and 2 : 3 are no ranges
+    rest = list(left)
+    for each in right:
+        same = next((other for other in rest if _same_range(other, each, equal)), None)
         if same is None:
             return False
         rest.remove(same)
@@ -261,44 +230,39 @@ def ranges(text: str) -> list[Range] | None:
     """The ranges of a text that holds nothing else; None for any other text."""
     if len(text) > _MAX_LENGTH or not _RANGE_SIGN.search(text):
         return None
-    text = _BETWEEN.sub(r"\1向", text)
-    text = canonical(_TO.sub("向", _TILDE.sub("至", text)))
+    text = canonical(_TO.sub("向", _TILDE.sub("至", _BETWEEN.sub(r"\1向", text))))
     text = _START.sub("", text, count=1)
     listed: list[Range] = []
-    matches: list[re.Match[str]] = []
+    parts: list[re.Match[str]] = []
     signs: set[str] = set()
     position = 0
-    while match := _PART.match(text, position):
-        matches.append(match)
-        joint = _JOINT.match(text, match.end())
-        if joint is None or joint["gap"]:
-            each = _range(matches, signs)
-            if each is None:
-                return None
-            listed.append(each)
-            matches, signs = [], set()
-        if joint is None:
-            return listed if match.end() == len(text) else None
-        position = joint.end()
-        if not joint["gap"]:
-            signs.add("-" if joint["hyphen"] else "to" if joint["to"] else ":")
-            if joint["hyphen"] == "-" and matches[0]["sign"]:
+    while part := _PART.match(text, position):
+        parts.append(part)
+        joint = _JOINT.match(text, part.end())
+        if joint and not joint["gap"]:
+            signs.add(joint.lastgroup or "")
+            if joint[0] == "-" and parts[0]["sign"]:
                 return None  # -5-3 is a number
+        else:
+            listed += _range(parts, signs)
+            parts, signs = [], set()
+            if joint is None:
+                return listed if listed and part.end() == len(text) else None
+        position = joint.end()
     return None
 
 
-def _range(matches: list[re.Match[str]], signs: set[str]) -> Range | None:
-    """The range of several numbers with one sign between them; None for any others."""
-    units = [match["unit"] or "" for match in matches]
-    if len(matches) < 2 or len(signs) != 1 or not all(map(_is_unit, units)):
-        return None
-    money = matches[0]["money"] or ""
-    parts = [
-        f"{match['sign'] or ''}{match['money'] or money}{match['number']} {unit or units[-1]}"
-        for match, unit in zip(matches, units, strict=True)
-    ]
-    sign = signs.pop()
-    return Range(tuple(map(str.strip, parts)), sign, sign == "-" and units[-1] not in AMBIGUOUS)
+def _range(parts: list[re.Match[str]], signs: set[str]) -> list[Range]:
+    """The range of several numbers with one sign between them; none for any others."""
+    units = [part["unit"] or "" for part in parts]
+    if len(parts) < 2 or len(signs) != 1 or not all(map(_is_unit, units)):
+        return []
+    money = parts[0]["money"] or ""
+    texts = tuple(
+        f"{part['sign'] or ''}{part['money'] or money}{part['number']} {unit or units[-1]}".strip()
+        for part, unit in zip(parts, units, strict=True)
+    )
+    return [Range(texts, *signs, signs == {"hyphen"} and units[-1] not in AMBIGUOUS)]
 
 
 def _is_unit(text: str) -> bool:
@@ -306,12 +270,7 @@ def _is_unit(text: str) -> bool:
     return len(text) > 2 or not text.isascii() or not text.isalpha() or bool(compound_unit(text))
 
 
-def _are_ratios(a: Range, b: Range) -> bool:
-    """True for 4 to 6 and 2 : 3, which are no ranges."""
-    return ":" in (a.sign, b.sign) and "-" not in (a.sign, b.sign)
-
-
-def _same_range(a: Range, b: Range, equal: Equal) -> bool:
+def _same_range(a: Range, b: Range, equal: Callable[[str, str], bool | None]) -> bool:
     if len(a.parts) != len(b.parts):
         return False
     if any(part[0] == "0" and part[1:2].isdecimal() for part in (*a.parts, *b.parts)):
