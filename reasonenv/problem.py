@@ -31,6 +31,7 @@ class Problem:
         query: The benchmark's own prompt, question and instruction, where it has one.
         solution: A worked solution to learn from, where there is one.
         metadata: Further columns of the data set: subject, level, family, ...
+        kind: Kind of the answer, one of `reasonenv.grading.KINDS`; None for the grader to guess.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Problem:
     query: str | None = None
     solution: str | None = None
     metadata: Mapping[str, object] = field(default_factory=lambda: _EMPTY)
+    kind: str | None = None
 
 
 Problems = Sequence[Problem]

@@ -13,13 +13,16 @@ process. `fallback` has no bound on time: on untrusted text it runs in a process
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from reasonenv.errors import UsageError
 from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.numeric.exact import TooLarge
 from reasonenv.grading.parsing.grammar import read
-from reasonenv.grading.reading import final_answer, final_span, solution_answer
+from reasonenv.grading.reading import Span, final_answer, final_span, solution_answer
+from reasonenv.grading.reading.verdicts import KINDS, kind_of
 from reasonenv.grading.reading.verdicts import verdict as rule_verdict
 
 VERSION = 3
@@ -27,10 +30,14 @@ VERSION = 3
 comparable at equal versions."""
 
 __all__ = [
+    "KINDS",
     "VERSION",
     "Grade",
     "OverBudget",
+    "Span",
+    "check_kind",
     "final_answer",
+    "final_span",
     "grade",
     "grade_by_rules",
     "is_unsafe",
@@ -42,20 +49,59 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Grade:
-    """The verdict on one response.
+    """The verdict on one response, and how it came about.
 
     Args:
         correct: True if the final answer equals the reference; False unless `status` is "ok".
         answer: The final answer as written in the response, None if there is none.
         status: "ok", "no_answer", "unparseable", "timeout", "memory" or "error".
+        source: Where the answer stood: "box", "tag", "marker", "line" or "prose"; "" for none.
+        kind: Kind of the reference, one of `KINDS`, which picked the reader; "" for none.
+        reference: What the answer was compared with; "" for nothing.
     """
 
     correct: bool
     answer: str | None
     status: str
+    source: str = field(default="", compare=False)
+    kind: str = field(default="", compare=False)
+    reference: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        """One line that says why."""
+        verdict = "right" if self.correct else "wrong"
+        if self.answer is None:
+            return f"{verdict}: no answer in a box, a tag, after a marker or on the last line"
+        place = _PLACES.get(self.source, "the response")
+        compared = f"compared with {self.reference!r} ({self.kind})"
+        if self.status != "ok":
+            verdict = f"{verdict}, since it could not be judged ({self.status})"
+        return f"{verdict}: {self.answer!r} from {place}, {compared}"
 
 
-def grade(response: str, reference: str, options: Sequence[str] = ()) -> Grade:
+_PLACES = {
+    "box": "the last box",
+    "tag": "the answer tag",
+    "marker": "the text after the last marker",
+    "line": "the last line",
+    "prose": "the last sentence",
+}
+
+
+def check_kind(kind: str | None) -> None:
+    """Raises UsageError for a kind of reference that there is not."""
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"kind={kind!r}: give one of {', '.join(KINDS)}, or None to guess it")
+
+
+def grade(
+    response: str,
+    reference: str,
+    options: Sequence[str] = (),
+    *,
+    kind: str | None = None,
+    prose: bool = False,
+) -> Grade:
     """Grade of one response.
 
     A pure function that runs in the caller's process. Its rules have a budget of operations, and a
@@ -66,36 +112,60 @@ def grade(response: str, reference: str, options: Sequence[str] = ()) -> Grade:
         response: The whole text of the model.
         reference: The right answer; a letter when there are options.
         options: Texts of a multiple choice, in order; the text of the right one is accepted too.
+        kind: Kind of the reference, one of `KINDS`; None to guess it.
+        prose: True to take the only value of a last sentence without a box, tag or marker.
+
+    Raises:
+        UsageError: There is no such kind.
     """
-    answer = final_answer(response)
-    if answer is None:
+    check_kind(kind)
+    span = final_span(response, prose)
+    if span is None:
         return Grade(False, None, "no_answer")
     try:
-        verdict, text = grade_by_rules(answer, reference, options)
+        verdict, text = grade_by_rules(span.text, reference, options, kind)
     except OverBudget:
-        return Grade(False, answer, "unparseable")
-    correct, status = verdict or symbolic_verdict(answer, text)
-    return Grade(correct, answer, status)
+        return explained(Grade(False, span.text, "unparseable"), span, reference, options, kind)
+    correct, status = verdict or symbolic_verdict(span.text, text)
+    return explained(Grade(correct, span.text, status), span, text, options, kind)
+
+
+def explained(
+    grade: Grade, span: Span, reference: str, options: Sequence[str], kind: str | None
+) -> Grade:
+    """A grade with where its answer stood and what it was compared with."""
+    kind = kind or kind_of(reference, tuple(options))
+    return Grade(grade.correct, grade.answer, grade.status, span.source, kind, reference)
+
+
+class RuleVerdict(NamedTuple):
+    """What the rules decide.
+
+    Attributes:
+        verdict: The verdict and its status; None if `symbolic_verdict` has to compare the answer
+            with the text, in a process that can be killed.
+        text: What the answer must equal.
+    """
+
+    verdict: tuple[bool, str] | None
+    text: str
 
 
 def grade_by_rules(
-    answer: str, reference: str, options: Sequence[str] = ()
-) -> tuple[tuple[bool, str] | None, str]:
-    """Verdict and status by rules, within their budget, and the text that the answer must equal.
-
-    The verdict is None if the rules cannot decide: `symbolic_verdict` then compares the answer
-    with that text, in a process that can be killed.
+    answer: str, reference: str, options: Sequence[str] = (), kind: str | None = None
+) -> RuleVerdict:
+    """The verdict of the rules, within their budget.
 
     Raises:
         OverBudget: The rules take more operations than their budget has: `worker_verdict` applies
             them without one, in a process that can be killed.
     """
     with budgeted(MAX_OPERATIONS):
-        return _unbudgeted(answer, reference, options)
+        return _unbudgeted(answer, reference, options, kind)
 
 
 def worker_verdict(
-    answer: str, reference: str, options: Sequence[str] | None = None
+    answer: str, reference: str, options: Sequence[str] | None = None, kind: str = ""
 ) -> tuple[bool, str]:
     """Verdict and status under a deadline, in a worker.
 
@@ -104,31 +174,32 @@ def worker_verdict(
         reference: The text that it must equal.
         options: None for a pair that the rules leave to math-verify; else the pair was over their
             budget, and they judge it here, with these options of a multiple choice, without one.
+        kind: Kind of the reference, "" to guess it.
     """
     if options is None:
         return symbolic_verdict(answer, reference)
     try:
-        verdict, text = _unbudgeted(answer, reference, options)
+        verdict, text = _unbudgeted(answer, reference, options, kind or None)
     except MemoryError:
         return False, "memory"
     return verdict or symbolic_verdict(answer, text)
 
 
 def _unbudgeted(
-    answer: str, reference: str, options: Sequence[str]
-) -> tuple[tuple[bool, str] | None, str]:
+    answer: str, reference: str, options: Sequence[str], kind: str | None
+) -> RuleVerdict:
     text = solution_answer(reference)
     try:
-        verdict = rule_verdict(answer, text, options)
+        correct = rule_verdict(answer, text, options, kind)
     except TooLarge:
-        return (False, "unparseable"), text
-    if verdict or _repeats(answer, reference):
-        return (True, "ok"), text
-    if verdict is not None:
-        return (verdict, "ok"), text
+        return RuleVerdict((False, "unparseable"), text)
+    if correct or _repeats(answer, reference):
+        return RuleVerdict((True, "ok"), text)
+    if correct is not None:
+        return RuleVerdict((False, "ok"), text)
     if is_unsafe(answer) or is_unsafe(text) or _is_garbled(answer, text):
-        return (False, "unparseable"), text
-    return None, text
+        return RuleVerdict((False, "unparseable"), text)
+    return RuleVerdict(None, text)
 
 
 def _repeats(answer: str, reference: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from helpers.regex_steps import example, parser
 from reasonenv.grading.choice import multiple_choice
-from reasonenv.grading.extraction import (
+from reasonenv.grading.reading import (
     boxes,
     claims,
     qualifiers,
@@ -19,7 +19,7 @@ from reasonenv.grading.extraction import (
     sections,
     sentences,
 )
-from reasonenv.grading.extraction import markers as answer_markers
+from reasonenv.grading.reading import markers as answer_markers
 from reasonenv.grading.parsing import functions, grammar, measurements, notation, spellings, tokens
 from reasonenv.grading.parsing.magnitudes import MAGNITUDES
 from reasonenv.grading.parsing.units import UNITS

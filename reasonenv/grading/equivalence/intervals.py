@@ -227,9 +227,7 @@ def _same_interval(a: Interval, b: Interval) -> Verdict:
     if (a.low_closed, a.high_closed) != (b.low_closed, b.high_closed):
         return False
     ends = ((a.low, b.low), (a.high, b.high))
-    return conjunction(
-        x is y if x is None or y is None else same_expression(x, y) for x, y in ends
-    )
+    return conjunction(x is y if x is None or y is None else same_expression(x, y) for x, y in ends)
 
 
 def _points(items: Sequence[Node]) -> SolutionSet | None:

@@ -381,7 +381,9 @@ def _environment(cursor: Cursor, name: str) -> Node:
             cursor.take()
     rows = tuple(_rows(cursor))
     is_regular = len({len(row) for row in rows}) == 1
-    return Node("matrix", tuple(zip(*rows, strict=True)) if is_regular and _is_turned(cursor) else rows)
+    return Node(
+        "matrix", tuple(zip(*rows, strict=True)) if is_regular and _is_turned(cursor) else rows
+    )
 
 
 def _is_turned(cursor: Cursor) -> bool:

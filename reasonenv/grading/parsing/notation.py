@@ -1,8 +1,9 @@
 """Canonical notation: a formula in Unicode, LaTeX or plain text as one text."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from reasonenv.grading.budget import spend_on_text
 
@@ -62,7 +63,8 @@ _COMMANDS = {
     **dict.fromkeys(["mid", "vert", "lvert", "rvert", "Vert"], "|"),
     **dict.fromkeys(["varnothing", "O"], r"\emptyset"),
     **dict.fromkeys(_FONTS, r"\text"),
-    "textcircled": "", "neq": r"\ne", "langle": "(", "rangle": ")", "lt": "<", "gt": ">", "degree": r"^{\circ}",
+    "textcircled": "", "neq": r"\ne", "langle": "(", "rangle": ")", "lt": "<", "gt": ">",
+    "degree": r"^{\circ}",
     "colon": ":", "backslash": r"\setminus", "lbrace": r"\{", "rbrace": r"\}", "tg": r"\tan",
     "ctg": r"\cot", "cotg": r"\cot", "arctg": r"\arctan", "arcctg": r"\arccot",
 }  # fmt: skip
@@ -74,107 +76,38 @@ _TEXT = re.compile(r"\\text\s*\{((?:[^{}]++|\{[^{}]*\})*)\}")
 _FORMULA = re.compile(r"[_^\\]|\A[^a-zA-Z\u0080-\uffff]*\Z")
 _ONLY = frozenset(["only", "exactly", "precisely", "仅", "只有"])
 
-Replacement = str | Callable[[re.Match[str]], str]
-_Z = r"\\in \\mathbb{Z}"
-_IN_Z = r"\\in\s*(?:\\mathbb\s*\{?\s*[ZN]\s*\}?|Z(?![a-zA-Z]))"
-_NUMERALS = {
-    word: str(base)
-    for base, word in enumerate("two three four five six seven eight nine ten".split(), start=2)  # noqa: SIM905
-}
+_NUMERALS: Sequence[str] = "zero one two three four five six seven eight nine ten".split()  # noqa: SIM905 - as above
 _SCALES = {"k": "thousand", "m": "million", "b": "billion"}
-_NAME = r"[a-zA-Z](?:_\{?\w+\}?)?"
-_OF_ALL = r",?\s*(?:\\text\{{)?\s*,?\s*(?:{0})\s*\}}?\s*"
-_ROWS: list[tuple[str, str, Replacement]] = [
-    # Each row: a needle without which the text is not searched, a pattern, its replacement.
-    ("\\\\", r"(?<!\\)\\\\(?=(?:d?frac|sqrt|left|right|text|pi|times|cdot|circ|boxed)(?![a-zA-Z]))", r"\\"),
-    # Lines and gaps before the next equation, or between numbers.
-    ("=", rf"(?<![,;&\\\s])(?<!quad)[^\S\n]*+(?:\n|\\q?quad)(?:\s|\\q?quad)*+(?={_NAME}\s*+=)", ", "),
-    ("\\q", r"(?<=[\d)}\]])\s*+(?:\\q?quad\s*+)++(?=[-\d(\[]|\\(?:frac|sqrt|pi)\b)", ", "),
-    ("\n", r"(?<=\d)[ \t\n]{0,9}\n[ \t\n]{0,9}(?=-?\d)", ", "),
-    (",", r"\{,\}\s*|,\s*\\!\s*", "{,}"),
-    ("\\circ", r"\^\s*+(?:\{\s*+)?\\circ(?![a-zA-Z])\s*\}?", r"^{\\circ}"),
-    ("\\times", r"\\(?:mathbf|boldsymbol|bm)\{([a-zA-Z])\}\s?\\times\s?\\(?:mathbf|boldsymbol|bm)\{([a-zA-Z])\}", r"\\vec{\1}\\times\\vec{\2}"),
-    ("\\", r"\\(?:left|right)\s*\.", ""), ("=", r">=|⩾", r"\\ge "), ("=", r"<=", r"\\le "), ("=", r"!=|=/=", r"\\ne "),
-    ("", r"\\%|\bpct\b|\bper\s?cent(?:age)?\b", "%"),
-    ("**", r"(?<![\w)}\]*])\*\*([^*]{1,200})\*\*(?![\w(\\{*])", r"\1"),
-    ("quad", r"\\q?quad", " "), ("*", r"\*\*(?!\s*[\d({\\-])", ""), ("_", r"__", ""),
-    ("**", r"(?<=[\w)}\]])\s*\*\*\s*(?=[\d({\\-])", "^"),
-]  # fmt: skip
-_RARE: list[tuple[str, str, Replacement]] = [
-    ("\\text", r"^\\text\{([^{}]*)\}$", r"\1"), ("R", r"^\s*R\s*$", r"\\mathbb{R}"),
-    ("", r"^\(?(?:[Aa]bout|[Aa]pproximately|[Aa]pprox\.|[Rr]oughly|[Aa]round)\s+(?=[$\\]?[\d.])", r"\\approx "),
-    # The exact value counts, and not the rounded one after it.
-    ("", r"(?<=[^\\\s])\s?\$?[,，]?\s?[(（]?\s?\$?(?:\\text\{\s?)?(?:or\s)?(?:about|approximately|approx\.?|roughly|约|≈|\\approx)(?:\s?\})?\s?(\$?\d[\d.,]*)(?:\s?[a-zA-Z%]{1,12}(?:\^\{?[23]\}?)?)?\s?[)）]?\$?\s?$", r" \\approx \1"),
-    ("(", r"^\(\d\)(?:\s*\(\d\))+$", lambda m: m[0].replace(")", "),").rstrip(",")),
-    ("to", r"^(\d+)\s*(?:to|\\text\{\s*to\s*\})\s*(\d+)$", r"\1:\2"), ("比", r"^(\d+) ?比 ?(\d+)$", r"\1:\2"),
-    # Old and short commands.
-    ("\\over", r"\{([^{}]*)\\over(?![a-zA-Z])([^{}]*)\}", r"\\frac{\1}{\2}"),
-    ("\\over", r"^([^{}\\=]*)\\over(?![a-zA-Z])([^{}\\=]*)$", r"\\frac{\1}{\2}"),
-    ("\\choose", r"\{([^{}]*)\\choose(?![a-zA-Z])([^{}]*)\}", r"\\binom{\1}{\2}"),
-    ("C", r"(?<![a-zA-Z])C_\{?(\d{1,4})\}?\^\{?(\d{1,4})\}?(?!\d)", r"\\binom{\1}{\2}"),
-    ("frac{", r"(?<![\\a-zA-Z])frac(?=\{)", r"\\frac"),
-    ("\\frac", r"(?<=\d)\s*\\frac\s*\{\s*\\text\{([^{}]+)\}\s*\}\s*\{\s*(?:\\text\{([^{}]+)\}|([a-zA-Z]))\s*\}", lambda m: f" \\text{{{m[1]}/{m[2] or m[3]}}}"),
-    ("\\frac", r"(?<=\d)\s*\\frac\s*\{\s*([a-zA-Z])\s*\}\s*\{\s*\\text\{([^{}]+)\}\s*\}", r" \\text{\1/\2}"),
-    ("tg", r"\\text\{(arc|)(co?|)tg\}", lambda m: f"\\{m[1]}{'cot' if m[2] else 'tan'} "),
-    ("//", r"(?<=[A-Z])\s*//\s*(?=[A-Z])", r"\\parallel "), ("等于", "等于", "="),
-    ("又", r"(?<=\d)\s*又\s*(?=\\frac|\d)", " "), ("每", r"^每(小时|分钟|秒)\s*(\d.*\D)$", r"\2/\1"),
-    ("cbrt", r"\bcbrt\s*\(", r"\\sqrt[3]("),
-    ("\\triangle", r"(?<![a-zA-Z\\])S ?\\triangle ?([A-Z]{3})", r"S_{\\triangle \1}"),
-    ("\\frown", r"\\over(?:set|arc)\s*\{\s*\\frown\s*\}\s*(?=\{)", r"\\widehat"),
-    ("\\under", r"\\underline\s*\{([^{}]*)\}", r"\1"), ("color", r"\\(?:text)?color\s*\{[a-z]+\}\s*", ""),
-    # Congruences.
-    ("mod", r"\\pmod\s*(?:\{([^{}]*)\}|(\d+))|[,\s]*\(\s*(?:\\text\{\s*mod\s*\}|\\?b?mod)\s*([^()]*)\)", lambda m: f" \\pmod{{{m[1] or m[2] or m[3]}}}"),
-    # Sets of numbers, and intervals with brackets turned outwards.
-    ("\\text", r"\\text\{([RZNQC])\}", r"\\mathbb{\1}"), ("\\in", r"\\in\s*([RZNQ])(?![a-zA-Z_])", r"\\in \\mathbb{\1}"),
-    ("\\mathbb", r"(\\mathbb\s*\{?R\}?)\s*-\s*(?=\\\{)", r"\1\\setminus "), ("U", r"(?<=[)\]])\s*U\s*(?=[(\[])", r" \\cup "),
-    ("[", r"\]([^][(),;]+[,;][^][(),;]+)\[", r"(\1)"), ("[", r"\[([^][(),;]+[,;][^][(),;]+)\[", r"[\1)"),
-    ("]", r"\]([^][(),;]+[,;][^][(),;]+)\]", r"(\1]"),
-    # What a name is: integers stay as a condition, all else says nothing.
-    ("\\in", rf",?\s*\(\s*([a-z]\s*{_IN_Z})\s*\)", r", \1"),
-    ("\\in", _OF_ALL.format("where|for|with") + rf"([a-z]\s*{_IN_Z})", r", \1"),
-    ("integer", _OF_ALL.format("where|with|for") + r"([a-z])\s*(?:\\text\{)?\s*is (?:an|any) integer\s*\}?$", rf", \1 {_Z}"),
-    ("integer", r",?\s*(?:\\text\{)?\s*,?\s*for\s*(?:any |all |some )?integers?\s*\}?\s*([a-z])$", rf", \1 {_Z}"),
-    ("整数", r"[,;]?\s*\(?\s*(?:其中)?([a-z])\s*[为是]整数\)?$", rf", \1 {_Z}"),
-    ("", _OF_ALL.format("for (?:all|any|every|each)|where|with|其中|for some constant") + r"(?:real |positive |natural |whole )?(?:numbers? |integers? )?\}?\s*[a-zA-Z](?:\s*,\s*[a-zA-Z])*(?:\s*(?:\\in\s*\\mathbb\s*\{?\w\}?|(?:\\[gl]e|[<>])\s*-?\d+|(?:\\text\{)?\s*(?:is|are|为|是)\s?(?:an? |any )?(?:arbitrary |real |positive |任意)*(?:constants?|numbers?|reals?|real|positive|integers?|常数|实数)\s*\}?))?$", ""),
-    ("", r"(?<=\S)\s?[(（](?:where )?[a-zA-Z]\s?(?:为|是|is an? |is any |is the )(?:任意|arbitrary )?(?:constant(?: of integration)?|integer|real number|常数|整数|实数)[)）]$", ""),
-    # Lines and columns.
-    ("&", r"&\s*(?=[=<>]|\\[lgn]e(?![a-zA-Z]))|(?<==)\s*&", ""), ("&", r",\s*&|&\s*,", "&"),
-    ("&", r"&\s*(?:\\text\{\s*(?:if|for|when)\s*\}|if |for |when )\s*", "&"), ("\\\\", r"[,;]\s*\\\\", r"\\\\"),
-    ("\\\\[", r"\\\\\[[\d.]+\s*(?:pt|em|ex|mm)\]", r"\\\\"), ("\\end", r"[.,;]\s*\\end(?=\{)", r"\\end"),
-    ("array", r"\\\{\s*\\begin\{array\}\s*\{[lcr@{}|]*\}((?:(?!\\end|\\\{\s*\\begin).)*)\\end\{array\}(?!\s*\\\})", r"\\begin{cases}\1\\end{cases}"),
-    ("^", r"([(\[])([^][(),]*,[^][()]*)([)\]])\s*\^\s*\{?\s*(?:T|\\top|t)\s*\}?(?![a-zA-Z])", r"\1\2\3"),
-    # Numbers: powers of ten, decimals that go on, and bases.
-    ("x", r"(?<=\d)\s*x\s*(?=10\s*(?:\^|\*\*))", r"\\times "), (".", r"(?<=\d\.)\((\d{1,20})\)", r"\\overline{\1}"),
-    (".", r"(\d\.\d{0,6}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\l?dots)", r"\1\\overline{\2}"),
-    (".", r"(?<=\.\d)(\d+)(?:\.\.\.+|\\l?dots(?![a-zA-Z]))", r"\1"),
-    ("_", r"(?<=\d)_\{?\s*\\text\{\s*([a-z]+)\s*\}\s*\}?", lambda m: "_{" + _NUMERALS.get(m[1], m[1]) + "}"),
-    ("_", r"\((\d+)\)_|(?<=\d)_\{\((\d+)\)\}", lambda m: f"{m[1]}_" if m[1] else f"_{{{m[2]}}}"),
-    ("base", r"(?<=\d)\s*(?:\\text\{)?\s*\(?base[-\s]*\}?\s*(\d+)\s*[)}]?$", r"_{\1}"),
-    # Angles, derivatives, money and units.
-    ("\\circ", r"(?<=\d)\s*\\circ(?![a-zA-Z])", r"^{\\circ}"), ("^", r"(?<=\d)\^(?:o|\{o\})(?![a-zA-Z])", r"^{\\circ}"),
-    ("\\circ", r"([/(]|\\cdot)\s*(?:\{\s*\})?\s*\^\{\\circ\}\s*C(?![a-zA-Z])", r"\1 degC"),
-    ("degree", r"(?<=\d)\s*(?:\\text\{)?\s*degrees?\s+([CcFf])(?:elsius|ahrenheit)\s*\}?$", lambda m: "^{\\circ}" + m[1].upper()),
-    ("prime", r"\^\s*\{?\s*\\prime\s*\\prime\s*\}?", "''"), ("prime", r"\^\s*(?:\{\s*\\prime\s*\}|\\prime(?![a-zA-Z]))", "'"),
-    ("d", r"\\frac\{d([a-z])\}\{d[a-z]\}(?=\s*=)|(?<![a-z])d([a-z])/d[a-z](?=\s*=)", lambda m: f"{m[1] or m[2]}'"),
-    (".", r"(?<=,)\s*\.\.\.\s*(?=,)", r"\\ldots "), ("\\angle", r"(?<![a-zA-Z\\])m\s*\\angle(?![a-zA-Z])", r"\\angle"),
-    ("US", r"(?<![a-zA-Z])US(?:D\s*|\\?\$\s*)(?=\d)", "$"),
-    ("$", r"(\$\s?\d[\d,]{0,20}(?:\.\d{1,9})?)\s?(?:\\text\s?\{\s?)?([kKmMbB])\}?(?![\w^(\\{=+*/-])", lambda m: f"{m[1]} {_SCALES[m[2].lower()]}"),
-    ("Rs", r"(?<![a-zA-Z])Rs\.?\s*(?=\d)", "₹"), ("sq.", r"(?<![a-zA-Z])sq\.\s*(?=[a-z])", "sq "),
-    ("m", r"(?<=[\d\s}])((?:[kcmd]?m|in|ft|yd|km))([23])(?![\w.])", r"\1^\2"),
-    ("/", r"(?<=[gNJW]/)(c?m)([23])(?![\w.])|(?<=m/)(s)(2)(?![\w.])", lambda m: f"{m[1] or m[3]}^{m[2] or m[4]}"),
-    ("ed", r"(?<=[a-z])\s+(squared|cubed)(?![a-z])", lambda m: f"^{2 if m[1] == 'squared' else 3}"),
-    ("\\mu", r"(?<=\d)\s*\\mu\s*(?:\\text\{\s*)?([msgLFCAVWNJT])(?![a-zA-Z])\}?", r" u\1"),
-    ("\\Omega", r"(?<=\d)\s*([kMmGun]?)\s*\\Omega(?![a-zA-Z])", r" \1ohm"),
-    ("and", r"\\text\{([^{}]*?),?\s+and\s*\}", r"\\text{\1} and "),
-    ("and", r"(?<=[a-z])(\}?),?\s*(?:and|\\text\{\s*and\s*\})\s*(?=\d+\s*(?:\\text\{\s*)?(?:min|sec|inch|cents?(?![a-z])))", r"\1 "),
-]  # fmt: skip
+_FUNCTIONS: dict[str, Callable[[re.Match[str]], str]] = {
+    "items": lambda m: m[0].replace(")", "),").rstrip(","),
+    "unit": lambda m: f" \\text{{{m[1]}/{m[2] or m[3]}}}",
+    "tangent": lambda m: f"\\{m[1]}{'cot' if m[2] else 'tan'} ",
+    "modulus": lambda m: f" \\pmod{{{m[1] or m[2] or m[3]}}}",
+    "numeral": lambda m: f"_{{{_NUMERALS.index(m[1]) if m[1] in _NUMERALS else m[1]}}}",
+    "base": lambda m: f"{m[1]}_" if m[1] else f"_{{{m[2]}}}",
+    "temperature": lambda m: "^{\\circ}" + m[1].upper(),
+    "derivative": lambda m: f"{m[1] or m[2]}'",
+    "money": lambda m: f"{m[1]} {_SCALES[m[2].lower()]}",
+    "power": lambda m: f"{m[1] or m[3]}^{m[2] or m[4]}",
+    "squared": lambda m: f"^{2 if m[1] == 'squared' else 3}",
+}
+"""Replacements in `spellings.tsv` by name."""
+_Rows = list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]]
 
 
-def _compiled(rows: list[tuple[str, str, Replacement]]) -> list[tuple[str, re.Pattern[str], Replacement]]:
-    return [(needle, re.compile(pattern), replacement) for needle, pattern, replacement in rows]
+def _rows(stage: str) -> _Rows:
+    """The rewrites of a stage: needle, pattern and replacement."""
+    lines = Path(__file__).with_name("spellings.tsv").read_text("utf-8").splitlines()
+    table = [line.split("\t") for line in lines if not line.startswith("#")]
+    return [
+        ("" if needle == "-" else needle.replace("\\n", "\n"), re.compile(pattern),
+         _FUNCTIONS[replacement[1:]] if replacement.startswith("@") else replacement)
+        for name, needle, pattern, replacement in table
+        if name == stage
+    ]  # fmt: skip
 
 
-_REWRITES, _SPELLINGS = _compiled(_ROWS), _compiled(_RARE)
+_REWRITES, _SPELLINGS = _rows("before"), _rows("after")
 _MARKDOWN = re.compile(r"^\s*#{1,6}\s+|^\s*`+|(?<!`)`+\s*$|^\s*\*(?=[^*]+\*\s*$)|(?<=[^*\s])\*\s*$")
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
@@ -217,7 +150,7 @@ def _canonical(text: str) -> str:
 _cached = lru_cache(maxsize=8192)(_canonical)
 
 
-def _rewritten(text: str, rows: list[tuple[str, re.Pattern[str], Replacement]]) -> str:
+def _rewritten(text: str, rows: _Rows) -> str:
     for needle, pattern, replacement in rows:
         if needle in text:
             text = pattern.sub(replacement, text)

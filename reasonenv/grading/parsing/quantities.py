@@ -15,11 +15,7 @@ _POWERS = {"square": 2, "sq": 2, "cubic": 3}
 
 def parse_quantity(cursor: Cursor) -> Node:
     """A sum with unit or words: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
-    match cursor.tokens[cursor.at : cursor.at + 3]:
-        case [Token(text="-"), Token(text=sign), Token(kind="number")]:
-            is_negative = sign in _MONEY and cursor.skip("-")
-        case _:
-            is_negative = False
+    is_negative = _is_debt(cursor) and cursor.skip("-")
     before = UNITS[cursor.take().text] if cursor.peek(*_MONEY) else None
     value, depth = parse_sum(cursor), cursor.depth
     if is_negative:
@@ -45,6 +41,14 @@ def parse_quantity(cursor: Cursor) -> Node:
     if rest.op != "quantity":
         raise Unreadable
     return Node("compound", (quantity, rest))
+
+
+def _is_debt(cursor: Cursor) -> bool:
+    """True before a minus sign and a sum of money in digits: -$5."""
+    match cursor.tokens[cursor.at : cursor.at + 3]:
+        case [Token(text="-"), Token(text=sign), Token(kind="number")]:
+            return sign in _MONEY
+    return False
 
 
 def _magnitude(cursor: Cursor) -> Fraction | None:

@@ -121,7 +121,7 @@ def tokenize(text: str, units: bool, limit: int) -> Tokens | None:
 
 
 def _unit(run: str, spaced: bool, tokens: list[Token]) -> str:
-    """ "unit" or "short" for letters that may be a unit, a magnitude or a noun after a number."""
+    """Either "unit" or "short" for letters that may be a unit, a magnitude or a noun; else ""."""
     if run in _CONNECTORS or run in FUNCTIONS or run in _NAMES or run in ("pi", "inf"):
         return ""
     # 10.8m is a length, where 5m may be five times m.
@@ -259,6 +259,9 @@ def _is_group(whole: Token, comma: Token, group: Token) -> bool:
     )
 
 
+_SIGNS = frozenset(["sign", "command"])
+
+
 class Cursor:
     """A position in a list of tokens, with the context of the parser.
 
@@ -298,7 +301,7 @@ class Cursor:
         if self.at >= len(self.tokens):
             return False
         kind, text, _ = self.tokens[self.at]
-        return text in texts and (kind == "sign" or kind == "command")
+        return text in texts and kind in _SIGNS
 
     def take(self) -> Token:
         """Consumes and returns the next token; raises Unreadable at the end."""

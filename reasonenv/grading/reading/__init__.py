@@ -14,18 +14,28 @@ The span, in this order:
 4. the whole of the last `<answer>`, where it is one line,
 5. the last line.
 
-A reader consumes the span to its end or refuses it: a word that is left over, as in "half of 4", is
-no answer.
+With `prose` the only value that the last sentence of an unboxed text states counts instead of 4
+and 5. A reader consumes the span to its end or refuses it: a word that is left over, as in "half of
+4", is no answer.
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from reasonenv.grading.reading.lines import last_line, marked_claim, numbered_parts
+from reasonenv.grading.reading.prose import stated_value
 from reasonenv.grading.reading.sections import answer_section, boxed_answer, last_boxes, last_turn
 
-__all__ = ["Span", "answer_section", "final_answer", "final_span", "last_boxes", "solution_answer"]
+__all__ = [
+    "Span",
+    "answer_section",
+    "box_contents",
+    "final_answer",
+    "final_span",
+    "solution_answer",
+]
 
 _MAX_LENGTH = 20_000
 
@@ -35,15 +45,20 @@ class Span(NamedTuple):
 
     Attributes:
         text: The answer.
-        source: "box", "tag", "marker" or "line".
+        source: "box", "tag", "marker", "line", or "prose".
     """
 
     text: str
     source: str
 
 
-def final_span(response: str) -> Span | None:
-    """The answer of a response, None if there is none; by the rules above."""
+def final_span(response: str, prose: bool = False) -> Span | None:
+    """The answer of a response, None if there is none; by the rules above.
+
+    Args:
+        response: The whole text of the model.
+        prose: True to read a sentence without a marker by its only value.
+    """
     text, is_tagged = answer_section(response)
     is_long = len(text) > _MAX_LENGTH
     text = last_turn(text[-_MAX_LENGTH:])
@@ -54,7 +69,7 @@ def final_span(response: str) -> Span | None:
         marked = _LINE_MARKER.search(text, run[-1].end)
         claim = marked_claim(text, marked.start()) if marked else None
         return _span(claim, "marker") or _span(boxed_answer(text, run), "box")
-    return None if is_long else _unboxed(text, is_tagged)
+    return None if is_long else _unboxed(text, is_tagged, prose)
 
 
 # Only a line, or a sentence, that begins with it.
@@ -65,11 +80,13 @@ _LINE_MARKER = re.compile(
 )
 
 
-def _unboxed(text: str, is_tagged: bool) -> Span | None:
+def _unboxed(text: str, is_tagged: bool, prose: bool) -> Span | None:
     claim = marked_claim(text)
     if claim is not None:
         return _span(claim, "marker")
     text = text.strip()
+    if prose and (value := stated_value(text)):
+        return _span(value, "prose")
     if is_tagged and "\n" not in text:
         return _span(text, "tag")
     if is_tagged and (parts := numbered_parts(text)):
@@ -86,6 +103,11 @@ def final_answer(response: str) -> str | None:
     """The text of the answer of a response, None if there is none."""
     span = final_span(response)
     return span and span.text
+
+
+def box_contents(text: str) -> Sequence[str]:
+    """The contents of the last boxes of a text that are parts of one answer, in order."""
+    return [box.content for box in last_boxes(text).run]
 
 
 def solution_answer(reference: str) -> str:

@@ -61,8 +61,8 @@ _ADDS = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:is|was) (?:also|not|wrong|incorrect|false)\b|\b(?:isn't|wasn't|not (?:right|correct|true|so))"
-    r"\b|不是(?!所有)",
+    r"\b(?:is|was) (?:also|not|wrong|incorrect|false)\b|\b(?:isn't|wasn't|not (?:right|correct|true"
+    r"|so))\b|不是(?!所有)",
     re.IGNORECASE,
 )
 _REACH = 400

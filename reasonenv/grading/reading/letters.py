@@ -24,7 +24,8 @@ _TITLE = (
 )
 _END = (
     r"(?:\s?选?项)?(?:\s(?:only|alone|(?:is|are) (?:the )?(?:correct|right|best|answer)"
-    r"(?: (?:answer|option|choice))?)|\s?[都均]?是?(?:正确|对|成立)的?)?(?:\s?\((?P<note>.{1,80})\))?[.!]?"
+    r"(?: (?:answer|option|choice))?)|\s?[都均]?是?(?:正确|对|成立)的?)?"
+    r"(?:\s?\((?P<note>.{1,80})\))?[.!]?"
 )
 _CHOICE = re.compile(
     rf"{_TITLE}(?P<run>{_LETTER}(?:{_JOINT}{_LETTER}){{0,9}}|[A-J]{{2,10}}){_END}", re.IGNORECASE
@@ -37,7 +38,8 @@ _LABEL = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _LABEL_AFTER = re.compile(
-    r"(?P<text>[^(]{1,200}?),?\s(?:\((?P<round>[A-J])\)|(?:which is\s(?:option\s)?|(?:option|choice)\s)\(?(?P<sure>[A-J])\)?)",
+    r"(?P<text>[^(]{1,200}?),?\s(?:\((?P<round>[A-J])\)"
+    r"|(?:which is\s(?:option\s)?|(?:option|choice)\s)\(?(?P<sure>[A-J])\)?)",
     re.IGNORECASE,
 )
 _REASON = re.compile(r"[,;.]?\s?(?:\b(?:because|since|as)\b|因为|由于|理由).*\Z", re.DOTALL)
@@ -71,11 +73,15 @@ def read_letters(answer: str) -> Choice:
         return Choice(frozenset(single[1].upper()))
     choice = _CHOICE.fullmatch(_REASON.sub("", _BRACES.sub("", text)))
     if choice and choice["run"].isupper() and not _is_changed(choice["note"] or ""):
+        letters = frozenset(re.findall("[A-J]", choice["run"]))
         is_open = _SLASH.search(choice["run"]) is not None
-        letters = re.findall("[A-J]", choice["run"])
-        if len(letters) == 1 and choice["note"]:
-            return Choice(frozenset(letters), choice["note"])
-        return Choice(frozenset() if is_open else frozenset(letters))
+        note = choice["note"] if len(letters) == 1 else None
+        return Choice(frozenset() if is_open else letters, note or None)
+    return _label(text)
+
+
+def _label(text: str) -> Choice:
+    """A letter with a text beside it."""
     label = _LABEL.fullmatch(text) or _LABEL_AFTER.fullmatch(text)
     if label is None:
         return Choice(None)
@@ -95,7 +101,9 @@ def _is_changed(note: str) -> bool:
 
 
 _SIGNS = str.maketrans("（）：；，．", "():;,.")
-_LAYOUT = re.compile(r"\\rm(?![a-z])|\\[()\[\],;! ]|\\q?quad(?![a-z])|[$`\"“”「」]|\*\*|\\left|\\right")
+_LAYOUT = re.compile(
+    r"\\rm(?![a-z])|\\[()\[\],;! ]|\\q?quad(?![a-z])|[$`\"“”「」]|\*\*|\\left|\\right"
+)
 
 
 @lru_cache(maxsize=4096)
@@ -119,28 +127,24 @@ def choice_verdict(
     """
     right = reference_choice(reference, tuple(options))
     choice = read_letters(answer)
-    if not choice.is_sure or choice.letters is None:
+    if not _is_sure(choice):
         stated = predicate(answer)
-        choice = (stated and _sure(read_letters(stated))) or choice
+        choice = read_letters(stated) if stated and _is_sure(read_letters(stated)) else choice
     if right.letters is None:
         is_label = choice.text is not None and choice.is_sure
         return True if is_label and equal(choice.text or "", reference) else None
     if answer.strip() == reference.strip():
         return True
-    if choice.letters is None or not choice.is_sure:
-        if right.text is not None and equal(answer, right.text):
-            return True
-        if choice.letters is None:
-            return False
-    if choice.text is None:
-        if len(choice.letters) > 1 and right.text and equal(answer, right.text):
-            return True
+    may_be_text = not _is_sure(choice) or (choice.text is None and len(choice.letters or ()) > 1)
+    if may_be_text and right.text is not None and equal(answer, right.text):
+        return True
+    if choice.letters is None or choice.text is None:
         return choice.letters == right.letters
     return _labeled(choice, right, options, equal)
 
 
-def _sure(choice: Choice) -> Choice | None:
-    return choice if choice.letters is not None and choice.is_sure else None
+def _is_sure(choice: Choice) -> bool:
+    return choice.letters is not None and choice.is_sure
 
 
 def _labeled(choice: Choice, right: Choice, options: Sequence[str], equal: Equal) -> bool:

@@ -10,7 +10,8 @@ _NOUN = r"(?:answers?|solution|result|(?:correct|right|best) (?:option|choice))"
 _STATING = (
     rf"\b(?:the |my )?(?:final |correct |right |best |short )?{_NOUN}"
     r"(?: to [^.\n]{1,60}| for [^.\n]{1,40})?\s++(?:is|are)\b(?! not\b)"
-    r"|\bl[ae] (?:respuesta|resposta|risposta|réponse)(?: final| correcta| finale)? (?:es|é|è|est)\b"
+    r"|\bl[ae] (?:respuesta|resposta|risposta|réponse)(?: final| correcta| finale)? (?:es|é|è"
+    r"|est)\b"
     r"|\bantwort (?:ist|lautet)\b|答案(?:应该?)?[是为选]|答えは"
     r"|(?:故|所以|因此|应)选(?:项|择)?[是为]?(?=[ \t]{0,3}[:：]?[ \t]{0,3}[$(（*]{0,2}[A-J])"
 )
@@ -19,7 +20,8 @@ _HEADINGS = (
     r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:the )?(?:final |correct |short )?answers?[ \t*_#]{0,6}(?=\n|$)"
     r"|[【\[]答案[】\]]|答案\s*+(?:\*\*|__|\})?+\s*+[:=：]|(?<![解回问作应])答\s*+[:：]"
     r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:最终|最后的?|正确)?答案[ \t*_#]{0,6}(?=\n|$)"
-    r"|\b(?:respuesta|resposta|risposta|réponse|antwort|ответ|jawaban|cevap)(?: final\w?)?\s*+(?:\*\*)?\s*+[:：]"
+    r"|\b(?:respuesta|resposta|risposta|réponse|antwort|ответ|jawaban|cevap)"
+    r"(?: final\w?)?\s*+(?:\*\*)?\s*+[:：]"
     r"|(?:정답|답|答え)\s*+[:：]|(?:^|(?<=\n))[ \t*]{0,4}####(?!#)"
 )
 _MARKER = re.compile(
@@ -62,7 +64,8 @@ def _is_second(line: str) -> bool:
 
 
 _CONCLUDES = re.compile(
-    r"[.!?]\s|[。！？；]|\b(?:so|therefore|thus|hence|final)\b|所以|因此|故|综上|最终", re.IGNORECASE
+    r"[.!?]\s|[。！？；]|\b(?:so|therefore|thus|hence|final)\b|所以|因此|故|综上|最终",
+    re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(r"[.!?。！？\n,，;；>]")
 _EXPLANATION = re.compile(
@@ -180,7 +183,8 @@ _SUBJECT = re.compile(
 )
 _TOTAL = re.compile(r",?\s(?:altogether|in total|in all)\Z")
 _CONCLUSION = re.compile(
-    r"\A(?:so|therefore|thus|hence|finally|then|in total|altogether|所以|因此|故|综上|因而|则)[,，\s]*",
+    r"\A(?:so|therefore|thus|hence|finally|then|in total|altogether|所以|因此|故|综上|因而|则)"
+    r"[,，\s]*",
     re.IGNORECASE,
 )
 

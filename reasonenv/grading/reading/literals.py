@@ -11,6 +11,7 @@ from reasonenv.grading.parsing.units import AMBIGUOUS, compound_unit
 
 _FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _MAX_LENGTH = 120
+_TILDE = re.compile(r"[~～〜]|\\sim(?![a-zA-Z])")
 
 _HALVES = {
     **dict.fromkeys(["上午", "早上", "早晨", "清晨", "凌晨"], "am"),
@@ -24,7 +25,7 @@ _TIME = re.compile(
     r"|[点时](?:(?P<half>半)|[整钟]|(?P<past>\d{1,2})分?)?)?(?:(?P<letter>[ap])\.?m\.?)?",
     re.IGNORECASE,
 )
-_TIME_JOINT = re.compile(r"(?P<list>[,;]?and|[,;]?or|[,;和与及或])|to|[-到至~～〜]")
+_TIME_JOINT = re.compile(r"(?P<list>[,;]?and|[,;]?or|[,;和与及或])|to|[-到至]")
 
 
 class Time(NamedTuple):
@@ -45,7 +46,8 @@ def schedule(text: str) -> Schedule | None:
     """The times of a text that holds nothing else; None for any other text."""
     if len(text) > _MAX_LENGTH or not _CLOCK_SIGN.search(text) or _RATIO_SIGN.search(text):
         return None
-    text = _FONT.sub(r"\1", canonical(text)).strip(" .$").replace(" ", "")
+    text = canonical(_TILDE.sub("-", text))
+    text = _FONT.sub(r"\1", text).strip(" .$").replace(" ", "")
     times: list[Time] = []
     signs: list[str] = []
     position = 0
@@ -167,7 +169,6 @@ def date_verdict(answer: str, reference: str) -> bool | None:
 
 
 _RANGE_SIGN = re.compile(r"\d[^\d=]{0,20}?(?:[-−–—~～〜到至比:：∶]|\bto\b|\\sim)|\bbetween\b")
-_TILDE = re.compile(r"[~～〜]|\\sim(?![a-zA-Z])")
 _TO = re.compile(r"\\text\{ ?to ?\}|\bto\b")
 _BETWEEN = re.compile(
     r"\bbetween\s([-$€£¥]?\d[^\s,;]{0,30}(?:\s[a-z%]{1,12})?)\sand\s(?=[-$€£¥]?\d)", re.IGNORECASE
@@ -262,7 +263,8 @@ def _range(parts: list[re.Match[str]], signs: set[str]) -> list[Range]:
         f"{part['sign'] or ''}{part['money'] or money}{part['number']} {unit or units[-1]}".strip()
         for part, unit in zip(parts, units, strict=True)
     )
-    return [Range(texts, *signs, signs == {"hyphen"} and units[-1] not in AMBIGUOUS)]
+    sign = signs.pop()
+    return [Range(texts, sign, sign == "hyphen" and units[-1] not in AMBIGUOUS)]
 
 
 def _is_unit(text: str) -> bool:

@@ -93,7 +93,7 @@ def names(text: str) -> list[Name] | None:
 
 def _name(text: str) -> Name | None:
     formula = _LAYOUT.sub("", text)
-    if _COMPOUND.fullmatch(formula):
+    if (" " not in text or "_" in text) and _COMPOUND.fullmatch(formula):
         return Name("formula", tuple(formula))
     match = _FIGURE.fullmatch(text)
     if match is None or (not match["kind"] and " " in match["letters"].strip()):

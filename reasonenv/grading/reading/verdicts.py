@@ -1,7 +1,7 @@
 """The verdict on an answer: the kind of the reference picks the reader."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from reasonenv.grading.budget import spend_on_text
@@ -22,20 +22,21 @@ def kind_of(reference: str, options: tuple[str, ...] = ()) -> str:
         return "name"
     if letters.reference_choice(reference, options).letters is not None:
         return "letters"
-    if words.meaning(reference) in _NO_VALUES:
-        return "none"
-    if words.is_text(reference) and spelled(reference) == reference:
-        return "words"
-    if literals.date(reference) is not None:
-        return "date"
-    if literals.schedule(reference) is not None:
-        return "clock"
-    return "range" if literals.ranges(reference) else "formula"
+    return next((kind for kind, is_kind in _TESTS.items() if is_kind(reference)), "formula")
 
 
 _NO_VALUES = frozenset(
     ["does not exist", "undefined", "no solution", "no real solution", "infinitely many solutions"]
 )
+
+
+_TESTS: dict[str, Callable[[str], object]] = {
+    "none": lambda text: words.meaning(text) in _NO_VALUES,
+    "words": lambda text: words.is_text(text) and spelled(text) == text,
+    "date": literals.date,
+    "clock": literals.schedule,
+    "range": literals.ranges,
+}
 
 
 def verdict(
@@ -60,15 +61,10 @@ def verdict(
     if kind == "list":
         answer, reference = (_BRACKETS.sub(r"(\1)", f"[{_inner(t)}]") for t in (answer, reference))
         return formula_verdict(answer, reference)
-    if not options and kind == "name":
-        decided = name_verdict(answer, reference)
-        if decided is not None:
-            return decided
-    if options or kind in ("letters", "name"):
+    decided = name_verdict(answer, reference) if kind == "name" and not options else None
+    if decided is None and (options or kind in ("letters", "name")):
         decided = letters.choice_verdict(answer, reference, options, verdict)
-        if decided is not None:
-            return decided
-    return _value_verdict(answer, reference, kind)
+    return _value_verdict(answer, reference, kind) if decided is None else decided
 
 
 _BRACKETS = re.compile(r"\A\[(.*)\]\Z", re.DOTALL)
@@ -93,27 +89,28 @@ def _fast(answer: str, reference: str) -> bool:
 
 def _value_verdict(answer: str, reference: str, kind: str) -> bool | None:
     left, right = without_spaces(answer), without_spaces(reference)
-    if not left or not right:
-        return False
-    if left == right:
-        return True
+    if not left or not right or left == right:
+        return bool(left) and left == right
     if kind in ("words", "none") or words.meaning(reference):
         if words.words_verdict(answer, reference):
             return True
         if words.is_text(reference) and words.is_text(answer):
             return False
-    if (decided := literals.date_verdict(answer, reference)) is not None:
-        return decided
-    if (decided := literals.clock_verdict(answer, reference)) is not None:
-        return decided
-    if (decided := literals.range_verdict(answer, reference, verdict)) is not None:
-        return decided
-    if len(answer) > MAX_LENGTH:
-        return None
-    decided = formula_verdict(answer, reference)
+    return _literal_verdict(answer, reference)
+
+
+def _literal_verdict(answer: str, reference: str) -> bool | None:
+    for verdicts in (literals.date_verdict, literals.clock_verdict, _range_verdict):
+        if (decided := verdicts(answer, reference)) is not None:
+            return decided
+    decided = None if len(answer) > MAX_LENGTH else formula_verdict(answer, reference)
     if decided is None and (words.is_text(reference) or words.is_text(answer)):
         return words.words_verdict(answer, reference)
     return decided
+
+
+def _range_verdict(answer: str, reference: str) -> bool | None:
+    return literals.range_verdict(answer, reference, verdict)
 
 
 _SPACES = re.compile(r"\s+")

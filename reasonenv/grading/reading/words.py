@@ -1,13 +1,15 @@
 """Answers in words: their comparison, and the names for the lack of a value."""
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 
 from reasonenv.grading.parsing.notation import undelimited
 from reasonenv.grading.reading.guard import is_guarded
 
-_FONT = re.compile(r"\\(?:text\w*|math(?:rm|bf|sf|it|tt)|mbox|boldsymbol|pmb|emph|underline)\s*\{([^{}]*)\}")
+_FONT = re.compile(
+    r"\\(?:text\w*|math(?:rm|bf|sf|it|tt)|mbox|boldsymbol|pmb|emph|underline)\s*\{([^{}]*)\}"
+)
 _SIGNS = re.compile(r"[0-9^_=<>+/|\\(\[{]|^-|\w\*\w")
 _DECORATION = re.compile(
     r"[\s$.,;:!?\"'*“”‘’。，；：！？、()（）]+|(?<=\w)-(?=\w)|\b(?:a|an|the|A|An|The)\b(?=[^\w\n]*+\w)"
@@ -23,32 +25,6 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 _WHOLE = re.compile(r"\s*\$?\\(?:text|mathrm)\s*\{\s*[a-z]{2,20}\s*\}\$?\s*")
 _PLURAL = re.compile(r"(?<=[a-z]{3})(?<!s)s\b")
 _MAX_LENGTH = 2000
-
-_SYNONYMS: Mapping[str, str] = {
-    "does not exist": """dne|does not exist|do not exist|doesn't exist|not exist
-        |limit does not exist|limit doesn't exist|不存在|极限不存在|该极限不存在|值不存在""",
-    "undefined": """undefined|is undefined|not defined|is not defined|未定义|无定义|没有定义|无意义
-        |没有意义""",
-    "no solution": r"""no solution|no solutions|no solution exists|no solutions exist|has no solution
-        |there is no solution|there are no solutions|empty set|null set|无解|没有解|方程无解|impossible
-        |inconsistent|no such number exists|no such numbers|no value|no values|none exist|none exists
-        |不等式无解|方程组无解|不等式组无解|原方程无解|方程没有解|空集|不可能|\emptyset|\varnothing|∅|\{\}
-        |system is inconsistent|constraints are inconsistent|equations are inconsistent
-        |system has no solution|equation has no solution|equation has no solutions""",
-    "no real solution": """no real solution|no real solutions|no real root|no real roots
-        |there are no real solutions|无实数解|无实数根|无实根|没有实数解|没有实数根|没有实根""",
-    "infinitely many solutions": """infinitely many|infinitely many solutions|infinite solutions
-        |there are infinitely many solutions|无数个解|无数解|无穷多解|无穷多个解|无穷个解
-        |有无数个解|有无穷多解|有无穷多个解""",
-    "all real numbers": r"""all real numbers|all reals|全体实数|一切实数|所有实数|任意实数|实数集|any real number
-        |all real number|set of all real numbers|set of real numbers|\mathbb{R}|\mathbb R|ℝ|R""",
-    "充要条件": "充要条件|充分必要条件|充要|充分必要|充分且必要条件",
-    "充分不必要条件": "充分不必要条件|充分非必要条件|充分不必要|充分而不必要条件|充分但不必要条件",
-    "必要不充分条件": "必要不充分条件|必要非充分条件|必要不充分|必要而不充分条件|必要但不充分条件",
-    "infinity": r"infinity|\infty|∞|+\infty|positive infinity|正无穷|无穷大",
-    "yes": "yes|true|是|是的|对|正确|能|会|可以",
-    "no": "no|false|否|不是|不对|不正确|错误|不能|不会|不可以",
-}
 
 
 def plain(text: str) -> str:
@@ -69,10 +45,11 @@ def _cached_words(text: str) -> str:
     return " ".join(word.casefold() if len(word) > 1 else word for word in words)
 
 
+_SYNONYMS = Path(__file__).with_name("synonyms.tsv").read_text("utf-8").splitlines()[1:]
 _MEANINGS = {
-    _cached_words(phrase.strip()): meaning
-    for meaning, phrases in _SYNONYMS.items()
-    for phrase in phrases.split("|")
+    _cached_words(phrase): phrases[0]
+    for phrases in (line.split("\t") for line in _SYNONYMS)
+    for phrase in phrases
 }
 
 
@@ -110,8 +87,13 @@ def is_text(text: str) -> bool:
     return _VOICED.search(text) is not None and not text.isupper()
 
 
-_PREDICATE = re.compile(r"\A(.{0,200}?)(?:\b(?:is|are|was)\b|[是为])\s*(?!.*(?:\bis\b|\bare\b|[是为]))", re.DOTALL)
-_REASON = re.compile(r"[,;.，。；]\s*(?:because|since|as\b|for\b|因为|由于|it is|和是).*|\s(?:because|since)\b.*", re.DOTALL | re.I)
+_PREDICATE = re.compile(
+    r"\A(.{0,200}?)(?:\b(?:is|are|was)\b|[是为])\s*(?!.*(?:\bis\b|\bare\b|[是为]))", re.DOTALL
+)
+_REASON = re.compile(
+    r"[,;.，。；]\s*(?:because|since|as\b|for\b|因为|由于|it is|和是).*|\s(?:because|since)\b.*",
+    re.DOTALL | re.I,
+)
 
 
 def words_verdict(answer: str, reference: str) -> bool:
@@ -120,7 +102,9 @@ def words_verdict(answer: str, reference: str) -> bool:
     The subject of a reference may be missing, "The sequence is convergent" and "convergent"; that
     of an answer must hold no word that changes what is stated.
     """
-    answer, reference = (_DIRECTION.sub("", plain(text).strip(" $*\n")) for text in (answer, reference))
+    answer, reference = (
+        _DIRECTION.sub("", plain(text).strip(" $*\n")) for text in (answer, reference)
+    )
     right = meaning(reference) or normalized_words(reference)
     if right == (meaning(answer) or normalized_words(answer)) or same_words(answer, reference):
         return True
@@ -129,7 +113,9 @@ def words_verdict(answer: str, reference: str) -> bool:
     if bool(subject) == bool(other_subject) or is_guarded(subject):
         short = _REASON.sub("", answer)
         is_denied = right == "yes" and is_guarded(answer)
-        return short != answer and right in ("yes", "no") and meaning(short) == right and not is_denied
+        return (
+            short != answer and right in ("yes", "no") and meaning(short) == right and not is_denied
+        )
     return _same(stated, expected)
 
 
