@@ -6,7 +6,7 @@ from fractions import Fraction
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.equivalence.quantities import is_measured
 from reasonenv.grading.numeric.exact import Undefined
-from reasonenv.grading.parsing.counts import PARTS
+from reasonenv.grading.parsing.counts import PARTS, leaves_value
 from reasonenv.grading.parsing.grammar import Reading, read
 from reasonenv.grading.reading.guard import is_guarded
 from reasonenv.grading.reading.lines import predicate
@@ -19,13 +19,26 @@ def formula_verdict(answer: str, reference: str) -> bool | None:
     if _SENTENCES.search(answer) or _is_denied(answer):
         return None
     verdict = _parsed_verdict(answer, reference)
-    if verdict is None and is_prose(answer):
+    if (verdict is None and is_prose(answer)) or (not verdict and _VERB.search(answer)):
         stated = predicate(plain(answer))
         if stated is not None and stated != answer:
-            verdict = _parsed_verdict(spelled(stated), reference)
+            stated = spelled(stated)
+            verdict = _parsed_verdict(stated, reference)
+            if verdict is None and (count := _count(stated)):
+                verdict = _parsed_verdict(count, reference)
     if verdict is None and is_prose(reference) and (stated := predicate(plain(reference))):
         verdict = _parsed_verdict(answer, spelled(stated))
     return verdict
+
+
+_VERB = re.compile(r"\b[A-Z]?[a-z]{1,5}\s(?:is|are|was|get|have|has)\s")
+_COUNTED = re.compile(r"([-−]?[$€£¥]?\d[\d.,/]{0,30}%?)\s([a-zA-Z][a-zA-Z\s,'-]{0,120})")
+
+
+def _count(text: str) -> str | None:
+    """The number of 30 apples in the basket, where the words leave its value."""
+    match = _COUNTED.fullmatch(text)
+    return match[1] if match and leaves_value(match[2], False, False) else None
 
 
 _SENTENCES = re.compile(r"[a-zA-Z\d)$}][.!?]\s+[A-Z][a-z]|[。！？]\s*\S")

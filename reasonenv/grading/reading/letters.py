@@ -72,8 +72,9 @@ def read_letters(answer: str) -> Choice:
     if single := _SINGLE.fullmatch(text):
         return Choice(frozenset(single[1].upper()))
     choice = _CHOICE.fullmatch(_REASON.sub("", _BRACES.sub("", text)))
-    if choice and choice["run"].isupper() and not _is_changed(choice["note"] or ""):
-        letters = frozenset(re.findall("[A-J]", choice["run"]))
+    named = re.findall("[A-J]", choice["run"]) if choice and choice["run"].isupper() else []
+    letters = frozenset(named)
+    if choice and len(letters) == len(named) > 0 and not _is_changed(choice["note"] or ""):
         is_open = _SLASH.search(choice["run"]) is not None
         note = choice["note"] if len(letters) == 1 else None
         return Choice(frozenset() if is_open else letters, note or None)

@@ -8,7 +8,7 @@ from reasonenv.grading.reading.guard import adds, is_guarded, is_of_others, is_w
 _NOUN = r"(?:answers?|solution|result|(?:correct|right|best) (?:option|choice))"
 # In the languages of the benchmarks; each ends where the answer begins.
 _STATING = (
-    rf"\b(?:the |my )?(?:final |correct |right |best |short )?{_NOUN}"
+    rf"\b{_NOUN}"
     r"(?: to [^.\n]{1,60}| for [^.\n]{1,40})?\s++(?:is|are)\b(?! not\b)"
     r"|\bl[ae] (?:respuesta|resposta|risposta|réponse)(?: final| correcta| finale)? (?:es|é|è"
     r"|est)\b"
@@ -57,12 +57,13 @@ def marked_claim(text: str, start: int = 0) -> str | None:
 def _is_second(line: str) -> bool:
     """True if a marker adds its answer to another of the same sentence: answer = 3 | answer = 4."""
     first = _MARKER.search(line)
-    between = line[first.end() :] if first else ""
+    between = _ARTICLE.sub("", line[first.end() :]) if first else ""
     if not any(map(str.isalnum, between)) or is_guarded(between):
         return False
     return adds(between) or not _CONCLUDES.search(between)
 
 
+_ARTICLE = re.compile(r"\b(?:the|my|final|correct)\b", re.IGNORECASE)
 _CONCLUDES = re.compile(
     r"[.!?]\s|[。！？；]|\b(?:so|therefore|thus|hence|final)\b|所以|因此|故|综上|最终",
     re.IGNORECASE,
@@ -137,7 +138,7 @@ def _first_sentence(text: str) -> str:
 
 def bare(text: str) -> str:
     """A claim without the signs around it: blanks, bold type, the full stop."""
-    text = text.strip(" \t\r\n*_").rstrip(" .。．\n*")
+    text = text.replace("**", "").strip(" \t\r\n*_").rstrip(" .。．\n*")
     if text.startswith("__"):
         text = text.strip("_ ")
     return text[:-1].rstrip() if text.count("$") % 2 and text.endswith("$") else text
@@ -179,8 +180,9 @@ _SUBJECT = re.compile(
     r"(?:\b(?:is|are|was|were|equals?|gives?|makes?|made|has|have|had|costs?|weighs?|measures?"
     r"|contains?|holds?|takes|took|gets?|got|needs?|earns?|pays?|paid|saves?|spent|sold|reads?|left"
     r"|remains?|ends at|comes to|totals|becomes)(?:\sequal to\b|\sexactly\b|\sa total of\b)?:?\s+"
-    r"|[是为得有了共：:]|等于)(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
+    r"|[是为得有了共要剩花用：:]|等于)(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
 )
+_WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]")
 _TOTAL = re.compile(r",?\s(?:altogether|in total|in all)\Z")
 _CONCLUSION = re.compile(
     r"\A(?:so|therefore|thus|hence|finally|then|in total|altogether|所以|因此|故|综上|因而|则)"
@@ -191,8 +193,9 @@ _CONCLUSION = re.compile(
 
 def predicate(text: str) -> str | None:
     """What a sentence states of its subject; None for no sentence, or one with guarded words."""
+    is_concluded = _CONCLUSION.match(text) is not None
     text = _TOTAL.sub("", _CONCLUSION.sub("", text))
     match = _SUBJECT.match(text)
-    if match is None or is_guarded(match[1]):
-        return None
-    return text[match.end() :].strip()
+    if match is None:
+        return text if is_concluded and not _WORDS.match(text) else None
+    return None if is_guarded(match[1]) else text[match.end() :].strip()

@@ -55,8 +55,8 @@ def verdict(
     """
     spend_on_text(answer)
     spend_on_text(reference)
-    if not options and _fast(answer, reference):
-        return True
+    if not options and (decided := _fast(answer, reference)) is not None:
+        return decided
     kind = kind or kind_of(reference, tuple(options))
     if kind == "list":
         answer, reference = (_BRACKETS.sub(r"(\1)", f"[{_inner(t)}]") for t in (answer, reference))
@@ -78,13 +78,14 @@ def _inner(text: str) -> str:
     return text[1:-1] if is_bracketed else text
 
 
-def _fast(answer: str, reference: str) -> bool:
-    """True for the same text, and for the same digits."""
+def _fast(answer: str, reference: str) -> bool | None:
+    """True for the same text; the verdict on two whole numbers; None for all else."""
     if answer == reference:
         return bool(answer.strip())
-    if answer.isascii() and answer.isdecimal() and reference.isascii() and reference.isdecimal():
-        return answer.lstrip("0") == reference.lstrip("0")
-    return False
+    left, right = answer.strip(" $"), reference.strip(" $")
+    if left.isdecimal() and right.isdecimal() and left.isascii() and right.isascii():
+        return left.lstrip("0") == right.lstrip("0")
+    return None
 
 
 def _value_verdict(answer: str, reference: str, kind: str) -> bool | None:
