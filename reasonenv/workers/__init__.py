@@ -100,8 +100,8 @@ class Grader:
         declared = [None] * len(lists[0]) if kinds is None else list(kinds)
         if len({*map(len, (*lists, choices, declared))}) > 1:
             counts = (
-                f"{len(lists[0])} responses, {len(lists[1])} references, {len(choices)} options, "
-                f"{len(declared)} kinds"
+                f"{len(lists[0])} responses, {len(lists[1])} references, {len(choices)} options"
+                + (f", {len(declared)} kinds" if kinds is not None else "")
             )
             raise UsageError(f"{counts}: give one of each to each response")
         choices = [_texts("options", each) for each in choices]

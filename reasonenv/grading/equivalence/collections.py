@@ -8,7 +8,7 @@ from reasonenv.grading.equivalence.verdicts import Match, Verdict, conjunction
 from reasonenv.grading.numeric.exact import TooLarge
 from reasonenv.grading.parsing.nodes import Node
 
-MAX_PAIRS = 1024
+MAX_PAIRS = 4096
 """Pairs of elements at most that are compared, when the order is free."""
 _UNORDERED = frozenset(["list", "set"])
 
@@ -33,7 +33,7 @@ def same_unordered(answers: Sequence[Node], references: Sequence[Node], matches:
     matches no other reference better.
 
     Raises:
-        TooLarge: More than 1024 pairs would have to be compared.
+        TooLarge: More than 4096 pairs would have to be compared.
     """
     answers, references = _without_names(answers, references)
     if len(answers) != len(references):

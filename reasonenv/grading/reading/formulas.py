@@ -42,7 +42,7 @@ def _count(text: str) -> str | None:
 
 
 _SENTENCES = re.compile(r"[a-zA-Z\d)$}][.!?]\s+[A-Z][a-z]|[。！？]\s*\S")
-_TITLE = re.compile(r"\A([^\d\\=]*?(?:[a-zA-Z]{2}|[\u4e00-\u9fff])[^\d\\=]*)(?:=|等于|:)")
+_TITLE = re.compile(r"\A([^\d\\=]{1,80})(?:=|等于|:)")
 
 
 def _is_denied(answer: str) -> bool:

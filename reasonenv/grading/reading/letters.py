@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from reasonenv.grading.budget import counted_cache
 from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.reading.guard import is_guarded, is_withdrawn
 from reasonenv.grading.reading.lines import predicate
@@ -186,7 +187,7 @@ _REFERENCE_LABEL = re.compile(r"(?:\(([A-J])\)[.:]?|([A-J])(?:\)|\s?[.:]|、))\s
 _INITIAL = re.compile(r"[F-J]\.\s[A-Z][a-z]+")
 
 
-@lru_cache(maxsize=4096)
+@counted_cache(maxsize=4096)
 def reference_choice(reference: str, options: tuple[str, ...]) -> Choice:
     """The choice that a reference names: by letter, by letter and text, by text or by index."""
     if not options and _INITIAL.fullmatch(reference):

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
-from reasonenv.grading.budget import spend_on_text
+from reasonenv.grading.budget import counted_cache, spend_on_text
 from reasonenv.grading.parsing.grammar import MAX_LENGTH
 from reasonenv.grading.parsing.notation import canonical
 from reasonenv.grading.reading import letters, literals, words
@@ -15,8 +14,8 @@ KINDS = ("letters", "name", "date", "clock", "range", "list", "words", "none", "
 """Kinds of references, in the order in which they are tried."""
 
 
-@lru_cache(maxsize=4096)
-def kind_of(reference: str, options: tuple[str, ...] = ()) -> str:
+@counted_cache(maxsize=4096)
+def kind_of(reference: str, options: tuple[str, ...]) -> str:
     """The kind of a reference that declares none."""
     if not options and names(reference) is not None:
         return "name"
