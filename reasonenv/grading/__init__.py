@@ -56,7 +56,8 @@ class Grade:
         answer: The final answer as written in the response, None if there is none.
         status: "ok", "no_answer", "unparseable", "timeout", "memory" or "error".
         source: Where the answer stood: "box", "tag", "marker", "line" or "prose"; "" for none.
-        kind: Kind of the reference, one of `KINDS`, which picked the reader; "" for none.
+        kind: Kind of the reference, one of `KINDS`, which picked the reader; "text" where both are
+            the same, "" for none.
         reference: What the answer was compared with; "" for nothing.
     """
 
@@ -134,7 +135,8 @@ def explained(
     grade: Grade, span: Span, reference: str, options: Sequence[str], kind: str | None
 ) -> Grade:
     """A grade with where its answer stood and what it was compared with."""
-    kind = kind or kind_of(reference, tuple(options))
+    is_same = span.text == reference
+    kind = kind or ("text" if is_same else kind_of(reference, tuple(options)))
     return Grade(grade.correct, grade.answer, grade.status, span.source, kind, reference)
 
 

@@ -17,6 +17,8 @@ from reasonenv.grading.parsing.units import UNITS
 MAX_DIGITS = 256
 """Digits of a number at most; its power of ten has three at most."""
 _MAX_PERIOD = 20
+_POSTFIX = frozenset(["!", "'", "%", "^"])
+_ADDED = frozenset(["+", "-", "pm", "mp"])
 _MULTIPLIED = ("*", "times", "cdot")
 _DIVIDED = ("/", "div")
 CLOSING = {"(": (")", "]"), "[": ("]", ")"), "{": ("}",)}
@@ -38,7 +40,7 @@ def parse_sum(cursor: Cursor) -> Node:
     """Sum: product + product - product ..."""
     cursor.descend()
     terms = [_signed_product(cursor)]
-    while cursor.peek("+", "-", "pm", "mp"):
+    while cursor.symbol() in _ADDED:
         terms.append(_signed_product(cursor))
     cursor.depth -= 1
     return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
@@ -46,7 +48,7 @@ def parse_sum(cursor: Cursor) -> Node:
 
 def _signed_product(cursor: Cursor) -> Node:
     """A product with its sign, or two: x + -3."""
-    sign = cursor.take().text if cursor.peek("+", "-", "pm", "mp") else "+"
+    sign = cursor.take().text if cursor.symbol() in _ADDED else "+"
     if sign in "+-" and cursor.peek("+", "-"):
         sign = "+" if sign == cursor.take().text else "-"
     term = parse_product(cursor)
@@ -59,16 +61,19 @@ def parse_product(cursor: Cursor) -> Node:
     """Product: power power * power / power ..."""
     factors, depth = [parse_power(cursor)], cursor.depth
     while True:
-        if cursor.peek(*_MULTIPLIED):
+        symbol = cursor.symbol()
+        if symbol in _MULTIPLIED:
             is_cross = cursor.take().text == "times" and _is_vector(factors[-1])
             sign = cursor.skip("-")
             factor = _bare_bracket(parse_power(cursor))
             if is_cross and _is_vector(factor):
                 factor = _cross_product(factors.pop(), factor)
-        elif cursor.skip(*_DIVIDED):
+        elif symbol in _DIVIDED:
+            cursor.at += 1
             sign = cursor.skip("-")
             factor = inverse(parse_power(cursor))
-        elif cursor.skip("bmod", "mod"):
+        elif symbol in ("bmod", "mod"):
+            cursor.at += 1
             factors = [Node("fn", ("mod", (product(factors), parse_power(cursor))))]
             cursor.descend()
             continue
@@ -153,7 +158,7 @@ def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
 def parse_power(cursor: Cursor) -> Node:
     """Power: atom ^ exponent, and the postfix signs !, ' and %."""
     base, depth = parse_atom(cursor), cursor.depth
-    while cursor.peek("!", "'", "%", "^") and (raised := _with_sign(cursor, base)) is not None:
+    while cursor.symbol() in _POSTFIX and (raised := _with_sign(cursor, base)) is not None:
         cursor.descend()  # One more level of the tree, as of brackets.
         base = raised
     cursor.depth = depth

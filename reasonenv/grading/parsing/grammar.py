@@ -126,7 +126,7 @@ def _items(cursor: Cursor) -> Node:
 def _separator(cursor: Cursor) -> list[str]:
     """Consumes a comma, an "and", or both; the text of the last."""
     start = cursor.at
-    while cursor.peek(",") or cursor.kind() == "connector":
+    while cursor.symbol() == "," or cursor.kind() == "connector":
         cursor.at += 1
         if cursor.at - start > 3:
             raise Unreadable
@@ -196,7 +196,7 @@ def _systems(items: Sequence[Node], separators: Sequence[str]) -> tuple[Node, ..
 def _relation(cursor: Cursor) -> Node:
     """Relation: side = side < side ..., or one side; with the modulus of a congruence."""
     sides, ops = [_side(cursor)], []
-    while cursor.peek(*_RELATIONS):
+    while cursor.symbol() in _RELATIONS:
         ops.append(_RELATIONS[cursor.take().text])
         sides.append(_side(cursor))
     if cursor.skip("pmod"):
@@ -213,13 +213,13 @@ def _side(cursor: Cursor) -> Node:
     if title := _title(cursor):
         return Node("sym", (title,))
     first = parse_quantity(cursor)
-    for sign, op in _JOINED.items():
-        if cursor.peek(sign) and not (cursor.barred and sign == ":"):
-            parts = [first]
-            while cursor.skip(sign):
-                parts.append(parse_quantity(cursor))
-            return Node(op, tuple(parts))
-    return first
+    sign = cursor.symbol()
+    if sign not in _JOINED or (cursor.barred and sign == ":"):
+        return first
+    parts = [first]
+    while cursor.skip(sign):
+        parts.append(parse_quantity(cursor))
+    return Node(_JOINED[sign], tuple(parts))
 
 
 def _title(cursor: Cursor) -> str:

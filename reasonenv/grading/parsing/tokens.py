@@ -298,10 +298,14 @@ class Cursor:
 
     def peek(self, *texts: str) -> bool:
         """True if the next token is one of these signs or commands."""
+        return self.symbol() in texts
+
+    def symbol(self) -> str:
+        """The next token if it is a sign or a command, else ""."""
         if self.at >= len(self.tokens):
-            return False
+            return ""
         kind, text, _ = self.tokens[self.at]
-        return text in texts and kind in _SIGNS
+        return text if kind in _SIGNS else ""
 
     def take(self) -> Token:
         """Consumes and returns the next token; raises Unreadable at the end."""

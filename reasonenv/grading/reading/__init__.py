@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 _MAX_LENGTH = 20_000
+_END = 1000  # characters in which nearly all last markers stand
 
 
 class Span(NamedTuple):
@@ -81,7 +82,8 @@ _LINE_MARKER = re.compile(
 
 
 def _unboxed(text: str, is_tagged: bool, prose: bool) -> Span | None:
-    claim = marked_claim(text)
+    claim = marked_claim(text, max(0, len(text) - _END))
+    claim = marked_claim(text) if claim is None and len(text) > _END else claim
     if claim is not None:
         return _span(claim, "marker")
     text = text.strip()

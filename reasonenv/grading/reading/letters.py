@@ -206,9 +206,12 @@ def reference_choice(reference: str, options: tuple[str, ...]) -> Choice:
     return Choice(None) if index is None else Choice(frozenset(_letter(index)), options[index])
 
 
+_HAS_LETTER = re.compile("[A-J]")
+
+
 def reference_letters(reference: str) -> frozenset[str] | None:
     """The letters of a reference such as "C", "(C)", "BC" or "B, C"; None if it is no choice."""
-    if len(reference) > _MAX_LENGTH:
+    if len(reference) > _MAX_LENGTH or not _HAS_LETTER.search(reference):
         return None
     text = _REFERENCE_TITLE.sub("", canonical(reference))
     if _ENUMERATION.fullmatch(text):

@@ -17,6 +17,8 @@ KINDS = ("letters", "name", "date", "clock", "range", "list", "words", "none", "
 @counted_cache(maxsize=4096)
 def kind_of(reference: str, options: tuple[str, ...]) -> str:
     """The kind of a reference that declares none."""
+    if _NUMBER.fullmatch(reference) and not options:
+        return "formula"
     if not options and names(reference) is not None:
         return "name"
     if letters.reference_choice(reference, options).letters is not None:
@@ -24,6 +26,7 @@ def kind_of(reference: str, options: tuple[str, ...]) -> str:
     return next((kind for kind, is_kind in _TESTS.items() if is_kind(reference)), "formula")
 
 
+_NUMBER = re.compile(r"\$?-?[\d.]{1,20}\$?")
 _NO_VALUES = frozenset(
     ["does not exist", "undefined", "no solution", "no real solution", "infinitely many solutions"]
 )
