@@ -36,6 +36,9 @@ from reasonenv.grading.parsing.units import ExtremeUnit
 MAX_TOKENS = 400
 """Tokens of a formula at most."""
 
+MAX_SIDES = 12
+"""Sides of a chain of equations or comparisons at most."""
+
 # Trees of longer texts are seldom needed twice and would take much memory.
 _MAX_CACHED_LENGTH = 100
 _RELATIONS = {
@@ -199,6 +202,8 @@ def _relation(cursor: Cursor) -> Node:
     while cursor.symbol() in _RELATIONS:
         ops.append(_RELATIONS[cursor.take().text])
         sides.append(_side(cursor))
+    if len(sides) > MAX_SIDES:
+        raise Unreadable
     if cursor.skip("pmod"):
         return Node("congruence", (tuple(sides), parse_argument(cursor)))
     if len(ops) == 1 and ops[0] in _TURNED:

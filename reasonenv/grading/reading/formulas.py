@@ -19,7 +19,7 @@ def formula_verdict(answer: str, reference: str) -> bool | None:
     if _SENTENCES.search(answer) or _is_denied(answer):
         return None
     verdict = _parsed_verdict(answer, reference)
-    if (verdict is None and is_prose(answer)) or (not verdict and _VERB.search(answer)):
+    if not verdict and (is_prose(answer) or _VERB.search(answer)):
         stated = predicate(plain(answer))
         if stated is not None and stated != answer:
             stated = spelled(stated)

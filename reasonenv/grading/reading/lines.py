@@ -167,11 +167,17 @@ def last_line(text: str) -> str:
             if start >= 0:
                 return text[start:]
     before, _, line = text.rpartition("\n")
-    if before and not _HAS_WORDS.search(before.rstrip().rpartition("\n")[2]):
-        return text  # a list of values
+    previous = before.rstrip().rpartition("\n")[2]
+    is_next = not before.endswith("\n") and not _CONCLUSION.match(line)
+    is_listed = not _HAS_WORDS.search(previous) or (
+        is_next and _CLAIMS.search(previous) and _CLAIMS.search(line)
+    )
+    if before and is_listed:
+        return text  # a list of values or of claims
     return bare(_CHECK.sub("", line.lstrip("#>• \t")))
 
 
+_CLAIMS = re.compile(r"\b(?:is|are)\s[$\\]?-?\d|[是为]\s?\d")
 _CHECK = re.compile(r"(?<=[.。])\s?(?:Check|Verify|Verification|验算|检验)[:：].*")
 _HAS_WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]{2}|=")
 # A subject and its verb before a claim: The area is 12; 面积是12.
@@ -183,6 +189,7 @@ _SUBJECT = re.compile(
     r"|[是为得有了共要剩花用：:]|等于)(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
 )
 _WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]")
+_LETTER = re.compile(r"\$([a-zA-Z])\$(?=\s[a-z])")
 _TOTAL = re.compile(r",?\s(?:altogether|in total|in all)\Z")
 _CONCLUSION = re.compile(
     r"\A(?:so|therefore|thus|hence|finally|then|in total|altogether|所以|因此|故|综上|因而|则)"
@@ -194,7 +201,7 @@ _CONCLUSION = re.compile(
 def predicate(text: str) -> str | None:
     """What a sentence states of its subject; None for no sentence, or one with guarded words."""
     is_concluded = _CONCLUSION.match(text) is not None
-    text = _TOTAL.sub("", _CONCLUSION.sub("", text))
+    text = _TOTAL.sub("", _CONCLUSION.sub("", _LETTER.sub(r"\1", text)))
     match = _SUBJECT.match(text)
     if match is None:
         return text if is_concluded and not _WORDS.match(text) else None
