@@ -68,7 +68,8 @@ def _parsed_verdict(answer: str, reference: str) -> bool | None:
         is_short = left.has_short_units or right.has_short_units
         if not is_short or all(each.node and is_measured(each.node) for each in (left, right)):
             verdict = _either(verdict, _matches(left, right))
-    if not verdict and (_GROUP.search(answer) or _GROUP.search(reference)):
+    is_short = len(answer) + len(reference) < _MAX_LISTED
+    if not verdict and is_short and (_GROUP.search(answer) or _GROUP.search(reference)):
         left, right = (read(text, grouped=False) for text in (answer, reference))
         verdict = _either(verdict, _matches(left, right))
     return verdict
@@ -78,6 +79,7 @@ def _either(verdict: bool | None, other: bool | None) -> bool | None:
     return True if other else False if verdict is False else other
 
 
+_MAX_LISTED = 300  # characters of two texts that are read as lists of numbers as well
 _GROUP = re.compile(r"\d,\d{3}")
 
 

@@ -7,10 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reasonenv.grading import grade, grade_by_rules
-from reasonenv.grading.reading import final_answer
 from reasonenv.grading.numeric.equality import exact_value, same_expression
 from reasonenv.grading.parsing.grammar import read
 from reasonenv.grading.parsing.notation import canonical
+from reasonenv.grading.reading import final_answer
 from reasonenv.grading.reading.verdicts import without_spaces
 
 
