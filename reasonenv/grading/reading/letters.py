@@ -135,7 +135,9 @@ def choice_verdict(
     if right.letters is None:
         is_label = choice.text is not None and choice.is_sure
         return True if is_label and equal(choice.text or "", reference) else None
-    if answer.strip() == reference.strip():
+    # The text of an option may begin with a letter of its own: I. and II. only.
+    is_text = len(answer) > 3 and right.text is not None and answer.strip() == right.text.strip()
+    if is_text or answer.strip() == reference.strip():
         return True
     may_be_text = not _is_sure(choice) or (choice.text is None and len(choice.letters or ()) > 1)
     if may_be_text and right.text is not None and equal(answer, right.text):
