@@ -1,6 +1,7 @@
-"""The command `reasonenv`, also `python -m reasonenv`: checks data sets, asks models, scores.
+r"""The command `reasonenv`, also `python -m reasonenv`: checks data sets, asks models, scores.
 
 reasonenv check --env MMK12-v0
+reasonenv grade 'so it is \boxed{0.5}' 1/2
 reasonenv ask --env AIME25-v0 --url http://localhost:8000/v1 --model M --output r.jsonl
 reasonenv score --env AIME25-v0 --responses r.jsonl
 """
@@ -15,6 +16,7 @@ from reasonenv.cli import standard_streams
 
 COMMANDS = {
     "check": "grades each reference of a data set against itself and against another's",
+    "grade": "grades one response or a file of responses, and says why",
     "score": "official scores of stored responses",
     "ask": "responses of a chat API to the problems of an environment",
 }

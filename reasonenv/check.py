@@ -10,8 +10,10 @@ With --attacks it grades a corpus of wrong answers instead, with anyone's grader
 
 No response to a problem whose reference fails itself can earn the reward. A reference that accepts
 another's answer need not be an error: the two may be equal in value, as 1/2 and 0.5 are, so read
-those pairs. Rows that cannot be read, for a broken image or an empty answer, are listed, and the
-rest is checked. Status: 0 when every reference is right against itself, 1 when one is not or a
+those pairs. The kinds of the references are counted; one that is guessed wrongly, such as of a list
+in brackets, can be declared in a column `kind`. Rows that cannot be read, for a broken image or an
+empty answer, are listed, and the rest is checked.
+Status: 0 when every reference is right against itself, 1 when one is not or a
 row cannot be read, 2 when nothing could be checked.
 
 The grader of --attacks is a function of a response and a reference that returns a bool, by default
@@ -24,6 +26,7 @@ import argparse
 import json
 import random
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,6 +47,7 @@ from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.datasets.selection import listed
 from reasonenv.errors import DataError, UsageError
+from reasonenv.grading.reading.verdicts import kind_of
 from reasonenv.progress import track
 from reasonenv.registration import registry
 from reasonenv.terminal import print_line
@@ -129,8 +133,9 @@ def _wrong_verdicts(
     chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
     for chunk in track(chunks, title, unit=_CHUNK):
         responses = [as_response(answer) for *_, answer in chunk]
-        truths, options = [r.answer for _, r, _ in chunk], [r.options for _, r, _ in chunk]
-        grades = grader.grade(responses, truths, options)
+        references = [reference for _, reference, _ in chunk]
+        truths, options = [r.answer for r in references], [r.options for r in references]
+        grades = grader.grade(responses, truths, options, [r.kind for r in references])
         wrong += [
             WrongVerdict(
                 row, reference.id, reference.answer, reference.options, answer, grade.status
@@ -158,6 +163,7 @@ def _run(options: argparse.Namespace) -> int:
     references, unreadable = _read(options)
     if not references:
         raise DataError(f"no row can be read; the first: {unreadable[0]}")
+    kinds = Counter(_kind(reference) for reference in references)
     with Grader(num_workers=options.num_workers) as grader:
         failing, accepting = check_references(references, grader, options.seed)
     if options.output:
@@ -168,12 +174,19 @@ def _run(options: argparse.Namespace) -> int:
             file.write_text(text, encoding="utf-8", errors="backslashreplace")
     for line in listed(unreadable):
         print_line(f"unreadable: {line}")
+    print_line("kinds: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
     print_line(f"{'':34}references  of {len(references)}")
     _print_part("right against itself", len(references), failing)
     _print_part("wrong against another's", len(references), accepting)
     if accepting:
         print_line("a pair of equal value, such as 1/2 and 0.5, is no error: read the pairs above")
     return 1 if failing or unreadable else 0
+
+
+def _kind(reference: Reference) -> str:
+    """The kind of a reference, as it was declared or as the grader guesses it."""
+    kind = reference.kind or kind_of(reference.answer, reference.options)
+    return kind if reference.kind else f"{kind} (guessed)"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -234,7 +247,7 @@ def _of_environment(name: str, options: argparse.Namespace) -> tuple[list[Refere
         except DataError as error:
             unreadable.append(str(error))
         else:
-            references.append(Reference(problem.id, problem.answer, problem.options))
+            references.append(Reference(problem.id, problem.answer, problem.options, problem.kind))
     return references, unreadable
 
 

@@ -92,7 +92,9 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
             raise gymnasium.error.ResetNeeded("call reset before step: an episode is one step")
         response = check_text(action)
         problem = self._problem
-        (grade,) = self._grader.grade([response], [problem.answer], [problem.options])
+        (grade,) = self._grader.grade(
+            [response], [problem.answer], [problem.options], [problem.kind]
+        )
         self._result = response, grade
         reward, components = total(self.rewards, response, problem, grade)
         return (

@@ -39,6 +39,7 @@ class Problem:
         query: The benchmark's own prompt, question and instruction, where it has one.
         solution: A worked solution to learn from, where there is one.
         metadata: Further columns of the data set: subject, level, family, ...
+        kind: Kind of the answer, one of `reasonenv.grading.KINDS`; None for the grader to guess.
 
     Raises:
         DataError: Question or answer is no text, or an image is none.
@@ -52,6 +53,7 @@ class Problem:
     query: str | None = None
     solution: str | None = None
     metadata: Mapping[str, object] = field(default_factory=lambda: _EMPTY)
+    kind: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("question", "answer"):

@@ -252,7 +252,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
 
     def _start_grading(self, index: int, response: str) -> Future[Grade]:
         problem = self._current[index]
-        return self._grader.submit(response, problem.answer, problem.options)
+        return self._grader.submit(response, problem.answer, problem.options, problem.kind)
 
     def _grade(self, responses: list[str]) -> list[Grade]:
         futures: list[Future[Grade]] = []

@@ -50,12 +50,14 @@ class AccuracyReward:
     Args:
         reference: The column that holds the right answers.
         options: The column that holds the texts of each multiple choice; None without one.
+        kind: The column that holds the kind of each answer; None for the grader to guess it.
         grader: A grader that the caller closes; None for the shared one of the process.
     """
 
     reference: str = "solution"
     options: str | None = None
     grader: Grader | None = None
+    kind: str | None = None
 
     __name__ = "accuracy_reward"
 
@@ -65,12 +67,14 @@ class AccuracyReward:
         """A reward for each completion, in order."""
         references = _column(columns, self.reference, len(completions))
         choices = _column(columns, self.options, len(completions)) if self.options else ()
+        kinds = _column(columns, self.kind, len(completions)) if self.kind else ()
         labeled = [index for index, reference in enumerate(references) if reference is not None]
         grader = self.grader or shared_grader()
         grades = grader.grade(
             [text(completions[index]) for index in labeled],
             [str(references[index]) for index in labeled],
             [choices[index] or () for index in labeled] if choices else None,
+            [kinds[index] for index in labeled] if kinds else None,
         )
         _log(columns, len(completions), dict(zip(labeled, grades, strict=True)))
         rewards: list[float | None] = [None] * len(completions)
@@ -98,8 +102,9 @@ def dataset(
     """The problems of an environment as a data set for GRPOTrainer and RLOOTrainer.
 
     A row is made on access, its images read or drawn then: `prompt`, a conversation; `images`, PIL
-    images in their order in it; `answer`; `options`, the texts of a
-    multiple choice; and `problem_id`. `select`, `shuffle` and `train_test_split` work as usual.
+    images in their order in it; `answer`; `options`, the texts of a multiple choice; `kind`, of
+    the answer where it is declared; and `problem_id`. `select`, `shuffle` and
+    `train_test_split` work as usual.
 
     Args:
         id: A registered name, such as "MMK12-v0".
@@ -130,6 +135,7 @@ class _Transform:
             "images": [prompt.images for prompt in prompts],
             "answer": [prompt.problem.answer for prompt in prompts],
             "options": [list(prompt.problem.options) for prompt in prompts],
+            "kind": [prompt.problem.kind for prompt in prompts],
             "problem_id": [prompt.problem.id for prompt in prompts],
         }
 

@@ -44,7 +44,9 @@ class Tasks:
         The rewards see the problem without images that would have to be decoded.
         """
         problem = without_images(self.problems, index)
-        (grade,) = shared_grader().grade([response], [problem.answer], [problem.options])
+        (grade,) = shared_grader().grade(
+            [response], [problem.answer], [problem.options], [problem.kind]
+        )
         return total(self.rewards, response, problem, grade)
 
 

@@ -67,8 +67,8 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
         data_sources: For errors alone.
         solution_strs: Responses, without their prompts.
         ground_truths: The right answer to each: texts or numbers.
-        extra_infos: Where one has "options", these are the texts of a multiple choice; its "id"
-            names the problem in errors.
+        extra_infos: Where one has "options", these are the texts of a multiple choice; "kind" is
+            the kind of its answer, and its "id" names the problem in errors.
         rewards: Names and weights, as `reasonenv.rewards.by_name` takes them. The weight of
             "unjudged" is the reward of an answer without a verdict, by default 0.
         grader: A grader that the caller closes; None for the shared one of the process.
@@ -92,6 +92,7 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
         list(solution_strs),
         [problem.answer for problem in problems],
         [problem.options for problem in problems],
+        [problem.kind for problem in problems],
     )
     scores = []
     for response, problem, grade in zip(solution_strs, problems, grades, strict=True):
@@ -162,7 +163,12 @@ def _row(source: str, index: int, prompt: ProblemPrompt) -> dict[str, Any]:
         "images": [{"bytes": png(image), "path": None} for image in prompt.images],
         "ability": "math",
         "reward_model": {"style": "rule", "ground_truth": problem.answer},
-        "extra_info": {"index": index, "id": problem.id, "options": list(problem.options)},
+        "extra_info": {
+            "index": index,
+            "id": problem.id,
+            "options": list(problem.options),
+            "kind": problem.kind,
+        },
     }
 
 
@@ -178,7 +184,9 @@ def _schema() -> Any:
             "images": pa.list_(pa.struct({"bytes": pa.binary(), "path": text})),
             "ability": text,
             "reward_model": pa.struct({"style": text, "ground_truth": text}),
-            "extra_info": pa.struct({"index": pa.int64(), "id": text, "options": pa.list_(text)}),
+            "extra_info": pa.struct(
+                {"index": pa.int64(), "id": text, "options": pa.list_(text), "kind": text}
+            ),
         }
     )
 
@@ -193,4 +201,5 @@ def _problem(source: str, truth: Any, extra: Mapping[str, Any]) -> Problem:
         question="",
         answer=str(truth),
         options=() if options is None else tuple(options),
+        kind=extra.get("kind"),
     )

@@ -13,7 +13,7 @@ from reasonenv.datasets.column_names import ANSWER_COLUMNS, ID_COLUMNS, OPTION_C
 from reasonenv.datasets.regular_files import check_regular
 from reasonenv.datasets.row_files import parse_json, parse_lines
 from reasonenv.errors import DataError, MissingDataError
-from reasonenv.grading.extraction import final_answer
+from reasonenv.grading import KINDS, final_answer
 
 _SUFFIXES = (".jsonl", ".json", ".parquet")
 _LETTERS = "ABCDEFGHIJ"
@@ -27,11 +27,13 @@ class Reference:
         id: The problem's name.
         answer: The reference for the grader: a letter where the options have it.
         options: Texts of a multiple choice, without their letters.
+        kind: Kind of the answer; None for the grader to guess.
     """
 
     id: str
     answer: str
     options: tuple[str, ...] = ()
+    kind: str | None = None
 
     def forms(self) -> tuple[str, ...]:
         """Equivalent forms of the answer: as it is, and the text of its option."""
@@ -163,7 +165,8 @@ def _reference(
     options = _options(row, where, options_column)
     if text in options and text not in _LETTERS[: len(options)]:
         text = _LETTERS[options.index(text)]
-    return Reference(name, text, options)
+    kind = cell(row, "answer_kind") or cell(row, "kind")
+    return Reference(name, text, options, kind if kind in KINDS else None)
 
 
 def _text(value: Any, where: str, column: str, depth: int = 4) -> str:

@@ -27,6 +27,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "answer": ANSWER_COLUMNS,
     "images": ("images", "image", "image_path", "image_paths", "img", "file_name", "file_names"),
     "options": OPTION_COLUMNS,
+    "kind": ("answer_kind", "kind"),
     "id": ID_COLUMNS,
     "split": ("split",),
     "solution": ("solution", "worked_solution", "rationale", "explanation"),

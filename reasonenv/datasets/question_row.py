@@ -18,7 +18,7 @@ from reasonenv.datasets.images import data_url
 from reasonenv.datasets.row_files import parse_json
 from reasonenv.envs.option_text import LETTERS, lettered_lines, option_texts
 from reasonenv.errors import DataError
-from reasonenv.grading.extraction import final_answer
+from reasonenv.grading import KINDS, final_answer
 from reasonenv.problem import Problem
 
 _MARK = re.compile(r"<image(?: ([0-9]+))?>")
@@ -78,6 +78,7 @@ class QuestionRow:
             answer=answer,
             options=options,
             solution=solution,
+            kind=self._kind(),
             metadata={k: v for k, v in values.items() if isinstance(v, str | int | float)},
         )
 
@@ -159,6 +160,11 @@ class QuestionRow:
         if not text:
             raise self._unfit("answer", value, "an answer after ####")
         return text, solution
+
+    def _kind(self) -> str | None:
+        """The declared kind of the answer; other words in a column of that name are not one."""
+        kind = self.text("kind")
+        return kind if kind in KINDS else None
 
     def _options(self) -> tuple[str, ...]:
         """The texts of a multiple choice without their letters; empty where there is none."""

@@ -31,7 +31,7 @@ Version History:
 """
 
 from reasonenv import datasets
-from reasonenv.grading.extraction import final_answer
+from reasonenv.grading.reading import final_answer
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 

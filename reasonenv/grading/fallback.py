@@ -2,7 +2,7 @@
 
 import re
 
-from reasonenv.grading.words.text import is_prose
+from reasonenv.grading.reading.words import is_prose
 
 # Each of these is short to write and unbounded in the cost of evaluation.
 _EXPLOSIVE = re.compile(

@@ -10,7 +10,7 @@ the first or last sentence refuses to answer. `inferred_letter` is VLMEvalKit's 
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from reasonenv.grading.extraction import last_boxes
+from reasonenv.grading.reading import box_contents
 from reasonenv.scoring.numbers import value
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -114,7 +114,7 @@ def refuses(response: str) -> bool:
 
 def _announced(response: str) -> Iterator[str]:
     """Clauses that announce the answer, the most explicit first."""
-    boxes = [box for box in last_boxes(response) if box.strip()]
+    boxes = [box for box in box_contents(response) if box.strip()]
     if boxes:
         yield ", ".join(boxes)
     yield from _last(_PHRASE, response, lambda m: _first_sentence(response[m.end() :]))

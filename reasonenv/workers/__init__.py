@@ -14,12 +14,20 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import Self
 
 from reasonenv.errors import UsageError
-from reasonenv.grading import Grade, OverBudget, grade_by_rules
-from reasonenv.grading.extraction import final_answer
+from reasonenv.grading import (
+    Grade,
+    OverBudget,
+    Span,
+    check_kind,
+    explained,
+    final_span,
+    grade_by_rules,
+)
 from reasonenv.workers.process import ForkServer, GradingProcess
 
 _LOG = logging.getLogger("reasonenv")
@@ -27,12 +35,12 @@ _CACHE_SIZE = 20_000
 # Longer answers rarely repeat and would take much memory.
 _MAX_CACHED_LENGTH = 1_000
 
-_Key = tuple[str, str, tuple[str, ...]]
+_Key = tuple[str, str, tuple[str, ...], str | None]
 _Cache = dict[_Key, Grade]
 _Pending = dict[_Key, Future[Grade]]
 _Remember = Callable[[Grade], object]
-_Request = tuple[str, str] | tuple[str, str, Sequence[str]]
-_Job = tuple[_Request, Future[Grade], _Remember]
+_Request = tuple[str, str, *tuple[str | Sequence[str], ...]]
+_Job = tuple[_Request, Future[Grade], _Remember, Callable[[Grade], Grade]]
 
 
 class Grader:
@@ -50,15 +58,18 @@ class Grader:
         num_workers: Processes at most; None for the number of CPU cores, up to 8.
         timeout: CPU seconds for one answer, after which its worker is killed. The limit on the wall
             clock is thirty times as long, so that a busy machine changes no grade.
+        prose: As in `reasonenv.grading.grade`.
     """
 
-    def __init__(self, num_workers: int | None = None, timeout: float = 1.0) -> None:
+    def __init__(
+        self, num_workers: int | None = None, timeout: float = 1.0, prose: bool = False
+    ) -> None:
         if num_workers is not None and num_workers < 1:
             raise UsageError(f"num_workers={num_workers}: at least one process is needed")
         if not timeout > 0:
             raise UsageError(f"timeout={timeout}: more than 0 seconds are needed")
         self.num_workers = num_workers or min(8, _num_cores())
-        self.timeout = timeout
+        self.timeout, self.prose = timeout, prose
         self._cache: _Cache = {}
         self._pending: _Pending = {}
         self._num_errors = 0
@@ -70,6 +81,7 @@ class Grader:
         responses: Sequence[str],
         references: Sequence[str],
         options: Sequence[Sequence[str]] | None = None,
+        kinds: Sequence[str | None] | None = None,
     ) -> list[Grade]:
         """The grade of every response, in order.
 
@@ -77,26 +89,35 @@ class Grader:
             responses: Texts of the model.
             references: The right answer to each.
             options: Texts of the multiple choice of each, empty if there is none.
+            kinds: Kind of each reference, as in `reasonenv.grading.grade`; None to guess them.
 
         Raises:
-            UsageError: The lists differ in length, or hold anything but texts.
+            UsageError: The lists differ in length, hold anything but texts, or a kind is unknown.
             ValueError: The grader is closed.
         """
         lists = _texts("responses", responses), _texts("references", references)
         choices = [()] * len(lists[0]) if options is None else list(options)
-        if not len(lists[0]) == len(lists[1]) == len(choices):
+        declared = [None] * len(lists[0]) if kinds is None else list(kinds)
+        if len({*map(len, (*lists, choices, declared))}) > 1:
             counts = (
                 f"{len(lists[0])} responses, {len(lists[1])} references, {len(choices)} options"
+                + (f", {len(declared)} kinds" if kinds is not None else "")
             )
             raise UsageError(f"{counts}: give one of each to each response")
         choices = [_texts("options", each) for each in choices]
-        grades = [self._grade(*job) for job in zip(*lists, choices, strict=True)]
+        grades = [self._grade(*job) for job in zip(*lists, choices, declared, strict=True)]
         return [grade.result() if isinstance(grade, Future) else grade for grade in grades]
 
-    def submit(self, response: str, reference: str, options: Sequence[str] = ()) -> Future[Grade]:
+    def submit(
+        self,
+        response: str,
+        reference: str,
+        options: Sequence[str] = (),
+        kind: str | None = None,
+    ) -> Future[Grade]:
         """Starts grading one response and returns at once; `.result()` waits for its grade."""
         _texts("response and reference", (response, reference))
-        grade = self._grade(response, reference, _texts("options", options))
+        grade = self._grade(response, reference, _texts("options", options), kind)
         if isinstance(grade, Future):
             return grade
         future: Future[Grade] = Future()
@@ -108,13 +129,14 @@ class Grader:
         self._close()
 
     def _grade(
-        self, response: str, reference: str, options: Sequence[str]
+        self, response: str, reference: str, options: Sequence[str], kind: str | None
     ) -> Grade | Future[Grade]:
         """The grade, or its future if a worker is needed."""
         if not self._close.alive:
             raise ValueError("this Grader is closed: create a new one")
+        check_kind(kind)
         try:
-            outcome = self._by_rules(response, reference, options)
+            outcome = self._by_rules(response, reference, options, kind)
         # An error in the rules costs one answer, not the caller's run.
         except Exception as error:
             self._warn_of(error)
@@ -122,23 +144,24 @@ class Grader:
         return outcome if isinstance(outcome, Grade) else self._future(*outcome)
 
     def _by_rules(
-        self, response: str, reference: str, options: Sequence[str]
-    ) -> Grade | tuple[_Key, str, str, Sequence[str] | None]:
+        self, response: str, reference: str, options: Sequence[str], kind: str | None
+    ) -> Grade | tuple[_Key, Span, _Request]:
         """The grade, or the arguments of its future if a worker is needed."""
-        answer = final_answer(response)
-        if answer is None:
+        span = final_span(response, self.prose)
+        if span is None:
             return Grade(False, None, "no_answer")
-        key = (answer, reference, tuple(options))
+        key = (span.text, reference, tuple(options), kind)
         cached = self._cache.get(key)
         if cached is not None:
-            return cached
+            return cached if cached.source == span.source else replace(cached, source=span.source)
         try:
-            verdict, text = grade_by_rules(answer, reference, options)
+            verdict, text = grade_by_rules(span.text, reference, options, kind)
         except OverBudget:
-            return key, answer, reference, key[2]
+            return key, span, (span.text, reference, key[2], kind or "")
         if verdict is None:
-            return key, answer, text, None
-        grade = Grade(verdict[0], answer, verdict[1])
+            return key, span, (span.text, text)
+        grade = Grade(verdict[0], span.text, verdict[1])
+        grade = explained(grade, span, text, options, kind)
         _store(self._cache, key, grade)
         return grade
 
@@ -155,16 +178,15 @@ class Grader:
                 exc_info=error,
             )
 
-    def _future(
-        self, key: _Key, answer: str, reference: str, options: Sequence[str] | None = None
-    ) -> Grade | Future[Grade]:
+    def _future(self, key: _Key, span: Span, request: _Request) -> Grade | Future[Grade]:
         """The future of a grade by a worker, one for all equal requests."""
         with self._lock:
             cached = self._cache.get(key) or self._pending.get(key)
             if cached is not None:
                 return cached
             pending, remember = self._pending, partial(_store, self._cache, key)
-            future = pending[key] = self._pool.submit(answer, reference, options, remember)
+            explain = partial(_explained, key=key, span=span, reference=request[1])
+            future = pending[key] = self._pool.submit(*request, remember=remember, explain=explain)
         # Outside the lock: a future that is done already runs its callback at once.
         future.add_done_callback(lambda _: pending.pop(key, None))
         return future
@@ -218,17 +240,19 @@ class WorkerPool:
         self,
         answer: str,
         reference: str,
-        options: Sequence[str] | None = None,
+        *others: str | Sequence[str],
         remember: _Remember = lambda grade: None,
+        explain: Callable[[Grade], Grade] = lambda grade: grade,
     ) -> Future[Grade]:
         """Starts comparing a pair.
 
         Args:
             answer: The answer.
             reference: The reference.
-            options: A third argument of the judge, left out if it is None.
+            *others: Further arguments of the judge.
             remember: Called with a grade that is a property of the pair, timeouts and exhausted
                 memory included; not with one whose worker ended or stopped for another reason.
+            explain: The grade with how it came about.
         """
         future: Future[Grade] = Future()
         # Equal requests share a future, so none of them may cancel it.
@@ -236,8 +260,7 @@ class WorkerPool:
         with self._lock:
             if self._closed:
                 raise ValueError("this Grader is closed: create a new one")
-            request = (answer, reference) if options is None else (answer, reference, options)
-            self._jobs.put((request, future, remember))
+            self._jobs.put(((answer, reference, *others), future, remember, explain))
             if not self._idle.acquire(blocking=False) and self._num_threads < self._num_workers:
                 self._num_threads += 1
                 # A daemon, since an interpreter that exits must not wait for a grade. It lives
@@ -258,10 +281,10 @@ class WorkerPool:
     def _work(self) -> None:
         process = GradingProcess(self._server)
         while (job := self._jobs.get()) is not None:
-            request, future, remember = job
+            request, future, remember, explain = job
             try:
                 judgement = process.judge(*request)
-                grade = Grade(judgement.correct, request[0], judgement.status)
+                grade = explain(Grade(judgement.correct, request[0], judgement.status))
                 if judgement.is_lost:
                     self._count_lost()
                 else:
@@ -287,6 +310,10 @@ class WorkerPool:
             "grading processes were killed, stopped or crashed",
             self._num_lost,
         )
+
+
+def _explained(grade: Grade, key: _Key, span: Span, reference: str) -> Grade:
+    return explained(grade, span, reference, key[2], key[3])
 
 
 def _store(cache: _Cache, key: _Key, grade: Grade) -> None:

@@ -21,7 +21,7 @@ def _alarm():
 
 def test_patterns_of_both_packages_are_found_in_constants_and_calls():
     assert len(USES) > 240
-    assert "reasonenv.grading.words.text._CLAUSE" in USES
+    assert "reasonenv.grading.reading.words._PREDICATE" in USES
     assert any(name.startswith("agents.") for name in USES)
     assert any(":" in name for name in USES)
     assert USES["reasonenv.scoring.short_answers._BARE"].method == "fullmatch"

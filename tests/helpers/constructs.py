@@ -10,20 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from helpers.regex_steps import example, parser
-from reasonenv.grading.choice import multiple_choice
-from reasonenv.grading.extraction import (
-    boxes,
-    claims,
-    qualifiers,
-    remarks,
-    sections,
-    sentences,
-)
-from reasonenv.grading.extraction import markers as answer_markers
-from reasonenv.grading.parsing import functions, grammar, measurements, notation, spellings, tokens
-from reasonenv.grading.parsing.magnitudes import MAGNITUDES
+from reasonenv.grading.parsing import expressions, grammar, notation, tokens
+from reasonenv.grading.parsing import quantities as units
+from reasonenv.grading.parsing.counts import MAGNITUDES
 from reasonenv.grading.parsing.units import UNITS
-from reasonenv.grading.words import text
+from reasonenv.grading.reading import formulas, guard, letters, lines, names, sections
+from reasonenv.grading.reading import words as texts
 
 _LRU_CACHE = type(functools.lru_cache(len))
 Construct = Callable[[int], str]
@@ -101,14 +93,14 @@ def signs() -> Iterator[tuple[str, Construct]]:
 
 def atoms() -> Iterator[tuple[str, Construct]]:
     """Atoms and functions, brackets and bars."""
-    for atom in sorted({*grammar._ATOMS, *map("\\{}".format, [*tokens.FUNCTIONS, *tokens.GREEK])}):
+    for atom in sorted({*grammar._ATOMS, *map("\\{}".format, [*tokens.FUNCTIONS, *tokens._GREEK])}):
         unit = f"{atom} " if atom.startswith("\\") else atom
         yield f"atom {atom}", repeated(unit, "", "x")
         yield f"atom after {atom}", repeated(f"1{unit}x", "2")
         yield f"atom nested {atom}", nested(f"{unit}{{1}}{{", "}")
         yield f"atom called {atom}", nested(f"{unit}(x+", ")'")
         yield f"atom index {atom}", nested(f"{unit}_{{1}}^{{", "}x")
-    for opening, closing in [(o, c) for o, each in functions.CLOSING.items() for c in each]:
+    for opening, closing in [(o, c) for o, each in expressions.CLOSING.items() for c in each]:
         yield f"bracket {opening}{closing}", nested(opening, closing)
         yield f"bracket pair {opening}{closing}", nested(f"{opening}1,", closing)
         yield f"bracket sign {opening}{closing}", nested(opening, f"{closing}'^2")
@@ -148,20 +140,20 @@ def collections() -> Iterator[tuple[str, Construct]]:
         " ",
         "\n",
     ]
-    for sign in sorted({*separators, *relations, *(f" {word} " for word in tokens.CONNECTORS)}):
+    for sign in sorted({*separators, *relations, *(f" {word} " for word in tokens._CONNECTORS)}):
         yield f"separator {sign}", repeated(sign)
         for item in ("x", "#", r"\sin #", "x=#", "x<#", "(#,x)"):
             yield f"separated {sign} {item}", listed(item, sign)
 
 
-def quantities() -> Iterator[tuple[str, Construct]]:
+def measurements() -> Iterator[tuple[str, Construct]]:
     """Units, money, scales and words."""
-    names = sorted({id(unit): name for name, unit in UNITS.items()}.values())
-    for name in [*names[::4], *measurements._MONEY, *measurements._FILLERS, *measurements._POWERS]:
+    samples = sorted({id(unit): name for name, unit in UNITS.items()}.values())
+    for name in [*samples[::4], *units._MONEY, *units._FILLERS, *units._POWERS]:
         yield f"unit {name}", repeated(f"{name} ", "5 ")
         yield f"unit glued {name}", repeated(name, "5")
         yield f"unit power {name}", repeated(f"{name}^99 ", "5 ")
-    for name in names[::8]:
+    for name in samples[::8]:
         yield f"unit compound {name}", repeated(f"5 {name} ")
         yield f"unit over {name}", repeated(f"/{name}^99", "5 m")
         yield f"unit in text {name}", repeated(rf"\text{{{name}}}^{{99}}", "5 ")
@@ -204,10 +196,8 @@ def numerals() -> Iterator[tuple[str, Construct]]:
 
 def markers() -> Iterator[tuple[str, Construct]]:
     """Spellings, symbols, delimiters and spaces, each by an example of its pattern."""
-    rewrites = [*notation._REWRITES, *spellings.SPELLINGS]
-    patterns = [rule.pattern for rule in rewrites]
-    extraction = (boxes, claims, answer_markers, qualifiers, remarks, sections, sentences)
-    for module in (notation, *extraction, multiple_choice, text):
+    patterns = [pattern for _, pattern, _ in (*notation._REWRITES, *notation._SPELLINGS)]
+    for module in (notation, formulas, guard, letters, lines, names, sections, texts):
         patterns += [value for value in vars(module).values() if isinstance(value, re.Pattern)]
     for pattern in {pattern.pattern: pattern for pattern in patterns}.values():
         unit = example(parser.parse(pattern.pattern, pattern.flags), pattern.flags)
@@ -215,10 +205,9 @@ def markers() -> Iterator[tuple[str, Construct]]:
         yield f"part of example {unit}", repeated(unit[:-1] or unit, "1 ")
         yield f"example before = {unit}", repeated(unit, "1", "!=x=2")
     symbols = {
-        *notation._SYMBOLS,
+        *notation._SIGNS,
         *notation._SUPERSCRIPTS,
-        *notation._SUBSCRIPTS,
-        *notation._LETTERS,
+        *notation._GREEK,
     }
     for symbol in sorted({*symbols, *"①０＋（", *" \t\n`#*_~.\\{}$%&^\"'"}):
         yield f"symbol {symbol!r}", repeated(symbol)
@@ -248,7 +237,7 @@ KINDS = {
     "atoms": atoms,
     "environments": environments,
     "collections": collections,
-    "quantities": quantities,
+    "quantities": measurements,
     "numerals": numerals,
     "markers": markers,
     "words": words,

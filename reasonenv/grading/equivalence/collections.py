@@ -8,9 +8,8 @@ from reasonenv.grading.equivalence.verdicts import Match, Verdict, conjunction
 from reasonenv.grading.numeric.exact import TooLarge
 from reasonenv.grading.parsing.nodes import Node
 
-MAX_PAIRS = 1024
+MAX_PAIRS = 4096
 """Pairs of elements at most that are compared, when the order is free."""
-
 _UNORDERED = frozenset(["list", "set"])
 
 
@@ -24,79 +23,39 @@ def same_collection(a: Node, r: Node, matches: Match) -> Verdict:
         return _values_of_name(a, r, matches)
     if a.op == "set" and len(a.args) == 1:
         return matches(a.args[0], r)
-    if r.op == "set" and len(r.args) == 1:
-        return matches(a, r.args[0])
-    return False
+    return matches(a, r.args[0]) if r.op == "set" and len(r.args) == 1 else False
 
 
 def same_unordered(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
     """True if answers and references pair up one to one, in any order.
 
+    Identical ones are paired first, and of the others each reference with the first answer that
+    matches no other reference better.
+
     Raises:
-        TooLarge: More than 1024 pairs would have to be compared.
+        TooLarge: More than 4096 pairs would have to be compared.
     """
     answers, references = _without_names(answers, references)
     if len(answers) != len(references):
         return False
-    return _Pairing(*_unequal(answers, references), matches).verdict()
-
-
-class _Pairing:
-    """Pairs of unequal answers and references, by augmenting paths.
-
-    A reference takes the first free answer that matches it. Where none is free, the references of
-    those that match give up theirs for another, since one answer may match several references:
-    127/6 is 21.2 to three digits.
-    """
-
-    def __init__(self, answers: list[Node], references: list[Node], matches: Match) -> None:
-        self._answers, self._references, self._matches = answers, references, matches
-        self._verdicts: dict[tuple[int, int], Verdict] = {}
-        self._owners: dict[int, int] = {}
-        """Reference of each answer that is paired."""
-
-    def verdict(self) -> Verdict:
-        """True if all references have an answer of their own; None if that is not known."""
-        if all(map(self._augment, range(len(self._references)))):
-            return True
-        return None if None in self._verdicts.values() else False
-
-    def _augment(self, reference: int) -> bool:
-        """Pairs one more reference, if there is a path to an answer that is free."""
-        sources: dict[int, int] = {}
-        references = [reference]
-        for current in references:
-            for answer in sorted(range(len(self._answers)), key=self._owners.__contains__):
-                if answer in sources or not self._compare(answer, current):
-                    continue
-                sources[answer] = current
-                if answer not in self._owners:
-                    self._pair(answer, sources)
-                    return True
-                references.append(self._owners[answer])
-        return False
-
-    def _pair(self, answer: int | None, sources: dict[int, int]) -> None:
-        """Pairs the answers of a path, from a free one back to the reference it began with."""
-        answer_of = {reference: answer for answer, reference in self._owners.items()}
-        while answer is not None:
-            reference = sources[answer]
-            self._owners[answer] = reference
-            answer = answer_of.get(reference)
-
-    def _compare(self, answer: int, reference: int) -> Verdict:
-        pair = answer, reference
-        if pair not in self._verdicts:
-            if len(self._verdicts) >= MAX_PAIRS:
-                raise TooLarge
-            self._verdicts[pair] = self._matches(self._answers[answer], self._references[reference])
-        return self._verdicts[pair]
-
-
-def _unequal(a: Sequence[Node], b: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """Elements of each side that have no identical node on the other."""
-    left, right = Counter(a), Counter(b)
-    return list((left - right).elements()), list((right - left).elements())
+    left, right = Counter(answers), Counter(references)
+    answers, references = list((left - right).elements()), list((right - left).elements())
+    if len(answers) ** 2 > MAX_PAIRS:
+        raise TooLarge
+    verdicts = [[matches(answer, each) for answer in answers] for each in references]
+    is_undecided = any(None in row for row in verdicts)
+    while verdicts:
+        # The reference with the fewest matches first: 127/6 is 21.2 to three digits as well.
+        row = min(verdicts, key=lambda row: row.count(True))
+        if True not in row:
+            return None if is_undecided else False
+        verdicts.remove(row)
+        column = min(
+            (k for k, verdict in enumerate(row) if verdict),
+            key=lambda k: sum(other[k] is True for other in verdicts),
+        )
+        verdicts = [other[:column] + other[column + 1 :] for other in verdicts]
+    return True
 
 
 def same_ordered(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
@@ -110,9 +69,7 @@ def same_tuple(a: Node, r: Node, matches: Match) -> Verdict:
     """Points and intervals: brackets and order count."""
     if a.op == r.op:
         return a.args[0] == r.args[0] and same_ordered(a.args[1], r.args[1], matches)
-    if "matrix" in (a.op, r.op):
-        return same_ordered(_cells(a), _cells(r), matches)
-    return False
+    return same_ordered(_cells(a), _cells(r), matches) if "matrix" in (a.op, r.op) else False
 
 
 def same_matrix(a: Node, r: Node, matches: Match) -> Verdict:
@@ -152,23 +109,19 @@ def _same_coordinates(a: Node, r: Node, matches: Match) -> Verdict:
 
 
 def _values_of_name(a: Node, r: Node, matches: Match) -> Verdict:
-    """The values of x = {1, 2} against 1, 2."""
+    """The values of x = {1, 2} against 1, 2, and (a, b) = (3, 4) against a = 3, b = 4."""
     relation = a if a.op == "relation" else r
     equation = definition(relation)
-    if equation is not None and equation[1].op == "tuple":
-        split = _component_equations(*relation.args[1])
-        return split is not None and (matches(split, r) if relation is a else matches(a, split))
-    if equation is None or equation[1].op not in _UNORDERED:
+    value = equation and equation[1]
+    if value is not None and value.op == "tuple":
+        names, values = relation.args[1]
+        if names.op != "tuple" or len(names.args[1]) != len(values.args[1]):
+            return False
+        pairs = zip(names.args[1], values.args[1], strict=True)
+        value = Node("list", tuple(Node("relation", (("=",), pair)) for pair in pairs))
+    elif value is None or value.op not in _UNORDERED:
         return False
-    return matches(equation[1], r) if a.op == "relation" else matches(a, equation[1])
-
-
-def _component_equations(names: Node, values: Node) -> Node | None:
-    """(a, b) = (3, 4) as a = 3, b = 4."""
-    if names.op != "tuple" or len(names.args[1]) != len(values.args[1]):
-        return None
-    pairs = zip(names.args[1], values.args[1], strict=True)
-    return Node("list", tuple(Node("relation", (("=",), pair)) for pair in pairs))
+    return matches(value, r) if relation is a else matches(a, value)
 
 
 def _without_names(
@@ -187,7 +140,7 @@ def _without_names(
     if names[0] != names[1] and all(not each or _are_roots(each) for each in names):
         return values[0], values[1]
     most = max(map(len, names))
-    if most == 0 or (all(names) and (len(names[0] | names[1]) > 1)):
+    if most == 0 or (all(names) and len(names[0] | names[1]) > 1):
         return answers, references
     if most > 1:
         return [Node("tuple", ("()", tuple(values[0])))], [Node("tuple", ("()", tuple(values[1])))]

@@ -15,22 +15,18 @@ from reasonenv.grading.equivalence.collections import (
     same_unordered,
 )
 from reasonenv.grading.equivalence.equations import (
-    is_inequality_system,
     is_interval_set,
+    same_congruence,
     same_equation,
     same_ratio,
     same_solution_set,
 )
-from reasonenv.grading.equivalence.intervals import is_contradiction
-from reasonenv.grading.equivalence.normal_form import (
-    normal_form,
-    same_roundings,
-    splits_alternatives,
-)
+from reasonenv.grading.equivalence.intervals import solution_set
+from reasonenv.grading.equivalence.normal_form import normal_form, splits_alternatives
 from reasonenv.grading.equivalence.parameters import with_shared_names
 from reasonenv.grading.equivalence.quantities import same_quantity
 from reasonenv.grading.equivalence.verdicts import Match, Verdict
-from reasonenv.grading.numeric.rounding import omits_base, same_value
+from reasonenv.grading.numeric.equality import omits_base, same_value
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, is_inequality
 
 _Rule = Callable[[Node, Node, Match], Verdict]
@@ -46,10 +42,12 @@ def matches(answer: Node, reference: Node) -> Verdict:
     spend(10)
     if answer == reference:
         return True
-    if not same_roundings(answer, reference) or splits_alternatives(answer, reference):
+    if splits_alternatives(answer, reference):
         return False
-    if is_contradiction(answer) and reference.op not in ("list", "intersection"):
-        return False
+    if answer.op == "intersection" and reference.op not in ("list", "intersection"):
+        solutions = solution_set(answer)
+        if solutions is not None and not solutions[0]:
+            return False  # no number is below 1 and above 4
     answer, reference = map(_listed, (answer, reference))
     a, r = map(normal_form, with_shared_names(answer, reference))
     if a is None or r is None or "false" in a.kinds:
@@ -64,9 +62,9 @@ def _listed(node: Node) -> Node:
 
 
 def _rule(a: Node, r: Node) -> _Rule:
-    """The first rule that applies to either node."""
-    if any(is_interval_set(node) or is_inequality_system(node) for node in (a, r)):
-        return same_solution_set
+    for node in (a, r):
+        if is_interval_set(node) or (node.op == "list" and any(map(is_interval_set, node.args))):
+            return same_solution_set
     for op, rule in _RULES.items():
         if op in (a.op, r.op):
             return rule
@@ -85,13 +83,12 @@ def _same_values(a: Node, r: Node, _: Match) -> Verdict:
         return False
     if "infty" in a.kinds or "infty" in r.kinds:
         return a == r
-    if (a.op, r.op) == ("num", "sym"):
-        return omits_base(a, r)
-    return same_value(a, r)
+    return omits_base(a, r) if (a.op, r.op) == ("num", "sym") else same_value(a, r)
 
 
 _RULES: dict[str, _Rule] = {
     "false": lambda a, r, _: False,
+    "congruence": same_congruence,
     **dict.fromkeys(["and", "or", "not"], _same_logic),
     "list": same_collection,
     "set": same_collection,

@@ -18,6 +18,7 @@ from reasonenv.grading.parsing.nodes import (
     inverse,
     is_constant,
     is_inequality,
+    is_known,
     negative,
     num,
     product,
@@ -29,11 +30,6 @@ from reasonenv.grading.parsing.nodes import (
 def is_interval_set(node: Node) -> bool:
     """True if a node can only be a set of real numbers, or a part of the plane."""
     return node.op in ("union", "minus", "builder") or node == REAL_LINE or is_inequality(node)
-
-
-def is_inequality_system(node: Node) -> bool:
-    """True if a node is a list with inequalities in it."""
-    return node.op == "list" and any(is_interval_set(item) for item in node.args)
 
 
 def same_solution_set(a: Node, r: Node, matches: Match) -> Verdict:
@@ -59,8 +55,7 @@ def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
             return _same_statement(a, r, matches)
         if left and right and _is_same_name(left[0], right[0]):
             return matches(_in_variable_of(r, a, left[1]), right[1])
-        is_same = len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
-        return is_same or _solves(left, r) or _solves(right, a)
+        return len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
     value = left[1] if left is not None else labeled_value(a)
     if value is not None and r.op != "relation":
         return matches(value, r)
@@ -80,54 +75,15 @@ def _same_statement(a: Node, r: Node, matches: Match) -> Verdict:
     return conjunction(matches(x, y) for x, y in zip(sides[::-1], ref_sides, strict=True))
 
 
-def _solves(solution: tuple[str, Node] | None, equation: Node) -> bool:
-    """True if y = 1/x satisfies x y = 1, but y = 1/x + 1 does not; y occurs once and isolable."""
-    if solution is None or len(equation.args[1]) != 2:
+def same_congruence(a: Node, r: Node, matches: Match) -> Verdict:
+    """7 mod 10 and x ≡ 7 mod 10: the same modulus, and residues that differ by a multiple of it."""
+    if a.op != r.op or not matches(a.args[1], r.args[1]):
         return False
-    name, value = Node("sym", (solution[0],)), solution[1]
-    if value.op not in EXPRESSIONS or not _isolable(equation, name):
+    (*names, value), (*others, right) = a.args[0], r.args[0]
+    if names and others and names != others:
         return False
-    if _has_other_zeros(equation, name, value):
-        return False
-    other = Node("add", (value, num(1)))
-    return _holds(equation, name, value) is True and _holds(equation, name, other) is False
-
-
-def _holds(equation: Node, name: Node, value: Node) -> Verdict:
-    """True if both sides of an equation are equal at a value of a name."""
-    left, right = (substituted(side, name, value) for side in equation.args[1])
-    is_expression = left.op in EXPRESSIONS and right.op in EXPRESSIONS
-    return same_expression(left, right) if is_expression else None
-
-
-def _isolable(equation: Node, name: Node) -> bool:
-    """True if a name occurs once in an equation, inside sums, products and quotients alone."""
-    if sum(part == name for part in walk(equation)) != 1:
-        return False
-    ancestors = [part for part in walk(equation) if part != name and contains(part, name)]
-    return all(part.op in ("relation", "add", "mul") or _is_reciprocal(part) for part in ancestors)
-
-
-def _has_other_zeros(equation: Node, name: Node, value: Node) -> bool:
-    """True if a factor of the name may be zero where its value exists, as in x (y - x^2) = 0.
-
-    The x of x y = 1 may not: 0 is not 1. Nor may that of x y + 1 = 0, where -1/x has no value.
-    """
-    divisors = [part.args[0] for part in walk(value) if _is_reciprocal(part)]
-    poles = {*divisors, *(part for each in divisors if each.op == "mul" for part in each.args)}
-    sides = equation.args[1]
-    is_nonzero = any(is_constant(side) and not _is_zero(side) for side in sides)
-    return any(
-        not (is_constant(factor) or contains(factor, name) or _is_reciprocal(factor))
-        and factor not in poles
-        for part in walk(equation)
-        if part.op == "mul" and contains(part, name) and not (is_nonzero and part in sides)
-        for factor in part.args
-    )
-
-
-def _is_reciprocal(node: Node) -> bool:
-    return node.op == "pow" and node.args[1] == MINUS_ONE
+    difference = Node("add", (value, negative(right)))
+    return same_expression(Node("fn", ("mod", (difference, r.args[1]))), num(0))
 
 
 def same_ratio(a: Node, r: Node, matches: Match) -> Verdict:
@@ -158,15 +114,10 @@ def _same_inequality(a: Node, r: Node, matches: Match) -> Verdict:
             sides, ops = sides[::-1], tuple(MIRRORED[op] for op in ops[::-1])
         pairs = zip(sides, ref_sides, strict=True)
         return ops == ref_ops and conjunction(matches(x, y) for x, y in pairs)
-    if _strictness(ops[0]) != _strictness(ref_ops[0]):
+    if ops[0].strip("<>") != ref_ops[0].strip("<>"):
         return False
     ratio = constant_factor(_difference(ops[0], sides), _difference(ref_ops[0], ref_sides))
     return ratio is not None and (ratio > 0 or "!=" in ops)
-
-
-def _strictness(op: str) -> str:
-    """A comparison operator without its direction."""
-    return op.strip("<>")
 
 
 def _difference(op: str, sides: Sequence[Node]) -> Node:
@@ -182,7 +133,18 @@ def _same_up_to_factor(a: Node, r: Node, matches: Match) -> Verdict:
             return True
     if len(left) > 2:
         return False
-    return constant_factor(_difference("=", left), _difference("=", right)) is not None
+    differences = [_cleared(_difference("=", each)) for each in (left, right)]
+    return constant_factor(*differences) is not None
+
+
+def _cleared(difference: Node) -> Node:
+    """A difference times its denominators: of y = 1/x the same as of x y = 1."""
+    divisors = {
+        part.args[0]
+        for part in walk(difference)
+        if part.op == "pow" and part.args[1] == MINUS_ONE and not is_known(part)
+    }
+    return product([difference, *sorted(divisors, key=repr)])
 
 
 def _is_same_name(a: str, b: str) -> bool:

@@ -32,6 +32,7 @@ class Interval(NamedTuple):
     high_closed: bool
 
 
+_ALL = Interval(None, False, None, False)
 Intervals = list[Interval]
 SolutionSet = tuple[Intervals, str | None]
 """A union of intervals, and the name of the variable that it restricts, if any."""
@@ -40,9 +41,8 @@ SolutionSet = tuple[Intervals, str | None]
 def solution_set(node: Node) -> SolutionSet | None:
     """The union of intervals that a node describes, with its variable; None for any other set."""
     if node == REAL_LINE:
-        return [Interval(None, False, None, False)], None
-    rule = _RULES.get(node.op)
-    return rule(node.args) if rule else None
+        return [_ALL], None
+    return _RULES[node.op](node.args) if node.op in _RULES else None
 
 
 def same_intervals(a: Intervals, b: Intervals) -> Verdict:
@@ -53,8 +53,10 @@ def same_intervals(a: Intervals, b: Intervals) -> Verdict:
     return conjunction(_same_interval(x, y) for x, y in pairs)
 
 
-def _interval(brackets: str, items: Sequence[Node]) -> SolutionSet:
-    low, high = (_endpoint(item) for item in items)
+def _interval(brackets: str, items: Sequence[Node]) -> SolutionSet | None:
+    if len(items) != 2:
+        return None
+    low, high = map(_endpoint, items)
     return [Interval(low, brackets[0] == "[", high, brackets[1] == "]")], None
 
 
@@ -69,11 +71,9 @@ def _relation(ops: Sequence[str], sides: Sequence[Node]) -> SolutionSet | None:
         return (inner[0], _variable(sides[0])) if inner else None
     if ops == ("=",) and _variable(sides[0]) is not None and _is_bound(sides[1]):
         return [Interval(sides[1], True, sides[1], True)], _variable(sides[0])
-    if any(op not in MIRRORED for op in ops):
+    if any(op not in MIRRORED for op in ops) or len(ops) > 2:
         return None
-    if len(ops) == 1:
-        return _comparison(ops[0], *sides)
-    return _between(ops, sides) if len(ops) == 2 else None
+    return _comparison(ops[0], *sides) if len(ops) == 1 else _between(ops, sides)
 
 
 def _comparison(op: str, left: Node, right: Node) -> SolutionSet | None:
@@ -89,8 +89,7 @@ def _comparison(op: str, left: Node, right: Node) -> SolutionSet | None:
     variable, bound, is_falling = solution
     op = MIRRORED[op] if is_falling else op
     closed = op in ("<=", ">=")
-    below = Interval(None, False, bound, closed)
-    above = Interval(bound, closed, None, False)
+    below, above = Interval(None, False, bound, closed), Interval(bound, closed, None, False)
     if op == "!=":
         return [below, above], variable
     return [below if op in ("<", "<=") else above], variable
@@ -108,6 +107,17 @@ def _between(ops: Sequence[str], sides: Sequence[Node]) -> SolutionSet | None:
     return [Interval(_endpoint(low), ops[0] == "<=", _endpoint(high), ops[1] == "<=")], variable
 
 
+def _absolute(op: str, left: Node, right: Node) -> SolutionSet | None:
+    """|x| < 5 as -5 < x < 5, and |x| > 5 as x < -5 or x > 5; ||x|| is |x|."""
+    while left.op == "fn" and left.args[0] == "abs":
+        left = left.args[1][0]
+    above, below = _comparison(op, left, right), _comparison(MIRRORED[op], left, negative(right))
+    if above is None or below is None or op == "!=":
+        return None
+    is_between = op in ("<", "<=")
+    return _intersection(above[0], below[0]) if is_between else [*above[0], *below[0]], above[1]
+
+
 def _union(items: Sequence[Node]) -> SolutionSet | None:
     """The union of sets over one variable, or over none."""
     total: Intervals = []
@@ -121,40 +131,12 @@ def _union(items: Sequence[Node]) -> SolutionSet | None:
     return (total, variables.pop() if variables else None) if len(variables) < 2 else None
 
 
-def _absolute(op: str, left: Node, right: Node) -> SolutionSet | None:
-    """|x| < 5 as -5 < x < 5, and |x| > 5 as x < -5 or x > 5; ||x|| is |x|."""
-    while left.op == "fn" and left.args[0] == "abs":
-        left = left.args[1][0]
-    above, below = (
-        _comparison(op, left, right),
-        _comparison(MIRRORED[op], left, negative(right)),
-    )
-    if above is None or below is None or op == "!=":
-        return None
-    is_between = op in ("<", "<=")
-    return _intersection(above[0], below[0]) if is_between else [*above[0], *below[0]], above[1]
-
-
 def _system(items: Sequence[Node]) -> SolutionSet | None:
     """The intersection of all items; if it is empty, the union, as in "x < 1, x > 4"."""
     union = _union(items)
-    if len(items) > MAX_CONDITIONS:
-        return union
-    conditions = [solution_set(item) for item in items if item.op == "relation"]
-    if union is None or union[1] is None or len(conditions) < len(items):
-        return union
-    common = [Interval(None, False, None, False)]
-    for condition in conditions:
-        common = _intersection(common, condition[0]) if condition else []
-    return (common, union[1]) if common else union
-
-
-def is_contradiction(node: Node) -> bool:
-    """True if no number satisfies inequalities with "and" between them: x < 1 and x > 4."""
-    if node.op != "intersection":
-        return False
-    solutions = solution_set(node)
-    return solutions is not None and solutions[0] == []
+    is_system = union and union[1] is not None and all(item.op == "relation" for item in items)
+    common = _common(items) if is_system and len(items) <= MAX_CONDITIONS else []
+    return (common, union[1]) if union and common else union
 
 
 def _conjunction(items: Sequence[Node]) -> SolutionSet | None:
@@ -162,19 +144,23 @@ def _conjunction(items: Sequence[Node]) -> SolutionSet | None:
     union = _union(items)
     if union is None or not all(map(is_inequality, items)) or len(items) > MAX_CONDITIONS:
         return None
-    common = [Interval(None, False, None, False)]
+    return _common(items), union[1]
+
+
+def _common(items: Sequence[Node]) -> Intervals:
+    common = [_ALL]
     for item in items:
         solutions = solution_set(item)
         common = _intersection(common, solutions[0]) if solutions else []
-    return common, union[1]
+    return common
 
 
 def _difference(whole: Node, *removed: Node) -> SolutionSet | None:
     r"""R \setminus { 2 }, R \setminus { 2 } \setminus { 3 }."""
     solutions = solution_set(whole)
     points = [point for each in removed if each.op == "set" for point in each.args]
-    is_finite_set = all(each.op == "set" for each in removed) and all(map(_is_bound, points))
-    if solutions is None or not is_finite_set or len(points) > MAX_CONDITIONS:
+    is_finite = all(each.op == "set" for each in removed) and all(map(_is_bound, points))
+    if solutions is None or not is_finite or len(points) > MAX_CONDITIONS:
         return None
     intervals, variable = solutions
     for point in points:
@@ -184,7 +170,6 @@ def _difference(whole: Node, *removed: Node) -> SolutionSet | None:
 
 
 def _intersection(a: Intervals, b: Intervals) -> Intervals:
-    """The intersection of two unions of intervals."""
     spend(5 * len(a) * len(b))
     overlaps = [_overlap(x, y) for x in a for y in b]
     return [overlap for overlap in overlaps if overlap]
@@ -205,27 +190,19 @@ def _solved(left: Node, bound: Node) -> tuple[str, Node, bool] | None:
     variable = _variable(left)
     if variable is not None:
         return variable, bound, False
-    line = _linear(left)
-    value = float_value(line[0]) if line else None
-    if line is None or value is None:
-        return None
-    slope, offset, name = line
-    return name, product([Node("add", (bound, negative(offset))), inverse(slope)]), value < 0
-
-
-def _linear(node: Node) -> tuple[Node, Node, str] | None:
-    """a, b and x of a x + b; None for any other expression."""
-    terms = node.args if node.op == "add" else (node,)
+    terms = left.args if left.op == "add" else (left,)
     offset = tuple(term for term in terms if _is_bound(term))
     rising = [term for term in terms if not _is_bound(term)]
-    if len(rising) != 1:
-        return None
-    factors = rising[0].args if rising[0].op == "mul" else (rising[0],)
+    factors = rising[0].args if len(rising) == 1 and rising[0].op == "mul" else rising
     names = [factor for factor in factors if not _is_bound(factor)]
-    if len(names) != 1 or names[0].op != "sym":
+    if len(rising) != 1 or len(names) != 1 or names[0].op != "sym":
         return None
     slope = product([*(factor for factor in factors if _is_bound(factor)), num(1)])
-    return slope, Node("add", offset) if offset else num(0), names[0].args[0]
+    value = float_value(slope)
+    if value is None:
+        return None
+    shifted = Node("add", (bound, *map(negative, offset)))
+    return names[0].args[0], product([shifted, inverse(slope)]), value < 0
 
 
 def _variable(node: Node) -> str | None:
@@ -249,11 +226,8 @@ def _key(interval: Interval) -> tuple[float, float]:
 def _same_interval(a: Interval, b: Interval) -> Verdict:
     if (a.low_closed, a.high_closed) != (b.low_closed, b.high_closed):
         return False
-    return conjunction(_same_endpoint(x, y) for x, y in ((a.low, b.low), (a.high, b.high)))
-
-
-def _same_endpoint(a: Node | None, b: Node | None) -> Verdict:
-    return a is b if a is None or b is None else same_expression(a, b)
+    ends = ((a.low, b.low), (a.high, b.high))
+    return conjunction(x is y if x is None or y is None else same_expression(x, y) for x, y in ends)
 
 
 def _points(items: Sequence[Node]) -> SolutionSet | None:
@@ -264,7 +238,7 @@ def _points(items: Sequence[Node]) -> SolutionSet | None:
 
 
 _RULES: Mapping[str, Callable[[Sequence[Any]], SolutionSet | None]] = {
-    "tuple": lambda args: _interval(*args) if len(args[1]) == 2 else None,
+    "tuple": lambda args: _interval(*args),
     "relation": lambda args: _relation(*args),
     "list": _system,
     "union": _union,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from reasonenv.grading.numeric.rounding import same_value
+from reasonenv.grading.numeric.equality import decimal_of, float_value, same_value
 from reasonenv.grading.parsing.nodes import (
     EXPRESSIONS,
     FALSE,
@@ -51,16 +51,6 @@ def splits_alternatives(a: Node, b: Node) -> bool:
     items = [item for node in (a, b) for item in node.args if isinstance(item, Node)]
     names = {equation[0].partition("_")[0] for equation in map(definition, items) if equation}
     return len(names) > 1
-
-
-def same_roundings(a: Node, b: Node) -> bool:
-    """True if two approximate values agree, or if either value is not approximate."""
-    if not all(node.op == "relation" and node.args[0][-1] == "~" for node in (a, b)):
-        return True
-    left, right = a.args[1][-1], b.args[1][-1]
-    if not (is_constant(left) and is_constant(right)):
-        return True
-    return same_value(left, right) is not False or same_value(right, left) is not False
 
 
 def definition(node: Node) -> tuple[str, Node] | None:
@@ -137,8 +127,17 @@ def _without_approximation(node: Node) -> Node | None:
         return normal_form(Node("relation", (("=",) * len(ops), (*sides[: cut + 1], sides[-1]))))
     if _is_plain_number(sides[cut]):
         return None
+    if _disagree(sides[cut], sides[-1]):
+        return None
     exact = sides[: cut + 1]
     return exact[0] if len(exact) == 1 else normal_form(Node("relation", (ops[:cut], exact)))
+
+
+def _disagree(exact: Node, rounded: Node) -> bool:
+    """True if a rounded value is more than rounding, or half a percent, from the exact one."""
+    x, y, decimal = float_value(exact), float_value(rounded), decimal_of(rounded)
+    unit = decimal.unit if decimal else 1
+    return x is not None and y is not None and abs(x - y) > max(unit / 2, abs(x) / 200)
 
 
 def _is_plain_number(node: Node) -> bool:

@@ -9,10 +9,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from reasonenv.grading.equivalence.verdicts import Match, Verdict
-from reasonenv.grading.numeric.equality import float_value, same_expression
-from reasonenv.grading.numeric.rounding import to_radians
-from reasonenv.grading.parsing.nodes import EXPRESSIONS, FALSE, Node, num, product
-from reasonenv.grading.parsing.suffixes import changes_value, leaves_value, same_counted
+from reasonenv.grading.numeric.equality import float_value, same_expression, to_radians
+from reasonenv.grading.parsing.counts import changes_value, leaves_value, same_counted
+from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, num, product
 from reasonenv.grading.parsing.units import UNITS, Unit
 
 _DEGREE = UNITS["degree"]
@@ -34,32 +33,33 @@ class Quantity(NamedTuple):
     def base_value(self) -> Node:
         """The value in base units."""
         factor = Fraction(1) if self.unit is None else self.unit.factor
-        if self.value.op == "num":
-            value, places = self.value.args
-            is_finer = (
-                places and factor.numerator == 1 and set(str(factor.denominator)) == {"1", "0"}
-            )
-            return num(value * factor, places + is_finer * (len(str(factor.denominator)) - 1))
-        return product([self.value, num(factor)])
+        if self.value.op != "num":
+            return product([self.value, num(factor)])
+        value, places = self.value.args
+        digits = str(factor.denominator)
+        is_finer = places and factor.numerator == 1 and set(digits) == {"1", "0"}
+        return num(value * factor, places + is_finer * (len(digits) - 1))
 
 
 def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
     """True if two values are equal, at least one of them with a unit."""
-    a, r = as_quantity(answer), as_quantity(reference)
+    a, r = _quantity(answer), _quantity(reference)
     if a is None or r is None or _opposed(a.words, r.words) or _is_changed(a, r):
         return False
     if r.unit is None:
         return _against_plain_number(a, r, matches)
     if a.unit is None:
-        return _without_unit(a, r, matches)
-    if not a.unit.is_convertible_to(r.unit):
+        verdict = False if a.words else matches(a.value, r.value)
+        is_percent = not r.unit.dimension and not a.words  # 0.5 and 50 are both 50 %
+        return matches(a.value, r.base_value) if is_percent and not verdict else verdict
+    if a.unit.dimension != r.unit.dimension:
         return _same_angle(a, r)
     if a.unit.factor == r.unit.factor:
         return matches(a.value, r.value)
     return matches(a.base_value, r.base_value)
 
 
-def as_quantity(node: Node) -> Quantity | None:
+def _quantity(node: Node) -> Quantity | None:
     """Value, unit and words of a quantity or a number, 2 h 30 min as 2.5 h; None for others."""
     if node.op == "quantity":
         value, unit, words = node.args
@@ -67,26 +67,22 @@ def as_quantity(node: Node) -> Quantity | None:
         return Quantity(value.args[0], _DEGREE, words) if is_angle else Quantity(*node.args)
     if node.op == "deg":
         return Quantity(node.args[0], _DEGREE, "")
-    if node.op == "compound":
-        return _compound(*node.args)
-    return Quantity(node, None, "") if node.op in EXPRESSIONS else None
-
-
-def is_measured(node: Node) -> bool:
-    """True for a value with a unit, or an equation with one."""
-    if node.op == "relation":
-        return is_measured(node.args[1][-1])
-    return node.op == "quantity" and node.args[1] is not None
-
-
-def _compound(first: Node, second: Node) -> Quantity:
-    large, small = as_quantity(first), as_quantity(second)
+    if node.op != "compound":
+        return Quantity(node, None, "") if node.op in EXPRESSIONS else None
+    large, small = map(_quantity, node.args)
     if not (large and small and large.unit and small.unit):
-        return Quantity(FALSE, None, "")
-    if not large.unit.is_convertible_to(small.unit):
-        return Quantity(FALSE, None, "")
+        return None
+    if large.unit.dimension != small.unit.dimension:
+        return None
     rest = product([small.value, num(small.unit.factor / large.unit.factor)])
     return Quantity(Node("add", (large.value, rest)), large.unit, small.words)
+
+
+def is_measured(node: Node | None) -> bool:
+    """True for a value with a unit, or an equation with one."""
+    if node is None or node.op == "relation":
+        return node is not None and is_measured(node.args[1][-1])
+    return node.op == "quantity" and node.args[1] is not None
 
 
 def _against_plain_number(a: Quantity, r: Quantity, matches: Match) -> Verdict:
@@ -97,17 +93,10 @@ def _against_plain_number(a: Quantity, r: Quantity, matches: Match) -> Verdict:
         return matches(a.value, r.value)
     if matches(a.base_value, r.value):
         return True
-    is_percentage = a.unit.factor == _PERCENT.factor and _is_one_or_more(r.value)
+    # 50% is 50 as well, but 0.5% is not 0.5.
+    size = float_value(r.value)
+    is_percentage = a.unit.factor == _PERCENT.factor and size is not None and abs(size) >= 1
     return matches(a.value, r.value) if is_percentage else False
-
-
-def _without_unit(a: Quantity, r: Quantity, matches: Match) -> Verdict:
-    """A number against one with a unit; 0.5 and 50 are both 50 %."""
-    if a.words:
-        return False
-    verdict = matches(a.value, r.value)
-    is_percent = r.unit is not None and not r.unit.dimension
-    return matches(a.value, r.base_value) if is_percent and not verdict else verdict
 
 
 def _is_changed(a: Quantity, r: Quantity) -> bool:
@@ -118,12 +107,6 @@ def _is_changed(a: Quantity, r: Quantity) -> bool:
     is_one = size is not None and 0 < abs(size) <= 1
     is_known = leaves_value(a.words, a.unit is not None, is_one) or _related(a.words, r.words)
     return not is_known or changes_value(a.words) or changes_value(r.words)
-
-
-def _is_one_or_more(value: Node) -> bool:
-    """True if a number is at least 1 in size: 50% is 50 as well, but 0.5% is not 0.5."""
-    size = float_value(value)
-    return size is not None and abs(size) >= 1
 
 
 def _related(words: str, others: str) -> bool:

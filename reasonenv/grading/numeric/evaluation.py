@@ -42,9 +42,7 @@ class ExpressionEvaluator:
 
     __slots__ = ("natural", "point", "precision", "real")
 
-    def __init__(
-        self, precision: Precision, point: int, natural: bool = True, real: bool = False
-    ) -> None:
+    def __init__(self, precision: Precision, point: int, natural: bool, real: bool) -> None:
         self.precision, self.point, self.natural, self.real = precision, point, natural, real
 
     def value(self, node: Node, in_radians: bool = False) -> Any:
@@ -58,11 +56,10 @@ class ExpressionEvaluator:
             ArithmeticError: There is no value, or it cannot be computed.
             ValueError: An argument is outside a function's domain.
         """
-        rule = _RULES.get(node.op)
-        if rule is None:
+        if node.op not in _RULES:
             raise Undefined
         spend(self.precision.cost)
-        value = rule(self, node, in_radians)
+        value = _RULES[node.op](self, node, in_radians)
         if self.real and not is_real(value):
             raise Undefined
         return value
@@ -111,33 +108,28 @@ class ExpressionEvaluator:
             value = abs(self.value(args[0])) + self.precision.number(Fraction(0))
         elif name in _INTEGER_FUNCTIONS:
             value = self._whole(node, name, args)
+        elif name in _RADIAN_FUNCTIONS:
+            value = self._elementary(name, args)
         else:
-            value = self._named(node, name, args)
+            value = self._unknown(node)
         return self.precision.check_finite(value)
 
-    def _named(self, node: Node, name: str, args: Sequence[Node]) -> Any:
-        """A logarithm, a trigonometric or an unknown function."""
-        if name not in _RADIAN_FUNCTIONS:
-            return self._unknown(node)
-        values = [self.value(arg, in_radians=True) for arg in args]
+    def _elementary(self, name: str, args: Sequence[Node]) -> Any:
+        """A logarithm or a trigonometric function."""
+        argument, *bases = [self.value(arg, in_radians=True) for arg in args]
+        functions = self.precision.functions
         if name in _LOGARITHMS:
-            return self._logarithm(name, *values)
+            is_common = name == "lg" or (name == "log" and not self.natural)
+            common = [self.precision.number(Fraction(10))] if is_common else [None]
+            return self.precision.logarithm(argument, (bases or common)[0])
         if name in _RECIPROCALS:
-            return 1 / self.precision.functions[_RECIPROCALS[name]](values[0])
+            return 1 / functions[_RECIPROCALS[name]](argument)
         if name in _OF_RECIPROCAL:
-            name, values = _OF_RECIPROCAL[name], [1 / values[0]]
+            name, argument = _OF_RECIPROCAL[name], 1 / argument
         if name == "arccot":  # between 0 and pi, as in ISO 80000-2
-            return self.precision.constants["pi"] / 2 - self.precision.functions["arctan"](
-                values[0]
-            )
-        self.precision.check_argument(name, values[0])
-        return self.precision.elementary(name, values[0])
-
-    def _logarithm(self, name: str, value: Any, base: Any = None) -> Any:
-        is_common = name == "lg" or (name == "log" and not self.natural)
-        if base is None and is_common:
-            base = self.precision.number(Fraction(10))
-        return self.precision.logarithm(value, base)
+            return self.precision.constants["pi"] / 2 - functions["arctan"](argument)
+        self.precision.check_argument(name, argument)
+        return self.precision.elementary(name, argument)
 
     def _root(self, radicand: Node, degree: Node) -> Any:
         rational = exact_value(degree)
@@ -193,7 +185,6 @@ _RULES: dict[str, Callable[[ExpressionEvaluator, Node, bool], Any]] = {
 
 
 def _determinant(rows: list[list[Any]]) -> Any:
-    """Laplace's expansion along the first row."""
     if len(rows) == 1:
         return rows[0][0]
     total = rows[0][0] * 0
@@ -204,16 +195,7 @@ def _determinant(rows: list[list[Any]]) -> Any:
 
 
 _NUM_USUAL = 8
-_SIZES = (
-    (Fraction(-1), Fraction(1)),
-    (Fraction(1), Fraction(4)),
-    (Fraction(-1, 10), Fraction(1, 10)),
-    (Fraction(3), Fraction(12)),
-    (Fraction(-5), Fraction(-1)),
-    (Fraction(10), Fraction(130)),
-    (Fraction(-60), Fraction(-5)),
-    (Fraction(100), Fraction(1000)),
-)
+_SIZES = ((-1, 1), (1, 4), (-0.1, 0.1), (3, 12), (-5, -1), (10, 130), (-60, -5), (100, 1000))
 
 
 @lru_cache(maxsize=4096)
@@ -226,7 +208,7 @@ def symbol_value(name: str, point: int) -> Fraction:
     digest = blake2b(f"{name}@{point}".encode(errors="replace"), digest_size=4).digest()
     value = Fraction(3, 10) + Fraction(int.from_bytes(digest[:3], "big"), 9_000_000)
     if point >= _NUM_USUAL:
-        low, high = _SIZES[point % len(_SIZES)]
+        low, high = map(Fraction, _SIZES[point % len(_SIZES)])
         return low + (high - low) * (value - Fraction(3, 10)) / 2
-    negative = point == 1 or (point > 1 and digest[3] % 2 == 1)
-    return -value if negative else value
+    is_negative = point == 1 or (point > 1 and digest[3] % 2 == 1)
+    return -value if is_negative else value

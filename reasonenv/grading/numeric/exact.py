@@ -74,10 +74,9 @@ def check_bits(value: Fraction) -> Fraction:
 def _value(node: Node) -> Fraction:
     if node.op == "num":
         return node.args[0]
-    rule = _RULES.get(node.op)
-    if rule is None:
+    if node.op not in _RULES:
         raise _NotRational
-    return rule(node.args)
+    return _RULES[node.op](node.args)
 
 
 def _sum(terms: Sequence[Node]) -> Fraction:
@@ -99,26 +98,20 @@ def _power(args: Sequence[Node]) -> Fraction:
     if base == 0 and exponent < 0:
         raise Undefined
     if exponent.denominator != 1:
-        root = _root_of(base, exponent.denominator)
-        return root ** _bounded_exponent(base, exponent.numerator)
+        base, exponent = _root(base, Fraction(exponent.denominator)), Fraction(exponent.numerator)
     if abs(base) == 1:
         return base if exponent % 2 else Fraction(1)
-    return base ** _bounded_exponent(base, exponent.numerator)
-
-
-def _bounded_exponent(base: Fraction, exponent: int) -> int:
-    """The exponent, if the power has at most 24,000 bits."""
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     if bits * abs(exponent) > MAX_BITS:
         raise TooLarge
-    return exponent
+    return base**exponent.numerator
 
 
-def _root_of(value: Fraction, degree: int) -> Fraction:
+def _root(value: Fraction, degree: Fraction) -> Fraction:
     """The root of a perfect power."""
-    if value < 0 or not 0 < degree <= MAX_DEGREE:
+    if value < 0 or degree.denominator != 1 or not 0 < degree <= MAX_DEGREE:
         raise _NotRational
-    above, below = (_integer_root(part, degree) for part in value.as_integer_ratio())
+    above, below = (_integer_root(part, int(degree)) for part in value.as_integer_ratio())
     return Fraction(above, below)
 
 
@@ -133,21 +126,15 @@ def _integer_root(value: int, degree: int) -> int:
 
 def _function(args: Sequence[Any]) -> Fraction:
     name, inner = args
-    rule = _FUNCTIONS.get(name)
-    if rule is None:
+    if name not in _FUNCTIONS:
         raise _NotRational
-    return check_bits(rule(*map(_value, inner)))
-
-
-def _root(value: Fraction, degree: Fraction) -> Fraction:
-    return _root_of(value, degree.numerator if degree.denominator == 1 else 0)
+    return check_bits(_FUNCTIONS[name](*map(_value, inner)))
 
 
 def _binomial(n: Fraction, k: Fraction) -> Fraction:
     if k.denominator != 1:
         raise _NotRational
-    count = _count(n)
-    return Fraction(math.comb(count, int(k)) if k >= 0 else 0)
+    return Fraction(math.comb(_count(n), int(k)) if k >= 0 else 0)
 
 
 def _count(n: Fraction) -> int:

@@ -1,30 +1,54 @@
-"""Grammar of expressions: sums, products, powers, atoms."""
+r"""Grammar of expressions: sums, products, powers, numbers, functions and other atoms."""
 
 from fractions import Fraction
 
-from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
-from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, inverse, negative, num, product
-from reasonenv.grading.parsing.numerals import number_node, parse_subscript
-from reasonenv.grading.parsing.tokens import Token
+from reasonenv.grading.parsing.nodes import (
+    EXPRESSIONS,
+    MINUS_ONE,
+    Node,
+    inverse,
+    negative,
+    num,
+    product,
+)
+from reasonenv.grading.parsing.tokens import Cursor, Rule, Token, Unreadable
 from reasonenv.grading.parsing.units import UNITS
 
+MAX_DIGITS = 256
+"""Digits of a number at most; its power of ten has three at most."""
+_MAX_PERIOD = 20
+_POSTFIX = frozenset(["!", "'", "%", "^"])
+_ADDED = frozenset(["+", "-", "pm", "mp"])
 _MULTIPLIED = ("*", "times", "cdot")
 _DIVIDED = ("/", "div")
+CLOSING = {"(": (")", "]"), "[": ("]", ")"), "{": ("}",)}
+"""Closing brackets by opening one: intervals may be open on one side."""
+_ACCENTS = (
+    "vec", "overrightarrow", "overline", "hat", "bar", "widehat", "tilde", "dot", "ddot", "mathbb",
+    "mathcal",
+)  # fmt: skip
+_ACCENT_NAMES = {"overrightarrow": "vec", "widehat": "hat", "overline": "bar"}
+_FIGURES = ("angle", "triangle", "odot", "bigtriangleup", "measuredangle", "parallelogram")
+_CONSTANTS = frozenset(["pi", "e", "i", "infty"])
+_INVERTED = {
+    **{name: f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")},
+    **{name: f"ar{name}" for name in ("sinh", "cosh", "tanh")},
+}
 
 
 def parse_sum(cursor: Cursor) -> Node:
     """Sum: product + product - product ..."""
     cursor.descend()
     terms = [_signed_product(cursor)]
-    while cursor.peek("+", "-", "pm", "mp"):
+    while cursor.symbol() in _ADDED:
         terms.append(_signed_product(cursor))
-    cursor.ascend()
+    cursor.depth -= 1
     return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
 
 
 def _signed_product(cursor: Cursor) -> Node:
     """A product with its sign, or two: x + -3."""
-    sign = cursor.take().text if cursor.peek("+", "-", "pm", "mp") else "+"
+    sign = cursor.take().text if cursor.symbol() in _ADDED else "+"
     if sign in "+-" and cursor.peek("+", "-"):
         sign = "+" if sign == cursor.take().text else "-"
     term = parse_product(cursor)
@@ -37,16 +61,19 @@ def parse_product(cursor: Cursor) -> Node:
     """Product: power power * power / power ..."""
     factors, depth = [parse_power(cursor)], cursor.depth
     while True:
-        if cursor.peek(*_MULTIPLIED):
+        symbol = cursor.symbol()
+        if symbol in _MULTIPLIED:
             is_cross = cursor.take().text == "times" and _is_vector(factors[-1])
             sign = cursor.skip("-")
-            factor = parse_power(cursor)
+            factor = _bare_bracket(parse_power(cursor))
             if is_cross and _is_vector(factor):
                 factor = _cross_product(factors.pop(), factor)
-        elif cursor.skip(*_DIVIDED):
+        elif symbol in _DIVIDED:
+            cursor.at += 1
             sign = cursor.skip("-")
             factor = inverse(parse_power(cursor))
-        elif cursor.skip("bmod", "mod"):
+        elif symbol in ("bmod", "mod"):
+            cursor.at += 1
             factors = [Node("fn", ("mod", (product(factors), parse_power(cursor))))]
             cursor.descend()
             continue
@@ -60,9 +87,7 @@ def parse_product(cursor: Cursor) -> Node:
 
 
 def _is_vector(node: Node) -> bool:
-    if node.op == "sym":
-        return node.args[0].startswith("vec ")
-    return "cross" in node.kinds
+    return node.args[0].startswith("vec ") if node.op == "sym" else "cross" in node.kinds
 
 
 def _cross_product(a: Node, b: Node) -> Node:
@@ -79,28 +104,25 @@ def _atom_follows(cursor: Cursor) -> bool:
     return _rule(cursor, token) is not None
 
 
-def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
-    """A factor without a sign before it; combined with the last factor in 2 1/2 or A(2, -3)."""
-    start, last = cursor.at, factors[-1]
-    token = cursor.tokens[start]
-    if token.kind == "number" and last.op == "num":
-        return _after_number(cursor, factors)
-    value = parse_power(cursor)
-    is_mixed = len(factors) == 1 and _is_whole(last) and token.text == "frac" and _is_ratio(value)
-    if is_mixed:
-        return Node("add", (factors.pop(), value))
-    if value.op == "tuple":
-        return _grouped(cursor, value, factors)
+def _bare_bracket(value: Node) -> Node:
+    """The sum in square brackets: 2[x + 1]."""
+    if value.op == "tuple" and value.args[0] == "[]" and len(value.args[1]) == 1:
+        return value.args[1][0] if value.args[1][0].op in EXPRESSIONS else value
     return value
 
 
-def _grouped(cursor: Cursor, value: Node, factors: list[Node]) -> Node:
-    """Brackets with a comma, or square ones, after a factor: A(2, -3) and 2[x + 1]."""
-    brackets, members = value.args
-    if len(members) == 1 and brackets == "[]" and members[0].op in EXPRESSIONS:
-        return members[0]
-    is_prime = factors[-1].op == "fn" and factors[-1].args[0] == "prime"
-    if len(members) == 1 or not (factors[-1].op == "sym" or is_prime):
+def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
+    """A factor without a sign before it; combined with the last factor in 2 1/2 or A(2, -3)."""
+    last, token = factors[-1], cursor.tokens[cursor.at]
+    if token.kind == "number" and last.op == "num":
+        return _after_number(cursor, factors)
+    value = _bare_bracket(parse_power(cursor))
+    if len(factors) == 1 and _is_whole(last) and token.text == "frac" and _is_ratio(value):
+        return Node("add", (factors.pop(), value))
+    if value.op != "tuple":
+        return value
+    is_prime = last.op == "fn" and last.args[0] == "prime"
+    if len(value.args[1]) == 1 or not (last.op == "sym" or is_prime):
         raise Unreadable
     return labeled_point(cursor, factors.pop(), value)
 
@@ -118,32 +140,26 @@ def _after_number(cursor: Cursor, factors: list[Node]) -> Node:
     before, token = cursor.tokens[cursor.at - 1 : cursor.at + 1]
     if before.kind != "number":
         raise Unreadable
-    match cursor.ahead(2):
+    match cursor.tokens[cursor.at + 1 : cursor.at + 3]:
         case [Token(text="/"), Token(kind="number", text=below)]:
             cursor.at += 3
             fraction = product([number_node(token.text), inverse(number_node(below))])
             return Node("add", (factors.pop(), fraction))
-    if _is_group(before, token):
-        factors.pop()
-        digits = before.text + token.text
-        cursor.tokens[cursor.at] = Token("number", digits, False)
-        cursor.at += 1
-        return number_node(digits)
-    raise Unreadable
-
-
-def _is_group(before: Token, token: Token) -> bool:
-    """True if two numbers are groups of the digits of one: 12 500."""
     is_first = before.text.isdecimal() and not before.text.startswith("0")
-    return token.spaced and is_first and len(token.text.partition(".")[0]) == 3
+    if not (token.spaced and is_first and len(token.text.partition(".")[0]) == 3):
+        raise Unreadable
+    factors.pop()
+    digits = before.text + token.text
+    cursor.tokens[cursor.at] = Token("number", digits, False)
+    cursor.at += 1
+    return number_node(digits)
 
 
 def parse_power(cursor: Cursor) -> Node:
     """Power: atom ^ exponent, and the postfix signs !, ' and %."""
     base, depth = parse_atom(cursor), cursor.depth
-    while cursor.peek("!", "'", "%", "^") and (raised := _with_sign(cursor, base)) is not None:
-        # One more level of the tree, as of brackets.
-        cursor.descend()
+    while cursor.symbol() in _POSTFIX and (raised := _with_sign(cursor, base)) is not None:
+        cursor.descend()  # One more level of the tree, as of brackets.
         base = raised
     cursor.depth = depth
     return base
@@ -155,58 +171,47 @@ def _with_sign(cursor: Cursor, base: Node) -> Node | None:
         return Node("fn", ("factorial", (base,)))
     if cursor.skip("'"):
         return Node("fn", ("prime", (base,)))
-    if cursor.peek("%") and _goes_on(cursor):
-        cursor.at += 1
-        return product([base, num(Fraction(1, 100))])
-    return _raised(cursor, base) if cursor.skip("^") else None
-
-
-def _goes_on(cursor: Cursor) -> bool:
-    """True if a percent sign is inside a formula, not at its end."""
-    following = cursor.ahead(1)
-    return bool(following) and following[0].text in ("+", "-", "*", "times", "cdot", "^")
+    if cursor.peek("%"):  # inside a formula, not at its end
+        if cursor.texts(2)[1:] in (["+"], ["-"], ["*"], ["times"], ["cdot"], ["^"]):
+            cursor.at += 1
+            return product([base, num(Fraction(1, 100))])
+        return None
+    cursor.at += 1
+    return _raised(cursor, base)
 
 
 def _raised(cursor: Cursor, base: Node) -> Node:
-    match cursor.tokens[cursor.at : cursor.at + 3]:
-        case [Token(text="{"), Token(text="circ"), Token(text="}")]:
+    match cursor.texts(3):
+        case ["{", "circ", "}"]:
             cursor.at += 3
             return _degrees(cursor, base)
-        case [Token(text="{"), Token(text="prime" | "'"), Token(text="}")]:
+        case ["{", "prime" | "'", "}"]:
             cursor.at += 3
             return Node("fn", ("prime", (base,)))
     sign = cursor.skip("-")
-    exponent = _exponent(cursor)
+    if cursor.peek("{"):
+        exponent = parse_braced(cursor)
+    else:
+        exponent = (parse_power if cursor.peek("sqrt", "frac", "(") else parse_atom)(cursor)
     if base.op == "sym" and cursor.skip("_"):  # x^2_1 is x_1^2
         base = Node("sym", (f"{base.args[0]}_{parse_subscript(cursor)}",))
     return Node("pow", (base, negative(exponent) if sign else exponent))
 
 
 def _degrees(cursor: Cursor, base: Node) -> Node:
-    """An angle, or a temperature if a C or an F follows."""
+    """An angle with its minutes and seconds, or a temperature if a C or an F follows."""
     token = cursor.next
     if token is not None and token.kind in ("name", "word") and token.text in ("C", "F"):
         cursor.at += 1
         return Node("quantity", (base, UNITS[f"°{token.text}"], ""))
-    return Node("deg", (_with_minutes(cursor, base),))
-
-
-def _with_minutes(cursor: Cursor, degrees: Node) -> Node:
-    """30° with minutes and seconds after it, in degrees."""
-    terms = [degrees]
-    for marks, parts in (("'", 60), ("''", 3600), ('"', 3600)):
-        after = [token.text for token in cursor.ahead(len(marks))]
-        ends = cursor.ahead(len(marks) + 1)[len(marks) :]
-        if cursor.kind() == "number" and after == list(marks) and [t.text for t in ends] != ["'"]:
+    terms = [base]
+    for marks, parts in ((["'"], 60), (["'", "'"], 3600), (['"'], 3600)):
+        count = len(marks)
+        _, *after = cursor.texts(count + 2) or [""]
+        if cursor.kind() == "number" and after[:count] == marks and after[count:] != ["'"]:
             terms.append(product([number_node(cursor.take().text), num(Fraction(1, parts))]))
-            cursor.at += len(marks)
-    return terms[0] if len(terms) == 1 else Node("add", tuple(terms))
-
-
-def _exponent(cursor: Cursor) -> Node:
-    if cursor.peek("{"):
-        return parse_braced(cursor)
-    return parse_power(cursor) if cursor.peek("sqrt", "frac", "(") else parse_atom(cursor)
+            cursor.at += count
+    return Node("deg", (terms[0] if len(terms) == 1 else Node("add", tuple(terms)),))
 
 
 def parse_braced(cursor: Cursor) -> Node:
@@ -215,7 +220,7 @@ def parse_braced(cursor: Cursor) -> Node:
     cursor.expect("{")
     value = parse_sum(cursor)
     cursor.expect("}")
-    cursor.ascend()
+    cursor.depth -= 1
     return value
 
 
@@ -225,9 +230,8 @@ def parse_argument(cursor: Cursor) -> Node:
         return parse_braced(cursor)
     token = cursor.next
     if token is not None and token.kind == "number" and len(token.text) > 1:
-        digit, rest = token.text[0], token.text[1:]
-        cursor.tokens[cursor.at] = Token("number", rest, False)
-        return number_node(digit)
+        cursor.tokens[cursor.at] = Token("number", token.text[1:], False)
+        return number_node(token.text[0])
     return parse_atom(cursor)
 
 
@@ -239,15 +243,15 @@ def parse_atom(cursor: Cursor) -> Node:
     if rule is None:
         raise Unreadable
     value = rule(cursor, token.text)
-    cursor.ascend()
+    cursor.depth -= 1
     return value
 
 
 def _rule(cursor: Cursor, token: Token) -> Rule | None:
-    """The rule for the atom that begins with a token; None if there is none."""
-    if token.kind == "sign":
-        return cursor.atoms.get(token.text)
-    return cursor.atoms.get(f"\\{token.text}" if token.kind == "command" else token.kind)
+    kind, text, _ = token
+    if kind == "sign":
+        return cursor.atoms.get(text)
+    return cursor.atoms.get(f"\\{text}" if kind == "command" else kind)
 
 
 def _is_whole(node: Node) -> bool:
@@ -260,3 +264,168 @@ def _is_ratio(node: Node) -> bool:
         return False
     above, below = node.args
     return above.op == "num" and below.op == "pow" and below.args[0].op == "num"
+
+
+def parse_subscript(cursor: Cursor) -> str:
+    """A subscript as written."""
+    if not cursor.skip("{"):
+        return cursor.take().text
+    texts: list[str] = []
+    depth = 1
+    while depth:
+        text = cursor.take().text
+        depth += {"{": 1, "}": -1}.get(text, 0)
+        texts.append(text)
+    return "".join(texts[:-1])
+
+
+def _literal(cursor: Cursor, text: str) -> Node:
+    r"""A number, with its base as a subscript or the digits under \overline that repeat."""
+    if "." in text and cursor.peek("overline", "dot", "bar"):
+        return _recurring(cursor, text)
+    value = number_node(text)
+    return Node("sym", (f"{text}_{parse_subscript(cursor)}",)) if cursor.skip("_") else value
+
+
+def _recurring(cursor: Cursor, text: str) -> Node:
+    period = ""
+    while cursor.skip("overline", "dot", "bar"):
+        period += parse_subscript(cursor)
+    if not period.isdecimal() or len(period) > _MAX_PERIOD:
+        raise Unreadable
+    places = len(text.partition(".")[2])
+    repeated = Fraction(int(period), (10 ** len(period) - 1) * 10**places)
+    return num(number_node(text + "0").args[0] + repeated)
+
+
+def number_node(text: str) -> Node:
+    """The number of a text of digits, with an optional decimal point and power of ten.
+
+    Raises:
+        Unreadable: The text is no number, or has too many digits.
+    """
+    if text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS:
+        return Node("num", (Fraction(int(text)), 0))
+    mantissa, _, exponent = text.lower().partition("e")
+    whole, _, decimals = mantissa.partition(".")
+    digits = whole + decimals
+    if not digits.isdecimal() or len(mantissa) > MAX_DIGITS or len(exponent.strip("+-")) > 3:
+        raise Unreadable
+    value = Fraction(int(digits), 10 ** len(decimals))
+    if exponent:
+        value *= Fraction(10) ** int(exponent)
+    return Node("num", (value, len(decimals)))
+
+
+def parse_letter(cursor: Cursor, name: str) -> Node:
+    """A constant, or a letter with its subscript."""
+    if name in _CONSTANTS and not cursor.peek("_"):
+        return Node("const", (name,))
+    return Node("sym", (f"{name}_{parse_subscript(cursor)}" if cursor.skip("_") else name,))
+
+
+def _function(cursor: Cursor, name: str) -> Node:
+    r"""Sin x, \sin^2 x, \log_2 8, \sqrt[3]{x}."""
+    if name == "sqrt":
+        return _root(cursor)
+    base: tuple[Node, ...] = ()
+    exponent: Node | None = None
+    while cursor.peek("_", "^"):
+        if cursor.take().text == "_":
+            base = (parse_argument(cursor),)
+        else:
+            exponent = parse_argument(cursor)
+    inner = (_operand(cursor), *base)
+    if exponent == MINUS_ONE and name in _INVERTED:
+        return Node("fn", (_INVERTED[name], inner))
+    value = Node("fn", (name, inner))
+    return value if exponent is None else Node("pow", (value, exponent))
+
+
+def _operand(cursor: Cursor) -> Node:
+    """Operand of a function: a bracket, or the product up to the next function, e^ or sign."""
+    if cursor.peek("(", "["):
+        cursor.descend()
+        opening = cursor.take().text
+        value = parse_sum(cursor)
+        cursor.expect(*CLOSING[opening])
+        cursor.depth -= 1
+        return value
+    if cursor.peek("{"):
+        return parse_braced(cursor)
+    factors = [parse_power(cursor)]
+    while cursor.kind() in ("number", "name") or cursor.peek("frac", "sqrt"):
+        # \sin x e^x is a product, the argument of \ln 2 e^x is one.
+        if cursor.texts(2) == ["e", "^"] and not all(factor.op == "num" for factor in factors):
+            break
+        factors.append(parse_power(cursor))
+    if cursor.skip("/", "div"):
+        factors.append(inverse(parse_power(cursor)))
+    return product(factors)
+
+
+def _root(cursor: Cursor) -> Node:
+    degree = num(2)
+    if cursor.skip("["):
+        degree = parse_sum(cursor)
+        cursor.expect("]")
+    if cursor.skip("("):
+        value = parse_sum(cursor)
+        cursor.expect(")")
+    else:
+        value = parse_argument(cursor)
+    return Node("fn", ("root", (value, degree)))
+
+
+def _fraction(cursor: Cursor, _: str) -> Node:
+    above, below = parse_argument(cursor), parse_argument(cursor)
+    return product([above, inverse(below)])
+
+
+def _binomial(cursor: Cursor, _: str) -> Node:
+    return Node("fn", ("binomial", (parse_argument(cursor), parse_argument(cursor))))
+
+
+def _rounded(cursor: Cursor, name: str) -> Node:
+    value = parse_sum(cursor)
+    cursor.expect(f"r{name[1:]}")
+    return Node("fn", (name[1:], (value,)))
+
+
+def _absolute(cursor: Cursor, _: str) -> Node:
+    value = cursor.within_bars(parse_sum)
+    cursor.expect("|")
+    return Node("fn", ("abs", (value,)))
+
+
+def _accented(cursor: Cursor, name: str) -> Node:
+    return Node("sym", (f"{_ACCENT_NAMES.get(name, name)} {parse_subscript(cursor)}",))
+
+
+def parse_figure(cursor: Cursor, name: str) -> Node:
+    """An angle or a triangle by the letters of its points."""
+    letters = ""
+    while cursor.kind() in ("name", "number"):
+        letters += cursor.take().text
+    if not letters:
+        raise Unreadable
+    if name in ("angle", "measuredangle") and len(letters) == 3:
+        letters = min(letters, letters[::-1])
+    return Node("sym", (f"{name} {letters}",))
+
+
+ATOMS: dict[str, Rule] = {
+    "number": _literal,
+    "function": _function,
+    "|": _absolute,
+    r"\frac": _fraction,
+    r"\emptyset": lambda cursor, _: Node("set", ()),
+    r"\boxed": lambda cursor, _: parse_braced(cursor),
+    **dict.fromkeys([r"\neg", r"\lnot"], lambda cursor, _: Node("not", (parse_power(cursor),))),
+    **dict.fromkeys([r"\binom", r"\dbinom", r"\tbinom"], _binomial),
+    **dict.fromkeys([r"\lfloor", r"\lceil"], _rounded),
+    **dict.fromkeys([f"\\{name}" for name in _ACCENTS], _accented),
+    **dict.fromkeys([f"\\{name}" for name in _FIGURES], parse_figure),
+    **dict.fromkeys([r"\ldots", r"\cdots", r"\dots"], lambda cursor, _: Node("sym", ("...",))),
+}
+"""Rules for atoms that contain only expressions."""

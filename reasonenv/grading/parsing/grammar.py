@@ -6,26 +6,38 @@ for each token at most.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from reasonenv.grading.budget import counted_cache, spend
-from reasonenv.grading.parsing.cursor import Cursor, Rule, Unreadable
-from reasonenv.grading.parsing.expressions import labeled_point, parse_argument, parse_product
-from reasonenv.grading.parsing.functions import ATOMS, CLOSING, parse_figure, parse_letter
-from reasonenv.grading.parsing.junctions import joined
-from reasonenv.grading.parsing.lookahead import (
-    is_call_ahead,
-    skip_inverse,
-    skip_label,
-    skip_transpose,
+from reasonenv.grading.parsing.expressions import (
+    ATOMS,
+    CLOSING,
+    labeled_point,
+    parse_argument,
+    parse_figure,
+    parse_letter,
+    parse_product,
 )
-from reasonenv.grading.parsing.measurements import parse_quantity
-from reasonenv.grading.parsing.nodes import Node
+from reasonenv.grading.parsing.nodes import Node, is_inequality
 from reasonenv.grading.parsing.notation import MAX_LENGTH, canonical
-from reasonenv.grading.parsing.tokens import Token, join_digit_groups, tokenize
+from reasonenv.grading.parsing.quantities import parse_quantity
+from reasonenv.grading.parsing.tokens import (
+    ALTERNATIVES,
+    CONJUNCTIONS,
+    Cursor,
+    Rule,
+    Token,
+    Unreadable,
+    join_digit_groups,
+    tokenize,
+)
 from reasonenv.grading.parsing.units import ExtremeUnit
 
 MAX_TOKENS = 400
 """Tokens of a formula at most."""
+
+MAX_SIDES = 12
+"""Sides of a chain of equations or comparisons at most."""
 
 # Trees of longer texts are seldom needed twice and would take much memory.
 _MAX_CACHED_LENGTH = 100
@@ -46,101 +58,173 @@ _JOINED = {"cup": "union", "cap": "intersection", "setminus": "minus", ":": "rat
 _MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"])
 _SYSTEMS = frozenset(["cases", "aligned", "align", "alignedat", "gathered", "split"])
 _OPAQUE = ("sum", "prod", "int", "lim", "gcd", "max", "min", "det")
+_MAX_LABEL = 24
 
 
-def parse_answer(
-    text: str, units: bool = False, grouped: bool = True, glued: bool = False
-) -> Node | None:
-    """The tree of an answer, or None if it is prose, too long, or not in the grammar.
+class Reading(NamedTuple):
+    """What a text says.
+
+    Attributes:
+        node: The tree; None if the text is prose, too long, or not in the grammar.
+        has_units: True if letters may be a unit, or the product of their letters.
+        has_short_units: True if one of these is read as a unit, and is short and right after its
+            number: 5h, 500mA.
+    """
+
+    node: Node | None
+    has_units: bool = False
+    has_short_units: bool = False
+
+
+def read(text: str, units: bool = False, grouped: bool = True) -> Reading:
+    """The reading of an answer.
 
     Args:
         text: An answer as written.
         units: True if letters after a number are a unit, if there is one of that name.
         grouped: True if 1,234 is one number, False if two.
-        glued: True if a unit may be short and stand right after its number, as in 500mA.
     """
     if len(text) > MAX_LENGTH:
-        return None
-    return (_parse if len(text) > _MAX_CACHED_LENGTH else _cached_parse)(
-        text, units, grouped, glued
-    )
+        return Reading(None)
+    return (_read if len(text) > _MAX_CACHED_LENGTH else _cached)(text, units, grouped)
 
 
-def _parse(text: str, units: bool, grouped: bool, glued: bool) -> Node | None:
-    tokens = tokenize(canonical(text), units, MAX_TOKENS, glued)
-    if not tokens:
-        return None
-    spend(len(tokens))
+def _read(text: str, units: bool, grouped: bool) -> Reading:
+    tokens = tokenize(canonical(text), units, MAX_TOKENS)
+    if not tokens or not tokens.tokens:
+        return Reading(None)
+    spend(len(tokens.tokens))
     try:
-        return parse_groups(Cursor(join_digit_groups(tokens) if grouped else tokens, units, _ATOMS))
+        cursor = Cursor(join_digit_groups(tokens.tokens) if grouped else tokens.tokens, _ATOMS)
+        return Reading(_groups(cursor), *tokens[1:])
     except (Unreadable, ExtremeUnit):
-        return None
+        return Reading(None, *tokens[1:])
 
 
-_cached_parse = counted_cache(maxsize=2048)(_parse)
+_cached = counted_cache(maxsize=4096)(_read)
 
 
-def parse_groups(cursor: Cursor) -> Node:
-    r"""Whole answer: items ; items \\ items ... up to the end.
-
-    Raises:
-        Unreadable: The tokens are not in the grammar.
-    """
-    groups = [parse_items(cursor)]
+def _groups(cursor: Cursor) -> Node:
+    r"""Whole answer: items ; items \\ items ... up to the end."""
+    groups = [_items(cursor)]
     while cursor.skip(";", "\\"):
         if cursor.next is not None:
-            groups.append(parse_items(cursor))
+            groups.append(_items(cursor))
     if cursor.next is not None:
         raise Unreadable
     return groups[0] if len(groups) == 1 else Node("list", tuple(groups))
 
 
-def parse_items(cursor: Cursor) -> Node:
+def _items(cursor: Cursor) -> Node:
     """Items: relation, relation or relation ..."""
-    relations, separators = [parse_relation(cursor)], []
+    relations, separators = [_relation(cursor)], []
     while separator := _separator(cursor):
-        relations.append(parse_relation(cursor))
+        relations.append(_relation(cursor))
         separators += separator
     if len(relations) == 1:
         return relations[0]
-    return joined(relations, separators, is_outermost=cursor.depth == 0)
+    return _joined(relations, separators, is_outermost=cursor.depth == 0)
 
 
 def _separator(cursor: Cursor) -> list[str]:
     """Consumes a comma, an "and", or both; the text of the last."""
     start = cursor.at
-    while cursor.peek(",") or cursor.kind() == "connector":
+    while cursor.symbol() == "," or cursor.kind() == "connector":
         cursor.at += 1
         if cursor.at - start > 3:
             raise Unreadable
     return [token.text for token in cursor.tokens[start : cursor.at]][-1:]
 
 
-def parse_relation(cursor: Cursor) -> Node:
-    """Relation: side = side < side ..., or one side."""
-    sides, ops = [_parse_side(cursor)], []
-    while cursor.peek(*_RELATIONS):
+def _joined(items: Sequence[Node], separators: Sequence[str], is_outermost: bool) -> Node:
+    """Several items: a union of inequalities, a statement, systems, alternatives, or a list."""
+    is_either = not ALTERNATIVES.isdisjoint(separators)
+    if all(map(is_inequality, items)):
+        if is_either:
+            return Node("union", tuple(items))
+        if CONJUNCTIONS.issuperset(separators):
+            return Node("intersection", tuple(items))
+    first = items[0].args[1][0] if items[0].op == "relation" else items[0]
+    if first.op == "quantifier":
+        return Node("case", tuple(items))
+    if _are_propositions(items, separators):
+        return _disjunction(items, separators)
+    if (systems := _systems(items, separators)) is not None:
+        return Node("list", systems)
+    return Node("either" if is_either and is_outermost else "list", tuple(items))
+
+
+def _are_propositions(items: Sequence[Node], separators: Sequence[str]) -> bool:
+    """True for p and q, and for anything but equations with ∧ or ∨ between."""
+    if not all(each in ALTERNATIVES | CONJUNCTIONS for each in separators):
+        return False
+    if not {"lor", "vee", "land", "wedge"}.isdisjoint(separators):
+        return all(item.op != "relation" for item in items)
+    return all(
+        item.op in ("not", "and", "or") or (item.op == "sym" and item.args[0] in tuple("pqrs"))
+        for item in items
+    )
+
+
+def _disjunction(items: Sequence[Node], separators: Sequence[str]) -> Node:
+    """The statement p and q or r, where "and" binds closer than "or"."""
+    groups = [[items[0]]]
+    for separator, item in zip(separators, items[1:], strict=True):
+        if separator in ALTERNATIVES:
+            groups.append([item])
+        else:
+            groups[-1].append(item)
+    terms = tuple(Node("and", tuple(group)) if group[1:] else group[0] for group in groups)
+    return terms[0] if len(terms) == 1 else Node("or", terms)
+
+
+def _systems(items: Sequence[Node], separators: Sequence[str]) -> tuple[Node, ...] | None:
+    """Two systems of x = 1, y = 2 or x = 3, y = 4; None unless the same names are repeated."""
+    names = [
+        item.args[1][0] if item.op == "relation" and item.args[0] == ("=",) else None
+        for item in items
+    ]
+    size = len(set(names))
+    if None in names or size < 2 or len(names) == size or len(names) % size:
+        return None
+    starts = range(0, len(items), size)
+    if any(set(names[start : start + size]) != set(names) for start in starts):
+        return None
+    inner = [each for index, each in enumerate(separators, start=1) if index % size]
+    if not ALTERNATIVES.isdisjoint(inner):
+        return None
+    return tuple(Node("list", tuple(items[start : start + size])) for start in starts)
+
+
+def _relation(cursor: Cursor) -> Node:
+    """Relation: side = side < side ..., or one side; with the modulus of a congruence."""
+    sides, ops = [_side(cursor)], []
+    while cursor.symbol() in _RELATIONS:
         ops.append(_RELATIONS[cursor.take().text])
-        sides.append(_parse_side(cursor))
+        sides.append(_side(cursor))
+    if len(sides) > MAX_SIDES:
+        raise Unreadable
+    if cursor.skip("pmod"):
+        return Node("congruence", (tuple(sides), parse_argument(cursor)))
     if len(ops) == 1 and ops[0] in _TURNED:
         return Node("relation", ((_TURNED[ops[0]],), tuple(sides[::-1])))
     return Node("relation", (tuple(ops), tuple(sides))) if ops else sides[0]
 
 
-def _parse_side(cursor: Cursor) -> Node:
+def _side(cursor: Cursor) -> Node:
     """A union of sets, a ratio, or a quantity."""
     if cursor.at == 0:
-        cursor.skip("=", "approx")
+        cursor.skip("=", "approx", "equiv")
     if title := _title(cursor):
         return Node("sym", (title,))
     first = parse_quantity(cursor)
-    for sign, op in _JOINED.items():
-        if cursor.peek(sign) and not (cursor.barred and sign == ":"):
-            parts = [first]
-            while cursor.skip(sign):
-                parts.append(parse_quantity(cursor))
-            return Node(op, tuple(parts))
-    return first
+    sign = cursor.symbol()
+    if sign not in _JOINED or (cursor.barred and sign == ":"):
+        return first
+    parts = [first]
+    while cursor.skip(sign):
+        parts.append(parse_quantity(cursor))
+    return Node(_JOINED[sign], tuple(parts))
 
 
 def _title(cursor: Cursor) -> str:
@@ -158,9 +242,9 @@ def _title(cursor: Cursor) -> str:
 
 def _bracket(cursor: Cursor, opening: str) -> Node:
     """( sum ), a point, or an interval."""
-    inner = parse_items(cursor)
+    inner = _items(cursor)
     if cursor.skip(";"):
-        inner = Node("list", (*_elements(inner), *_elements(parse_items(cursor))))
+        inner = Node("list", (*_elements(inner), *_elements(_items(cursor))))
     brackets = opening + cursor.expect(*CLOSING[opening])
     if inner.op != "list" and brackets == "()":
         return inner
@@ -171,7 +255,7 @@ def _brace(cursor: Cursor, _: str) -> Node:
     """{ }, { a, b }, { x | condition }, or { sum } where the braces only group."""
     if cursor.skip("}"):
         return Node("set", ())
-    inner = cursor.within_bars(parse_items)
+    inner = cursor.within_bars(_items)
     if cursor.skip("|"):
         return _builder(cursor, inner)
     cursor.expect("}")
@@ -179,8 +263,10 @@ def _brace(cursor: Cursor, _: str) -> Node:
 
 
 def _set(cursor: Cursor, _: str) -> Node:
-    r"""\{ a, b \} or \{ x | condition \}."""
-    inner = cursor.within_bars(parse_items)
+    r"""\{ \}, \{ a, b \} or \{ x | condition \}."""
+    if cursor.skip("}"):
+        return Node("set", ())
+    inner = cursor.within_bars(_items)
     if cursor.skip("|", ":"):
         return _builder(cursor, inner)
     cursor.expect("}")
@@ -188,7 +274,7 @@ def _set(cursor: Cursor, _: str) -> Node:
 
 
 def _builder(cursor: Cursor, variable: Node) -> Node:
-    condition = cursor.within_bars(parse_items, barred=False)
+    condition = cursor.within_bars(_items, barred=False)
     cursor.expect("}")
     return Node("builder", (variable, condition))
 
@@ -202,30 +288,73 @@ def _name(cursor: Cursor, name: str) -> Node:
     if name == "Delta" and cursor.kind() == "name":
         return _difference(cursor)
     value = parse_letter(cursor, name)
-    if value.op == "sym" and (label := skip_label(cursor, name)):
+    if value.op == "sym" and (label := _label(cursor, name)):
         return Node("sym", (f"{value.args[0]}{label}",))
-    if value.op != "sym" or not (name in tuple("fghFGP") or is_call_ahead(cursor)):
+    if value.op != "sym" or not (name in tuple("fghFGP") or _is_call(cursor)):
         return value
-    start, primes = cursor.at, "^-1" if skip_inverse(cursor) else ""
+    start, primes = cursor.at, ""
+    if cursor.texts(6) == ["^", "{", "-", "1", "}", "("]:  # f^{-1}(x) is no quotient
+        cursor.at += 5
+        primes = "^-1"
     while cursor.skip("'"):
         primes += "'"
     if not cursor.skip("("):
         cursor.at = start
         return value
-    members = _elements(parse_items(cursor))
+    members = _elements(_items(cursor))
     cursor.expect(")")
     if name.isupper() and len(members) > 1:
         return labeled_point(cursor, value, Node("tuple", ("()", members)))
     return Node("call", (value.args[0] + primes, members))
 
 
+def _is_call(cursor: Cursor) -> bool:
+    """True before (0), since y(0) is no product with 0, and before (x) =."""
+    match cursor.tokens[cursor.at : cursor.at + 4]:
+        case [Token(text="("), Token(text="0"), Token(text=")"), *_]:
+            return True
+        case [Token(text="("), Token(kind="name"), Token(text=")"), Token(text="=")]:
+            return True
+    return False
+
+
+def _label(cursor: Cursor, name: str) -> str:
+    """Consumes the brackets in P(A|B) =, T(10) = and n(A ∪ B) =; their text, "" if none are there.
+
+    Sums count in operators of probability alone, since A(x + 1) = 5 is a product.
+    """
+    if not cursor.peek("("):
+        return ""
+    following = cursor.tokens[cursor.at : cursor.at + _MAX_LABEL]
+    end = next((k for k, token in enumerate(following) if token.text == ")"), 0)
+    if [token.text for token in following[end + 1 : end + 2]] not in (["="], ["approx"]):
+        return ""
+    inside = following[1:end]
+    texts = {token.text for token in inside}
+    is_set = name == "n" and not texts.isdisjoint(("cup", "cap"))
+    is_other = name.isupper() and name not in "FG" and texts.isdisjoint("+-(")
+    is_operator = name in "PED" and "(" not in texts
+    is_single = len(inside) == 1 and inside[0].kind == "name"
+    if is_single or not (is_operator or is_other or is_set):
+        return ""
+    cursor.at += end + 1
+    return "".join(token.text for token in following[: end + 1])
+
+
 def _difference(cursor: Cursor) -> Node:
     r"""Name of a difference, \Delta p; \Delta ABC is a triangle."""
-    if all(
-        token.kind == "name" and token.text.isupper() for token in cursor.tokens[cursor.at :][:3]
-    ):
+    letters = cursor.tokens[cursor.at : cursor.at + 3]
+    if all(token.kind == "name" and token.text.isupper() for token in letters):
         return parse_figure(cursor, "triangle")
     return Node("sym", (f"Delta {parse_letter(cursor, cursor.take().text).args[0]}",))
+
+
+def _quantifier(cursor: Cursor, name: str) -> Node:
+    """Quantifiers with their variables, in order: for all x there is a y."""
+    words = [name]
+    while cursor.kind() == "name" or cursor.peek("forall", "exists"):
+        words.append(cursor.take().text)
+    return Node("quantifier", (" ".join(words),))
 
 
 def _opaque(cursor: Cursor, name: str) -> Node:
@@ -233,7 +362,7 @@ def _opaque(cursor: Cursor, name: str) -> Node:
     parts: list[Node] = []
     while cursor.skip("_", "^"):
         if cursor.skip("{"):
-            inner = parse_relation(cursor)
+            inner = _relation(cursor)
             cursor.expect("}")
         else:
             inner = parse_argument(cursor)
@@ -257,8 +386,18 @@ def _environment(cursor: Cursor, name: str) -> Node:
             cursor.take()
     rows = tuple(_rows(cursor))
     is_regular = len({len(row) for row in rows}) == 1
-    is_transposed = is_regular and skip_transpose(cursor)
-    return Node("matrix", tuple(zip(*rows, strict=True)) if is_transposed else rows)
+    return Node(
+        "matrix", tuple(zip(*rows, strict=True)) if is_regular and _is_turned(cursor) else rows
+    )
+
+
+def _is_turned(cursor: Cursor) -> bool:
+    """Consumes the exponent T of a transposed matrix; True if there was one."""
+    for exponent in (["^", "T"], ["^", "top"], ["^", "{", "T", "}"], ["^", "{", "top", "}"]):
+        if cursor.texts(len(exponent)) == exponent:
+            cursor.at += len(exponent)
+            return True
+    return False
 
 
 def _rows(cursor: Cursor) -> Sequence[tuple[Node, ...]]:
@@ -268,7 +407,7 @@ def _rows(cursor: Cursor) -> Sequence[tuple[Node, ...]]:
         if cursor.skip("\\"):
             rows.append([])
         elif not cursor.skip("&"):
-            rows[-1].append(parse_items(cursor))
+            rows[-1].append(_items(cursor))
     cursor.take()
     return [tuple(row) for row in (rows if rows[-1] else rows[:-1])]
 
@@ -281,5 +420,6 @@ _ATOMS: dict[str, Rule] = {
     "[": _bracket,
     "{": _brace,
     r"\{": _set,
+    **dict.fromkeys([r"\forall", r"\exists"], _quantifier),
     **dict.fromkeys([f"\\{name}" for name in _OPAQUE], _opaque),
 }

@@ -63,25 +63,31 @@ class Node:
         return self._kinds
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The child nodes, in order."""
-    return _nodes(node.args)
-
-
-def _nodes(args: Sequence[Any]) -> Iterator[Node]:
-    for arg in args:
+    nodes: list[Node] = []
+    for arg in node.args:
         if isinstance(arg, Node):
-            yield arg
+            nodes.append(arg)
         elif isinstance(arg, tuple):
-            yield from _nodes(arg)
+            nodes += _members(arg)
+    return nodes
+
+
+def _members(args: Sequence[Any]) -> list[Node]:
+    """The nodes in a tuple and in those within it, such as the rows of a matrix."""
+    nodes = [arg for arg in args if isinstance(arg, Node)]
+    return nodes or [node for arg in args if isinstance(arg, tuple) for node in _members(arg)]
 
 
 def walk(node: Node) -> Iterator[Node]:
     """A node and all nodes below it, depth first."""
-    spend(1)
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    stack = [node]
+    while stack:
+        spend(1)
+        part = stack.pop()
+        yield part
+        stack += reversed(children(part))
 
 
 def map_children(node: Node, change: Callable[[Node], Node]) -> Node:

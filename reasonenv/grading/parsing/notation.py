@@ -1,151 +1,130 @@
 """Canonical notation: a formula in Unicode, LaTeX or plain text as one text."""
 
 import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from reasonenv.grading.budget import spend_on_text
-from reasonenv.grading.parsing.spellings import SPELLINGS, apply_rewrites, rewrite
 
 MAX_LENGTH = 1024
 """Characters of a formula at most; in longer texts rare spellings are not rewritten."""
-# Longer texts are seldom needed twice and would take much memory.
-_MAX_CACHED_LENGTH = 256
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
-_SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
-_CIRCLED = {chr(0x2460 + k): f"({k + 1})" for k in range(20)}
-_LETTERS = {
+_GREEK = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta",
     "λ": "lambda", "μ": "mu", "π": "pi", "ρ": "rho", "σ": "sigma", "φ": "phi", "ω": "omega",
-    "Δ": "Delta", "Ω": "Omega", "\u00b5": "mu", "\u2126": "Omega",
+    "Δ": "Delta", "Ω": "Omega", "\u00b5": "mu", "\u2126": "Omega", "∞": "infty", "√": "sqrt",
+    "×": "times", "·": "cdot", "∙": "cdot", "⋅": "cdot", "÷": "div", "≤": "le", "≥": "ge",
+    "⩽": "le", "⩾": "ge", "≠": "ne", "≈": "approx", "≡": "equiv", "∪": "cup", "∩": "cap",
+    "∈": "in", "∉": "notin", "∅": "emptyset", "Ø": "emptyset", "±": "pm", "∠": "angle",
+    "△": "triangle", "…": "ldots", "⊥": "perp", "⟂": "perp", "∥": "parallel", "≌": "cong",
+    "≅": "cong", "∽": "sim", "¬": "neg", "∧": "wedge", "∨": "vee", "⇒": "Rightarrow",
+    "⇐": "Leftarrow", "⇔": "iff", "∀": "forall", "∃": "exists", "⊂": "subset", "⊃": "supset",
+    "⊆": "subseteq", "⊇": "supseteq", "⊊": "subsetneq", "⫋": "subsetneq", "⊋": "supsetneq",
+    "⫌": "supsetneq",
 }  # fmt: skip
-_SYMBOLS = {
-    "−": "-", "–": "-", "—": "-", "∞": r"\infty ", "√": r"\sqrt ", "∛": r"\sqrt[3] ",
-    "×": r"\times ", "·": r"\cdot ", "∙": r"\cdot ", "⋅": r"\cdot ", "÷": r"\div ",
-    "≤": r"\le ", "≥": r"\ge ", "⩽": r"\le ", "⩾": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
-    "°": r"^{\circ}", "º": r"^{\circ}", "℃": r"^{\circ}C", "℉": r"^{\circ}F", "∪": r"\cup ",
-    "∩": r"\cap ", "∈": r"\in ", "∅": r"\emptyset ", "±": r"\pm ", "∠": r"\angle ",
-    "△": r"\triangle ", "½": r"\frac{1}{2}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
-    "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "′": "'", "’": "'", "‘": "'", "“": '"', "”": '"',
-    "…": r"\ldots ", "，": ",", "、": ",", "。": ".", "；": ";", "：": ":", "∶": ":", "（": "(",
+_SIGNS = {
+    "−": "-", "–": "-", "—": "-", "∛": r"\sqrt[3] ", "°": r"^{\circ}", "º": r"^{\circ}",
+    "℃": r"^{\circ}C", "℉": r"^{\circ}F", "½": r"\frac{1}{2}", "¼": r"\frac{1}{4}",
+    "¾": r"\frac{3}{4}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "′": "'", "’": "'", "‘": "'",
+    "“": '"', "”": '"', "，": ",", "、": ",", "。": ".", "；": ";", "：": ":", "∶": ":", "（": "(",
     "）": ")", "【": "[", "】": "]", "｛": "{", "｝": "}", "∣": "|", "⟨": "(", "⟩": ")",
-    "⊥": r"\perp ", "⟂": r"\perp ", "∥": r"\parallel ", "≌": r"\cong ", "≅": r"\cong ",
-    "∽": r"\sim ", "ℝ": r"\mathbb{R}", "⁄": "/", "Ø": r"\emptyset ",
-    "㎜": "mm", "㎝": "cm", "㎞": "km", "㎎": "mg", "㎏": "kg", "㎡": "m^{2}", "㎥": "m^{3}",
-    "¬": r"\neg ", "∧": r"\wedge ", "∨": r"\vee ", "⇒": r"\Rightarrow ", "⇐": r"\Leftarrow ",
-    "⇔": r"\iff ", "∀": r"\forall ", "∃": r"\exists ", "⊂": r"\subset ", "⊃": r"\supset ",
-    "⊆": r"\subseteq ", "⊇": r"\supseteq ", "⊊": r"\subsetneq ", "⫋": r"\subsetneq ",
-    "⊋": r"\supsetneq ", "⫌": r"\supsetneq ", "∉": r"\notin ",
-    "\u00a0": " ", "\u200b": "", "\u2009": " ", "\u202f": " ", "\u3000": " ", "\ufeff": "",
+    "ℝ": r"\mathbb{R}", "⁄": "/", "㎜": "mm", "㎝": "cm", "㎞": "km", "㎎": "mg", "㎏": "kg",
+    "㎡": "m^{2}", "㎥": "m^{3}", "\u00a0": " ", "\u200b": "", "\u2009": " ", "\u202f": " ",
+    "\u3000": " ", "\ufeff": "",
 }  # fmt: skip
-_FULL_WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
 _TABLE = str.maketrans(
-    _FULL_WIDTH
-    | _SYMBOLS
-    | _CIRCLED
-    | {letter: rf"\{name} " for letter, name in _LETTERS.items()}
-    | {letter: "_{" + digit + "}" for letter, digit in _SUBSCRIPTS.items()}
+    {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+    | _SIGNS
+    | {chr(0x2460 + k): f"({k + 1})" for k in range(20)}
+    | {letter: rf"\{name} " for letter, name in _GREEK.items()}
+    | {letter: "_{" + digit + "}" for letter, digit in zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True)}
 )
 # The sign applies to a whole number, \sqrt to one digit.
 _ROOT = re.compile(r"√\s?(\d+(?:\.\d+)?)")
 _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
-
-
-_END = "(?![a-zA-Z])"  # of a command
-# Not words: mathematical signs, or no letter at all.
-_FORMULA = re.compile(r"[_^\\]|\A[^a-zA-Z\u0080-\uffff]*\Z")
-_FONTS = "mathrm|textrm|mathbf|mathit|textit|mbox|textbf|textnormal|mathsf"
-_BOLD = "mathbf|boldsymbol|bm"
-_REWRITES = [
-    # Backslashes that were escaped once too often.
-    rewrite(
-        "\\\\",
-        rf"(?<!\\)\\\\(?=(?:d?frac|sqrt|left|right|text|pi|times|cdot|circ|boxed){_END})",
-        r"\\",
-    ),
-    # Fractions, and commands that only change sizes.
-    rewrite("frac", rf"\\[dtc]frac{_END}", r"\\frac"),
-    rewrite(
-        "\\",
-        r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|limits|nolimits|rm|bf|it|mathopen"
-        rf"|mathclose){_END}\.?",
-        "",
-    ),
-    # Lines and gaps before the next equation.
-    rewrite(
-        "=",
-        r"(?<![,;&\\\s])(?<!quad)[^\S\n]*+(?:\n|\\q?quad)(?:\s|\\q?quad)*+"
-        r"(?=[a-zA-Z](?:_\{?\w++\}?)?\s*+=)",
-        ", ",
-    ),
-    rewrite("\\q", r"(?<=[\d)}\]])\s*+(?:\\q?quad\s*+)++(?=[-\d(\[]|\\(?:frac|sqrt|pi)\b)", ", "),
-    rewrite("\n", r"(?<=\d)[ \t\n]{0,9}\n[ \t\n]{0,9}(?=-?\d)", ", "),
-    # Spaces, and the commas between groups of digits.
-    rewrite(",", r"\{,\}\s*|,\s*\\!\s*", "{,}"),
-    rewrite(
-        "",
-        r"(?<!\\)\\[,:;>! ~]|(?<!~)~(?!~)|\\q?quad|\\(?:enspace|thinspace|phantom\{[^{}]*\})",
-        " ",
-    ),
-    # Degrees.
-    rewrite(
-        "\\",
-        rf"\^\s*+(?:\{{\s*+)?\\(?:circ|degree){_END}\s*\}}?|\*?\\degree{_END}",
-        r"^{\\circ}",
-    ),
-    # Vectors in bold, where a product of numbers would be another.
-    rewrite(
-        "\\times",
-        rf"\\(?:{_BOLD})\{{([a-zA-Z])\}}\s?\\times\s?\\(?:{_BOLD})\{{([a-zA-Z])\}}",
-        r"\\vec{\1}\\times\\vec{\2}",
-    ),
-    # Fonts: one letter is a symbol, several are a word, and anything else is a formula.
-    rewrite("\\textcircled", r"\\textcircled\s*\{(\d+)\}", r"(\1)"),
-    rewrite(
-        "\\",
-        rf"\\(?:{_FONTS}|operatorname|boldsymbol|bm|text)\s*\{{\s*([a-zA-Z])\s*\}}",
-        r" \1",
-    ),
-    rewrite("\\", rf"\\(?:{_FONTS}|hbox|textsf|operatorname\*?)\s*\{{", r"\\text{"),
-    rewrite(
-        "\\text",
-        r"\\text\{((?:[^{}]++|\{[^{}]*\})*)\}",
-        lambda match: match[1] if _FORMULA.search(match[1]) else match[0],
-    ),
-    rewrite("\\text", r"\\text\{\s*(?:only|exactly|precisely|仅|只有)\s*\}", " "),
-    # Relations, sets and bars.
-    rewrite("", rf"\\(?:geq|geqslant|eqslantgtr){_END}|>=", r"\\ge "),
-    rewrite("", rf"\\(?:leq|leqslant|eqslantless){_END}|<=", r"\\le "),
-    rewrite("", rf"\\neq{_END}|!=|=/=", r"\\ne "),
-    rewrite("\\lang", rf"\\langle{_END}", "("),
-    rewrite("\\rang", rf"\\rangle{_END}", ")"),
-    rewrite("\\lt", rf"\\lt{_END}", "<"),
-    rewrite("\\gt", rf"\\gt{_END}", ">"),
-    rewrite("\\", rf"\\(?:varnothing|O){_END}|\\\{{\s*\\\}}", r"\\emptyset "),
-    rewrite("\\", rf"\\(?:mid|vert|lvert|rvert|Vert){_END}", "|"),
-    # Percent signs, and asterisks: bold ones, underlined blanks, and powers.
-    rewrite("", r"\\%|\bpct\b|\bper\s?cent(?:age)?\b", "%"),
-    rewrite("**", r"(?<![\w)}\]*])\*\*([^*]{1,200})\*\*(?![\w(\\{*])", r"\1"),
-    rewrite("", r"\*\*(?!\s*[\d({\\-])|__", ""),
-    rewrite("**", r"(?<=[\w)}\]])\s*\*\*\s*(?=[\d({\\-])", "^"),
-]
-_GAPS = re.compile(r"\s{2,}")
 # Escapes of a string that should have stayed commands: \frac, \beta, \vec, \alpha.
 _ESCAPES = str.maketrans({"\f": r"\f", "\b": r"\b", "\v": r"\v", "\a": r"\a"})
-# Only what holds one of these is rewritten at all.
-_REWRITTEN = re.compile(r"\\|\n|\{,\}|~|[<>!]=|=/=|\*\*|__|\bpct\b|\bper\s?cent")
-# Of a heading, of code, and of what is all in italics.
+
+_FONTS = """mathrm textrm mathbf mathit textit mbox textbf textnormal mathsf hbox textsf
+    operatorname boldsymbol bm pmb emph texttt mathtt textsc""".split()  # noqa: SIM905 - to be read
+_COMMANDS = {
+    **dict.fromkeys(
+        """left right big Big bigg Bigg bigl bigr bigm Bigl Bigr Bigm biggl biggr biggm Biggl Biggr
+        Biggm displaystyle textstyle scriptstyle limits nolimits rm bf it mathopen mathclose large
+        Large LARGE huge Huge small tiny normalsize boldmath unboldmath bfseries itshape
+        """.split(),  # noqa: SIM905 - as above
+        "",
+    ),
+    **dict.fromkeys(["quad", "qquad", "enspace", "thinspace"], " "),
+    **dict.fromkeys(["dfrac", "tfrac", "cfrac", "nicefrac", "sfrac", "xfrac"], r"\frac"),
+    **dict.fromkeys(["geq", "geqslant", "eqslantgtr"], r"\ge"),
+    **dict.fromkeys(["leq", "leqslant", "eqslantless"], r"\le"),
+    **dict.fromkeys(["mid", "vert", "lvert", "rvert", "Vert"], "|"),
+    **dict.fromkeys(["varnothing", "O"], r"\emptyset"),
+    **dict.fromkeys(_FONTS, r"\text"),
+    "textcircled": "", "neq": r"\ne", "langle": "(", "rangle": ")", "lt": "<", "gt": ">",
+    "degree": r"^{\circ}",
+    "colon": ":", "backslash": r"\setminus", "lbrace": r"\{", "rbrace": r"\}", "tg": r"\tan",
+    "ctg": r"\cot", "cotg": r"\cot", "arctg": r"\arctan", "arcctg": r"\arccot",
+}  # fmt: skip
+"""Commands by another name: of size, of fonts, of spaces, and old ones."""
+_COMMAND = re.compile(r"\\([a-zA-Z]+)\*?")
+_GAP = re.compile(r"(?<!\\)\\[,:;>! ~]|(?<!~)~(?!~)|\\phantom\{[^{}]*\}")
+_TEXT = re.compile(r"\\text\s*\{((?:[^{}]++|\{[^{}]*\})*)\}")
+# Not words: mathematical signs, or no letter at all.
+_FORMULA = re.compile(r"[_^\\]|\A[^a-zA-Z\u0080-\uffff]*\Z")
+_ONLY = frozenset(["only", "exactly", "precisely", "仅", "只有"])
+
+_NUMERALS: Sequence[str] = "zero one two three four five six seven eight nine ten".split()  # noqa: SIM905 - as above
+_SCALES = {"k": "thousand", "m": "million", "b": "billion"}
+_FUNCTIONS: dict[str, Callable[[re.Match[str]], str]] = {
+    "items": lambda m: m[0].replace(")", "),").rstrip(","),
+    "unit": lambda m: f" \\text{{{m[1]}/{m[2] or m[3]}}}",
+    "tangent": lambda m: f"\\{m[1]}{'cot' if m[2] else 'tan'} ",
+    "modulus": lambda m: f" \\pmod{{{m[1] or m[2] or m[3]}}}",
+    "numeral": lambda m: f"_{{{_NUMERALS.index(m[1]) if m[1] in _NUMERALS else m[1]}}}",
+    "base": lambda m: f"{m[1]}_" if m[1] else f"_{{{m[2]}}}",
+    "temperature": lambda m: "^{\\circ}" + m[1].upper(),
+    "derivative": lambda m: f"{m[1] or m[2]}'",
+    "money": lambda m: f"{m[1]} {_SCALES[m[2].lower()]}",
+    "power": lambda m: f"{m[1] or m[3]}^{m[2] or m[4]}",
+    "squared": lambda m: f"^{2 if m[1] == 'squared' else 3}",
+}
+"""Replacements in `spellings.tsv` by name."""
+_Rows = list[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]]
+
+
+def _rows(stage: str) -> _Rows:
+    """The rewrites of a stage: needle, pattern and replacement."""
+    lines = Path(__file__).with_name("spellings.tsv").read_text("utf-8").splitlines()
+    table = [line.split("\t") for line in lines if not line.startswith("#")]
+    return [
+        ("" if needle == "-" else needle.replace("\\n", "\n"), re.compile(pattern),
+         _FUNCTIONS[replacement[1:]] if replacement.startswith("@") else replacement)
+        for name, needle, pattern, replacement in table
+        if name == stage
+    ]  # fmt: skip
+
+
+_REWRITES, _SPELLINGS = _rows("before"), _rows("after")
 _MARKDOWN = re.compile(r"^\s*#{1,6}\s+|^\s*`+|(?<!`)`+\s*$|^\s*\*(?=[^*]+\*\s*$)|(?<=[^*\s])\*\s*$")
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
+_SPACES = re.compile(r"\s{2,}")
+# Of plain numbers and short products nothing is rewritten.
+_PLAIN = re.compile(r"[\d ,.+/()-]*")
+# Longer texts are seldom needed twice and would take much memory.
+_MAX_CACHED = 256
 
 
 def canonical(text: str) -> str:
-    """The text with one notation for each symbol, font, space and delimiter, in linear time.
+    """The text in one notation for every sign, command, space and delimiter, in linear time.
 
     Everything that carries meaning is preserved: letters, digits, case, order, word boundaries.
     """
     spend_on_text(text)
-    return (_canonical if len(text) > _MAX_CACHED_LENGTH else _cached_canonical)(text)
+    return (_canonical if len(text) > _MAX_CACHED else _cached)(text)
 
 
 def _canonical(text: str) -> str:
@@ -155,21 +134,46 @@ def _canonical(text: str) -> str:
         text = _ROOT.sub(r"\\sqrt{\1}", text)
         text = _RAISED.sub(_lowered, text.translate(_TABLE))
     text = undelimited(_MARKDOWN.sub("", text))
-    if _REWRITTEN.search(text):
-        text = apply_rewrites(_REWRITES, text)
+    if text.isascii() and (text.isalnum() and len(text) > 1):
+        return text
+    text = _rewritten(text, _REWRITES)
+    if "\\" in text or "~" in text:
+        text = _COMMAND.sub(_renamed, text)
+        text = _TEXT.sub(_font, _GAP.sub(" ", text))
     if "$" in text and len(_DOLLAR.findall(text)) % 2 == 0:
         text = _DOLLAR.sub("", text)
-    if len(text) > MAX_LENGTH or (text.isascii() and text.isalnum() and len(text) > 1):
+    if len(text) > MAX_LENGTH:
         return text.strip()
-    return apply_rewrites(SPELLINGS, _GAPS.sub(" ", text.strip())).strip()
+    return _rewritten(_SPACES.sub(" ", text.strip()), _SPELLINGS).strip()
 
 
-_cached_canonical = lru_cache(maxsize=8192)(_canonical)
+_cached = lru_cache(maxsize=8192)(_canonical)
+
+
+def _rewritten(text: str, rows: _Rows) -> str:
+    for needle, pattern, replacement in rows:
+        if needle in text:
+            text = pattern.sub(replacement, text)
+    return text
 
 
 def _lowered(run: re.Match[str]) -> str:
-    """Raised digits and signs as an exponent."""
     return "^{" + "".join(_SUPERSCRIPTS[character] for character in run[0]) + "}"
+
+
+def _renamed(command: re.Match[str]) -> str:
+    """A command by its usual name."""
+    return _COMMANDS.get(command[1], command[0])
+
+
+def _font(match: re.Match[str]) -> str:
+    """One letter is a symbol, several are a word, and anything else is a formula."""
+    inner = match[1].strip()
+    if len(inner) == 1 and inner.isascii() and inner.isalpha():
+        return f" {inner}"
+    if not inner or inner in _ONLY:
+        return " "
+    return match[1] if inner and _FORMULA.search(inner) else f"\\text{{{match[1]}}}"
 
 
 def undelimited(text: str) -> str:
@@ -185,14 +189,9 @@ def undelimited(text: str) -> str:
 
 
 def _inner(text: str) -> str | None:
-    """The text between the delimiters of a formula; None if the formula is not the whole text."""
     for opening, closing in _DELIMITERS:
         inner = text[len(opening) : len(text) - len(closing)]
-        if (
-            len(text) >= len(opening) + len(closing)
-            and text.startswith(opening)
-            and text.endswith(closing)
-            and opening not in inner
-        ):
+        is_whole = len(text) >= len(opening) + len(closing) and opening not in inner
+        if is_whole and text.startswith(opening) and text.endswith(closing):
             return inner
     return None

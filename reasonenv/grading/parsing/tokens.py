@@ -1,25 +1,29 @@
-"""Tokenizer of formulas."""
+"""Tokens of formulas, and a cursor over them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from reasonenv.grading.parsing.magnitudes import MAGNITUDES
+from reasonenv.grading.budget import spend
+from reasonenv.grading.parsing.counts import MAGNITUDES
+from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.parsing.units import AMBIGUOUS, UNITS, compound_unit
 
+MAX_DEPTH = 24
+"""Levels of brackets, powers, functions and signs after an atom at most."""
 FUNCTIONS = frozenset(
     """sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth sech
     csch arsinh arcosh artanh ln log lg exp sqrt abs""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
 )
-FUNCTION_NAMES = {
+# Other names of functions; the standard ones are those of ISO 80000-2.
+_NAMES = {
     "cosec": "csc", "arccosec": "arccsc", "cosech": "csch", "cotg": "cot", "asin": "arcsin",
     "acos": "arccos", "atan": "arctan", "acot": "arccot", "asinh": "arsinh", "acosh": "arcosh",
     "atanh": "artanh", "arcsinh": "arsinh", "arccosh": "arcosh", "arctanh": "artanh",
     "arctg": "arctan", "arcctg": "arccot", "ctg": "cot",
 }  # fmt: skip
-"""Other names of functions; the standard ones are those of ISO 80000-2."""
 # Without a backslash these are products.
-_COMMANDS = FUNCTION_NAMES | {
+_COMMANDS = _NAMES | {
     "tg": "tan", "sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth", "arsh": "arsinh",
     "arch": "arcosh", "arth": "artanh",
 }  # fmt: skip
@@ -27,13 +31,12 @@ ALTERNATIVES = frozenset(["or", "OR", "或", "或者", "lor", "vee"])
 """Words and signs between statements of which one is true."""
 CONJUNCTIONS = frozenset(["and", "AND", "且", "并且", "和", "与", "及", "land", "wedge"])
 """Words and signs between statements that are all true."""
-CONNECTORS = ALTERNATIVES | CONJUNCTIONS
-GREEK = frozenset(
+_CONNECTORS = ALTERNATIVES | CONJUNCTIONS
+_GREEK = frozenset(
     """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi
     pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi
     Omega hbar ell partial nabla infty""".split()  # noqa: SIM905 - as above
 )
-
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<number>(?:\d+(?:\{,\}\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?![\d.a-zA-Z]))?)
@@ -47,11 +50,14 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_LONG = UNITS.keys() | CONNECTORS
+_LONG = UNITS.keys() | _CONNECTORS
 _VOWEL = re.compile("[aeiouy]")
 _PLURAL = re.compile("[aeiou][a-z]{2,10}s")
 _SHORT_NOUN = re.compile("[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]")
-_DEPTH = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
+
+class Unreadable(Exception):  # noqa: N818 - a property of a text, not a program's error
+    """The text is not in the grammar."""
 
 
 class Token(NamedTuple):
@@ -68,112 +74,68 @@ class Token(NamedTuple):
     spaced: bool
 
 
-def tokenize(text: str, units: bool, limit: int, glued: bool = False) -> list[Token] | None:
+class Tokens(NamedTuple):
+    """The tokens of a text.
+
+    Attributes:
+        tokens: All of them.
+        has_units: True if letters among them may be a unit, or the product of their letters.
+        has_short_units: True if one of these is read as a unit, and is short and right after its
+            number: 5h, 500mA.
+    """
+
+    tokens: list[Token]
+    has_units: bool
+    has_short_units: bool
+
+
+def tokenize(text: str, units: bool, limit: int) -> Tokens | None:
     """The tokens of a canonical text, or None if there are more than `limit`.
 
     Args:
         text: Output of `notation.canonical`.
         units: True if letters such as "cm" are a unit, False if the product of c and m.
         limit: Tokens at most.
-        glued: True if short letters right after a number are a unit too, as in 5h and 500mA.
     """
     tokens: list[Token] = []
-    position = 0
-    text = text.rstrip()
+    has_units = has_short = False
+    position, text = 0, text.rstrip()
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None or len(tokens) > limit:
             return None
-        # 10.8m is a length, where 5m may be five times m.
-        after_number = bool(tokens) and tokens[-1].kind == "number"
-        apart = glued or (after_number and "." in tokens[-1].text)
-        tokens.extend(_classified(match, units, apart))
+        kind = match.lastgroup or ""
+        value, spaced = match[kind], match[0][0].isspace()
+        if kind == "number":
+            tokens.append(Token("number", value.replace("{,}", ""), spaced))
+        elif kind == "sign":
+            tokens.append(Token("sign", value, spaced))
+        elif kind == "word" and (unit := _unit(value, spaced, tokens)):
+            has_units = True
+            has_short |= units and unit == "short"
+            tokens += [Token("word", value, spaced)] if units else _product(value, spaced)
+        else:
+            tokens += _TOKENS[kind](value, spaced, match)
         position = match.end()
-    return tokens if len(tokens) <= limit else None
+    return Tokens(tokens, has_units, has_short) if len(tokens) <= limit else None
 
 
-def _classified(match: re.Match[str], units: bool, apart: bool) -> Iterator[Token]:
-    kind = match.lastgroup or ""
-    value, spaced = match[kind], match[0][0].isspace()
-    if kind == "number":
-        yield Token("number", value.replace("{,}", ""), spaced)
-    elif kind == "text":
-        yield from _words(value.strip())
-    elif kind == "environment":
-        yield Token("begin" if "\\begin" in match[0] else "end", value.rstrip("*"), spaced)
-    elif kind == "command":
-        yield _command(value[1:], spaced)
-    elif kind == "word":
-        yield from _letters(value, units, spaced, apart)
-    elif kind == "chinese":
-        yield from _characters(value)
-    elif kind == "other":
-        yield _word_token(value, spaced)
-    else:
-        yield Token("sign", value, spaced)
-
-
-def _words(payload: str) -> Iterator[Token]:
-    """The words of a text inside a formula as one, apart from a magnitude before them."""
-    name = _COMMANDS.get(payload, payload)
-    if name in FUNCTIONS and payload not in UNITS:
-        yield Token("function", name, True)
-        return
-    first, _, rest = payload.partition(" ")
-    if rest and first.lower() in MAGNITUDES:
-        yield Token("word", first, True)
-        yield Token("word", rest.strip(), True)
-    elif (
-        payload[:1] in MAGNITUDES
-        and compound_unit(payload) is None
-        and CONNECTORS.isdisjoint(payload)
-    ):
-        yield from _characters(payload)
-    else:
-        yield _word_token(payload, True)
-
-
-def _word_token(text: str, spaced: bool) -> Token:
-    return Token("connector" if text in CONNECTORS else "word", text, spaced)
-
-
-def _command(name: str, spaced: bool) -> Token:
-    if name in CONNECTORS:
-        return Token("connector", name, spaced)
-    name = _COMMANDS.get(name, name)
-    kind = "function" if name in FUNCTIONS else "name" if name in GREEK else "command"
-    return Token(kind, name, spaced)
-
-
-def _characters(run: str) -> Iterator[Token]:
-    """Chinese text: the longest units, then single characters."""
-    start = 0
-    while start < len(run):
-        size = next((n for n in (4, 3, 2) if run[start : start + n] in _LONG), 1)
-        yield _word_token(run[start : start + size], False)
-        start += size
-
-
-def _letters(run: str, units: bool, spaced: bool, apart: bool) -> Iterator[Token]:
-    """A run of letters: a function, a connector, a word, or the product of its letters."""
-    if (name := FUNCTION_NAMES.get(run, run)) in FUNCTIONS:
-        yield Token("function", name, spaced)
-    elif run in CONNECTORS:
-        yield Token("connector", run, spaced)
-    elif run in ("pi", "infinity", "inf", "oo"):
-        yield Token("name", "pi" if run == "pi" else "infty", spaced)
-    elif _is_word(run) or (units and _is_unit(run, spaced or apart)):
-        yield Token("word", run, spaced)
-    else:
-        for index, letter in enumerate(run):
-            yield Token("name", letter, spaced and index == 0)
-
-
-def _is_unit(run: str, apart: bool) -> bool:
-    """True if letters are a unit, a magnitude, or a word of one, km per hour, or a noun, 1 cup."""
-    if run in ("per", "sq") or (apart and (run in MAGNITUDES or _SHORT_NOUN.fullmatch(run))):
-        return True
-    return run in UNITS and (apart or run not in AMBIGUOUS)
+def _unit(run: str, spaced: bool, tokens: list[Token]) -> str:
+    """Either "unit" or "short" for letters that may be a unit, a magnitude or a noun; else ""."""
+    if run in _CONNECTORS or run in FUNCTIONS or run in _NAMES or run in ("pi", "inf"):
+        return ""
+    # 10.8m is a length, where 5m may be five times m.
+    before = tokens[-1] if tokens and tokens[-1].kind == "number" else None
+    apart = spaced or (before is not None and "." in before.text)
+    short = "short" if before else ""
+    if run in ("per", "sq"):
+        return "unit"
+    if run in UNITS:
+        return "unit" if apart or run not in AMBIGUOUS else short
+    if _is_word(run):
+        return ""
+    is_noun = run in MAGNITUDES or _SHORT_NOUN.fullmatch(run)
+    return ("unit" if apart else short) if is_noun else ""
 
 
 def _is_word(run: str) -> bool:
@@ -183,21 +145,106 @@ def _is_word(run: str) -> bool:
     return _VOWEL.search(run[1:].lower()) is not None or _PLURAL.fullmatch(run) is not None
 
 
+def _product(run: str, spaced: bool) -> list[Token]:
+    if _is_word(run):
+        return [Token("word", run, spaced)]
+    return [Token("name", letter, spaced and not k) for k, letter in enumerate(run)]
+
+
+def _letters(run: str, spaced: bool, _: object) -> list[Token]:
+    """A run of letters: a function, a connector, a word, or the product of its letters."""
+    if (name := _NAMES.get(run, run)) in FUNCTIONS:
+        return [Token("function", name, spaced)]
+    if run in _CONNECTORS:
+        return [Token("connector", run, spaced)]
+    if run in ("pi", "infinity", "inf", "oo"):
+        return [Token("name", "pi" if run == "pi" else "infty", spaced)]
+    return _product(run, spaced)
+
+
+def _words(payload: str, _: bool, __: object) -> list[Token]:
+    """The words of a text inside a formula as one, apart from a magnitude before them."""
+    payload = payload.strip()
+    name = _COMMANDS.get(payload, payload)
+    if name in FUNCTIONS and payload not in UNITS:
+        return [Token("function", name, True)]
+    first, _gap, rest = payload.partition(" ")
+    if rest and first.lower() in MAGNITUDES:
+        return [Token("word", first, True), Token("word", rest.strip(), True)]
+    is_scaled = payload[:1] in MAGNITUDES and compound_unit(payload) is None
+    if is_scaled and _CONNECTORS.isdisjoint(payload):
+        return list(_characters(payload))
+    return [_word(payload, True)]
+
+
+def _word(text: str, spaced: bool) -> Token:
+    return Token("connector" if text in _CONNECTORS else "word", text, spaced)
+
+
+def _command(value: str, spaced: bool, _: object) -> list[Token]:
+    name = value[1:]
+    if name in _CONNECTORS:
+        return [Token("connector", name, spaced)]
+    name = _COMMANDS.get(name, name)
+    kind = "function" if name in FUNCTIONS else "name" if name in _GREEK else "command"
+    return [Token(kind, name, spaced)]
+
+
+def _characters(run: str) -> Iterator[Token]:
+    """Chinese text: the longest units, then single characters."""
+    start = 0
+    while start < len(run):
+        size = next((n for n in (4, 3, 2) if run[start : start + n] in _LONG), 1)
+        yield _word(run[start : start + size], False)
+        start += size
+
+
+_TOKENS: dict[str, Callable[[str, bool, re.Match[str]], list[Token]]] = {
+    "text": _words,
+    "command": _command,
+    "word": _letters,
+    "chinese": lambda run, *_: list(_characters(run)),
+    "other": lambda value, spaced, _: [_word(value, spaced)],
+    "environment": lambda value, spaced, match: [
+        Token("begin" if "\\begin" in match[0] else "end", value.rstrip("*"), spaced)
+    ],
+}
+_OPENING = {"(": ")", "[": "]", "{": "}"}
+
+
 def join_digit_groups(tokens: list[Token]) -> list[Token]:
-    """The tokens with 1 , 234 joined outside of brackets, and 0 , 5 if it is the whole text."""
+    """The tokens with 1 , 234 joined, and 0 , 5 if it is the whole text.
+
+    In brackets a comma joins digits where the commas between the elements have a space.
+    """
     if not any(token.text == "," for token in tokens):
         return tokens
     merged: list[Token] = []
-    depth = 0
-    for token in tokens:
-        depth += _DEPTH.get(token.text, 0)
+    joins = [True]
+    for at, token in enumerate(tokens):
+        if token.text in _OPENING:
+            joins.append(token.text == "{" or _has_spaced_comma(tokens, at + 1))
+        elif token.text in _OPENING.values() and len(joins) > 1:
+            joins.pop()
         merged.append(token)
-        if depth == 0 and token.kind == "number" and len(merged) > 2 and _is_group(*merged[-3:]):
+        if joins[-1] and token.kind == "number" and len(merged) > 2 and _is_group(*merged[-3:]):
             whole, _, group = merged[-3:]
             merged[-3:] = [Token("number", whole.text + group.text, whole.spaced)]
-    if len(merged) == 3 and _is_decimal_comma(*merged):
-        return [Token("number", f"0.{merged[2].text}", False)]
+    match merged:
+        case [Token(text="0"), Token(text=","), Token("number", digits, False)]:
+            return merged if "." in digits else [Token("number", f"0.{digits}", False)]
     return merged
+
+
+def _has_spaced_comma(tokens: list[Token], at: int) -> bool:
+    """True if the elements of the bracket that opens before a token have a space between them."""
+    spend(1)
+    for comma, following in zip(tokens[at:], tokens[at + 1 :], strict=False):
+        if comma.text in ("(", ")", "[", "]"):
+            return False
+        if comma.text == "," and following.spaced:
+            return True
+    return False
 
 
 def _is_group(whole: Token, comma: Token, group: Token) -> bool:
@@ -212,11 +259,87 @@ def _is_group(whole: Token, comma: Token, group: Token) -> bool:
     )
 
 
-def _is_decimal_comma(zero: Token, comma: Token, digits: Token) -> bool:
-    return (
-        zero.text == "0"
-        and comma.text == ","
-        and digits.kind == "number"
-        and not digits.spaced
-        and "." not in digits.text
-    )
+_SIGNS = frozenset(["sign", "command"])
+
+
+class Cursor:
+    """A position in a list of tokens, with the context of the parser.
+
+    Args:
+        tokens: Tokens of the whole answer.
+        atoms: Rules for atoms, by the text of a sign, by a command with its backslash, and by the
+            kind of any other token.
+
+    Attributes:
+        at: Index of the next token.
+        depth: Number of open brackets, powers and functions.
+        barred: True if a bar closes an absolute value, False if it opens one.
+    """
+
+    __slots__ = ("at", "atoms", "barred", "depth", "tokens")
+
+    def __init__(self, tokens: list[Token], atoms: "Mapping[str, Rule]") -> None:
+        self.tokens, self.atoms = tokens, atoms
+        self.at = self.depth = 0
+        self.barred = False
+
+    @property
+    def next(self) -> Token | None:
+        """The next token, None at the end."""
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    def kind(self) -> str | None:
+        """The kind of the next token, None at the end."""
+        return self.tokens[self.at].kind if self.at < len(self.tokens) else None
+
+    def texts(self, count: int) -> list[str]:
+        """The texts of the next tokens, `count` at most."""
+        return [token.text for token in self.tokens[self.at : self.at + count]]
+
+    def peek(self, *texts: str) -> bool:
+        """True if the next token is one of these signs or commands."""
+        return self.symbol() in texts
+
+    def symbol(self) -> str:
+        """The next token if it is a sign or a command, else ""."""
+        if self.at >= len(self.tokens):
+            return ""
+        kind, text, _ = self.tokens[self.at]
+        return text if kind in _SIGNS else ""
+
+    def take(self) -> Token:
+        """Consumes and returns the next token; raises Unreadable at the end."""
+        if self.at >= len(self.tokens):
+            raise Unreadable
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def skip(self, *texts: str) -> bool:
+        """Consumes the next token if it is one of these signs or commands; True if it was."""
+        is_next = self.peek(*texts)
+        self.at += is_next
+        return is_next
+
+    def expect(self, *texts: str) -> str:
+        """Consumes one of these signs or commands, and returns it; else raises Unreadable."""
+        if not self.peek(*texts):
+            raise Unreadable
+        return self.take().text
+
+    def descend(self) -> None:
+        """Opens one more level; raises Unreadable if too many are open."""
+        spend(1)
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise Unreadable
+
+    def within_bars(self, rule: "Callable[[Cursor], Node]", barred: bool = True) -> Node:
+        """The result of a rule while a bar closes (`barred`) or opens an absolute value."""
+        before, self.barred = self.barred, barred
+        value = rule(self)
+        self.barred = before
+        return value
+
+
+Rule = Callable[[Cursor, str], Node]
+"""Parser of an atom after its first token, with the text of that token."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import answer_section
+from reasonenv.grading.reading import answer_section
 from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against
 
 TABLES = {}

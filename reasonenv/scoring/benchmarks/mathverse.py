@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from reasonenv.envs.option_text import option_texts
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import answer_section
+from reasonenv.grading.reading import answer_section
 from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against
 from reasonenv.scoring.short_answers import LETTERS, chosen_option
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import answer_section
+from reasonenv.grading.reading import answer_section
 from reasonenv.score_intervals import over_problems
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 from reasonenv.scoring.numbers import value

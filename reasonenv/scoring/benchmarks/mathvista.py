@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from reasonenv.errors import DataError
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import answer_section
+from reasonenv.grading.reading import answer_section
 from reasonenv.scoring.final_answers import LabeledResponse, Row
 from reasonenv.scoring.short_answers import chosen_option, last_list, last_number
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import answer_section
+from reasonenv.grading.reading import answer_section
 from reasonenv.scoring.benchmarks.olympiad_items import equal_items
 from reasonenv.scoring.final_answers import LabeledResponse, Row
 from reasonenv.workers import WorkerPool

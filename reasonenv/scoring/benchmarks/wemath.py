@@ -25,7 +25,7 @@ import numpy as np
 from reasonenv.datasets.row_files import iter_rows
 from reasonenv.errors import DataError
 from reasonenv.grading import Grade
-from reasonenv.grading.extraction import answer_section
+from reasonenv.grading.reading import answer_section
 from reasonenv.score_intervals import over_clusters
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
 

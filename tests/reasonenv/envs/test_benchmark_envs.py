@@ -12,7 +12,7 @@ import reasonenv
 from reasonenv import entry_points
 from reasonenv.datasets.hub import main as print_revisions
 from reasonenv.envs.option_text import option_texts
-from reasonenv.grading.extraction import final_answer
+from reasonenv.grading.reading import final_answer
 from reasonenv.problem import answer_text
 from reasonenv.testing import check_env
 

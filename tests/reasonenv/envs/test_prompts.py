@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 import reasonenv
-from reasonenv.grading.extraction import final_answer
+from reasonenv.grading.reading import final_answer
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS, find_prompt
 

@@ -10,9 +10,9 @@ from helpers.constructs import clear_caches
 from reasonenv import grading
 from reasonenv.grading import OverBudget, grade, grade_by_rules
 from reasonenv.grading.budget import MAX_OPERATIONS, budgeted, counted_cache, spend
-from reasonenv.grading.parsing.cursor import MAX_DEPTH
-from reasonenv.grading.parsing.grammar import parse_answer
+from reasonenv.grading.parsing.grammar import read
 from reasonenv.grading.parsing.nodes import Node, children
+from reasonenv.grading.parsing.tokens import MAX_DEPTH
 from reasonenv.workers import Grader
 
 
@@ -32,7 +32,7 @@ OVER, LONG = permuted(40), permuted(8)
 def cost(answer: str, reference: str) -> int:
     """Operations of one grading without a limit."""
     with budgeted(math.inf) as budget:
-        grading._unbudgeted(answer, reference, ())
+        grading._unbudgeted(answer, reference, (), None)
     return budget.spent
 
 
@@ -83,9 +83,9 @@ def test_each_level_of_an_unknown_function_costs_as_much_as_the_one_before(openi
     "sign", ["'", "!", "^2", "%^2", "^{\\prime}", r"\bmod 7", "million ", "万", "^{\\circ}", "'!"]
 )
 def test_signs_after_an_atom_make_no_deep_tree(text, sign):
-    node = parse_answer(text.format(sign * 190)[:1000])
+    node = read(text.format(sign * 190)[:1000]).node
     assert node is None or depth(node) <= 4 * MAX_DEPTH
-    few = parse_answer(text.format(sign * 3).replace("million  cm", "million cm"))
+    few = read(text.format(sign * 3).replace("million  cm", "million cm")).node
     assert few is None or depth(few) < 12
 
 
@@ -93,7 +93,7 @@ def test_signs_after_an_atom_make_no_deep_tree(text, sign):
     "unit", ["eV^99 ", r"\text{lb}^{99}", r"\cdot eV^99", " per eV^99", "/oz^99"]
 )
 def test_a_unit_of_many_digits_is_not_computed(unit):
-    assert parse_answer("5 kg " + unit * 40, units=True) is None
+    assert read("5 kg " + unit * 40, units=True).node is None
     assert grade(rf"\boxed{{5 kg {unit * 40}}}", "5 kg").correct is False
 
 

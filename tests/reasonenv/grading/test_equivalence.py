@@ -7,11 +7,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reasonenv.grading import grade, grade_by_rules
-from reasonenv.grading.extraction import final_answer
 from reasonenv.grading.numeric.equality import exact_value, same_expression
-from reasonenv.grading.parsing.grammar import parse_answer
+from reasonenv.grading.parsing.grammar import read
 from reasonenv.grading.parsing.notation import canonical
-from reasonenv.grading.words.text import without_spaces
+from reasonenv.grading.reading import final_answer
+from reasonenv.grading.reading.verdicts import without_spaces
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ SOUP = st.one_of(st.text(), st.lists(PIECES, max_size=40).map("".join))
 @given(SOUP, st.booleans(), st.booleans())
 def test_parsing_raises_on_no_text(text, units, grouped):
     start = time.process_time()
-    parse_answer(text, units, grouped)
+    read(text, units, grouped)
     assert time.process_time() - start < 2
 
 
@@ -119,8 +119,8 @@ def test_every_answer_equals_itself(text):
 )
 def test_parsing_takes_bounded_time(text):
     start = time.process_time()
-    parse_answer(text)
-    parse_answer(text, True, False)
+    read(text)
+    read(text, True, False)
     grade_by_rules(text, text)
     grade_by_rules(text, "7")
     grade_by_rules("7", text)
@@ -145,7 +145,7 @@ def test_parsing_takes_bounded_time(text):
     ],
 )
 def test_rational_values_are_exact(text, value):
-    assert exact_value(parse_answer(text)) == value
+    assert exact_value(read(text).node) == value
 
 
 @pytest.mark.parametrize(
@@ -166,4 +166,4 @@ def test_rational_values_are_exact(text, value):
     ],
 )
 def test_values_are_compared_to_the_last_digit(left, right, equal):
-    assert same_expression(parse_answer(left), parse_answer(right)) is equal
+    assert same_expression(read(left).node, read(right).node) is equal

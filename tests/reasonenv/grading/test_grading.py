@@ -6,9 +6,9 @@ from helpers.verdicts import boxed
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reasonenv.errors import UsageError
 from reasonenv.grading import (
     Grade,
-    choice_verdict,
     grade,
     grade_by_rules,
     is_unsafe,
@@ -131,12 +131,55 @@ def test_a_reference_may_be_boxed_delimited_or_a_solution(reference):
 
 
 def test_a_choice_is_decided_by_letter_or_by_the_text_of_its_option():
-    assert choice_verdict("B", "B", (), rule_verdict) == (True, "B")
-    assert choice_verdict("A", "B", (), rule_verdict)[0] is False
-    assert choice_verdict("12", "B", ("11", "12"), rule_verdict) == (None, "12")
-    assert choice_verdict("B", "12", ("11", "12"), rule_verdict) == (True, "12")
-    assert choice_verdict("11", "12", ("11", "12"), rule_verdict) == (None, "12")
-    assert grade_by_rules("12.0", "B", ("11", "12")) == ((True, "ok"), "12")
+    assert rule_verdict("B", "B") is True
+    assert rule_verdict("A", "B") is False
+    assert rule_verdict("12", "B", ("11", "12")) is True
+    assert rule_verdict("B", "12", ("11", "12")) is True
+    assert rule_verdict("11", "12", ("11", "12")) is False
+    assert grade_by_rules("12.0", "B", ("11", "12")).verdict == (True, "ok")
+
+
+def test_a_grade_says_where_its_answer_stood_and_what_it_was_compared_with():
+    outcome = grade("The side is \\boxed{4}.\n\nFinal answer: 16", "4^2")
+    assert (outcome.source, outcome.kind, outcome.reference) == ("marker", "formula", "4^2")
+    assert str(outcome) == (
+        "right: '16' from the text after the last marker, compared with '4^2' (formula)"
+    )
+    assert str(grade("", "4")).startswith("wrong: no answer in a box")
+
+
+@pytest.mark.parametrize(
+    ("response", "reference", "kind", "is_right"),
+    [
+        (r"\boxed{1200, 1400}", "[1200, 1400]", "list", True),
+        (r"\boxed{[1200, 1400]}", "1200, 1400", "list", True),
+        (r"\boxed{1400, 1200}", "[1200, 1400]", "list", False),
+        (r"\boxed{1200, 1400}", "[1200, 1400]", None, False),
+        (r"\boxed{B, D}", "BD", "letters", True),
+        (r"\boxed{6:30}", "6:30", "clock", True),
+    ],
+)
+def test_a_declared_kind_picks_the_reader(response, reference, kind, is_right):
+    assert grade(response, reference, kind=kind).correct is is_right
+
+
+def test_an_unknown_kind_is_refused_in_one_line():
+    with pytest.raises(UsageError, match=r"^kind='number': give one of letters, [^\n]*$"):
+        grade("4", "4", kind="number")
+
+
+@pytest.mark.parametrize(
+    ("response", "is_right"),
+    [
+        ("Ann bought 12 eggs there.", True),
+        ("The box weighs 12 kg. It fits.", True),
+        ("Ann bought 12 eggs, and Ben 3.", False),
+        ("Ann did not buy 12 eggs.", False),
+        ("See page 12.", False),
+    ],
+)
+def test_the_only_value_of_a_sentence_counts_on_request(response, is_right):
+    assert grade(response, "12", prose=True).correct is is_right
 
 
 HOSTILE = [

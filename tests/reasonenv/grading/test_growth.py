@@ -60,7 +60,15 @@ def exponents(counts: list[int]) -> list[float]:
     return [math.log(many / few) / math.log(length / shortest) for length, many in others]
 
 
-@pytest.mark.parametrize(("kind", "start"), CHUNKS)
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [
+        pytest.param(*chunk, marks=pytest.mark.slow("sixty constructs at four lengths each"))
+        if number % 8
+        else chunk
+        for number, chunk in enumerate(CHUNKS)
+    ],
+)
 def test_operations_grow_with_the_length_of_a_construct(kind, start):
     steep = {}
     for name, construct in islice(KINDS[kind](), start, start + CHUNK):

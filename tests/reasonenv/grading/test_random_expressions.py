@@ -8,8 +8,8 @@ from helpers.verdicts import PROPERTY, correct
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reasonenv.grading.computations import is_not_carried_out
-from reasonenv.grading.ranges import ranges
+from reasonenv.grading.reading.formulas import is_not_carried_out
+from reasonenv.grading.reading.literals import ranges
 
 SYMBOLS = {"x": sympy.Symbol("x"), "y": sympy.Symbol("y")}
 SUM, PRODUCT, POWER, ATOM = range(4)

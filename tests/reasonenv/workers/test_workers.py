@@ -267,7 +267,7 @@ def test_plain_answers_need_no_process():
         assert descendants() == before
 
 
-@pytest.mark.parametrize("step", ["final_answer", "grade_by_rules"])
+@pytest.mark.parametrize("step", ["final_span", "grade_by_rules"])
 def test_an_error_in_the_rules_costs_one_answer_and_is_warned_of(step, monkeypatch, caplog):
     rule = getattr(workers, step)
 

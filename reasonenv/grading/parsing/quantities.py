@@ -1,0 +1,144 @@
+"""Grammar of quantities: values with magnitudes, units and words after them."""
+
+from fractions import Fraction
+
+from reasonenv.grading.parsing.counts import MAGNITUDES
+from reasonenv.grading.parsing.expressions import parse_sum
+from reasonenv.grading.parsing.nodes import Node, negative, num, product
+from reasonenv.grading.parsing.tokens import Cursor, Token, Unreadable
+from reasonenv.grading.parsing.units import UNITS, Unit, compound_unit
+
+_MONEY = ("$", "€", "£", "¥", "￥", "₹")
+_FILLERS = frozenset(["unit", "units", "square units", "cubic units"])
+_POWERS = {"square": 2, "sq": 2, "cubic": 3}
+
+
+def parse_quantity(cursor: Cursor) -> Node:
+    """A sum with unit or words: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
+    is_negative = _is_debt(cursor) and cursor.skip("-")
+    before = UNITS[cursor.take().text] if cursor.peek(*_MONEY) else None
+    value, depth = parse_sum(cursor), cursor.depth
+    if is_negative:
+        if value.op == "add":
+            raise Unreadable  # of -$5 - 3 the sign belongs to the 5
+        value = negative(value)
+    while cursor.kind() == "word" and (scale := _magnitude(cursor)):
+        cursor.at += 1
+        cursor.descend()
+        value = product([value, num(scale)])
+    cursor.depth = depth
+    after, words = _unit(cursor)
+    if before is None and after is None and not words:
+        return value
+    if words and (value.op == "sym" or any(map(_is_symbol, value.args))):
+        raise Unreadable  # x apples
+    quantity = Node("quantity", (value, before or after, words))
+    if after is None or words or cursor.kind() != "number":
+        return quantity
+    cursor.descend()
+    rest = parse_quantity(cursor)
+    cursor.depth -= 1
+    if rest.op != "quantity":
+        raise Unreadable
+    return Node("compound", (quantity, rest))
+
+
+def _is_debt(cursor: Cursor) -> bool:
+    """True before a minus sign and a sum of money in digits: -$5."""
+    match cursor.tokens[cursor.at : cursor.at + 3]:
+        case [Token(text="-"), Token(text=sign), Token(kind="number")]:
+            return sign in _MONEY
+    return False
+
+
+def _magnitude(cursor: Cursor) -> Fraction | None:
+    return MAGNITUDES.get(cursor.tokens[cursor.at].text.lower())
+
+
+def _is_symbol(part: object) -> bool:
+    return isinstance(part, Node) and part.op == "sym"
+
+
+def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
+    """The unit here, and words after it or in place of it."""
+    unit: Unit | None = None
+    words: list[str] = []
+    while (token := cursor.next) is not None:
+        if unit is not None and not words and (token.text == "per" or _is_each(cursor)):
+            unit = _unit_product(cursor, unit)
+        elif token.kind == "word" or cursor.peek("%", "‰"):
+            start = cursor.at
+            cursor.at += 1
+            if not words and (factor := _unit_power(cursor, token.text)) is not None:
+                unit = factor if unit is None else unit * factor
+            else:
+                text = " ".join(each.text for each in cursor.tokens[start : cursor.at])
+                words += [text] if text not in _FILLERS else []
+        elif unit is not None and not words and cursor.peek("/", "cdot", "times"):
+            unit = _unit_product(cursor, unit)
+        elif unit is None and token.kind == "sign" and token.text in "$€£¢₹":
+            cursor.at += 1
+            # A dollar after a number may also be the end of a formula.
+            unit = UNITS[token.text] if token.text != "$" else None
+        else:
+            break
+    return unit, " ".join(words)
+
+
+def _is_each(cursor: Cursor) -> bool:
+    """True at the 每 of 米每秒, False at that of 元每个."""
+    match cursor.texts(2):
+        case ["每", name]:
+            return name in UNITS
+    return False
+
+
+def _unit_product(cursor: Cursor, unit: Unit) -> Unit:
+    """A unit times or over the next one, or over several in brackets: J/(kg K)."""
+    is_divided = cursor.take().text in ("/", "per", "每")
+    factor = None
+    if cursor.skip("("):
+        while factor is None or not cursor.skip(")"):
+            cursor.skip("cdot", "times", "*")
+            factor = _single_unit(cursor) * (factor or Unit({}, Fraction(1)))
+    else:
+        factor = _single_unit(cursor)
+    return unit * (factor**-1 if is_divided else factor)
+
+
+def _single_unit(cursor: Cursor) -> Unit:
+    token = cursor.take()
+    factor = _unit_power(cursor, token.text) if token.kind in ("word", "name") else None
+    if factor is None:
+        raise Unreadable
+    return factor
+
+
+def _unit_power(cursor: Cursor, word: str) -> Unit | None:
+    """A unit with its power, such as cm^2 or square feet."""
+    word, power = word.strip(), 1
+    if word in _POWERS and cursor.kind() == "word":
+        word = f"{word} {cursor.take().text}"
+    first, _, rest = word.partition(" ")
+    if rest and first in _POWERS:
+        word, power = rest, _POWERS[first]
+    unit = compound_unit(word)
+    if unit is None:
+        return None
+    if not cursor.skip("^"):
+        return unit**power
+    if "/" in word:
+        return compound_unit(f"{word}^{_integer(cursor)}")  # m/s, squared, is m/s^2
+    return unit ** (power * _integer(cursor))
+
+
+def _integer(cursor: Cursor) -> int:
+    """An exponent of two digits at most."""
+    is_braced = cursor.skip("{")
+    sign = -1 if cursor.skip("-") else 1
+    token = cursor.take()
+    if token.kind != "number" or not token.text.isdecimal() or len(token.text) > 2:
+        raise Unreadable
+    if is_braced:
+        cursor.expect("}")
+    return sign * int(token.text)

@@ -1,0 +1,280 @@
+"""Times of day, dates and ranges: texts of digits that are no formulas."""
+
+import datetime
+import re
+from collections.abc import Callable
+from math import gcd
+from typing import NamedTuple
+
+from reasonenv.grading.parsing.notation import canonical
+from reasonenv.grading.parsing.units import AMBIGUOUS, compound_unit
+
+_FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
+_MAX_LENGTH = 120
+_TILDE = re.compile(r"[~～〜]|\\sim(?![a-zA-Z])")
+
+_HALVES = {
+    **dict.fromkeys(["上午", "早上", "早晨", "清晨", "凌晨"], "am"),
+    **dict.fromkeys(["中午", "下午", "傍晚", "晚上"], "pm"),
+}
+_CLOCK_SIGN = re.compile(r"\d\s?[:：∶点时]|\d\s?(?:\\text\{\s?)?[apAP]\.?\s?[mM]\b")
+_RATIO_SIGN = re.compile(r"\s[:：∶]\s")
+_TIME = re.compile(
+    rf"(?P<day>{'|'.join(_HALVES)})?(?P<hour>\d{{1,2}})"
+    r"(?::(?P<minute>\d\d)(?::(?P<second>\d\d))?"
+    r"|[点时](?:(?P<half>半)|[整钟]|(?P<past>\d{1,2})分?)?)?(?:(?P<letter>[ap])\.?m\.?)?",
+    re.IGNORECASE,
+)
+_TIME_JOINT = re.compile(r"(?P<list>[,;]?and|[,;]?or|[,;和与及或])|to|[-到至]")
+
+
+class Time(NamedTuple):
+    """Seconds after midnight, and "am", "pm", "24" for an hour such as 05, or ""."""
+
+    seconds: int
+    half: str
+
+
+class Schedule(NamedTuple):
+    """Times in the order written, and the signs between them: "," of a list, "-" of a span."""
+
+    times: tuple[Time, ...]
+    signs: tuple[str, ...]
+
+
+def schedule(text: str) -> Schedule | None:
+    """The times of a text that holds nothing else; None for any other text."""
+    if len(text) > _MAX_LENGTH or not _CLOCK_SIGN.search(text) or _RATIO_SIGN.search(text):
+        return None
+    text = canonical(_TILDE.sub("-", text))
+    text = _FONT.sub(r"\1", text).strip(" .$").replace(" ", "")
+    times: list[Time] = []
+    signs: list[str] = []
+    position = 0
+    while (match := _TIME.match(text, position)) and (time := _time(match)):
+        times.append(time)
+        if match.end() == len(text):
+            return Schedule(tuple(times), tuple(signs))
+        joint = _TIME_JOINT.match(text, match.end())
+        if joint is None:
+            return None
+        signs.append("," if joint["list"] else "-")
+        position = joint.end()
+    return None
+
+
+def _time(match: re.Match[str]) -> Time | None:
+    """The time of a match; None for a bare number and for 25:00 or 8:65."""
+    half = f"{match['letter'].lower()}m" if match["letter"] else _HALVES.get(match["day"] or "", "")
+    minute = 30 if match["half"] else int(match["minute"] or match["past"] or 0)
+    hour, second = int(match["hour"]), int(match["second"] or 0)
+    if match.end("hour") == match.end() or max(minute, second) > 59 or hour > 23:
+        return None
+    if half:
+        hour = hour % 12 + 12 * (half == "pm") if hour < 13 else hour
+    elif match["hour"].startswith("0"):
+        half = "24"
+    return Time(hour * 3600 + minute * 60 + second, half)
+
+
+def _same_time(a: Time, b: Time) -> bool:
+    """True if two times are equal; both 3:30 and 15:30 equal 3:30 pm, but not each other."""
+    if a.seconds == b.seconds:
+        return True
+    plain = [time for time in (a, b) if not time.half]
+    is_half_open = len(plain) == 1 and (a.half or b.half) != "24" and plain[0].seconds < 13 * 3600
+    return is_half_open and (a.seconds - b.seconds) % (12 * 3600) == 0
+
+
+def clock_verdict(answer: str, reference: str) -> bool | None:
+    """Verdict on two times, or on a ratio for a time; None if either is anything else.
+
+    6:25 is a ratio where only one of both can be a time; 6:30 and 6:05 never are, since ratios
+    are given in lowest terms.
+    """
+    right = schedule(reference)
+    if right is None:
+        return None
+    left = schedule(answer)
+    if left is None:
+        return False if _RATIO.fullmatch(answer.strip(" $")) and not _is_ratio(right) else None
+    times, others = left.times, right.times
+    if "-" not in left.signs:
+        times, others = sorted(times), sorted(others)
+    return left.signs == right.signs and all(map(_same_time, times, others))
+
+
+_RATIO = re.compile(r"[\d.]+(?:\s?[:：∶/]\s?[\d.]+)?|\\[dt]?frac\{\d+\}\{\d+\}")
+
+
+def _is_ratio(times: Schedule) -> bool:
+    time = times.times[0]
+    hours, minutes = divmod(time.seconds // 60, 60)
+    is_plain = len(times.times) == 1 and not time.half and time.seconds % 60 == 0
+    return is_plain and minutes > 9 and gcd(hours, minutes) == 1
+
+
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+_MONTH = (
+    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_WEEKDAY = r"(?:on\s)?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s)?(?:the\s)?"
+_YEAR = r"(?:,?\s(?P<year>\d{4}))?"
+_SPELLINGS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?P<year>\d{4})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})",
+        r"(?:(?P<year>\d{4})年)?(?P<month>\d{1,2})月(?P<day>\d{1,2})[日号]",
+        rf"{_WEEKDAY}{_MONTH}\s(?:the\s)?{_DAY}{_YEAR}",
+        rf"{_WEEKDAY}{_DAY}\s(?:of\s)?{_MONTH}{_YEAR}",
+        # 01/05/2024 may be in January or in May, and is no date.
+        r"(?P<month>0?[1-9]|1[0-2])[/.](?P<day>1[3-9]|2\d|3[01])[/.](?P<year>\d{4})",
+        r"(?P<day>1[3-9]|2\d|3[01])[/.](?P<month>0?[1-9]|1[0-2])[/.](?P<year>\d{4})",
+    )
+)
+_DIGITS_OF_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{4}")
+
+Date = tuple[int | None, int, int]
+
+
+def date(text: str) -> Date | None:
+    """Year, which may be missing, month and day of a text that is a date; None for any other."""
+    if len(text) > _MAX_LENGTH or not any(map(str.isdigit, text)):
+        return None
+    text = " ".join(_FONT.sub(r"\1", text).strip(" .。$").split())
+    match = next(filter(None, (pattern.fullmatch(text) for pattern in _SPELLINGS)), None)
+    if match is None:
+        return None
+    parts = match.groupdict()
+    name = parts.get("name")
+    month = _MONTHS.index(name[:3].lower()) // 3 + 1 if name else int(parts["month"])
+    year = int(parts["year"]) if parts["year"] else None
+    try:  # without a year it may be a leap year
+        datetime.date(year or 2000, month, int(parts["day"]))
+    except ValueError:
+        return None
+    return year, month, int(parts["day"])
+
+
+def date_verdict(answer: str, reference: str) -> bool | None:
+    """Verdict on two dates; False for one that is no date in digits; None if neither is one."""
+    left, right = date(answer), date(reference)
+    if left is not None and right is not None:
+        return left == right
+    is_date = _DIGITS_OF_DATE.search(answer) or _DIGITS_OF_DATE.search(reference)
+    is_number = left is not None and reference.strip(" $").isdecimal()
+    return False if is_date or is_number or right is not None else None
+
+
+_RANGE_SIGN = re.compile(r"\d[^\d=]{0,20}?(?:[-−–—~～〜到至比:：∶]|\bto\b|\\sim)|\bbetween\b")
+_TO = re.compile(r"\\text\{ ?to ?\}|\bto\b")
+_BETWEEN = re.compile(
+    r"\bbetween\s([-$€£¥]?\d[^\s,;]{0,30}(?:\s[a-z%]{1,12})?)\sand\s(?=[-$€£¥]?\d)", re.IGNORECASE
+)
+_PART = re.compile(
+    r" ?(?P<sign>-)?(?P<money>[$€£¥￥])? ?"
+    r"(?P<number>\d{1,3}(?:,\d{3}){1,5}(?![\d,])|\d{1,30}(?:\.\d{1,30})?)"
+    r" ?(?P<unit>%|\^\{\\circ\}C?|\\text\{[^{}]{1,20}\}|(?!and\b|or\b)[a-zA-Z]{1,12}"
+    r"|[\u4e00-\u9fff]{1,4}?(?=[-到至向比:,;和与]|$))? ?"
+)
+_JOINT = re.compile(
+    r"(?P<hyphen>-(?!-)|[到至])|(?P<to>向)|(?P<ratio>[:比])|(?P<gap>[,;和与及]|and\b)"
+)
+_START = re.compile(r"(?:from|pages?|从|第)(?= ?[-$€£¥\d])", re.IGNORECASE)
+
+
+class Range(NamedTuple):
+    """Numbers with their units.
+
+    Attributes:
+        parts: Numbers with their units, as written.
+        sign: "hyphen" for a hyphen, a dash or a tilde between them, "to", or "ratio".
+        is_certain: True if it can be no difference of two terms, such as 10-20m.
+    """
+
+    parts: tuple[str, ...]
+    sign: str
+    is_certain: bool
+
+
+def range_verdict(
+    answer: str, reference: str, equal: Callable[[str, str], bool | None]
+) -> bool | None:
+    """Verdict on ranges, part by part; None if the reference is none, or the answer a difference.
+
+    Args:
+        answer: The final answer.
+        reference: The text that it must equal.
+        equal: Comparison of two parts.
+    """
+    right = ranges(reference)
+    if not right:
+        return None
+    left = ranges(answer)
+    if left is None:
+        return False if all(each.is_certain for each in right) else None
+    signs = [{a.sign, r.sign} for a, r in zip(left, right, strict=False)]
+    if any("ratio" in each and "hyphen" not in each for each in signs):
+        return None  # 4 to 6 and 2 : 3 are no ranges
+    rest = list(left)
+    for each in right:
+        same = next((other for other in rest if _same_range(other, each, equal)), None)
+        if same is None:
+            return False
+        rest.remove(same)
+    return not rest
+
+
+def ranges(text: str) -> list[Range] | None:
+    """The ranges of a text that holds nothing else; None for any other text."""
+    if len(text) > _MAX_LENGTH or not _RANGE_SIGN.search(text):
+        return None
+    text = canonical(_TO.sub("向", _TILDE.sub("至", _BETWEEN.sub(r"\1向", text))))
+    text = _START.sub("", text, count=1)
+    listed: list[Range] = []
+    parts: list[re.Match[str]] = []
+    signs: set[str] = set()
+    position = 0
+    while part := _PART.match(text, position):
+        parts.append(part)
+        joint = _JOINT.match(text, part.end())
+        if joint and not joint["gap"]:
+            signs.add(joint.lastgroup or "")
+            if joint[0] == "-" and parts[0]["sign"]:
+                return None  # -5-3 is a number
+        else:
+            listed += _range(parts, signs)
+            parts, signs = [], set()
+            if joint is None:
+                return listed if listed and part.end() == len(text) else None
+        position = joint.end()
+    return None
+
+
+def _range(parts: list[re.Match[str]], signs: set[str]) -> list[Range]:
+    """The range of several numbers with one sign between them; none for any others."""
+    units = [part["unit"] or "" for part in parts]
+    if len(parts) < 2 or len(signs) != 1 or not all(map(_is_unit, units)):
+        return []
+    money = parts[0]["money"] or ""
+    texts = tuple(
+        f"{part['sign'] or ''}{part['money'] or money}{part['number']} {unit or units[-1]}".strip()
+        for part, unit in zip(parts, units, strict=True)
+    )
+    sign = signs.pop()
+    return [Range(texts, sign, sign == "hyphen" and units[-1] not in AMBIGUOUS)]
+
+
+def _is_unit(text: str) -> bool:
+    """True if the letters after a number are a unit or a word, and no variable."""
+    return len(text) > 2 or not text.isascii() or not text.isalpha() or bool(compound_unit(text))
+
+
+def _same_range(a: Range, b: Range, equal: Callable[[str, str], bool | None]) -> bool:
+    if len(a.parts) != len(b.parts):
+        return False
+    if any(part[0] == "0" and part[1:2].isdecimal() for part in (*a.parts, *b.parts)):
+        return a.parts == b.parts  # a code, as a telephone number
+    return all(equal(x, y) for x, y in zip(a.parts, b.parts, strict=True))

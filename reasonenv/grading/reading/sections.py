@@ -1,0 +1,195 @@
+r"""The part of a response that may hold the answer, and the contents of its boxes."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_REASONING = re.compile(r"<(/?)think>")
+_GAP = "\0"  # where reasoning was
+
+
+def answer_section(response: str) -> tuple[str, bool]:
+    """The part of a response that may hold the answer, and True if it has an <answer> tag.
+
+    That is the last <answer> section outside of the reasoning; without one, what follows that.
+    """
+    parts = _without_reasoning(response)
+    text = _GAP.join(parts)
+    start = text.rfind("<answer>")
+    if start < 0:
+        return parts[-1], False
+    section = text[start + len("<answer>") :].partition("</answer>")[0]
+    # Around reasoning within it stands no one number.
+    pieces = [piece for piece in section.split(_GAP) if piece.strip()]
+    return pieces[-1] if pieces else "", True
+
+
+def _without_reasoning(response: str) -> list[str]:
+    """The parts before, between and after <think> and </think>, one at least.
+
+    The first </think> closes a <think>. Without that the prompt opened the reasoning, and all that
+    stands before is it; so is what follows a <think> that nothing closes.
+    """
+    parts: list[str] = []
+    start, is_inside = 0, False
+    for number, tag in enumerate(_REASONING.finditer(response)):
+        if tag[1] and not number:
+            parts.clear()
+        elif not is_inside:
+            parts.append(response[start : tag.start()])
+        start, is_inside = tag.end(), not tag[1]
+    return parts if is_inside else [*parts, response[start:]]
+
+
+# Tokens that end a turn, of ChatML, Llama 2 and 3, Gemma, Phi, DeepSeek, GPT-2.
+_END = re.compile(
+    r"<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end)\|>|</s>|<end_of_turn>|<eos>"
+    r"|<｜end▁of▁sentence｜>"
+)
+# Tokens that open one, or end a part of it, with the role; InternLM has <eoa>, <eoe>, <eoh>.
+_TOKEN = re.compile(
+    r"<\|[^|<>]{1,40}\|>?|\|eot_id\|>|<s>|<(?:bos|pad|unk|eo[aehmt]|end_of_turn|eos)>|\[/?INST\]"
+    r"|<</?SYS>>|\[UNUSED_TOKEN_\d{1,4}\]|<start_of_turn>(?:model|user)?|<｜[^｜<>]{1,40}｜>"
+)
+_OPENING = re.compile(
+    rf"(?:\s|<\|(?:im_start|start_header_id)\|>assistant|{_END.pattern}|{_TOKEN.pattern})*+"
+)
+# Text that its author struck out.
+_STRUCK = re.compile(r"<(s|del|strike)>[^<>\n]{0,80}</\1>(?=[ \t]*[\w(])|~~[^~\n]{1,80}~~")
+_ANSWERED = re.compile(r"\banswer\b|答案|####|\\boxed", re.IGNORECASE)
+# A new question, which a base model invents after its answer.
+_QUESTION = re.compile(
+    r"(?:^|\n)[#*\s]{0,6}(?:Question|Q|Problem|Human|User|Instruction|题目|问题)\s?[:：]"
+)
+
+
+def last_turn(text: str) -> str:
+    """The text up to the token that ends its turn, or to the next question, without tokens."""
+    if "~~" in text or "<s>" in text or "<del>" in text:
+        text = _STRUCK.sub("", text)
+    if "<" in text or "[" in text or "|" in text:
+        text = _glm_box(text)
+        text = text[_OPENING.match(text).end() :]  # pyright: ignore[reportOptionalMemberAccess]
+        end = _END.search(text)
+        text = _TOKEN.sub(_gap, text[: end.start()] if end else text)
+    question = _QUESTION.search(text)
+    answer = _ANSWERED.search(text) if question else None
+    if answer and question and question.start() > answer.end():
+        return text[: question.start()]
+    return text
+
+
+def _glm_box(text: str) -> str:
+    """The text between the last box tokens of GLM-V; the whole text without any."""
+    if "<|begin_of_box|>" not in text:
+        return text
+    inner = text.rpartition("<|begin_of_box|>")[2].partition("<|end_of_box|>")[0]
+    return f"\\boxed{{{inner}}}" if "\\boxed" not in inner and inner.strip() else inner
+
+
+def _gap(token: re.Match[str]) -> str:
+    return "\n" if token[0].startswith("<eo") else ""
+
+
+class Box(NamedTuple):
+    """A box: the bounds of the whole of it, and its content."""
+
+    start: int
+    end: int
+    content: str
+
+
+class Boxes(NamedTuple):
+    """The last boxes of a text.
+
+    Attributes:
+        run: The last box and those that are parts of the same answer, in order.
+        is_open: True if a later box is cut off.
+    """
+
+    run: Sequence[Box]
+    is_open: bool
+
+
+_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?!\\(?:boxed|fbox)).|[{}]", re.DOTALL)
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+# No word: "put it in \boxed form".
+_BARE = re.compile(r"\\boxed\s{1,9}((?:[-+]?\\?[\d.]|[A-J](?![a-zA-Z]))[^\s{]{0,80})")
+
+
+def last_boxes(text: str) -> Boxes:
+    r"""The last boxes of a text; one within another is a part of that.
+
+    One pass with a stack of the brackets that are open: linear in the text.
+    """
+    if "\\boxed" not in text and "\\fbox" not in text:
+        return Boxes((), False)
+    boxes: list[Box] = []
+    stack: list[re.Match[str]] = []
+    for brace in _BRACE.finditer(text):
+        if brace[0].endswith("{") and brace[0] != "\\{":
+            stack.append(brace)
+        elif brace[0] == "}" and stack:
+            opening = stack.pop()
+            if opening[0] != "{":
+                while boxes and boxes[-1].start > opening.start():
+                    boxes.pop()
+                content = _BOX.sub("{", text[opening.end() : brace.start()])
+                boxes.append(Box(opening.start(), brace.end(), content))
+    bare = max(_BARE.finditer(text), key=re.Match.start, default=None)
+    end = boxes[-1].end if boxes else -1
+    if bare and bare.start() > end:
+        return Boxes([Box(bare.start(), bare.end(), bare[1].rstrip("$.,;。，；"))], False)
+    is_open = any(opening[0] != "{" and opening.start() >= end for opening in stack)
+    return Boxes(_run(text, boxes), is_open)
+
+
+def _run(text: str, boxes: Sequence[Box]) -> Sequence[Box]:
+    """The last boxes that one enumeration joins."""
+    first = max(0, len(boxes) - 1)
+    while first and _are_parts(text[boxes[first - 1].end : boxes[first].start]):
+        first -= 1
+    return boxes[first:]
+
+
+# The number of a part of a question, at the start of a line.
+_PART = re.compile(r"(?:^|\n)[\s#*]{0,6}[(（](?:[2-9]|[b-h]|i{2,3}|iv|v)[)）]")
+_NAMES = re.compile(r"\\[()\[\],;\\ ]|\\q?quad|\\text|[${}]|[a-zA-Z](?:_\{?\w\}?)?\s*=|\(\w\)")
+_BREAK = re.compile(
+    r"[.。!?？:\n\d=是为得]|因此|所以|\b(?:no|not|wait|actually|then|but|instead|so|thus|hence"
+    r"|therefore|which|is)\b",
+    re.IGNORECASE,
+)
+_MAX_GAP = 60
+
+
+def _are_parts(gap: str) -> bool:
+    """True if boxes with this text between them are parts of one answer."""
+    if not gap.strip(" $") or _PART.search(gap):
+        return True
+    words = _NAMES.sub(" ", gap)
+    return len(gap) <= _MAX_GAP and not _BREAK.search(words) and _separator(words) != ""
+
+
+_OR = re.compile(r"\bor\b|或|\\(?:lor|cup)")
+_SEPARATOR = re.compile(r"[,;、，；]|\band\b|[和及与]|\\land")
+
+
+def _separator(gap: str) -> str:
+    """What stands for the text between two boxes, "" for nothing."""
+    if "≈" in gap or "\\approx" in gap:
+        return " \\approx "
+    if _OR.search(gap):
+        return " or "
+    return ", " if _SEPARATOR.search(gap) or _PART.search(gap) else ""
+
+
+def boxed_answer(text: str, boxes: Sequence[Box]) -> str:
+    """The contents of boxes as one answer."""
+    answer = ""
+    for index, box in enumerate(boxes):
+        if not box.content.strip():
+            continue
+        gap = text[boxes[index - 1].end : box.start] if index else ""
+        answer += (_separator(gap) or ", " if answer else "") + box.content.strip()
+    return answer
