@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from reasonenv.datasets.schema import InvalidRow
-from reasonenv.datasets.selection import INVALID, held_out, select
+from reasonenv.datasets.selection import INVALID, check_rows, held_out, invalid_rows_of, select
 from reasonenv.env import ReasonEnv
 from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
@@ -59,6 +59,7 @@ def _make(kind: Any, module: str, kwargs: dict[str, Any]) -> Any:
     _check_names(importlib.import_module(module), kwargs, kind)
     leaves_out = kwargs.get("without") == INVALID
     definition = env_definition(module, kwargs)
+    check_rows(definition.problems)
     kwargs["prompt"] = definition.prompt
     env = kind(definition.problems, definition.rewards, **kwargs)
     if leaves_out:  # images are read when their problem is posed
@@ -68,7 +69,10 @@ def _make(kind: Any, module: str, kwargs: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class EnvDefinition:
-    """Problems, rewards and prompt of an environment, vectorised or not."""
+    """Problems, rewards and prompt of an environment, vectorised or not.
+
+    Some of the problems may be rows that make none; see `selection.check_rows`.
+    """
 
     problems: Sequence[Problem]
     rewards: Rewards
@@ -90,14 +94,13 @@ def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
     env_module = importlib.import_module(module)
     if not takes_argument(env_module, "data"):
         _check_no_data(env_module, kwargs.pop("data", None))
-    without = kwargs.get("without", ())
     problems, keep = _problems(env_module, kwargs)
-    kwargs.pop("without", None)
-    selection = select(problems, kwargs.pop("filter", None), without, keep)
+    filter, without = kwargs.pop("filter", None), kwargs.pop("without", ())
+    chosen = select(problems, filter, without, keep)
     choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
     rewards = _rewards(env_module, problems, choice, unjudged)
     prompt = _prompt(env_module, problems, kwargs.pop("prompt", None))
-    return EnvDefinition(selection, rewards, prompt)
+    return EnvDefinition(chosen, rewards, prompt)
 
 
 def _problems(
@@ -157,15 +160,8 @@ def invalid_rows(id: str, options: Mapping[str, Any]) -> list[InvalidRow]:
         UsageError: An argument does not fit.
         DataError: The data cannot be read.
     """
-    env_module = importlib.import_module(find(id).module)
-    if not takes_argument(env_module, "data"):
-        return []
-    problems, keep = _problems(env_module, dict(options))
-    rows = getattr(problems, "invalid_rows", dict)().values()
-    without = options.get("without", ())
-    if without == INVALID:
-        return []
-    return [row for row in rows if row.id not in without and (keep is None or keep(row.id))]
+    definition = env_definition(find(id).module, dict(options))
+    return list(invalid_rows_of(definition.problems).values())
 
 
 def _split_argument(split: str | None) -> dict[str, str]:

@@ -37,6 +37,7 @@ from reasonenv.datasets.selection import (
     Subset,
     distinct_ids,
     held_out,
+    invalid_rows_of,
     listed,
     without_images,
 )
@@ -147,9 +148,9 @@ class Rows(LazySequence[Problem]):
 
 
 class ConcatRows(LazySequence[Problem]):
-    """The concatenated problems of several data sets."""
+    """The concatenated problems of several sequences, such as data sets."""
 
-    def __init__(self, parts: Sequence[Rows]) -> None:
+    def __init__(self, parts: Sequence[Sequence[Problem]]) -> None:
         self._parts = parts
         self._starts = [0, *accumulate(map(len, parts))]
 
@@ -164,17 +165,17 @@ class ConcatRows(LazySequence[Problem]):
     def without_images(self, index: int) -> Problem:
         """A problem without its images, which are not read."""
         part, row = self._find(index)
-        return part.without_images(row)
+        return without_images(part, row)
 
     def invalid_rows(self) -> dict[int, InvalidRow]:
-        """Rows with empty columns, by number; images are not read."""
+        """Those of the parts, by number."""
         return {
             start + row: invalid
             for start, part in zip(self._starts, self._parts, strict=False)
-            for row, invalid in part.invalid_rows().items()
+            for row, invalid in invalid_rows_of(part).items()
         }
 
-    def _find(self, index: int) -> tuple[Rows, int]:
+    def _find(self, index: int) -> tuple[Sequence[Problem], int]:
         index = self.wrap(index)
         number = bisect_right(self._starts, index) - 1
         return self._parts[number], index - self._starts[number]

@@ -17,7 +17,7 @@ Options:
     envs: ids of the parts. weights: of each, above 0; equal if absent. options: arguments of
     parts by id, such as {"Figures-v2": {"level": 2}}. split, data: of all of them; `data` must be
     a folder with one subfolder per data set. holdout: fraction that is held out of the
-    training split of every part. without: "invalid" for every part, or ids.
+    training split of every part.
 
 Rewards: own (weight 1), the reward of the problem's own environment. With `rewards` selected by
     name, those instead, for all.
@@ -34,16 +34,19 @@ Version History:
 
 import importlib
 import math
-from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from types import ModuleType
 from typing import Any, ClassVar
 
+import numpy as np
+
 from reasonenv import entry_points
-from reasonenv.datasets.selection import INVALID, warn_once, without_images
-from reasonenv.entry_points import LONGEST_SPLIT, NUM_GENERATED
+from reasonenv.datasets import ConcatRows
+from reasonenv.datasets.schema import InvalidRow
+from reasonenv.datasets.selection import Subset, invalid_rows_of, warn_once, without_images
+from reasonenv.entry_points import HELD_OUT, LONGEST_SPLIT, NUM_GENERATED
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.problem import LazySequence, Problem
@@ -58,9 +61,9 @@ Options = Mapping[str, Mapping[str, Any]]
 _LONGEST_PASS = 50_000_000
 
 
-@dataclass(frozen=True)
-class Part:
-    """An environment in a mixture.
+@dataclass(frozen=True, eq=False)
+class Part(LazySequence[Problem]):
+    """An environment in a mixture: its problems, whose ids and clusters no other part has.
 
     Args:
         id: Registered id.
@@ -78,69 +81,62 @@ class Part:
     weight: float
     cluster: str | None = None
 
+    def __len__(self) -> int:
+        return len(self.problems)
 
-class Mixture(LazySequence[Problem]):
-    """The problems of one pass, part by part.
+    def item(self, index: int) -> Problem:
+        """The problem at an index, with the id of the part as metadata."""
+        return self._named(self.problems[index])
+
+    def without_images(self, index: int) -> Problem:
+        """A problem without its images, where they need not be read."""
+        return self._named(without_images(self.problems, index))
+
+    def invalid_rows(self) -> dict[int, InvalidRow]:
+        """Rows that make no problem, by number."""
+        rows = invalid_rows_of(self.problems).items()
+        return {i: replace(row, id=f"{self.id}/{row.id}") for i, row in rows}
+
+    def _named(self, problem: Problem) -> Problem:
+        cluster = problem.metadata.get(self.cluster) if self.cluster else None
+        cluster = None if cluster in (None, "") else f"{self.id}/{cluster}"
+        common = {"env": self.id, CLUSTER: cluster}
+        metadata = {**common, **problem.metadata, **common}  # "env" first, the kind in evaluations
+        return replace(problem, id=f"{self.id}/{problem.id}", metadata=metadata)
+
+
+class Mixture(Subset):
+    """The problems of some parts.
 
     Args:
         parts: Of weights above 0.
+        once: False for a pass of training, part by part, each as often as its weight says; True for
+            an evaluation, in which each problem comes once, one of each part in turn.
 
     Raises:
         UsageError: When a pass would be too long to hold every problem once.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], once: bool = False) -> None:
         self.parts = parts
-        whole = sum(part.weight for part in parts)
-        length = max(len(part.problems) * whole / part.weight for part in parts)
-        if length > _LONGEST_PASS:
-            raise UsageError(f"weights so unequal need a pass of {length:.0f} problems")
-        shares = (max(len(p.problems), round(length * p.weight / whole)) for p in parts)
-        self._starts = [0, *accumulate(shares)]
-
-    def __len__(self) -> int:
-        return self._starts[-1]
-
-    def item(self, index: int) -> Problem:
-        """The problem at an index, with the id of its environment as metadata."""
-        part, place = self._find(self.wrap(index))
-        return _named(part, part.problems[place])
-
-    def without_images(self, index: int) -> Problem:
-        """A problem without its images, where they need not be read."""
-        part, place = self._find(self.wrap(index))
-        return _named(part, without_images(part.problems, place))
-
-    def _find(self, index: int) -> tuple[Part, int]:
-        number = bisect_right(self._starts, index) - 1
-        part = self.parts[number]
-        return part, (index - self._starts[number]) % len(part.problems)
+        starts = [0, *accumulate(map(len, parts))]
+        super().__init__(ConcatRows(parts), (_in_turn if once else _by_weight)(parts, starts))
 
 
-class EvaluationMixture(Mixture):
-    """Every problem of the parts once, one of each part in turn."""
-
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.parts = parts
-        sizes = (len(part.problems) for part in parts)
-        counts = (NUM_GENERATED if size > LONGEST_SPLIT else size for size in sizes)
-        self._places = sorted((i, number) for number, n in enumerate(counts) for i in range(n))
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def _find(self, index: int) -> tuple[Part, int]:
-        place, number = self._places[index]
-        return self.parts[number], place
+def _by_weight(parts: Sequence[Part], starts: Sequence[int]) -> np.ndarray:
+    whole = sum(part.weight for part in parts)
+    length = max(len(part) * whole / part.weight for part in parts)
+    if length > _LONGEST_PASS:
+        raise UsageError(f"weights so unequal need a pass of {length:.0f} problems")
+    shares = (max(len(part), round(length * part.weight / whole)) for part in parts)
+    places = (np.arange(share) % len(part) for part, share in zip(parts, shares, strict=True))
+    return np.concatenate([start + each for start, each in zip(starts, places, strict=False)])
 
 
-def _named(part: Part, problem: Problem) -> Problem:
-    """A problem of a part with an id, a cluster and metadata that no other part has."""
-    cluster = problem.metadata.get(part.cluster) if part.cluster else None
-    cluster = None if cluster in (None, "") else f"{part.id}/{cluster}"
-    common = {"env": part.id, CLUSTER: cluster}
-    metadata = {**common, **problem.metadata, **common}  # "env" first, the kind in evaluations
-    return replace(problem, id=f"{part.id}/{problem.id}", metadata=metadata)
+def _in_turn(parts: Sequence[Part], starts: Sequence[int]) -> list[int]:
+    counts = (NUM_GENERATED if len(part) > LONGEST_SPLIT else len(part) for part in parts)
+    places = sorted((i, number) for number, n in enumerate(counts) for i in range(n))
+    return [starts[number] + i for i, number in places]
 
 
 def splits(
@@ -152,7 +148,7 @@ def splits(
     """Those of its parts together; no "train" where all are benchmarks without it."""
     own = part_options(envs, data, options, holdout)
     if not any("train" in entry_points.split_names(_module(id), own[id]) for id in own):
-        return ("test",)
+        return ("test",) if holdout is None else ("test", HELD_OUT)
     return ("train", "test") if any(_has_unseen(id, own[id]) for id in own) else ("train",)
 
 
@@ -163,30 +159,27 @@ def problems(  # noqa: PLR0913, PLR0917 - arguments of a user
     weights: Sequence[float] | None = None,
     options: Options | None = None,
     holdout: float | None = None,
-    without: Collection[str] = (),
 ) -> Mixture:
     """The problems of a mixture; see the module.
-
-    Of `without`, "invalid" goes to the parts; ids are left out of the whole mixture afterwards.
 
     Raises:
         UsageError: In one line, for weights or options that do not fit the environments.
     """
     own = part_options(envs, data, options, holdout)
-    if without == INVALID:
-        own = {id: {"without": INVALID, **each} for id, each in own.items()}
     weights = [1.0] * len(own) if weights is None else list(weights)
     _check_weights(list(own), weights)
-    if split != "test":
-        split = None if split == "train" else split
-        pairs = zip(own, weights, strict=True)
-        return Mixture([_part(id, weight, {"split": split, **own[id]}) for id, weight in pairs])
-    if "train" in splits(data, envs, options, holdout):
-        for id in [id for id in own if not _has_unseen(id, own[id])]:
-            warn_once(f"{id} has no problems beside those to train on: the test leaves it out")
-            del own[id]
-    evaluation = {id: entry_points.evaluation_split(id, own[id]) for id in own}
-    return EvaluationMixture([_part(id, 1.0, {**own[id], "split": evaluation[id]}) for id in own])
+    shares = dict(zip(own, weights, strict=True))
+    if split == "test":
+        if "train" in splits(data, envs, options, holdout):
+            for id in [id for id in own if not _has_unseen(id, own[id])]:
+                warn_once(f"{id} has no problems beside those to train on: the test leaves it out")
+                del own[id]
+        for id, each in own.items():
+            each["split"] = entry_points.evaluation_split(id, each)
+    elif split not in (None, "train"):
+        own = {id: {"split": split, **each} for id, each in own.items()}
+    parts = [_part(id, shares[id], each) for id, each in own.items()]
+    return Mixture(parts, once=split in ("test", HELD_OUT))
 
 
 def part_options(
@@ -234,7 +227,8 @@ def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
 
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
-    arguments |= {"split": entry_points.resolve_split(_module(id), arguments["split"], arguments)}
+    split = entry_points.resolve_split(_module(id), arguments.get("split"), arguments)
+    arguments |= {"split": split}
     definition = entry_points.env_definition(find(id).module, arguments)
     if arguments:
         raise UsageError(f"options: {id} takes no argument {next(iter(arguments))!r} in a mixture")
