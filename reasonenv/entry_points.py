@@ -92,8 +92,6 @@ def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
         DataError: The data cannot be read.
     """
     env_module = importlib.import_module(module)
-    if not takes_argument(env_module, "data"):
-        _check_no_data(env_module, kwargs.pop("data", None))
     problems, keep = _problems(env_module, kwargs)
     filter, without = kwargs.pop("filter", None), kwargs.pop("without", ())
     chosen = select(problems, filter, without, keep)
@@ -110,6 +108,8 @@ def _problems(
 
     Removes the arguments of `problems`, `split` and `holdout` from `kwargs`.
     """
+    if not takes_argument(env_module, "data") and kwargs.pop("data", None) is not None:
+        raise UsageError(f"{env_module.__name__} makes its own problems and takes no data")
     split, keep = kwargs.pop("split", None), None
     if not _splits_depend_on_data(env_module):  # else `problems` itself looks for the split
         split = resolve_split(env_module, split, kwargs)
@@ -122,7 +122,9 @@ def _problems(
         split = training if is_inside else split
         # Splits beside "train" are whole; those of a benchmark overlap, so each lacks these ids.
         keep = keep if training != "train" or split in (None, "train") else None
-    return env_module.problems(**arguments, **_split_argument(split)), keep
+    if split is not None:
+        arguments["split"] = split
+    return env_module.problems(**arguments), keep
 
 
 def all_problems(
@@ -144,8 +146,6 @@ def all_problems(
         DataError: The data cannot be read.
     """
     env_module = importlib.import_module(find(id).module)
-    if not takes_argument(env_module, "data"):
-        _check_no_data(env_module, data)
     return _problems(env_module, {**(options or {}), "split": split, "data": data})[0]
 
 
@@ -162,16 +162,6 @@ def invalid_rows(id: str, options: Mapping[str, Any]) -> list[InvalidRow]:
     """
     definition = env_definition(find(id).module, dict(options))
     return list(invalid_rows_of(definition.problems).values())
-
-
-def _split_argument(split: str | None) -> dict[str, str]:
-    """The split as an argument; None for the default of the module."""
-    return {} if split is None else {"split": split}
-
-
-def _check_no_data(env_module: ModuleType, data: object) -> None:
-    if data is not None:
-        raise UsageError(f"{env_module.__name__} makes its own problems and takes no data")
 
 
 def takes_argument(env_module: ModuleType, name: str) -> bool:

@@ -1,43 +1,39 @@
 """Selection of problems of a split: by metadata, without some ids, held out."""
 
-import logging
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Any
+
+import numpy as np
 
 from reasonenv.datasets.schema import InvalidRow
 from reasonenv.errors import DataError, RowsError, UsageError
-from reasonenv.problem import LazySequence, Problem
-from reasonenv.terminal import printable
+from reasonenv.problem import LazyProblems, Problem
+from reasonenv.terminal import warn_once
 
 Filter = Mapping[str, Any]
 
 INVALID = "invalid"
 """Value of `without` that leaves out all rows that make no problem."""
-_LOG = logging.getLogger("reasonenv")
 _LISTED = 10
 # Metadata of generated problems require drawing each of them.
 _MOST = 200_000
 
 
-class Subset(LazySequence[Problem]):
+class Subset(LazyProblems):
     """Some problems of a sequence, in its order, made on access."""
 
-    def __init__(self, problems: Sequence[Problem], indices: Sequence[int]) -> None:
+    def __init__(self, problems: Sequence[Problem], indices: Sequence[int] | np.ndarray) -> None:
         self._problems, self._indices = problems, indices
 
     def __len__(self) -> int:
         return len(self._indices)
 
-    def item(self, index: int) -> Problem:
+    def make(self, index: int, with_images: bool) -> Problem:
         """The problem at an index."""
-        return self._problems[self._indices[index]]
-
-    def without_images(self, index: int) -> Problem:
-        """A problem without its images, where they need not be read."""
-        return without_images(self._problems, int(self._indices[index]))
+        number = int(self._indices[index])
+        return self._problems[number] if with_images else without_images(self._problems, number)
 
     def invalid_rows(self) -> dict[int, InvalidRow]:
         """Those of the sequence that are among these, by number."""
@@ -97,12 +93,7 @@ def select(
     """
     invalid = invalid_rows_of(problems)
     if without == INVALID:
-        without = ()
-        for line in listed([row.line for row in invalid.values()]):
-            warn_once(f"left out: {line}")
-        if invalid:
-            problems = Subset(problems, [i for i in range(len(problems)) if i not in invalid])
-            invalid = {}
+        problems, invalid, without = _without_rows(problems, invalid), {}, ()
     if not (filter or without or keep):
         return problems
     if len(problems) > _MOST:
@@ -144,6 +135,14 @@ def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
         raise UsageError(f"holdout={fraction!r}: a fraction between 0 and 1 is needed")
     share = fraction * 2**32
     return lambda id: (zlib.crc32(id.encode("utf-8", "surrogatepass")) < share) == inside
+
+
+def _without_rows(problems: Sequence[Problem], rows: Mapping[int, InvalidRow]) -> Sequence[Problem]:
+    """The problems without some rows, which are listed."""
+    for line in listed([row.line for row in rows.values()]):
+        warn_once(f"left out: {line}")
+    valid = (index for index in range(len(problems)) if index not in rows)
+    return Subset(problems, list(valid)) if rows else problems
 
 
 def _allowed_values(filter: Filter, problems: Collection[Problem]) -> dict[str, set[str]]:
@@ -191,9 +190,3 @@ def listed(lines: Sequence[str]) -> list[str]:
     """The first ten lines, and one that counts the others."""
     others = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     return [*lines[:_LISTED], *others]
-
-
-@cache
-def warn_once(line: str) -> None:
-    """Logs a warning, once however often an environment is made."""
-    _LOG.warning("%s", printable(line))

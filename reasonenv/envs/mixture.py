@@ -49,7 +49,7 @@ from reasonenv.datasets.selection import Subset, invalid_rows_of, warn_once, wit
 from reasonenv.entry_points import HELD_OUT, LONGEST_SPLIT, NUM_GENERATED
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.problem import LazySequence, Problem
+from reasonenv.problem import LazyProblems, Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, total
@@ -62,7 +62,7 @@ _LONGEST_PASS = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Part(LazySequence[Problem]):
+class Part(LazyProblems):
     """An environment in a mixture: its problems, whose ids and clusters no other part has.
 
     Args:
@@ -84,25 +84,20 @@ class Part(LazySequence[Problem]):
     def __len__(self) -> int:
         return len(self.problems)
 
-    def item(self, index: int) -> Problem:
+    def make(self, index: int, with_images: bool) -> Problem:
         """The problem at an index, with the id of the part as metadata."""
-        return self._named(self.problems[index])
-
-    def without_images(self, index: int) -> Problem:
-        """A problem without its images, where they need not be read."""
-        return self._named(without_images(self.problems, index))
-
-    def invalid_rows(self) -> dict[int, InvalidRow]:
-        """Rows that make no problem, by number."""
-        rows = invalid_rows_of(self.problems).items()
-        return {i: replace(row, id=f"{self.id}/{row.id}") for i, row in rows}
-
-    def _named(self, problem: Problem) -> Problem:
+        own = self.problems
+        problem = own[index] if with_images else without_images(own, index)
         cluster = problem.metadata.get(self.cluster) if self.cluster else None
         cluster = None if cluster in (None, "") else f"{self.id}/{cluster}"
         common = {"env": self.id, CLUSTER: cluster}
         metadata = {**common, **problem.metadata, **common}  # "env" first, the kind in evaluations
         return replace(problem, id=f"{self.id}/{problem.id}", metadata=metadata)
+
+    def invalid_rows(self) -> dict[int, InvalidRow]:
+        """Rows that make no problem, by number."""
+        rows = invalid_rows_of(self.problems).items()
+        return {i: replace(row, id=f"{self.id}/{row.id}") for i, row in rows}
 
 
 class Mixture(Subset):
@@ -152,7 +147,7 @@ def splits(
     return ("train", "test") if any(_has_unseen(id, own[id]) for id in own) else ("train",)
 
 
-def problems(  # noqa: PLR0913, PLR0917 - arguments of a user
+def problems(
     split: str | None = None,
     data: str | None = None,
     envs: Sequence[str] = (),
