@@ -56,9 +56,10 @@ make_env.metadata = ReasonEnv.metadata  # pyright: ignore[reportFunctionMemberAc
 
 def _make(kind: Any, module: str, kwargs: dict[str, Any]) -> Any:
     """Divides the arguments between the module's `problems` and the class."""
-    _check_names(importlib.import_module(module), kwargs, kind)
+    env_module = importlib.import_module(module)
+    _check_names(env_module, kwargs, kind)
     leaves_out = kwargs.get("without") == INVALID
-    definition = env_definition(module, kwargs)
+    definition = env_definition(env_module, kwargs)
     check_rows(definition.problems)
     kwargs["prompt"] = definition.prompt
     env = kind(definition.problems, definition.rewards, **kwargs)
@@ -79,11 +80,16 @@ class EnvDefinition:
     prompt: str | PromptTemplate
 
 
-def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
+def module_of(id: str) -> ModuleType:
+    """The module of an environment."""
+    return importlib.import_module(find(id).module)
+
+
+def env_definition(env_module: ModuleType, kwargs: dict[str, Any]) -> EnvDefinition:
     """The definition of an environment by its module; removes its arguments from `kwargs`.
 
     Args:
-        module: Importable name; see above.
+        env_module: See above.
         kwargs: Parameters of `problems`, such as `split` and `data`; and of every environment
             `filter`, `without`, `holdout`, `rewards`, `unjudged`, `prompt`.
 
@@ -91,7 +97,6 @@ def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
         UsageError: An argument does not fit.
         DataError: The data cannot be read.
     """
-    env_module = importlib.import_module(module)
     problems, keep = _problems(env_module, kwargs)
     filter, without = kwargs.pop("filter", None), kwargs.pop("without", ())
     chosen = select(problems, filter, without, keep)
@@ -145,8 +150,7 @@ def all_problems(
         UsageError: There is no such split, or the environment takes no data.
         DataError: The data cannot be read.
     """
-    env_module = importlib.import_module(find(id).module)
-    return _problems(env_module, {**(options or {}), "split": split, "data": data})[0]
+    return _problems(module_of(id), {**(options or {}), "split": split, "data": data})[0]
 
 
 def invalid_rows(id: str, options: Mapping[str, Any]) -> list[InvalidRow]:
@@ -160,8 +164,7 @@ def invalid_rows(id: str, options: Mapping[str, Any]) -> list[InvalidRow]:
         UsageError: An argument does not fit.
         DataError: The data cannot be read.
     """
-    definition = env_definition(find(id).module, dict(options))
-    return list(invalid_rows_of(definition.problems).values())
+    return list(invalid_rows_of(env_definition(module_of(id), dict(options)).problems).values())
 
 
 def takes_argument(env_module: ModuleType, name: str) -> bool:
@@ -219,7 +222,7 @@ def evaluation_split(id: str, options: Mapping[str, Any] | None = None) -> str:
         options: Its arguments, `holdout` among them, on which its splits may depend.
     """
     options = options or {}
-    splits = split_names(importlib.import_module(find(id).module), options) or ("test",)
+    splits = split_names(module_of(id), options) or ("test",)
     if options.get("holdout") is not None and ("train" not in splits or len(splits) == 1):
         return HELD_OUT
     return next((split for split in splits if split != "train"), splits[0])
@@ -238,7 +241,7 @@ def cluster(id: str, metadata: Mapping[str, Any]) -> str | None:
         id: Of the environment.
         metadata: Of the problem, or its label.
     """
-    name = getattr(importlib.import_module(find(id).module), "CLUSTER", None)
+    name = getattr(module_of(id), "CLUSTER", None)
     value = name and metadata.get(name)
     return None if value in (None, "") else str(value)
 
@@ -246,8 +249,8 @@ def cluster(id: str, metadata: Mapping[str, Any]) -> str | None:
 def takes_option(id: str, name: str) -> bool:
     """True if an environment has an argument of this name."""
     if name == "data":  # which others refuse
-        return takes_argument(importlib.import_module(find(id).module), name)
-    return name in _option_names(importlib.import_module(find(id).module), ReasonVectorEnv)
+        return takes_argument(module_of(id), name)
+    return name in _option_names(module_of(id), ReasonVectorEnv)
 
 
 def _rewards(env_module: ModuleType, problems: Any, choice: Any, weight: Any) -> Rewards:

@@ -25,28 +25,36 @@ Rewards: own (weight 1), the reward of the problem's own environment. With `rewa
 Splits:
     "train" (default): that of each part, or the first of a part without it. "test": what each part
     is evaluated on, every problem once, the first 500 of one that is drawn; a part without
-    problems beside those to train on is left out. Other names: the split of each part. An id is
+    problems beside those to train on is left out. "heldout": what `holdout` keeps out of each part,
+    on which benchmarks alone are evaluated. Other names: the split of each part. An id is
     that of the part and that of the problem, "GSM8K-v0/7"; metadata "env" is the part.
 
 Version History:
     v0: Initial version.
 """
 
-import importlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 
-from reasonenv import entry_points
 from reasonenv.datasets import ConcatRows
 from reasonenv.datasets.schema import InvalidRow
 from reasonenv.datasets.selection import Subset, invalid_rows_of, warn_once, without_images
-from reasonenv.entry_points import HELD_OUT, LONGEST_SPLIT, NUM_GENERATED
+from reasonenv.entry_points import (
+    HELD_OUT,
+    LONGEST_SPLIT,
+    NUM_GENERATED,
+    env_definition,
+    evaluation_split,
+    module_of,
+    resolve_split,
+    split_names,
+    takes_option,
+)
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.problem import LazyProblems, Problem
@@ -141,8 +149,8 @@ def splits(
     holdout: float | None = None,
 ) -> tuple[str, ...]:
     """Those of its parts together; no "train" where all are benchmarks without it."""
-    own = part_options(envs, data, options, holdout)
-    if not any("train" in entry_points.split_names(_module(id), own[id]) for id in own):
+    own = _part_options(envs, data, options, holdout)
+    if not any("train" in split_names(module_of(id), own[id]) for id in own):
         return ("test",) if holdout is None else ("test", HELD_OUT)
     return ("train", "test") if any(_has_unseen(id, own[id]) for id in own) else ("train",)
 
@@ -160,7 +168,7 @@ def problems(
     Raises:
         UsageError: In one line, for weights or options that do not fit the environments.
     """
-    own = part_options(envs, data, options, holdout)
+    own = _part_options(envs, data, options, holdout)
     weights = [1.0] * len(own) if weights is None else list(weights)
     _check_weights(list(own), weights)
     shares = dict(zip(own, weights, strict=True))
@@ -170,14 +178,14 @@ def problems(
                 warn_once(f"{id} has no problems beside those to train on: the test leaves it out")
                 del own[id]
         for id, each in own.items():
-            each["split"] = entry_points.evaluation_split(id, each)
+            each["split"] = evaluation_split(id, each)
     elif split not in (None, "train"):
         own = {id: {"split": split, **each} for id, each in own.items()}
     parts = [_part(id, shares[id], each) for id, each in own.items()]
     return Mixture(parts, once=split in ("test", HELD_OUT))
 
 
-def part_options(
+def _part_options(
     envs: Sequence[str], data: str | None, options: Options | None, holdout: float | None
 ) -> dict[str, dict[str, Any]]:
     """The options of each part, by its id."""
@@ -185,23 +193,17 @@ def part_options(
     for id in options:
         if id not in ids:
             raise UsageError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
-    own: dict[str, dict[str, Any]] = {}
-    for id in ids:
-        takes_data = entry_points.takes_argument(_module(id), "data")
-        common = {"data": data} if takes_data else {}
-        common |= {} if holdout is None else {"holdout": holdout}
-        own[id] = {**common, **options.get(id, {})}
-    return own
+    folders = {id: data if takes_option(id, "data") else None for id in ids}
+    return {
+        id: {"data": folder, "holdout": holdout, **options.get(id, {})}
+        for id, folder in folders.items()
+    }
 
 
 def _has_unseen(id: str, options: Mapping[str, Any]) -> bool:
     """True if a part is evaluated on another split than it is trained on."""
-    training = options.get("split") or entry_points.resolve_split(_module(id), None, options)
-    return entry_points.evaluation_split(id, options) != training
-
-
-def _module(id: str) -> ModuleType:
-    return importlib.import_module(find(id).module)
+    training = options.get("split") or resolve_split(module_of(id), None, options)
+    return evaluation_split(id, options) != training
 
 
 def _ids(envs: Sequence[str]) -> list[str]:
@@ -222,13 +224,13 @@ def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
 
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
-    split = entry_points.resolve_split(_module(id), arguments.get("split"), arguments)
-    arguments |= {"split": split}
-    definition = entry_points.env_definition(find(id).module, arguments)
+    module = module_of(id)
+    arguments |= {"split": resolve_split(module, arguments.get("split"), arguments)}
+    definition = env_definition(module, arguments)
     if arguments:
         raise UsageError(f"options: {id} takes no argument {next(iter(arguments))!r} in a mixture")
     prompt = find_prompt(definition.prompt)
-    cluster = getattr(_module(id), "CLUSTER", None)
+    cluster = getattr(module, "CLUSTER", None)
     return Part(id, definition.problems, definition.rewards, prompt, weight, cluster)
 
 
