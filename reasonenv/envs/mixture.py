@@ -65,7 +65,7 @@ from reasonenv.rewards import Rewards, total
 CLUSTER = "cluster"
 Options = Mapping[str, Mapping[str, Any]]
 
-# The permutation of a pass is held in memory, eight bytes a problem.
+# The problems of a pass and their permutation are held in memory, 16 bytes a problem.
 _LONGEST_PASS = 50_000_000
 
 
