@@ -80,19 +80,10 @@ def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for kind in (int, float):
-        parser.register("type", kind, _ascii_number(kind))
+    # Not in the digits of other scripts, which Python would read too.
+    parser.register("type", int, lambda text: int(text.encode("ascii")))
+    parser.register("type", float, lambda text: float(text.encode("ascii")))
     return parser
-
-
-def _ascii_number(kind: Any) -> Any:
-    """A type of numbers, which Python would also read in the digits of other scripts."""
-
-    def number(text: str) -> Any:
-        return kind(text.encode("ascii"))
-
-    number.__name__ = kind.__name__
-    return number
 
 
 def exit_status(command: Callable[[], int], interrupted: str = "nothing was saved") -> int:
@@ -161,8 +152,7 @@ def check_output_path(flag: str, path: str | None) -> None:
     """
     if path and not Path(path).absolute().parent.is_dir():
         raise UsageError(f"--{flag}={path}: no such parent folder")
-    if path and Path(path).is_dir():
-        raise UsageError(f"--{flag}={path}: this is a folder, give a file")
     if path and Path(path).exists() and not Path(path).is_file():
         # Writing replaces the path, which would do away with a device.
-        raise UsageError(f"--{flag}={path}: this is a device or a pipe, give a file")
+        kind = "folder" if Path(path).is_dir() else "device or a pipe"
+        raise UsageError(f"--{flag}={path}: this is a {kind}, give a file")

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from reasonenv.datasets.schema import InvalidRow
-from reasonenv.datasets.selection import INVALID, held_out, select
+from reasonenv.datasets.selection import INVALID, check_rows, held_out, invalid_rows_of, select
 from reasonenv.env import ReasonEnv
 from reasonenv.errors import UsageError
 from reasonenv.problem import Problem
@@ -56,9 +56,11 @@ make_env.metadata = ReasonEnv.metadata  # pyright: ignore[reportFunctionMemberAc
 
 def _make(kind: Any, module: str, kwargs: dict[str, Any]) -> Any:
     """Divides the arguments between the module's `problems` and the class."""
-    _check_names(importlib.import_module(module), kwargs, kind)
+    env_module = importlib.import_module(module)
+    _check_names(env_module, kwargs, kind)
     leaves_out = kwargs.get("without") == INVALID
-    definition = env_definition(module, kwargs)
+    definition = env_definition(env_module, kwargs)
+    check_rows(definition.problems)
     kwargs["prompt"] = definition.prompt
     env = kind(definition.problems, definition.rewards, **kwargs)
     if leaves_out:  # images are read when their problem is posed
@@ -68,18 +70,26 @@ def _make(kind: Any, module: str, kwargs: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class EnvDefinition:
-    """Problems, rewards and prompt of an environment, vectorised or not."""
+    """Problems, rewards and prompt of an environment, vectorised or not.
+
+    Some of the problems may be rows that make none; see `selection.check_rows`.
+    """
 
     problems: Sequence[Problem]
     rewards: Rewards
     prompt: str | PromptTemplate
 
 
-def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
+def module_of(id: str) -> ModuleType:
+    """The module of an environment."""
+    return importlib.import_module(find(id).module)
+
+
+def env_definition(env_module: ModuleType, kwargs: dict[str, Any]) -> EnvDefinition:
     """The definition of an environment by its module; removes its arguments from `kwargs`.
 
     Args:
-        module: Importable name; see above.
+        env_module: See above.
         kwargs: Parameters of `problems`, such as `split` and `data`; and of every environment
             `filter`, `without`, `holdout`, `rewards`, `unjudged`, `prompt`.
 
@@ -87,17 +97,13 @@ def env_definition(module: str, kwargs: dict[str, Any]) -> EnvDefinition:
         UsageError: An argument does not fit.
         DataError: The data cannot be read.
     """
-    env_module = importlib.import_module(module)
-    if not takes_argument(env_module, "data"):
-        _check_no_data(env_module, kwargs.pop("data", None))
-    without = kwargs.get("without", ())
     problems, keep = _problems(env_module, kwargs)
-    kwargs.pop("without", None)
-    selection = select(problems, kwargs.pop("filter", None), without, keep)
+    filter, without = kwargs.pop("filter", None), kwargs.pop("without", ())
+    chosen = select(problems, filter, without, keep)
     choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
     rewards = _rewards(env_module, problems, choice, unjudged)
     prompt = _prompt(env_module, problems, kwargs.pop("prompt", None))
-    return EnvDefinition(selection, rewards, prompt)
+    return EnvDefinition(chosen, rewards, prompt)
 
 
 def _problems(
@@ -107,6 +113,8 @@ def _problems(
 
     Removes the arguments of `problems`, `split` and `holdout` from `kwargs`.
     """
+    if not takes_argument(env_module, "data") and kwargs.pop("data", None) is not None:
+        raise UsageError(f"{env_module.__name__} makes its own problems and takes no data")
     split, keep = kwargs.pop("split", None), None
     if not _splits_depend_on_data(env_module):  # else `problems` itself looks for the split
         split = resolve_split(env_module, split, kwargs)
@@ -119,7 +127,9 @@ def _problems(
         split = training if is_inside else split
         # Splits beside "train" are whole; those of a benchmark overlap, so each lacks these ids.
         keep = keep if training != "train" or split in (None, "train") else None
-    return env_module.problems(**arguments, **_split_argument(split)), keep
+    if split is not None:
+        arguments["split"] = split
+    return env_module.problems(**arguments), keep
 
 
 def all_problems(
@@ -140,10 +150,7 @@ def all_problems(
         UsageError: There is no such split, or the environment takes no data.
         DataError: The data cannot be read.
     """
-    env_module = importlib.import_module(find(id).module)
-    if not takes_argument(env_module, "data"):
-        _check_no_data(env_module, data)
-    return _problems(env_module, {**(options or {}), "split": split, "data": data})[0]
+    return _problems(module_of(id), {**(options or {}), "split": split, "data": data})[0]
 
 
 def invalid_rows(id: str, options: Mapping[str, Any]) -> list[InvalidRow]:
@@ -157,25 +164,7 @@ def invalid_rows(id: str, options: Mapping[str, Any]) -> list[InvalidRow]:
         UsageError: An argument does not fit.
         DataError: The data cannot be read.
     """
-    env_module = importlib.import_module(find(id).module)
-    if not takes_argument(env_module, "data"):
-        return []
-    problems, keep = _problems(env_module, dict(options))
-    rows = getattr(problems, "invalid_rows", dict)().values()
-    without = options.get("without", ())
-    if without == INVALID:
-        return []
-    return [row for row in rows if row.id not in without and (keep is None or keep(row.id))]
-
-
-def _split_argument(split: str | None) -> dict[str, str]:
-    """The split as an argument; None for the default of the module."""
-    return {} if split is None else {"split": split}
-
-
-def _check_no_data(env_module: ModuleType, data: object) -> None:
-    if data is not None:
-        raise UsageError(f"{env_module.__name__} makes its own problems and takes no data")
+    return list(invalid_rows_of(env_definition(module_of(id), dict(options)).problems).values())
 
 
 def takes_argument(env_module: ModuleType, name: str) -> bool:
@@ -233,7 +222,7 @@ def evaluation_split(id: str, options: Mapping[str, Any] | None = None) -> str:
         options: Its arguments, `holdout` among them, on which its splits may depend.
     """
     options = options or {}
-    splits = split_names(importlib.import_module(find(id).module), options) or ("test",)
+    splits = split_names(module_of(id), options) or ("test",)
     if options.get("holdout") is not None and ("train" not in splits or len(splits) == 1):
         return HELD_OUT
     return next((split for split in splits if split != "train"), splits[0])
@@ -252,7 +241,7 @@ def cluster(id: str, metadata: Mapping[str, Any]) -> str | None:
         id: Of the environment.
         metadata: Of the problem, or its label.
     """
-    name = getattr(importlib.import_module(find(id).module), "CLUSTER", None)
+    name = getattr(module_of(id), "CLUSTER", None)
     value = name and metadata.get(name)
     return None if value in (None, "") else str(value)
 
@@ -260,8 +249,8 @@ def cluster(id: str, metadata: Mapping[str, Any]) -> str | None:
 def takes_option(id: str, name: str) -> bool:
     """True if an environment has an argument of this name."""
     if name == "data":  # which others refuse
-        return takes_argument(importlib.import_module(find(id).module), name)
-    return name in _option_names(importlib.import_module(find(id).module), ReasonVectorEnv)
+        return takes_argument(module_of(id), name)
+    return name in _option_names(module_of(id), ReasonVectorEnv)
 
 
 def _rewards(env_module: ModuleType, problems: Any, choice: Any, weight: Any) -> Rewards:

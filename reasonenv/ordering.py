@@ -1,6 +1,5 @@
 """The order in which the problems of a split are posed."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeGuard
@@ -9,11 +8,10 @@ import numpy as np
 
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import Problem
-from reasonenv.terminal import printable
+from reasonenv.terminal import warn
 
 NUM_LISTED = 10
 """Problems left out that are logged, a line each; `left_out` has the others as well."""
-_LOG = logging.getLogger("reasonenv")
 
 
 class ProblemOrder:
@@ -81,24 +79,20 @@ def _permutation(seed: int, pass_number: int, num_problems: int) -> np.ndarray:
     return np.random.default_rng([seed, pass_number]).permutation(num_problems)
 
 
-def _problem_numbers(
-    name: str, numbers: Sequence[int] | None, num_problems: int
-) -> list[int] | None:
+def _problem_numbers(name: str, numbers: Any, num_problems: int) -> list[int] | None:
     if numbers is None:
         return None
-    for number in numbers:
-        if not _is_whole(number):
-            raise UsageError(
-                f"{name} has {number!r}: give the numbers of problems, for a mask "
-                "numpy.flatnonzero(mask)"
-            )
-    numbers = [int(number) for number in numbers]
-    if not numbers:
+    values = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+    if not isinstance(values, list | tuple | range) or not all(map(_is_whole, values)):
+        value = " ".join(repr(numbers).split())
+        mask = "those of a mask are numpy.flatnonzero(mask)"
+        raise UsageError(f"{name}={value[:60]}: give a list of the numbers of problems; {mask}")
+    if not values:
         raise UsageError(f"{name}=[]: at least one problem is needed")
-    outside = [number for number in numbers if not 0 <= number < num_problems]
+    outside = [number for number in values if not 0 <= number < num_problems]
     if outside:
         raise UsageError(f"index {outside[0]} in {name} is not in [0, {num_problems})")
-    return numbers
+    return [int(number) for number in values]
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
@@ -106,16 +100,7 @@ def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    """True for a sequence or a vector; a text is none."""
-    if isinstance(value, np.ndarray):
-        return value.ndim == 1
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
-
-
-def parse_options(
-    options: Mapping[str, object] | None,
-) -> tuple[dict[str, list[int]], int | None]:
+def parse_options(options: Mapping[str, Any] | None) -> tuple[dict[str, Any], int | None]:
     """The problems, `indices` or `subset`, and the `start` of a reset's options.
 
     Returns:
@@ -133,13 +118,8 @@ def parse_options(
     start = options.get("start")
     if start is not None and (not _is_whole(start) or start < 0):
         raise UsageError(f"start={start!r}: a position of 0 or above is needed")
-    problems: dict[str, list[int]] = {}
-    for name in ("indices", "subset"):
-        numbers = options.get(name)
-        if numbers is not None and not _is_list(numbers):
-            value = " ".join(repr(numbers).split())
-            raise UsageError(f"{name}={value[:60]}: a list of problem numbers is needed")
-        problems |= {} if numbers is None else {name: list(numbers)}
+    problems = {name: options.get(name) for name in ("indices", "subset")}
+    problems = {name: numbers for name, numbers in problems.items() if numbers is not None}
     if len(problems) == 2:
         raise UsageError("reset got indices and subset: give one of them")
     return problems, (None if start is None else int(start))
@@ -149,4 +129,4 @@ def leave_out(left_out: dict[int, str], number: int, reason: str) -> None:
     """Adds a problem to those that are left out, with a warning for the first `NUM_LISTED`."""
     left_out[number] = reason
     if len(left_out) <= NUM_LISTED:
-        _LOG.warning("left out: %s", printable(reason))
+        warn(f"left out: {reason}")

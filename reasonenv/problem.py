@@ -106,6 +106,22 @@ class LazySequence(Sequence[Item_co]):
         return index % len(self)
 
 
+class LazyProblems(LazySequence[Problem]):
+    """Problems made on access: a subclass defines `__len__` and `make`."""
+
+    @abstractmethod
+    def make(self, index: int, with_images: bool) -> Problem:
+        """The problem at an index, see `item`; without images where they would have to be read."""
+
+    def item(self, index: int) -> Problem:
+        """The problem at an index."""
+        return self.make(index, with_images=True)
+
+    def without_images(self, index: int) -> Problem:
+        """A problem without its images, where they need not be read."""
+        return self.make(index, with_images=False)
+
+
 def answer_text(value: object) -> str:
     """A data set's answer as text: 27.0 and "027" are "27", other texts are unchanged."""
     if isinstance(value, float) and value.is_integer():

@@ -14,7 +14,6 @@ that it does not apply to a response: it is left out of the sum, and NaN in `inf
 import difflib
 import importlib
 import inspect
-import logging
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -26,14 +25,13 @@ from reasonenv.errors import RewardError, UsageError
 from reasonenv.grading import Grade
 from reasonenv.mm_eureka import mm_eureka
 from reasonenv.problem import Problem
-from reasonenv.terminal import printable
+from reasonenv.terminal import warn
 
 Reward = Callable[[str, Problem, Grade], float | None]
 Rewards = Mapping[str, tuple[float, Reward]]
 LARGEST = 1e15
 """Largest reward in size: in float32, in which trainers compute, the squares of many are finite."""
 
-_LOG = logging.getLogger("reasonenv")
 _WARNED: set[str] = set()
 
 _TAGS = ("<think>", "</think>", "<answer>", "</answer>")
@@ -218,8 +216,7 @@ def _number(name: str, reward: Reward, value: Any, problem: Problem) -> float:
     low, high = getattr(reward, "bounds", (0.0, 1.0))
     if not low - 1e-6 <= number <= high + 1e-6 and name not in _WARNED:
         _WARNED.add(name)
-        line = f"{where} {number:g}, which is not in [{low:g}, {high:g}], its `bounds`"
-        _LOG.warning("%s", printable(line))
+        warn(f"{where} {number:g}, which is not in [{low:g}, {high:g}], its `bounds`")
     return number
 
 

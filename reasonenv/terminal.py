@@ -1,7 +1,9 @@
 """Lines on a terminal. Text of servers, data, models and file names may hold control characters."""
 
+import logging
 import sys
 import unicodedata
+from functools import cache
 from typing import TextIO
 
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
@@ -20,3 +22,12 @@ def printable(text: str) -> str:
 def print_line(line: str, file: TextIO | None = None) -> None:
     """Prints one line, by default on standard output, without control characters."""
     print(printable(line), file=file or sys.stdout, flush=file is not None)
+
+
+def warn(line: str) -> None:
+    """Logs a warning, without control characters."""
+    logging.getLogger("reasonenv").warning("%s", printable(line))
+
+
+warn_once = cache(warn)
+"""`warn` of a line that is logged once in a process."""

@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
-from warnings import warn
 
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode, decode_all
@@ -37,11 +36,12 @@ from reasonenv.datasets.selection import (
     Subset,
     distinct_ids,
     held_out,
+    invalid_rows_of,
     listed,
     without_images,
 )
 from reasonenv.errors import DataError, UsageError
-from reasonenv.problem import LazySequence, Problem
+from reasonenv.problem import LazyProblems, Problem
 
 VARIABLE = "REASONENV_DATA"
 __all__ = [
@@ -71,15 +71,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Deprecated names."""
-    if name == "Source":
-        warn("reasonenv.datasets.Source is deprecated: use Schema", DeprecationWarning, 2)
-        return Schema
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-class Rows(LazySequence[Problem]):
+class Rows(LazyProblems):
     """Problems of a data set, made on access, which decodes their images.
 
     Args:
@@ -97,14 +89,6 @@ class Rows(LazySequence[Problem]):
 
     def __len__(self) -> int:
         return len(self._table)
-
-    def item(self, index: int) -> Problem:
-        """The problem at an index."""
-        return self._problem(index, with_images=True)
-
-    def without_images(self, index: int) -> Problem:
-        """A problem without its images, which are not read."""
-        return self._problem(index, with_images=False)
 
     def keys(self) -> list[str]:
         """The keys of the rows as texts, where a row has none its number."""
@@ -128,7 +112,8 @@ class Rows(LazySequence[Problem]):
                 invalid[index] = InvalidRow(id, f"{place}: column {empty[index]!r} is empty")
         return invalid
 
-    def _problem(self, index: int, with_images: bool) -> Problem:
+    def make(self, index: int, with_images: bool) -> Problem:
+        """The problem at an index."""
         index = self.wrap(index)
         row: Row = {}
         try:
@@ -146,38 +131,30 @@ class Rows(LazySequence[Problem]):
             raise DataError(f"{self._name}, row {index} (id {name!r}): {reason}") from error
 
 
-class ConcatRows(LazySequence[Problem]):
-    """The concatenated problems of several data sets."""
+class ConcatRows(LazyProblems):
+    """The concatenated problems of several sequences, such as data sets."""
 
-    def __init__(self, parts: Sequence[Rows]) -> None:
+    def __init__(self, parts: Sequence[Sequence[Problem]]) -> None:
         self._parts = parts
         self._starts = [0, *accumulate(map(len, parts))]
 
     def __len__(self) -> int:
         return self._starts[-1]
 
-    def item(self, index: int) -> Problem:
+    def make(self, index: int, with_images: bool) -> Problem:
         """The problem at an index."""
-        part, row = self._find(index)
-        return part[row]
-
-    def without_images(self, index: int) -> Problem:
-        """A problem without its images, which are not read."""
-        part, row = self._find(index)
-        return part.without_images(row)
+        index = self.wrap(index)
+        number = bisect_right(self._starts, index) - 1
+        part, row = self._parts[number], index - self._starts[number]
+        return part[row] if with_images else without_images(part, row)
 
     def invalid_rows(self) -> dict[int, InvalidRow]:
-        """Rows with empty columns, by number; images are not read."""
+        """Those of the parts, by number."""
         return {
             start + row: invalid
             for start, part in zip(self._starts, self._parts, strict=False)
-            for row, invalid in part.invalid_rows().items()
+            for row, invalid in invalid_rows_of(part).items()
         }
-
-    def _find(self, index: int) -> tuple[Rows, int]:
-        index = self.wrap(index)
-        number = bisect_right(self._starts, index) - 1
-        return self._parts[number], index - self._starts[number]
 
 
 def load(

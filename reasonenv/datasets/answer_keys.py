@@ -11,11 +11,10 @@ from typing import Any
 
 from reasonenv.datasets.column_names import ANSWER_COLUMNS, ID_COLUMNS, OPTION_COLUMNS, cell
 from reasonenv.datasets.regular_files import check_regular
-from reasonenv.datasets.row_files import parse_json, parse_lines
+from reasonenv.datasets.row_files import SUFFIXES, iter_rows, parse_json, parse_lines
 from reasonenv.errors import DataError, MissingDataError
 from reasonenv.grading import KINDS, final_answer
 
-_SUFFIXES = (".jsonl", ".json", ".parquet")
 _LETTERS = "ABCDEFGHIJ"
 
 
@@ -85,9 +84,9 @@ def read_references(
 
 
 def _read_folder(folder: Path, answer: str | None, options: str | None) -> list[Reference]:
-    files = sorted(file for file in folder.rglob("*") if file.suffix in _SUFFIXES)
+    files = sorted(file for file in folder.rglob("*") if file.suffix in SUFFIXES)
     if not files:
-        raise DataError(f"{folder} has no file of rows: {', '.join(_SUFFIXES)} are read")
+        raise DataError(f"{folder} has no file of rows: {', '.join(SUFFIXES)} are read")
     references: list[Reference] = []
     reasons = []
     for file in files:
@@ -120,11 +119,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _content(path: Path) -> Any:
     if path.suffix == ".parquet":
-        from pyarrow import parquet
-
-        schema = parquet.read_schema(path)
-        texts = [field.name for field in schema if "binary" not in str(field.type)]
-        return parquet.read_table(path, columns=texts).to_pylist()
+        return list(iter_rows(path))
     text = path.read_text(encoding="utf-8-sig")
     if path.suffix == ".jsonl":
         return [value for _, value in parse_lines(text.splitlines(), path)]

@@ -1,6 +1,5 @@
 """Rows of local files: Parquet as on the hub, or JSON with separate image files."""
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,7 @@ from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_files
 from reasonenv.datasets.row_tables import ConcatTable, MemoryTable, Table
 from reasonenv.datasets.schema import Row, Schema, check_columns, check_values
 from reasonenv.errors import DataError
-from reasonenv.terminal import printable
-
-_LOG = logging.getLogger("reasonenv")
+from reasonenv.terminal import warn
 
 
 def local_table(schema: Schema, split: str, data: Path) -> Table:
@@ -64,10 +61,8 @@ def _memory_table(schema: Schema, split: str, folder: Path, files: Sequence[Path
             pairs = zip(names, cells, strict=True)
             images.append(tuple((f"file {name!r}", cell) for name, cell in pairs if cell))
     if missing:
-        _LOG.warning(
-            "%s %s: %d of %d problems lack an image in %s and are posed without it",
-            *(schema.name, split, missing, len(rows), printable(str(folder))),
-        )
+        lack = f"{missing} of {len(rows)} problems lack an image in {folder}"
+        warn(f"{schema.name} {split}: {lack} and are posed without it")
     return MemoryTable(list(rows.values()), images)
 
 

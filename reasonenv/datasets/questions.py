@@ -12,7 +12,7 @@ from reasonenv.datasets.question_files import QuestionRows, read_questions
 from reasonenv.datasets.question_row import QuestionRow, check_marks
 from reasonenv.datasets.schema import InvalidRow
 from reasonenv.errors import DataError
-from reasonenv.problem import LazySequence, Problem
+from reasonenv.problem import LazyProblems, Problem
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Question:
         return self.problem
 
 
-class Questions(LazySequence[Problem]):
+class Questions(LazyProblems):
     """The problems of questions, their images decoded on access."""
 
     def __init__(self, questions: Sequence[Question]) -> None:
@@ -65,13 +65,10 @@ class Questions(LazySequence[Problem]):
     def __len__(self) -> int:
         return len(self._questions)
 
-    def item(self, index: int) -> Problem:
+    def make(self, index: int, with_images: bool) -> Problem:
         """The problem at an index."""
-        return self._questions[self.wrap(index)].complete()
-
-    def without_images(self, index: int) -> Problem:
-        """A problem without its images, which are not read."""
-        return self._questions[self.wrap(index)].without_images()
+        question = self._questions[self.wrap(index)]
+        return question.complete() if with_images else question.without_images()
 
     def invalid_rows(self) -> dict[int, InvalidRow]:
         """Rows that make no problem, by number; images within files are not read."""

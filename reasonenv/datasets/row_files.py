@@ -11,7 +11,7 @@ from reasonenv.json_objects import unique_keys
 
 ELSEWHERE = "give local files in the same format with data=DIR, --data DIR or REASONENV_DATA"
 
-_SUFFIXES = (".parquet", ".jsonl", ".json")
+SUFFIXES = (".parquet", ".jsonl", ".json")
 
 
 def dataset_folder(name: str, data: Path) -> Path:
@@ -136,7 +136,7 @@ def split_files(
     """
     folders = [folder, *(folder / name for name in subfolders)]
     files = [file for path in folders if path.is_dir() for file in sorted(path.iterdir())]
-    files = [file for file in files if file.suffix in _SUFFIXES]
+    files = [file for file in files if file.suffix in SUFFIXES]
     expected = " or ".join(f"{prefix}-*.parquet" for prefix in prefixes[split])
     if not files:
         raise MissingDataError(

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
-from warnings import warn
 
 from reasonenv.errors import DataError
 
@@ -162,10 +161,6 @@ class Schema:
 
 def schema_of(module: ModuleType) -> Schema | None:
     """The `SCHEMA` of an environment's module; None for one that generates its problems."""
-    if not hasattr(module, "SCHEMA") and hasattr(module, "SOURCE"):
-        message = f"{module.__name__}.SOURCE is deprecated: call it SCHEMA"
-        warn(message, DeprecationWarning, stacklevel=2)
-        return module.SOURCE
     return getattr(module, "SCHEMA", None)
 
 

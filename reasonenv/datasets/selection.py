@@ -1,49 +1,56 @@
 """Selection of problems of a split: by metadata, without some ids, held out."""
 
-import logging
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Any
+
+import numpy as np
 
 from reasonenv.datasets.schema import InvalidRow
 from reasonenv.errors import DataError, RowsError, UsageError
-from reasonenv.problem import LazySequence, Problem
-from reasonenv.terminal import printable
+from reasonenv.problem import LazyProblems, Problem
+from reasonenv.terminal import warn_once
 
 Filter = Mapping[str, Any]
 
 INVALID = "invalid"
 """Value of `without` that leaves out all rows that make no problem."""
-_LOG = logging.getLogger("reasonenv")
 _LISTED = 10
 # Metadata of generated problems require drawing each of them.
 _MOST = 200_000
 
 
-class Subset(LazySequence[Problem]):
+class Subset(LazyProblems):
     """Some problems of a sequence, in its order, made on access."""
 
-    def __init__(self, problems: Sequence[Problem], indices: Sequence[int]) -> None:
+    def __init__(self, problems: Sequence[Problem], indices: Sequence[int] | np.ndarray) -> None:
         self._problems, self._indices = problems, indices
 
     def __len__(self) -> int:
         return len(self._indices)
 
-    def item(self, index: int) -> Problem:
+    def make(self, index: int, with_images: bool) -> Problem:
         """The problem at an index."""
-        return self._problems[self._indices[index]]
+        number = int(self._indices[index])
+        return self._problems[number] if with_images else without_images(self._problems, number)
 
-    def without_images(self, index: int) -> Problem:
-        """A problem without its images, where they need not be read."""
-        return without_images(self._problems, self._indices[index])
+    def invalid_rows(self) -> dict[int, InvalidRow]:
+        """Those of the sequence that are among these, by number."""
+        if not (rows := invalid_rows_of(self._problems)):
+            return {}
+        return {place: rows[i] for place, i in enumerate(self._indices) if i in rows}
 
 
 def without_images(problems: Sequence[Problem], index: int) -> Problem:
     """A problem, without its images where they would have to be read."""
     method: Callable[[int], Problem] | None = getattr(problems, "without_images", None)
     return problems[index] if method is None else method(index)
+
+
+def invalid_rows_of(problems: Sequence[Problem]) -> dict[int, InvalidRow]:
+    """Rows of data that make no problem, by number; images are not read."""
+    return getattr(problems, "invalid_rows", dict)()
 
 
 def distinct_ids(problems: Sequence[Problem], count: int) -> list[str | None]:
@@ -71,7 +78,7 @@ def select(
     without: Collection[str] = (),
     keep: Callable[[str], bool] | None = None,
 ) -> Sequence[Problem]:
-    """The problems that pass the filters.
+    """The problems that pass the filters, and rows of `invalid_rows` that are not left out.
 
     Args:
         problems: To choose from.
@@ -83,38 +90,32 @@ def select(
 
     Raises:
         UsageError: In one line, for metadata or an id that no problem has, or when none is left.
-        DataError: Rows that are not excluded make no problem; see `listed`.
     """
-    invalid: Mapping[int, InvalidRow] = getattr(problems, "invalid_rows", dict)()
+    invalid = invalid_rows_of(problems)
     if without == INVALID:
-        for line in listed([row.line for row in invalid.values()]):
-            warn_once(f"left out: {line}")
-        problems = Subset(problems, [i for i in range(len(problems)) if i not in invalid])
-        invalid, without = {}, ()
+        problems, invalid, without = _without_rows(problems, invalid), {}, ()
     if not (filter or without or keep):
-        _check_rows(invalid.values())
         return problems
     if len(problems) > _MOST:
         raise UsageError(
             f"there are {len(problems)} problems, too many to filter one by one: choose with the "
             "environment's own arguments"
         )
-    valid = (index for index in range(len(problems)) if index not in invalid)
-    candidates = {index: without_images(problems, index) for index in valid}
-    allowed = _allowed_values(filter or {}, candidates.values())
-    _check_ids(without, {each.id for each in (*candidates.values(), *invalid.values())})
+    indices = range(len(problems))
+    candidates = {i: invalid[i] if i in invalid else without_images(problems, i) for i in indices}
+    valid = [each for each in candidates.values() if isinstance(each, Problem)]
+    allowed = _allowed_values(filter or {}, valid)
+    _check_ids(without, {each.id for each in candidates.values()})
     excluded = set(without)
 
-    def is_kept(id: str) -> bool:
-        return id not in excluded and (keep is None or keep(id))
+    def is_kept(row: Problem | InvalidRow) -> bool:
+        if row.id in excluded or (keep is not None and not keep(row.id)):
+            return False
+        return isinstance(row, InvalidRow) or all(
+            _texts(row.metadata.get(name)) & texts for name, texts in allowed.items()
+        )
 
-    _check_rows(row for row in invalid.values() if is_kept(row.id))
-    indices = [
-        index
-        for index, problem in candidates.items()
-        if is_kept(problem.id)
-        and all(_texts(problem.metadata.get(name)) & texts for name, texts in allowed.items())
-    ]
+    indices = [index for index, row in candidates.items() if is_kept(row)]
     if not indices:
         raise UsageError(f"no problem is left: filter={filter!r}, without={list(without)!r}")
     return Subset(problems, indices)
@@ -134,6 +135,14 @@ def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
         raise UsageError(f"holdout={fraction!r}: a fraction between 0 and 1 is needed")
     share = fraction * 2**32
     return lambda id: (zlib.crc32(id.encode("utf-8", "surrogatepass")) < share) == inside
+
+
+def _without_rows(problems: Sequence[Problem], rows: Mapping[int, InvalidRow]) -> Sequence[Problem]:
+    """The problems without some rows, which are listed."""
+    for line in listed([row.line for row in rows.values()]):
+        warn_once(f"left out: {line}")
+    valid = (index for index in range(len(problems)) if index not in rows)
+    return Subset(problems, list(valid)) if rows else problems
 
 
 def _allowed_values(filter: Filter, problems: Collection[Problem]) -> dict[str, set[str]]:
@@ -162,9 +171,9 @@ def _check_ids(without: Collection[str], ids: Collection[str]) -> None:
             raise UsageError(f"without: no problem is called {id!r}")
 
 
-def _check_rows(rows: Iterable[InvalidRow]) -> None:
-    """Raises DataError for invalid rows."""
-    invalid = list(rows)
+def check_rows(problems: Sequence[Problem]) -> None:
+    """Raises DataError for rows that make no problem; see `listed`."""
+    invalid = list(dict.fromkeys(invalid_rows_of(problems).values()))
     if len(invalid) == 1:
         raise DataError(f"{invalid[0].line}; without=[{invalid[0].id!r}] leaves it out")
     if invalid:
@@ -181,9 +190,3 @@ def listed(lines: Sequence[str]) -> list[str]:
     """The first ten lines, and one that counts the others."""
     others = [f"and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     return [*lines[:_LISTED], *others]
-
-
-@cache
-def warn_once(line: str) -> None:
-    """Logs a warning, once however often an environment is made."""
-    _LOG.warning("%s", printable(line))

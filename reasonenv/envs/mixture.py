@@ -17,7 +17,7 @@ Options:
     envs: ids of the parts. weights: of each, above 0; equal if absent. options: arguments of
     parts by id, such as {"Figures-v2": {"level": 2}}. split, data: of all of them; `data` must be
     a folder with one subfolder per data set. holdout: fraction that is held out of the
-    training split of every part. without: "invalid" for every part, or ids.
+    training split of every part.
 
 Rewards: own (weight 1), the reward of the problem's own environment. With `rewards` selected by
     name, those instead, for all.
@@ -25,28 +25,39 @@ Rewards: own (weight 1), the reward of the problem's own environment. With `rewa
 Splits:
     "train" (default): that of each part, or the first of a part without it. "test": what each part
     is evaluated on, every problem once, the first 500 of one that is drawn; a part without
-    problems beside those to train on is left out. Other names: the split of each part. An id is
+    problems beside those to train on is left out. "heldout": what `holdout` keeps out of each part,
+    on which benchmarks alone are evaluated. Other names: the split of each part. An id is
     that of the part and that of the problem, "GSM8K-v0/7"; metadata "env" is the part.
 
 Version History:
     v0: Initial version.
 """
 
-import importlib
 import math
-from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from types import ModuleType
 from typing import Any, ClassVar
 
-from reasonenv import entry_points
-from reasonenv.datasets.selection import INVALID, warn_once, without_images
-from reasonenv.entry_points import LONGEST_SPLIT, NUM_GENERATED
+import numpy as np
+
+from reasonenv.datasets import ConcatRows
+from reasonenv.datasets.schema import InvalidRow
+from reasonenv.datasets.selection import Subset, invalid_rows_of, warn_once, without_images
+from reasonenv.entry_points import (
+    HELD_OUT,
+    LONGEST_SPLIT,
+    NUM_GENERATED,
+    env_definition,
+    evaluation_split,
+    module_of,
+    resolve_split,
+    split_names,
+    takes_option,
+)
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.problem import LazySequence, Problem
+from reasonenv.problem import LazyProblems, Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, total
@@ -54,13 +65,13 @@ from reasonenv.rewards import Rewards, total
 CLUSTER = "cluster"
 Options = Mapping[str, Mapping[str, Any]]
 
-# The permutation of a pass is held in memory, eight bytes a problem.
+# The problems of a pass and their permutation are held in memory, 16 bytes a problem.
 _LONGEST_PASS = 50_000_000
 
 
-@dataclass(frozen=True)
-class Part:
-    """An environment in a mixture.
+@dataclass(frozen=True, eq=False)
+class Part(LazyProblems):
+    """An environment in a mixture: its problems, whose ids and clusters no other part has.
 
     Args:
         id: Registered id.
@@ -78,69 +89,57 @@ class Part:
     weight: float
     cluster: str | None = None
 
+    def __len__(self) -> int:
+        return len(self.problems)
 
-class Mixture(LazySequence[Problem]):
-    """The problems of one pass, part by part.
+    def make(self, index: int, with_images: bool) -> Problem:
+        """The problem at an index, with the id of the part as metadata."""
+        own = self.problems
+        problem = own[index] if with_images else without_images(own, index)
+        cluster = problem.metadata.get(self.cluster) if self.cluster else None
+        cluster = None if cluster in (None, "") else f"{self.id}/{cluster}"
+        common = {"env": self.id, CLUSTER: cluster}
+        metadata = {**common, **problem.metadata, **common}  # "env" first, the kind in evaluations
+        return replace(problem, id=f"{self.id}/{problem.id}", metadata=metadata)
+
+    def invalid_rows(self) -> dict[int, InvalidRow]:
+        """Rows that make no problem, by number."""
+        rows = invalid_rows_of(self.problems).items()
+        return {i: replace(row, id=f"{self.id}/{row.id}") for i, row in rows}
+
+
+class Mixture(Subset):
+    """The problems of some parts.
 
     Args:
         parts: Of weights above 0.
+        once: False for a pass of training, part by part, each as often as its weight says; True for
+            an evaluation, in which each problem comes once, one of each part in turn.
 
     Raises:
         UsageError: When a pass would be too long to hold every problem once.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], once: bool = False) -> None:
         self.parts = parts
-        whole = sum(part.weight for part in parts)
-        length = max(len(part.problems) * whole / part.weight for part in parts)
-        if length > _LONGEST_PASS:
-            raise UsageError(f"weights so unequal need a pass of {length:.0f} problems")
-        shares = (max(len(p.problems), round(length * p.weight / whole)) for p in parts)
-        self._starts = [0, *accumulate(shares)]
-
-    def __len__(self) -> int:
-        return self._starts[-1]
-
-    def item(self, index: int) -> Problem:
-        """The problem at an index, with the id of its environment as metadata."""
-        part, place = self._find(self.wrap(index))
-        return _named(part, part.problems[place])
-
-    def without_images(self, index: int) -> Problem:
-        """A problem without its images, where they need not be read."""
-        part, place = self._find(self.wrap(index))
-        return _named(part, without_images(part.problems, place))
-
-    def _find(self, index: int) -> tuple[Part, int]:
-        number = bisect_right(self._starts, index) - 1
-        part = self.parts[number]
-        return part, (index - self._starts[number]) % len(part.problems)
+        starts = [0, *accumulate(map(len, parts))]
+        super().__init__(ConcatRows(parts), (_in_turn if once else _by_weight)(parts, starts))
 
 
-class EvaluationMixture(Mixture):
-    """Every problem of the parts once, one of each part in turn."""
-
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.parts = parts
-        sizes = (len(part.problems) for part in parts)
-        counts = (NUM_GENERATED if size > LONGEST_SPLIT else size for size in sizes)
-        self._places = sorted((i, number) for number, n in enumerate(counts) for i in range(n))
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def _find(self, index: int) -> tuple[Part, int]:
-        place, number = self._places[index]
-        return self.parts[number], place
+def _by_weight(parts: Sequence[Part], starts: Sequence[int]) -> np.ndarray:
+    whole = sum(part.weight for part in parts)
+    length = max(len(part) * whole / part.weight for part in parts)
+    if length > _LONGEST_PASS:
+        raise UsageError(f"weights so unequal need a pass of {length:.0f} problems")
+    shares = (max(len(part), round(length * part.weight / whole)) for part in parts)
+    places = (np.arange(share) % len(part) for part, share in zip(parts, shares, strict=True))
+    return np.concatenate([start + each for start, each in zip(starts, places, strict=False)])
 
 
-def _named(part: Part, problem: Problem) -> Problem:
-    """A problem of a part with an id, a cluster and metadata that no other part has."""
-    cluster = problem.metadata.get(part.cluster) if part.cluster else None
-    cluster = None if cluster in (None, "") else f"{part.id}/{cluster}"
-    common = {"env": part.id, CLUSTER: cluster}
-    metadata = {**common, **problem.metadata, **common}  # "env" first, the kind in evaluations
-    return replace(problem, id=f"{part.id}/{problem.id}", metadata=metadata)
+def _in_turn(parts: Sequence[Part], starts: Sequence[int]) -> list[int]:
+    counts = (NUM_GENERATED if len(part) > LONGEST_SPLIT else len(part) for part in parts)
+    places = sorted((i, number) for number, n in enumerate(counts) for i in range(n))
+    return [starts[number] + i for i, number in places]
 
 
 def splits(
@@ -150,46 +149,43 @@ def splits(
     holdout: float | None = None,
 ) -> tuple[str, ...]:
     """Those of its parts together; no "train" where all are benchmarks without it."""
-    own = part_options(envs, data, options, holdout)
-    if not any("train" in entry_points.split_names(_module(id), own[id]) for id in own):
-        return ("test",)
+    own = _part_options(envs, data, options, holdout)
+    if not any("train" in split_names(module_of(id), own[id]) for id in own):
+        return ("test",) if holdout is None else ("test", HELD_OUT)
     return ("train", "test") if any(_has_unseen(id, own[id]) for id in own) else ("train",)
 
 
-def problems(  # noqa: PLR0913, PLR0917 - arguments of a user
+def problems(
     split: str | None = None,
     data: str | None = None,
     envs: Sequence[str] = (),
     weights: Sequence[float] | None = None,
     options: Options | None = None,
     holdout: float | None = None,
-    without: Collection[str] = (),
 ) -> Mixture:
     """The problems of a mixture; see the module.
-
-    Of `without`, "invalid" goes to the parts; ids are left out of the whole mixture afterwards.
 
     Raises:
         UsageError: In one line, for weights or options that do not fit the environments.
     """
-    own = part_options(envs, data, options, holdout)
-    if without == INVALID:
-        own = {id: {"without": INVALID, **each} for id, each in own.items()}
+    own = _part_options(envs, data, options, holdout)
     weights = [1.0] * len(own) if weights is None else list(weights)
     _check_weights(list(own), weights)
-    if split != "test":
-        split = None if split == "train" else split
-        pairs = zip(own, weights, strict=True)
-        return Mixture([_part(id, weight, {"split": split, **own[id]}) for id, weight in pairs])
-    if "train" in splits(data, envs, options, holdout):
-        for id in [id for id in own if not _has_unseen(id, own[id])]:
-            warn_once(f"{id} has no problems beside those to train on: the test leaves it out")
-            del own[id]
-    evaluation = {id: entry_points.evaluation_split(id, own[id]) for id in own}
-    return EvaluationMixture([_part(id, 1.0, {**own[id], "split": evaluation[id]}) for id in own])
+    shares = dict(zip(own, weights, strict=True))
+    if split == "test":
+        if "train" in splits(data, envs, options, holdout):
+            for id in [id for id in own if not _has_unseen(id, own[id])]:
+                warn_once(f"{id} has no problems beside those to train on: the test leaves it out")
+                del own[id]
+        for id, each in own.items():
+            each["split"] = evaluation_split(id, each)
+    elif split not in (None, "train"):
+        own = {id: {"split": split, **each} for id, each in own.items()}
+    parts = [_part(id, shares[id], each) for id, each in own.items()]
+    return Mixture(parts, once=split in ("test", HELD_OUT))
 
 
-def part_options(
+def _part_options(
     envs: Sequence[str], data: str | None, options: Options | None, holdout: float | None
 ) -> dict[str, dict[str, Any]]:
     """The options of each part, by its id."""
@@ -197,23 +193,17 @@ def part_options(
     for id in options:
         if id not in ids:
             raise UsageError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
-    own: dict[str, dict[str, Any]] = {}
-    for id in ids:
-        takes_data = entry_points.takes_argument(_module(id), "data")
-        common = {"data": data} if takes_data else {}
-        common |= {} if holdout is None else {"holdout": holdout}
-        own[id] = {**common, **options.get(id, {})}
-    return own
+    folders = {id: data if takes_option(id, "data") else None for id in ids}
+    return {
+        id: {"data": folder, "holdout": holdout, **options.get(id, {})}
+        for id, folder in folders.items()
+    }
 
 
 def _has_unseen(id: str, options: Mapping[str, Any]) -> bool:
     """True if a part is evaluated on another split than it is trained on."""
-    training = options.get("split") or entry_points.resolve_split(_module(id), None, options)
-    return entry_points.evaluation_split(id, options) != training
-
-
-def _module(id: str) -> ModuleType:
-    return importlib.import_module(find(id).module)
+    training = options.get("split") or resolve_split(module_of(id), None, options)
+    return evaluation_split(id, options) != training
 
 
 def _ids(envs: Sequence[str]) -> list[str]:
@@ -234,12 +224,13 @@ def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
 
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
-    arguments |= {"split": entry_points.resolve_split(_module(id), arguments["split"], arguments)}
-    definition = entry_points.env_definition(find(id).module, arguments)
+    module = module_of(id)
+    arguments |= {"split": resolve_split(module, arguments.get("split"), arguments)}
+    definition = env_definition(module, arguments)
     if arguments:
         raise UsageError(f"options: {id} takes no argument {next(iter(arguments))!r} in a mixture")
     prompt = find_prompt(definition.prompt)
-    cluster = getattr(_module(id), "CLUSTER", None)
+    cluster = getattr(module, "CLUSTER", None)
     return Part(id, definition.problems, definition.rewards, prompt, weight, cluster)
 
 

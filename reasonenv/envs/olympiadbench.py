@@ -41,7 +41,6 @@ Version History:
     v0: Initial version.
 """
 
-import logging
 import re
 import zlib
 from collections.abc import Collection, Sequence
@@ -51,6 +50,7 @@ from reasonenv import datasets
 from reasonenv.datasets.row_files import parse_json
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
+from reasonenv.terminal import warn
 
 PARTS = (
     "OE_TO_maths_en_COMP",
@@ -114,8 +114,8 @@ def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
     if not parts:
         raise missing[PARTS[0]]
     if missing:
-        message = "olympiadbench test: there are no files of %s, so it is not whole"
-        logging.getLogger("reasonenv").warning(message, ", ".join(missing))
+        names = ", ".join(missing)
+        warn(f"olympiadbench test: there are no files of {names}, so it is not whole")
     return datasets.ConcatRows(parts)
 
 

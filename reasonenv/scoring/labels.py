@@ -4,7 +4,6 @@ Rows need neither question nor image. Of several splits with labels, the one tha
 the requested ids is taken.
 """
 
-import importlib
 import os
 import re
 from collections import ChainMap
@@ -14,23 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets import VARIABLE
-from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_of_file
+from reasonenv.datasets.row_files import SUFFIXES, dataset_folder, iter_rows, split_of_file
 from reasonenv.datasets.schema import Schema, check_values, schema_of
 from reasonenv.datasets.selection import warn_once, without_images
 from reasonenv.entry_points import (
     HELD_OUT,
     all_problems,
     evaluation_split,
+    module_of,
     resolve_split,
     split_names,
     takes_argument,
 )
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.problem import Problem
-from reasonenv.registration import find
 from reasonenv.scoring.final_answers import Row
 
-_SUFFIXES = (".parquet", ".jsonl", ".json")
 _SHARD = re.compile(r"-\d+-of-\d+$")
 _MOST_PROBLEMS = 20_000
 
@@ -74,7 +72,7 @@ def load_labels(
         MissingDataError: When there is no file of labels.
         UsageError: When a file cannot be read, or no id is known.
     """
-    module = importlib.import_module(find(env_id).module)
+    module = module_of(env_id)
     schema = schema_of(module)
     if schema is None:
         return _of_problems(env_id, ids, options)
@@ -159,7 +157,7 @@ def _local(schema: Schema, folder: Path, columns: Sequence[str]) -> dict[str, It
     parts: dict[str, list[Path]] = {}
     for place in places:
         for file in sorted(place.iterdir()) if place.is_dir() else ():
-            if file.suffix in _SUFFIXES and _has_labels(file, schema, columns):
+            if file.suffix in SUFFIXES and _has_labels(file, schema, columns):
                 parts.setdefault(_part(file, schema), []).append(file)
     return {part: _rows(paths) for part, paths in parts.items()}
 
@@ -194,7 +192,7 @@ def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:
 
 def _of_problems(env_id: str, ids: Collection[str], options: Mapping[str, Any]) -> Labels:
     """The labels of an environment without a schema: of its problems, drawn or from any file."""
-    module = importlib.import_module(find(env_id).module)
+    module = module_of(env_id)
     main = evaluation_split(env_id, options)
     splits = [name for name in split_names(module, options) if name != main]
     labels: dict[str, Labels] = {}

@@ -184,7 +184,7 @@ def test_a_column_can_be_named(tmp_path):
         ("rows.jsonl", '{"answer": ', "cannot be read: "),
         ("rows.json", '"text"', "a list or an object of rows was expected"),
         ("rows.jsonl", '{"answer": {"a": 1}}\n', "column 'answer' holds a dict, not an answer"),
-        ("rows.parquet", "PAR", "cannot be read: "),
+        ("rows.parquet", "PAR", "is not a readable parquet file: "),
         ("rows.jsonl", "[1]\n", "holds lists where rows were expected"),
         ("elsewhere", "", "no file "),
     ],

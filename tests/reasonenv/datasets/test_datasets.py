@@ -274,14 +274,6 @@ def test_a_hub_that_cannot_be_reached_is_told_with_the_way_around(tmp_path):
     assert "data=DIR, --data DIR or REASONENV_DATA" in line
 
 
-def test_an_environment_of_an_older_version_still_says_source():
-    with pytest.warns(DeprecationWarning, match="Source is deprecated: use Schema"):
-        assert datasets.Source is datasets.Schema
-    with pytest.raises(AttributeError, match="'Sauce'"):
-        _ = datasets.Sauce
-    older = types.ModuleType("older")
-    older.SOURCE = OWN
-    with pytest.warns(DeprecationWarning, match=r"older.SOURCE is deprecated: call it SCHEMA"):
-        assert schema_of(older) is OWN
+def test_an_environment_whose_problems_are_drawn_has_no_schema():
     assert schema_of(mmk12) is mmk12.SCHEMA
     assert schema_of(types.ModuleType("drawn")) is None

@@ -1,5 +1,6 @@
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -8,7 +9,7 @@ from helpers.hub_rows import lines
 
 import reasonenv
 from reasonenv.datasets.selection import warn_once
-from reasonenv.entry_points import evaluation_split
+from reasonenv.entry_points import evaluation_split, invalid_rows
 from reasonenv.envs import mixture
 from reasonenv.envs.mixture import Mixture, Part
 from reasonenv.errors import DataError
@@ -165,6 +166,19 @@ def test_rows_that_make_no_problem_are_left_out_of_every_part(broken):
 
 
 @pytest.mark.usefixtures("figures")
+def test_rows_that_make_no_problem_are_known_to_evaluations_and_scores(broken):
+    options = {"envs": ["file", "Toy-v0"], "weights": [3, 1], "options": broken}
+    assert {row.id for row in invalid_rows("Mixture-v0", options)} == {"file/3"}
+    assert invalid_rows("Mixture-v0", {**options, "without": ["file/3"]}) == []
+    expected = ids_of(reasonenv.make("Mixture-v0", without="invalid", **options))
+    assert ids_of(reasonenv.make("Mixture-v0", without=["file/3"], **options)) == expected
+    with pytest.raises(DataError, match=r"without=\['file/3'\] leaves it out$"):
+        reasonenv.make("Mixture-v0", **options)
+    rows = [{"id": "file/1", "response": "\\boxed{0}"}]
+    assert score("Mixture-v0", rows, env_options=options)["accuracy"] == 1
+
+
+@pytest.mark.usefixtures("figures")
 @pytest.mark.parametrize("option", ["filter", "without", "holdout"])
 def test_problems_of_a_mixture_are_chosen_as_those_of_its_parts(option):
     first, *others = ids_of(reasonenv.make(["Toy-v0"]))
@@ -224,6 +238,18 @@ def test_a_mixture_is_evaluated_on_what_its_parts_do_not_train_on(two, caplog):
     assert not trained & unseen
     assert len(unseen | {question for question in trained if question < "b"}) == 12
     assert {question[:5] for question in unseen} == {"test ", "aime "}
+
+
+def test_of_benchmarks_what_is_held_out_is_evaluated_once_each(two):
+    lines(Path(two) / "amc23", "test.jsonl", [{"question": f"{k}?", "answer": k} for k in range(9)])
+    options = {"envs": ["AIME25-v0", "AMC23-v0"], "data": two, "holdout": 0.5}
+    assert mixture.splits(two, options["envs"], holdout=0.5) == ("test", "heldout")
+    assert evaluation_split("Mixture-v0", options) == "heldout"
+    unseen = reasonenv.make("Mixture-v0", split="heldout", **options).get_wrapper_attr("problems")
+    trained = reasonenv.make("Mixture-v0", **options).get_wrapper_attr("problems")
+    ids, others = [problem.id for problem in unseen], {problem.id for problem in trained}
+    assert len(ids) + len(others) == len({*ids, *others}) == 15
+    assert all(any(id.startswith(name) for id in ids) for name in options["envs"])
 
 
 def test_splits_of_a_mixture_are_those_of_its_parts(two):

@@ -392,7 +392,7 @@ def test_a_reward_outside_its_bounds_warns_once(caplog, monkeypatch):
 
 def test_a_mixture_sums_rewards_without_a_warning(caplog, monkeypatch):
     monkeypatch.setattr("reasonenv.rewards._WARNED", set())
-    env = reasonenv.make(["Figures-v1", "WordProblems-v0"])
+    env = reasonenv.make(["Figures-v2", "WordProblems-v0"])
     env.reset(seed=0)
     reference = env.unwrapped._problem.answer
     reward = env.step(f"<think>so</think><answer>{reference}</answer>")[1]

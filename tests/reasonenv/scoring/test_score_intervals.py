@@ -160,6 +160,8 @@ def test_clusters_may_be_labels_of_the_problems_in_any_order():
     # The ratio's variance by hand: deviations 1, -1, 0 of totals from 1, over clusters of 2.
     assert standard_error(values, clusters) == pytest.approx(math.sqrt(2 / 2 / 3) / 2)
     assert standard_error(values) == pytest.approx(np.std(values, ddof=1) / math.sqrt(6))
+    # Of clusters of 3, 1 and 1: deviations .2, -.6 and .4 from 3 / 5, over 5 / 3.
+    assert standard_error([1, 1, 0, 0, 1], "aaabc") == pytest.approx(math.sqrt(0.56 / 2 / 3) * 0.6)
     assert math.isnan(standard_error([1, 0], ["a", "a"]))
 
 
