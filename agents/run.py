@@ -296,7 +296,7 @@ def open_log(state: RunState) -> RunLog:
         run.num_steps,
         start=state.step,
         rank=state.engines.train.rank,
-        trackers=run.trackers(),
+        trackers=tuple(dict.fromkeys(run.track)),
         settings=run_settings(run, state.learner),
         num_shown=run.show_responses,
     )

@@ -54,7 +54,7 @@ def check_run(run: Run) -> None:
     _check_json(run)
     if not 0 <= run.save_minutes < math.inf:
         raise UsageError(f"--save-minutes is {run.save_minutes}: give at least 0")
-    check_installed(run.trackers())
+    check_installed(run.track)
     if run.overlong_buffer > run.max_response_length:
         raise UsageError(
             f"--overlong-buffer {run.overlong_buffer} is longer than --max-response-length "

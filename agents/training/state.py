@@ -131,10 +131,8 @@ class RunState:
             line = f"ranks: {engine.num_ranks}, not {before} as before: responses have other seeds"
             print_line(line, sys.stderr)
         check_template(checkpoint, self.engines.chat.tokenizer)
-        # Checkpoints of 0.1.0, before dynamic sampling, have no position.
-        self.step = state["step"]
-        self.position = state.get("position", self.step * self.run.num_prompts)
-        self.num_rollbacks = state.get("num_rollbacks", 0)
+        self.step, self.position = state["step"], state["position"]
+        self.num_rollbacks = state["num_rollbacks"]
         last = rollbacks.last_rollback(self.folder)
         if last.count > self.num_rollbacks:
             self.position, self.num_rollbacks = last.position, last.count
@@ -166,7 +164,6 @@ class RunState:
             microbatch_size=self.run.microbatch_size,
             tokens_per_microbatch=self.run.tokens_per_microbatch,
             epochs=self.run.epochs,
-            step_without_signal=self.run.step_without_signal,
         )
 
     def broadcast(self, value: int) -> int:

@@ -8,7 +8,6 @@ from agents.cli.flags import parse_run
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.reductions import constant_length
-from agents.storage import checkpoints
 from agents.storage.json_files import json_value
 from agents.storage.provenance import write_run
 from agents.training.setup import run_settings
@@ -155,43 +154,6 @@ def test_what_is_no_regular_file_is_one_line(path):
 def test_a_file_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(SystemExit, match=r"^error: --config .*gone\.yaml cannot be read"):
         parse_run(CPGD, ["--config", str(tmp_path / "gone.yaml")])
-
-
-def old_record(folder):
-    """The `run.json` of a run of 0.1.0, in which the tolerance had another name."""
-    record = json_value(run_settings(*parse_run(CPGD, [])))
-    record["run"]["agreement"] = 0.25
-    del record["run"]["parity_tolerance"]
-    (folder / "run.json").write_text(json.dumps({"settings": record}))
-    return folder / "run.json"
-
-
-@pytest.mark.parametrize("words", [["--agreement", "0.25"], ["--agreement=0.25"]])
-def test_the_old_name_of_a_flag_is_accepted_with_a_warning(words, capsys):
-    run, _ = parse_run(CPGD, words)
-    assert run.parity_tolerance == 0.25
-    warning = "warning: --agreement is deprecated: use --parity-tolerance\n"
-    assert capsys.readouterr().err == warning
-
-
-def test_the_old_name_of_a_setting_is_accepted_in_a_file_with_a_warning(tmp_path, capsys):
-    file = tmp_path / "run.yaml"
-    file.write_text("agreement: 0.25\n")
-    for path in (file, old_record(tmp_path)):
-        run, _ = parse_run(CPGD, ["--config", str(path)])
-        assert run.parity_tolerance == 0.25
-        assert capsys.readouterr().err.count("--agreement is deprecated") == 1
-
-
-def test_the_name_of_today_warns_of_nothing(capsys):
-    assert parse_run(CPGD, ["--parity-tolerance", "0.25"])[0].parity_tolerance == 0.25
-    assert capsys.readouterr().err == ""
-
-
-def test_a_run_whose_record_has_the_old_name_can_be_resumed(tmp_path):
-    old_record(tmp_path)
-    now = json_value(run_settings(*parse_run(CPGD, ["--parity-tolerance", "0.5"])))
-    assert checkpoints.start(tmp_path, now, resume=True) is None
 
 
 def test_a_length_limit_in_a_file_that_is_no_number_is_an_invalid_argument(tmp_path, capsys):
