@@ -91,7 +91,7 @@ def describe_changes(folder: Path, settings: Mapping[str, Any]) -> str:
 def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Dotted name, recorded value and present value of each setting that differs."""
     record = _record(folder)
-    old, new = _flat(record["settings"]), _flat(settings)
+    old, new = flat_settings(record["settings"]), flat_settings(settings)
     old |= {
         f"run.{name}": new[f"run.{name}"]
         for name, path in record["paths"].items()
@@ -122,10 +122,10 @@ def _record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested settings as a flat dict with dotted names."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
-        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
+        inner = flat_settings(value, f"{prefix}{name}.") if isinstance(value, dict) else None
         flat |= inner or {f"{prefix}{name}": value}
     return flat
