@@ -12,6 +12,7 @@ from agents.cli.exit import short
 from agents.cli.json_flags import EXAMPLES
 from agents.errors import UsageError
 from agents.storage.json_files import NESTING, read_regular
+from agents.storage.resumed_settings import of_this_release
 from reasonenv.json_objects import unique_keys
 
 
@@ -41,6 +42,7 @@ def read_config(path: Path) -> dict[str, Any]:
         run, learner = recorded.get("run"), recorded.get("learner")
         if not (isinstance(run, dict) and isinstance(learner, dict)):
             raise UsageError(f"--config {path} is no record of a run: it lacks its settings")
+        of_this_release(content, f"--config {path}")
         content = {**run, **learner, "resume": False}
     settings = {name.replace("-", "_"): value for name, value in content.items()}
     if len(settings) < len(content):

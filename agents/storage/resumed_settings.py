@@ -34,7 +34,7 @@ def recorded_settings(folder: Path) -> dict[str, Any]:
     Raises:
         RecordError: The record is missing or damaged, or the run is of an earlier release.
     """
-    content = _record(folder)
+    content = of_this_release(read_run(folder), folder)
     record = content["settings"]
     parts = [record.get(name) for name in ("run", "learner")]
     if not all(isinstance(part, dict) for part in parts):
@@ -90,7 +90,7 @@ def describe_changes(folder: Path, settings: Mapping[str, Any]) -> str:
 
 def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Dotted name, recorded value and present value of each setting that differs."""
-    record = _record(folder)
+    record = of_this_release(read_run(folder), folder)
     old, new = flat_settings(record["settings"]), flat_settings(settings)
     old |= {
         f"run.{name}": new[f"run.{name}"]
@@ -103,19 +103,23 @@ def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, A
             yield name, old.get(name), new.get(name)
 
 
-def _record(folder: Path) -> dict[str, Any]:
-    """The record of a run that this release continues; see `read_run`.
+def of_this_release(record: dict[str, Any], name: object) -> dict[str, Any]:
+    """The record of a run, with the names of settings that this release has.
+
+    Args:
+        record: Content of `run.json`.
+        name: Of the run or the file, for the error.
 
     Raises:
-        RecordError: The record is missing or damaged, or the run is of an earlier release.
+        RecordError: The run is of an earlier release, or has a setting of it.
     """
-    record = read_run(folder)
-    release, run = str(record["versions"].get("reasonenv")), record["settings"].get("run")
+    release = str((record.get("versions") or {}).get("reasonenv"))
+    run = record["settings"].get("run")
     has_steps = isinstance(run, dict) and run.pop("step_without_signal", False)
     if has_steps or release.startswith(("0.1.", "0.2.")):
         raise RecordError(
-            f"{folder} is a run of release {release}{' with --step-without-signal' * has_steps}: "
-            "resume it with release 0.3.0, or give another --output-dir without --resume"
+            f"{name} is of release {release}{' with --step-without-signal' * has_steps}: continue "
+            "it with release 0.3.0, or begin a new run in another --output-dir"
         )
     if isinstance(run, dict) and run.pop("tensorboard", False):  # of 0.3.0
         run["track"] = [*run["track"], "tensorboard"]

@@ -398,7 +398,7 @@ def test_a_run_of_an_earlier_release_names_the_one_that_resumes_it(
     record = {"settings": SETTINGS | {"run": SETTINGS["run"] | settings}}
     record["versions"] = {"reasonenv": release}
     (tmp_path / "run.json").write_text(json.dumps(record))
-    expected = f"is a run of release {words}: resume it with release 0.3.0, or give"
+    expected = f"is of release {words}: continue it with release 0.3.0, or begin"
     with pytest.raises(RecordError, match=expected) as refused:
         start(tmp_path, SETTINGS, resume=True)
     assert "\n" not in str(refused.value)
