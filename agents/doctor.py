@@ -103,8 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"--timeout is {options.timeout}: give seconds in (0, {_LONGEST_TRIAL}]")
         results = list(run_checks(options.output_dir, options.timeout))
         if options.json:
-            # `mend` is the key of version 0.1.0.
-            print(json.dumps([asdict(r) | {"mend": r.fix} for r in results], indent=2))
+            print(json.dumps([asdict(result) for result in results], indent=2))
         else:
             print(*check_lines(results, colour=sys.stdout.isatty()), sep="\n")
     return int(any(result.level == "problem" for result in results))

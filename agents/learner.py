@@ -244,9 +244,9 @@ class Learner(ABC):
 
     def _check_shape(self, name: str, value: Any, like: Tensor, axes: str) -> None:
         if (shape := getattr(value, "shape", type(value).__name__)) != like.shape:
-            given = list(shape) if isinstance(shape, tuple) else shape
+            actual = list(shape) if isinstance(shape, tuple) else shape
             raise UsageError(
-                f"{type(self).__name__}: {name} has shape {given}; it needs a value for each "
+                f"{type(self).__name__}: {name} has shape {actual}; it needs a value for each "
                 f"{axes}, here {list(like.shape)}"
             )
 

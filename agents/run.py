@@ -29,7 +29,7 @@ from agents.training.distributed import ON_ALL_RANKS, all_gather_object, error_o
 from agents.training.dynamic_sampling import balance_tokens, select_groups
 from agents.training.interrupt import Interrupt
 from agents.training.rollouts import Rollout, count, reward_metrics, sample_rollout
-from agents.training.setup import prepare, run_settings
+from agents.training.setup import length_penalty, prepare, run_settings
 from agents.training.state import RunState
 from agents.training.update import update
 from reasonenv.grading import VERSION
@@ -155,7 +155,7 @@ def sample_rollouts(
             rollouts[-1].next_observations if rollouts else observations,
             (run.seed, step, state.engines.train.rank, number),
             clock,
-            length_penalty=state.length_penalty,
+            length_penalty=length_penalty(run),
             max_prompt_length=run.max_prompt_length,
             on_response=lambda done: log.activity("sampling", done, state.envs.num_envs),
             engine=state.engines.train,
@@ -296,7 +296,7 @@ def open_log(state: RunState) -> RunLog:
         run.num_steps,
         start=state.step,
         rank=state.engines.train.rank,
-        trackers=run.trackers(),
+        trackers=tuple(dict.fromkeys(run.track)),
         settings=run_settings(run, state.learner),
         num_shown=run.show_responses,
     )

@@ -28,11 +28,11 @@ from agents.cli.json_flags import environment_options
 from agents.engines.load import load_model, save_model
 from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
-from agents.errors import ModelError, UsageError, typed_errors
+from agents.errors import UsageError, typed_errors
 from agents.sft import FineTuning
 from agents.storage.atomic_files import write_atomically
 from agents.storage.cache import cache_folder
-from agents.storage.digests import DIGESTS, damage, write_digests
+from agents.storage.digests import damage, write_digests
 from agents.storage.lock import LOCK, locked
 from reasonenv.terminal import print_line
 
@@ -117,25 +117,13 @@ def _cached_stage(settings: FineTuning) -> Path:
     with _exclusive(folder.with_suffix(".lock")):
         temporary = folder.with_name(f".{folder.name}.tmp")
         shutil.rmtree(temporary, ignore_errors=True)
-        if folder.exists() and (reason := _cache_damage(folder)):
+        if folder.exists() and (reason := damage(folder)):
             print_line(f"{folder} is damaged ({reason}): making it anew", sys.stderr)
             folder.rename(temporary)
             shutil.rmtree(temporary)
         if not folder.exists():
             sft.fine_tune(replace(settings, output_dir=temporary)).rename(folder)
     return folder
-
-
-def _cache_damage(folder: Path) -> str:
-    """Damage of a cached model in a few words; one without digests gets them if it loads."""
-    if (folder / DIGESTS).exists():
-        return damage(folder)
-    try:
-        load_model(str(folder), torch.device("cpu"), torch.float32)
-    except ModelError as error:
-        return str(error)
-    write_digests(folder)
-    return ""
 
 
 @contextmanager

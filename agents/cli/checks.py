@@ -1,6 +1,7 @@
 """Validity of the settings of a training run, one by one and together."""
 
 import math
+from collections.abc import Callable
 
 from agents.cli.exit import short
 from agents.cli.json_flags import json_object, lora_rank, stop_strings
@@ -30,6 +31,17 @@ MAXIMA = dict.fromkeys(MINIMA, 2**31 - 1) | {
     "epochs": 1000,
 }
 """Maximum of each integer setting; no model has a context of more than 2^20 tokens."""
+NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
+    **dict.fromkeys(
+        ("learning_rate", "weight_decay", "adam_epsilon", "save_minutes"),
+        (lambda x: 0 <= x < math.inf, "at least 0"),
+    ),
+    **dict.fromkeys(("adam_beta1", "adam_beta2"), (lambda x: 0 <= x < 1, "one in [0, 1)")),
+    "min_learning_rate_ratio": (lambda x: 0 <= x <= 1, "one in [0, 1]"),
+    "max_grad_norm": (lambda x: 0 < x < math.inf, "more than 0, or None for no clipping"),
+    "parity_tolerance": (lambda x: x >= 0, "at least 0"),
+}
+"""Valid values of other numbers, as a function and in words."""
 MOST_RESPONSES = 2**20
 """Responses of a training step at most: a thousand times the papers' rollouts. Each takes memory in
 the environment and in the rollout, whatever the batches of sampler and trainer are."""
@@ -49,12 +61,9 @@ def check_run(run: Run) -> None:
         value = getattr(run, name)
         if value is not None:
             check_integer(name.replace("_", "-"), value, minimum, MAXIMA[name])
-    _check_optimizer(run)
     _check_numbers(run)
     _check_json(run)
-    if not 0 <= run.save_minutes < math.inf:
-        raise UsageError(f"--save-minutes is {run.save_minutes}: give at least 0")
-    check_installed(run.trackers())
+    check_installed(run.track)
     if run.overlong_buffer > run.max_response_length:
         raise UsageError(
             f"--overlong-buffer {run.overlong_buffer} is longer than --max-response-length "
@@ -79,37 +88,19 @@ def check_run(run: Run) -> None:
         )
 
 
-def _check_optimizer(run: Run) -> None:
-    """Validates AdamW's arguments and the schedule of its learning rate."""
-    for name in ("learning_rate", "weight_decay", "adam_epsilon"):
-        if not 0 <= getattr(run, name) < math.inf:
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} is {getattr(run, name)}: give at least 0")
-    for name in ("adam_beta1", "adam_beta2"):
-        if not 0 <= getattr(run, name) < 1:
-            flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} is {getattr(run, name)}: give one in [0, 1)")
-    if not 0 <= run.min_learning_rate_ratio <= 1:
-        raise UsageError(
-            f"--min-learning-rate-ratio is {run.min_learning_rate_ratio}: give one in [0, 1]"
-        )
-    if run.max_grad_norm is not None and not 0 < run.max_grad_norm < math.inf:
-        raise UsageError(
-            f"--max-grad-norm is {run.max_grad_norm}: give more than 0, or None for no clipping"
-        )
+def _check_numbers(run: Run) -> None:
+    """Validates the settings that are no integers, and the steps of the warm-up."""
+    for name, (is_valid, words) in NUMBERS.items():
+        value = getattr(run, name)
+        if value is not None and not is_valid(value):
+            raise UsageError(f"--{name.replace('_', '-')} is {value}: give {words}")
     if run.warmup_steps > (steps := run.optimizer_steps()):
         raise UsageError(
             f"--warmup-steps {run.warmup_steps} is more than the {steps} optimizer steps of the run"
         )
-
-
-def _check_numbers(run: Run) -> None:
-    """Validates the temperature and top-p."""
     if not run.temperature > 0:
         raise UsageError(f"--temperature is {run.temperature}: training needs one above 0")
     check_temperature(run.temperature)
-    if run.parity_tolerance is not None and not run.parity_tolerance >= 0:
-        raise UsageError(f"--parity-tolerance is {run.parity_tolerance}: give at least 0")
     check_top_p(run.top_p)
 
 

@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ import yaml
 
 from agents.cli.exit import short
 from agents.cli.json_flags import EXAMPLES
-from agents.cli.settings import RENAMED
 from agents.errors import UsageError
 from agents.storage.json_files import NESTING, read_regular
+from agents.storage.resumed_settings import of_this_release
 from reasonenv.json_objects import unique_keys
 
 
@@ -43,8 +42,9 @@ def read_config(path: Path) -> dict[str, Any]:
         run, learner = recorded.get("run"), recorded.get("learner")
         if not (isinstance(run, dict) and isinstance(learner, dict)):
             raise UsageError(f"--config {path} is no record of a run: it lacks its settings")
+        of_this_release(content, f"--config {path}")
         content = {**run, **learner, "resume": False}
-    settings = {current_name(name.replace("-", "_")): value for name, value in content.items()}
+    settings = {name.replace("-", "_"): value for name, value in content.items()}
     if len(settings) < len(content):
         raise UsageError(f"--config {path} has a setting twice, with - and _: remove one")
     return {name: _as_json(name, value) for name, value in settings.items()}
@@ -93,15 +93,6 @@ def _check_events(text: str) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > NESTING:
             raise ValueError(f"nested more than {NESTING} deep")
-
-
-def current_name(name: str) -> str:
-    """The current name of a setting, after a warning where it has another name now."""
-    if name not in RENAMED:
-        return name
-    old, new = (text.replace("_", "-") for text in (name, RENAMED[name]))
-    print(f"warning: --{old} is deprecated: use --{new}", file=sys.stderr)
-    return RENAMED[name]
 
 
 def as_arguments(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:

@@ -17,7 +17,7 @@ from agents import advantages, divergences, losses, reductions, references
 from agents.cli import config_file
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
-from agents.cli.settings import RENAMED, Run
+from agents.cli.settings import Run
 from agents.errors import UsageError
 from agents.learner import Learner
 from agents.storage.resumed_settings import recorded_settings
@@ -97,7 +97,7 @@ def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     # DeepSpeed's launcher adds the local rank, which the environment holds too.
-    words = [_current_flag(word) for word in words if not word.startswith("--local_rank=")]
+    words = [word for word in words if not word.startswith("--local_rank=")]
     parts = [("run", Run), ("learner", learner), ("file", ConfigFile)]
     command = make_dataclass("Command", parts, frozen=True)
     command.__doc__ = (inspect.getdoc(learner) or "").split("\n\n")[0]
@@ -130,15 +130,6 @@ def _fitting(run: Run, sizes: Mapping[str, Any]) -> Run:
         overlong_buffer=min(run.overlong_buffer, max(run.max_response_length // 2, 0)),
         minibatch_size=run.minibatch_size if fits else responses,
     )
-
-
-def _current_flag(word: str) -> str:
-    """An argument with the current spelling of its flag."""
-    flag, equals, value = word.partition("=")
-    name = flag.removeprefix("--").replace("-", "_")
-    if not flag.startswith("--") or name not in RENAMED:
-        return word
-    return f"--{config_file.current_name(name).replace('_', '-')}{equals}{value}"
 
 
 def _leading_flags(arguments: Sequence[str]) -> dict[str, Any]:
@@ -178,9 +169,8 @@ def _resumed_settings(learner: type[Learner], given: Mapping[str, Any]) -> dict[
     settings = recorded_settings(folder)
     if settings["algorithm"] != learner.__name__:
         return {}
-    known = {field.name for field in (*fields(Run), *fields(learner))}
-    names = {name: RENAMED.get(name, name) for name in settings}
-    return {names[name]: value for name, value in settings.items() if names[name] in known}
+    names = {field.name for field in (*fields(Run), *fields(learner))}
+    return {name: value for name, value in settings.items() if name in names}
 
 
 def parse_function(text: str, namespaces: Sequence[Namespace] = MODULES) -> Callable[..., Any]:

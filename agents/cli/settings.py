@@ -97,9 +97,6 @@ class Run:
     released scripts; 1e-6 slows the tiny model down."""
     max_grad_norm: float | None = 1.0
     """Norm to which the gradient of an optimizer step is clipped; None for no clipping."""
-    step_without_signal: bool = False
-    """Take optimizer steps whose gradient is exactly zero too, by weight decay and momentum, as in
-    0.2.0."""
     seed: int = 0
     """Seed of the problem order, the sampler and a warm start that is trained."""
     freeze_vision: bool = False
@@ -167,8 +164,6 @@ class Run:
     track: tuple[Name, ...] = ()
     """Trackers that get metrics, evaluations and sampled rollouts, each through its own library,
     whose environment variables say where they go. Several: --track wandb tensorboard."""
-    tensorboard: bool = False
-    """The same as --track tensorboard: files in the output directory."""
     show_responses: int = 1
     """Problems that the terminal shows with a response of the model, before the first step and then
     at most once a minute; 0 for none."""
@@ -182,16 +177,7 @@ class Run:
             name = name.replace(placeholder, value.lower())
         return Path(name)
 
-    def trackers(self) -> list[Name]:
-        """Trackers of the run, each once."""
-        names: list[Name] = ["tensorboard"] if self.tensorboard else []
-        return list(dict.fromkeys([*self.track, *names]))
-
     def optimizer_steps(self) -> int:
         """Optimizer steps of the whole run."""
         minibatches = self.num_prompts * self.group_size // self.minibatch_size
         return self.num_steps * self.epochs * minibatches
-
-
-RENAMED = {"agreement": "parity_tolerance"}
-"""Current name of each setting that had another name before; the old one is still accepted."""

@@ -148,8 +148,8 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
 
 def _check_arguments(module: nn.Module, rest: Mapping[str, Any], *, is_causal: bool) -> None:
     """Rejects arguments of a layer that would change its output."""
-    known = _NEUTRAL | ({"is_causal"} if rest.get("is_causal") is is_causal else set())
-    unknown = sorted(name for name in rest.keys() - known if rest[name] is not None)
+    neutral = _NEUTRAL | ({"is_causal"} if rest.get("is_causal") is is_causal else set())
+    unknown = sorted(name for name in rest.keys() - neutral if rest[name] is not None)
     if unknown:
         raise ModelError(
             f"{type(module).__name__} gives its attention {', '.join(unknown)}, which packed rows "

@@ -54,12 +54,12 @@ def check_names(name: str, model: Any) -> None:
     own = {key: weight.to("meta") for key, weight in state.items() if key not in tied}
     with model_errors(name):
         saved = _shapes(name)
-        sent = dict(checkpoint_weights(model, own.items()))
-    different = [key for key, weight in sent.items() if saved.get(key) != weight.shape]
-    sizes = [sum(weight.numel() for weight in part.values()) for part in (own, sent)]
+        output = dict(checkpoint_weights(model, own.items()))
+    different = [key for key, weight in output.items() if saved.get(key) != weight.shape]
+    sizes = [sum(weight.numel() for weight in part.values()) for part in (own, output)]
     if different or sizes[0] != sizes[1]:
         raise ModelError(
-            f"transformers does not give the {len(sent)} weights of {name} back by the names and "
+            f"transformers does not give the {len(output)} weights of {name} back by the names and "
             f"shapes in its files, by which vLLM takes them ({len(different)} differ, "
             f"{min(different, default='none')} first): use --sampler transformers"
         )

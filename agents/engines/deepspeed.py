@@ -287,8 +287,8 @@ def _check_names(config: Mapping[str, Any]) -> None:
     """Raises UsageError where no name is an option of DeepSpeed's, which ignores others."""
     from deepspeed.runtime import constants
 
-    known = {"zero_optimization", *map(str, vars(constants).values())}
-    if config and not known & config.keys():
+    options = {"zero_optimization", *map(str, vars(constants).values())}
+    if config and not options & config.keys():
         raise UsageError(f"--deepspeed has no option of DeepSpeed's: {', '.join(config)!s:.60}")
 
 

@@ -41,15 +41,10 @@ def complete(
     Raises:
         UsageError: A part is no object, or the stage of ZeRO is none.
     """
-    options, limit = _without_auto(config), optimization.max_grad_norm
-    for name in ("zero_optimization", "optimizer", "scheduler", "bf16", "fp16"):
-        if not isinstance(options.get(name, {}), Mapping):
-            raise UsageError(f"--deepspeed: {name} is {options[name]!r}: give an object")
+    options, limit = checked(config), optimization.max_grad_norm
     half = cuda if half is None else half
     defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(BUCKET, num_weights)}
     zero = defaults | options.get("zero_optimization", {})
-    if zero["stage"] not in range(4):
-        raise UsageError(f"--deepspeed: stage is {zero['stage']!r}: give 0 to 3")
     adamw = {
         "lr": optimization.learning_rate,
         "betas": list(optimization.betas),
@@ -84,6 +79,26 @@ def _optimizer(
         # One kernel for each tensor, without a copy of a trained weight in fp32.
         params.setdefault("fused", True)
     return {"type": "AdamW", "params": params}
+
+
+def checked(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without its "auto" values.
+
+    Raises:
+        UsageError: A part is no object, or the stage of ZeRO is none.
+    """
+    options = _without_auto(config)
+    zero = options.get("zero_optimization", {})
+    parts = {n: options[n] for n in ("optimizer", "scheduler", "bf16", "fp16") if n in options}
+    parts["zero_optimization"] = zero
+    if isinstance(zero, Mapping):
+        parts |= {name: part for name, part in zero.items() if name.startswith("offload_")}
+        if zero.get("stage", 0) not in range(4):
+            raise UsageError(f"--deepspeed: stage is {zero['stage']!r}: give 0 to 3")
+    for name, part in parts.items():
+        if not isinstance(part, Mapping):
+            raise UsageError(f"--deepspeed: {name} is {part!r}: give an object")
+    return options
 
 
 def _without_auto(config: Mapping[str, Any]) -> dict[str, Any]:

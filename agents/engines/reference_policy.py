@@ -89,4 +89,4 @@ class ReferencePolicy:
         with checkpoint_errors(path):
             self.model.load_state_dict(state["model"])
             self.token_kl = [float(value) for value in state["token_kl"]]
-            self.is_policy = bool(state.get("is_policy", False))  # not in checkpoints of 0.2.0
+            self.is_policy = bool(state["is_policy"])

@@ -77,12 +77,11 @@ def unique_prompts(prompts: Sequence[Prompt]) -> tuple[list[Prompt], list[int]]:
     return unique, rows
 
 
-def check_prompt_lengths(
-    prompts: Sequence[Prompt], max_length: float, message: Callable[[int], str]
-) -> None:
-    """Raises PromptLengthError, with the message of its length for each prompt that is too long."""
+def check_prompt_lengths(prompts: Sequence[Prompt], max_length: float, words: str) -> None:
+    """Raises PromptLengthError for prompts with more tokens; the words follow on their number."""
     lengths = enumerate(len(prompt.token_ids) for prompt in prompts)
-    if reasons := {row: message(length) for row, length in lengths if length > max_length}:
+    reasons = {row: f"a prompt of {n} tokens {words}" for row, n in lengths if n > max_length}
+    if reasons:
         raise PromptLengthError(next(iter(reasons.values())), reasons)
 
 

@@ -96,15 +96,11 @@ class TransformersSampler:
         """Rejects tokens beyond the positions of the model, most of which it has never seen."""
         length = self.max_response_length
         context = context_length(self.policy.model.config.get_text_config())
-        check_prompt_lengths(
-            prompts,
-            context - length,
-            lambda prompt_length: (
-                f"a prompt of {prompt_length} tokens and a response of {length} do not fit in this "
-                f"model's context of {context:g} tokens: lower --max-response-length or "
-                "--max-pixels"
-            ),
+        words = (
+            f"and a response of {length} do not fit in this model's context of {context:g} tokens: "
+            "lower --max-response-length or --max-pixels"
         )
+        check_prompt_lengths(prompts, context - length, words)
 
 
 @dataclass

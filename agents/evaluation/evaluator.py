@@ -3,7 +3,7 @@
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -180,8 +180,7 @@ class Evaluator:
                 "status": str(infos["status"][i]),
                 "length": int(responses.lengths[i]),
                 "finished": bool(responses.finished[i]),
-                "kind": _kind(infos["metadata"][i]),
-                "cluster": cluster(self.task.env, infos["metadata"][i]),
+                **self._labels(infos["metadata"][i]),
             }
             for i in range(count)
         ]
@@ -208,14 +207,21 @@ class Evaluator:
         except DataError as error:
             names = dict.fromkeys(("status", "kind"), LEFT_OUT)
             return {"id": f"row {index}", "reference": None, **row, **names, "fault": str(error)}
-        texts = zip(("system", "question"), self._envs.instruction.ask(problem), strict=True)
+        system, question = self._envs.instruction.ask(problem)
         try:
-            sampler.encode({name: (text,) for name, text in texts} | {"images": (problem.images,)})
+            sampler.encode(
+                {"system": (system,), "question": (question,), "images": (problem.images,)}
+            )
         except PromptLengthError as error:
-            fault = f"problem {problem.id!r}: {error}"
-            own = {"id": problem.id, "reference": problem.answer, "kind": _kind(problem.metadata)}
-            return {**own, **row, "status": "no_answer", "fault": fault}
+            row |= {"status": "no_answer", "fault": f"problem {problem.id!r}: {error}"}
+            row |= self._labels(problem.metadata)
+            return {"id": problem.id, "reference": problem.answer, **row}
         return None
+
+    def _labels(self, metadata: Mapping[str, Any]) -> Row:
+        """Kind and cluster of a problem; its kind is the first text of its metadata but its URL."""
+        texts = (x for name, x in metadata.items() if isinstance(x, str) and name != "url")
+        return {"kind": next(texts, "all"), "cluster": cluster(self.task.env, metadata)}
 
 
 def evaluate(
@@ -287,9 +293,3 @@ def _check(task: EvaluationTask) -> None:
 
 def _largest_divisor(number: int, limit: int) -> int:
     return next(k for k in range(min(number, limit), 0, -1) if number % k == 0)
-
-
-def _kind(metadata: Any) -> str:
-    """Kind of a problem, such as its subject: the first string of its metadata but its URL."""
-    names = (name for name, value in metadata.items() if isinstance(value, str) and name != "url")
-    return metadata.get(next(names, None), "all")

@@ -152,19 +152,15 @@ def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
         if files:
             raise RecordError(f"{folder} is no folder of an evaluation: give another --output-dir")
         return
-    # Records of earlier versions lack these settings, which could not be given.
-    added = {"trust_remote_code": False, "chat_template": None, "stop": None, "dtype": "auto"}
-    added["data_sha256"] = settings.get("data_sha256")
     recorded = read_run(folder)["settings"]
     is_evaluation = not recorded.keys().isdisjoint(settings)
     has_results = (folder / RESULTS).exists() or any(file.stat().st_size for file in files)
     if is_evaluation and not has_results:
         return
-    before = added | recorded
     changes = [
-        f"{_flag(name)} was {before.get(name)!r} and is {value!r}"
+        f"{_flag(name)} was {recorded.get(name)!r} and is {value!r}"
         for name, value in settings.items()
-        if before.get(name) != value
+        if recorded.get(name) != value
     ]
     if changes:
         raise RecordError(

@@ -16,8 +16,6 @@ are not those of the run:
 - `advantage`: mean over its tokens; `log_ratio`: ln(π/π_old) of each token before the optimizer
   step of its minibatch; `clipped`: the indices of tokens whose gradient the clip changed.
   Responses that were not trained on lack these three.
-
-Runs of 0.1.0 lack `group` and all from `finished` on, and have some responses of each group only.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -3,13 +3,12 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from tqdm import tqdm
 
-from agents.monitoring.sparkline import levels_of, sparkline
 from reasonenv.terminal import print_line, printable
 
 DISPLAYED = {
@@ -23,6 +22,9 @@ REDRAW = 0.1
 """Seconds between two changes of an activity on a terminal."""
 WIDTH = 80
 """Columns of a terminal that does not tell them."""
+BLOCKS = "▁▂▃▄▅▆▇█"
+ASCII = "_.:-=+*#"
+"""Characters of a curve, the lowest first."""
 QUIET = 60.0
 """Seconds without a line, where there is no terminal, after which an activity within a step has
 one."""
@@ -184,3 +186,29 @@ class Curve:
             room = width - 1 - len(f"{name}  {latest}")
             text = f"{name} {sparkline(values, room, self._levels)} {latest}"
             self._line.set_description_str(text[: max(0, width - 1)])
+
+
+def sparkline(values: Sequence[float], width: int, levels: str = BLOCKS) -> str:
+    """The curve in at most `width` characters, each the mean of equally many consecutive values.
+
+    Args:
+        values: Values outside of [0, 1] count as the nearest bound.
+        width: Characters; none are returned below 1.
+        levels: Characters of equal parts of [0, 1], the lowest first.
+    """
+    if width < 1:
+        return ""
+    size = -(-len(values) // width)
+    bounded = [min(1.0, max(0.0, value)) for value in values]
+    parts = [bounded[i : i + size] for i in range(0, len(values), max(1, size))]
+    means = [sum(part) / len(part) for part in parts]
+    return "".join(levels[min(len(levels) - 1, int(mean * len(levels)))] for mean in means)
+
+
+def levels_of(encoding: str) -> str:
+    """The block characters, or ASCII where an encoding lacks them."""
+    try:
+        BLOCKS.encode(encoding)
+    except UnicodeEncodeError:
+        return ASCII
+    return BLOCKS

@@ -51,7 +51,7 @@ def _vllm_sleep(now: Setting) -> Setting:
 
 
 def _vllm_share(now: Setting) -> Setting:
-    """What the trainer leaves of a GPU to vLLM, in place of a share that the run names."""
+    """The share of a GPU that the trainer leaves to vLLM, in place of one that the run names."""
     options = json_object("vllm", now.run.vllm)
     options.pop("gpu_memory_utilization", None)
     return _run(now, vllm=json.dumps(options))

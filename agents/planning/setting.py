@@ -8,8 +8,9 @@ import torch
 
 from agents.cli.json_flags import json_object, lora_rank
 from agents.cli.settings import Run
+from agents.engines.deepspeed_config import checked
 from agents.engines.precision import computation_dtype, has_half_weights
-from agents.errors import RecordError, UsageError
+from agents.errors import UsageError
 from agents.planning.formulas import Sharding, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
 from agents.storage.json_files import read_json
@@ -172,21 +173,19 @@ def make_sharding(run: Run, num_gpus: int) -> Sharding:
 
     Raises:
         RecordError: The configuration of DeepSpeed cannot be read.
+        UsageError: It has a part that is no object, or a stage that is none.
     """
     if run.engine == "torch" or (run.engine == "auto" and not num_gpus and run.deepspeed is None):
         return Sharding(fused=True)
-    config = read_json(run.deepspeed) if run.deepspeed else {}
-    zero = {k: v for k, v in _part(config, "zero_optimization").items() if v != "auto"}
+    config = checked(read_json(run.deepspeed)) if run.deepspeed else {}
+    zero = config.get("zero_optimization", {})
     offloads = {
-        name: _part(zero, f"offload_{name}").get("device", "none") != "none"
+        name: zero.get(f"offload_{name}", {}).get("device", "none") != "none"
         for name in ("optimizer", "param")
     }
-    stage = zero.get("stage", 2 if num_gpus else 0)
-    if stage not in (0, 1, 2, 3):
-        raise RecordError(f"{run.deepspeed}: stage is {stage!r} in zero_optimization: give 0 to 3")
     return Sharding(
         num_ranks=max(1, num_gpus),
-        stage=int(stage),
+        stage=int(zero.get("stage", 2 if num_gpus else 0)),
         half=_is_half(run, config, num_gpus),
         offload_optimizer=offloads["optimizer"],
         offload_weights=offloads["param"],
@@ -195,19 +194,5 @@ def make_sharding(run: Run, num_gpus: int) -> Sharding:
 
 def _is_half(run: Run, config: dict[str, Any], num_gpus: int) -> bool:
     """True if DeepSpeed keeps the weights in bf16, by its configuration or else by `--dtype`."""
-    enabled = _part(config, "bf16").get("enabled", "auto")
-    if enabled == "auto":
-        return has_half_weights(run.dtype, "cuda" if num_gpus else "cpu")
-    return enabled is not False
-
-
-def _part(config: dict[str, Any], name: str) -> dict[str, Any]:
-    """An object in a configuration of DeepSpeed; empty where it is absent or null.
-
-    Raises:
-        RecordError: It is no object.
-    """
-    part = config.get(name) or {}
-    if not isinstance(part, dict):
-        raise RecordError(f"--deepspeed: {name} is {part!r}: give an object")
-    return part
+    default = has_half_weights(run.dtype, "cuda" if num_gpus else "cpu")
+    return config.get("bf16", {}).get("enabled", default) is not False

@@ -75,7 +75,7 @@ def _evaluations(run: RunFolder) -> str:
     rows = []
     for row in run.evaluations:
         accuracy = "unknown" if row["accuracy"] is None else f"{row['accuracy']:.3f}"
-        if row["interval"]:  # which records of 0.2.0 lack
+        if row["interval"]:
             accuracy += f", 95 % interval {interval_text(row['interval'])}"
         if row["num_problems"] is not None:
             accuracy += f", {row['num_problems']:,} problems"

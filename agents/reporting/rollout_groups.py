@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +65,10 @@ def _size(rollouts: Rollouts) -> int:
 
 
 def _groups(run: RunFolder) -> Iterator[tuple[int, list[Row]]]:
-    """Step and responses of each group; a response of a run of 0.1.0 stands alone."""
+    """Step and responses of each group."""
     for step, rows in run.rollouts:
-        for _, group in groupby(enumerate(rows), _group_key):
-            yield step, [row for _, row in group]
-
-
-def _group_key(place: tuple[int, Row]) -> tuple[bool, int]:
-    number, row = place
-    return (True, number) if row["group"] is None else (False, row["group"])
+        for _, group in groupby(rows, itemgetter("group")):
+            yield step, list(group)
 
 
 def _pack(runs: Sequence[RunFolder], groups: Sequence[tuple[int, int, list[Row]]]) -> Rollouts:

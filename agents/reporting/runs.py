@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ from agents.reporting.records import (
     read_responses,
 )
 from agents.storage.provenance import GRADER
+from agents.storage.resumed_settings import flat_settings
 
 SEED_SETTINGS = {
     *("seed", "output_dir", "resume", "save_every", "save_minutes", "keep_checkpoints"),
-    *("keep_best", "track", "tensorboard", "show_responses"),
+    *("keep_best", "track", "show_responses"),
     *("evaluate_every", "microbatch_size", "tokens_per_microbatch", "sampler_batch_size"),
-    *("gradient_checkpointing", "max_skipped", "push_to_hub"),
-    *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
+    *("gradient_checkpointing", "max_skipped", "push_to_hub", "parity_tolerance"),
 }
 """Settings in which runs of one curve may differ: no number of a run follows from them but by
 rounding, nor the problems of an evaluation."""
@@ -47,7 +47,7 @@ class RunFolder:
     @property
     def settings(self) -> dict[str, Any]:
         """Of the run and of its learner, by dotted names; `algorithm` and `grader` among them."""
-        settings = _flat(self.record.get("settings") or {})
+        settings = flat_settings(self.record.get("settings") or {})
         grader = (self.record.get("versions") or {}).get(GRADER)
         return settings | {"grader": grader} if settings and grader else settings
 
@@ -130,11 +130,3 @@ def _same_algorithm(run: RunFolder, runs: Sequence[RunFolder], name: str) -> boo
 def _step(path: Path) -> int | None:
     number = path.stem.removeprefix("step-")
     return int(number) if re.fullmatch("[0-9]{1,15}", number) else None
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
-        flat |= {f"{prefix}{name}": value} if inner is None else inner
-    return flat

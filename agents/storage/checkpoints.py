@@ -18,7 +18,7 @@ from agents.errors import (
 )
 from agents.storage import rollbacks
 from agents.storage.atomic_files import sync
-from agents.storage.integrity import NAME, damage, has_digests, read_state, seal, step_of
+from agents.storage.integrity import NAME, damage, read_state, seal, step_of
 from agents.storage.resumed_settings import check_settings
 from reasonenv.terminal import print_line
 
@@ -215,9 +215,6 @@ def recover(folder: Path, last: int | None = None) -> Path | None:
     for path, reason in damages.items():
         aside = _move_aside(path)
         line = f"{path} is damaged ({reason}): renamed {aside.name}; {checkpoint.name} is used"
-        print_line(line, sys.stderr)
-    if not has_digests(checkpoint):
-        line = f"{checkpoint} is of an earlier version, without digests: only sizes are compared"
         print_line(line, sys.stderr)
     return checkpoint
 

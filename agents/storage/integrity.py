@@ -26,17 +26,10 @@ def step_of(checkpoint: Path) -> int:
 
 
 def seal(folder: Path, state: Mapping[str, Any]) -> None:
-    """Writes the state with the sizes of all other files, then their digests; syncs to disk."""
+    """Writes the state, then the digests of all files; syncs to disk."""
     sync_all(folder)
-    sizes = {name: (folder / name).stat().st_size for name in digests.file_names(folder)}
-    entries = {**state, "files": sizes, "digests": digests.DIGESTS}
-    write_atomically(folder / STATE, json.dumps(entries, indent=2, allow_nan=False).encode())
+    write_atomically(folder / STATE, json.dumps(state, indent=2, allow_nan=False).encode())
     digests.write_digests(folder)
-
-
-def has_digests(checkpoint: Path) -> bool:
-    """False for a checkpoint of an earlier version, which has the sizes of its files only."""
-    return "digests" in read_state(checkpoint)
 
 
 def damage(checkpoint: Path) -> str:
@@ -49,15 +42,7 @@ def damage(checkpoint: Path) -> str:
         return f"{STATE} is missing or unreadable"
     if state["step"] != step_of(checkpoint):
         return f"{STATE} is of step {state['step']}"
-    for name, size in state["files"].items():
-        path = checkpoint / name
-        actual = path.stat().st_size if path.is_file() else None
-        if actual != size:
-            return (
-                f"{name} is missing" if actual is None else f"{name} has {actual} of {size} bytes"
-            )
-    is_old = "digests" not in state and not (checkpoint / digests.DIGESTS).exists()
-    return "" if is_old else digests.damage(checkpoint)
+    return digests.damage(checkpoint)
 
 
 def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -104,13 +89,8 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
-def _is_sizes(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_count, value.values()))
-
-
 _ENTRIES: dict[str, Callable[[Any], bool]] = {
     "step": _is_count,
-    "files": _is_sizes,
     "position": lambda value: value is None or _is_count(value),
     "num_rollbacks": lambda value: value is None or _is_count(value),
 }

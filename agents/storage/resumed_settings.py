@@ -10,11 +10,10 @@ from agents.storage.provenance import read_run
 
 MAY_CHANGE = {
     *("num_steps", "save_every", "keep_checkpoints", "evaluate_every", "num_test_problems"),
-    *("save_minutes", "keep_best", "track", "tensorboard", "show_responses"),
+    *("save_minutes", "keep_best", "track", "show_responses"),
     *("output_dir", "resume", "on_collapse", "max_skipped", "push_to_hub"),
-    *("parity_tolerance", "agreement"),  # its name in the records of 0.1.0
     *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
-    *("sampler_batch_size", "deepspeed", "vllm"),
+    *("sampler_batch_size", "deepspeed", "vllm", "parity_tolerance"),
     *("max_response_length", "max_pixels"),
     "chat_template",  # a path, whose content is compared with the checkpoint's
     "data_sha256",  # of a file with own questions, in which mistakes may be mended
@@ -22,40 +21,20 @@ MAY_CHANGE = {
 """Settings that a resumed run may change: length, records, and remedies for a lack of memory or for
 a prompt that does not fit the model's context."""
 
-NONFINITE = ("inf", "-inf", "nan")
-"""Non-finite numbers of settings, as records have them."""
-
 PLACE = ("run.output_dir", "run.resume")
 """Settings that say where and that a run is resumed."""
 
-ADDED = {
-    "run.trust_remote_code": False,
-    "run.weight_decay": 0.01,
-    "run.adam_epsilon": 1e-8,
-    "run.step_without_signal": True,
-    "run.chat_template": None,
-    "run.stop": None,
-    "run.dtype": "auto",
-    "run.float32_head": False,
-    "run.deterministic": False,
-    "run.learning_rate_schedule": "cosine",
-    "run.min_learning_rate_ratio": 0.1,
-    "run.warmup_steps": 0,
-    "run.adam_beta1": 0.9,
-    "run.adam_beta2": 0.95,
-    "run.max_grad_norm": 1.0,
-    "run.max_prompt_length": None,
-}
-"""Settings that the records of earlier versions lack, and the value that they had."""
+ADDED = {"run.float32_head": False, "run.max_prompt_length": None}
+"""Settings that the records of 0.3.0 lack, and the value that they had."""
 
 
 def recorded_settings(folder: Path) -> dict[str, Any]:
     """Settings of the run and its learner by the names of their fields, and its `algorithm`.
 
     Raises:
-        RecordError: The record is missing or damaged.
+        RecordError: The record is missing or damaged, or the run is of an earlier release.
     """
-    content = read_run(folder)
+    content = of_this_release(read_run(folder), folder)
     record = content["settings"]
     parts = [record.get(name) for name in ("run", "learner")]
     if not all(isinstance(part, dict) for part in parts):
@@ -63,9 +42,7 @@ def recorded_settings(folder: Path) -> dict[str, Any]:
             f"{folder / 'run.json'} is damaged, it lacks settings: bring it back from a copy, or "
             "give another --output-dir without --resume"
         )
-    settings = {name.removeprefix("run."): value for name, value in ADDED.items()}
-    for part in parts:
-        settings |= part
+    settings = parts[0] | parts[1]
     # A run may be resumed from another working directory.
     settings |= {n: path for n, path in content["paths"].items() if os.path.exists(str(path))}
     for place in PLACE:
@@ -83,7 +60,7 @@ def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool =
 
     Raises:
         UsageError: One differs that determines the numbers of the run.
-        RecordError: The record is missing or damaged.
+        RecordError: The record is missing or damaged, or the run is of an earlier release.
     """
     different = {name: values for name, *values in _changes(folder, settings)}
     # A shorter response may leave no room for the buffer at its end.
@@ -113,27 +90,46 @@ def describe_changes(folder: Path, settings: Mapping[str, Any]) -> str:
 
 def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Dotted name, recorded value and present value of each setting that differs."""
-    record = read_run(folder)
-    old, new = _flat(record["settings"]), _flat(settings)
+    record = of_this_release(read_run(folder), folder)
+    old, new = flat_settings(record["settings"]), flat_settings(settings)
     old |= {
         f"run.{name}": new[f"run.{name}"]
         for name, path in record["paths"].items()
         if path == os.path.abspath(str(new.get(f"run.{name}")))
     }
     old = {name: value for name, value in ADDED.items() if name in new} | old
-    # One that the record lacks is of a later version, and changes nothing if it may change.
-    added = {name for name in new.keys() - old.keys() if name.split(".")[-1] in MAY_CHANGE}
-    for name in sorted((old.keys() | new.keys()) - added):
-        # Records of earlier versions have None for a non-finite number.
-        is_nonfinite = old.get(name) is None and new.get(name) in NONFINITE
-        if old.get(name) != new.get(name) and not is_nonfinite:
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
             yield name, old.get(name), new.get(name)
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def of_this_release(record: dict[str, Any], name: object) -> dict[str, Any]:
+    """The record of a run, with the names of settings that this release has.
+
+    Args:
+        record: Content of `run.json`.
+        name: Of the run or the file, for the error.
+
+    Raises:
+        RecordError: The run is of an earlier release, or has a setting of it.
+    """
+    release = str((record.get("versions") or {}).get("reasonenv"))
+    run = record["settings"].get("run")
+    has_steps = isinstance(run, dict) and run.pop("step_without_signal", False)
+    if has_steps or release.startswith(("0.1.", "0.2.")):
+        raise RecordError(
+            f"{name} is of release {release}{' with --step-without-signal' * has_steps}: continue "
+            "it with release 0.3.0, or begin a new run in another --output-dir"
+        )
+    if isinstance(run, dict) and run.pop("tensorboard", False):  # of 0.3.0
+        run["track"] = [*run["track"], "tensorboard"]
+    return record
+
+
+def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested settings as a flat dict with dotted names."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
-        inner = _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
+        inner = flat_settings(value, f"{prefix}{name}.") if isinstance(value, dict) else None
         flat |= inner or {f"{prefix}{name}": value}
     return flat

@@ -100,7 +100,7 @@ def select_groups(
         "rollout/generations": num_rollouts,
         "rollout/mixed": num_selected / (num_sampled * engine.num_ranks) if size > 1 else math.nan,
     }
-    return concatenate([group.responses for group in selection]), _rewards(selection), metrics
+    return *_rows(selection), metrics
 
 
 def balance_tokens(
@@ -146,7 +146,7 @@ def balance_tokens(
         groups[n % num] if n // num == rank else _unpack(transfers[n], patches)
         for n in assignment[rank]
     ]
-    return concatenate([group.responses for group in local]), _rewards(local)
+    return _rows(local)
 
 
 def _assign_minibatch(tokens: Sequence[Sequence[int]], start: int, size: int) -> list[list[int]]:
@@ -187,8 +187,10 @@ _OTHERS = ("prompts", "texts", "reward_parts")
 _TENSORS = tuple(f.name for f in fields(Responses) if f.name not in _OTHERS)
 
 
-def _rewards(groups: Sequence[ResponseGroup]) -> Group:
-    return torch.stack([group.reward for group in groups])
+def _rows(groups: Sequence[ResponseGroup]) -> tuple[Responses, Group]:
+    """Responses of groups, and their rewards, a row for each group."""
+    reward = torch.stack([group.reward for group in groups])
+    return concatenate([group.responses for group in groups]), reward
 
 
 def _redistribute(

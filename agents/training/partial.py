@@ -13,7 +13,7 @@ from agents.engines.checkpoint_files import read_tensors
 from agents.engines.torch import TorchEngine
 from agents.errors import CheckpointError, SaveError
 from agents.monitoring.timing import Interval
-from agents.storage.checkpoints import WRITE_ERRORS
+from agents.storage.checkpoints import WRITE_ERRORS, failed_write
 from agents.storage.json_files import json_value
 from agents.training.interrupt import Interrupt
 from agents.training.problem_choice import ProblemChoice
@@ -94,4 +94,5 @@ class PartialTraining:
         except WRITE_ERRORS as error:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-            raise SaveError(f"cannot save the state of step {step}: {error}") from error
+            reason = failed_write(error, self.path.parent)
+            raise SaveError(f"cannot save the state of step {step}: {reason}") from error

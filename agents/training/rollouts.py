@@ -19,6 +19,7 @@ from agents.rollout import Group, Prompt, Responses, RewardParts
 from agents.training.distributed import error_on_all_ranks
 
 Observations = Mapping[str, Sequence[Any]]
+EXCEEDS = "exceeds --max-prompt-length {}"
 ROUNDS = 20
 """Times that problems of a batch are replaced before too long prompts are an error."""
 
@@ -129,12 +130,11 @@ def encode(
     Raises:
         PromptLengthError: Most prompts are too long.
     """
-    message = f"a prompt of {{}} tokens exceeds --max-prompt-length {max_length}".format
-    rounds = 0
+    rounds, words = 0, EXCEEDS.format(max_length)
     while True:
         try:
             prompts = sampler.encode(observations)
-            check_prompt_lengths(prompts, max_length or math.inf, message)
+            check_prompt_lengths(prompts, max_length or math.inf, words)
             return observations, prompts
         except PromptLengthError as error:
             if rounds == ROUNDS:

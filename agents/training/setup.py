@@ -23,11 +23,11 @@ from agents.engines.build import Engines, build, describe_engines, ranks, uses_v
 from agents.engines.chat import Chat, split_at_images
 from agents.engines.determinism import use_deterministic_kernels
 from agents.engines.memory import keep_freed_memory
+from agents.engines.sampling import check_prompt_lengths
 from agents.engines.threads import set_threads
-from agents.errors import ParityError, UsageError
+from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
 from agents.monitoring.evaluations import NAMES
-from agents.monitoring.timing import Interval
 from agents.plan import local_plan, short_text
 from agents.planning.shapes import UnplannableError
 from agents.storage import checkpoints
@@ -38,11 +38,17 @@ from agents.storage.resumed_settings import describe_changes
 from agents.training import parity
 from agents.training.distributed import error_on_all_ranks
 from agents.training.parity import Parity
-from agents.training.rollouts import encode
+from agents.training.rollouts import EXCEEDS, encode
 from agents.training.state import RunState
 from reasonenv import rewards
 from reasonenv.datasets import Subset, listed, without_images
-from reasonenv.entry_points import HELD_OUT, resolve_split, split_names, takes_argument
+from reasonenv.entry_points import (
+    HELD_OUT,
+    LONGEST_SPLIT,
+    resolve_split,
+    split_names,
+    takes_argument,
+)
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
@@ -52,9 +58,6 @@ PADDED = (
     "the responses of this model are padded, not packed, because some layers are not attention: "
     "in a batch, a short response costs as much as the longest"
 )
-
-LARGEST_SPLIT = 100_000
-"""Problems beyond which a split is drawn by program, and not looked through before training."""
 
 AUTOCAST = (
     "matrix products are computed in bfloat16, from weights in float32; --dtype float32 is "
@@ -81,17 +84,16 @@ def prepare(run: Run, learner: Learner) -> RunState:
             f"{checkpoints.step_of(checkpoint)}, or remove it if it is not of this run"
         )
     print_once(summary(run, learner, checkpoint))
-    if checkpoint and (message := describe_changes(folder, settings)):
-        print_once(message)
+    if checkpoint:
+        print_once(describe_changes(folder, settings))
     keep_freed_memory()
     num_threads = last_num_threads(folder) if checkpoint else None
     if run.deterministic:
         use_deterministic_kernels(vllm=run.vllm_server is None and uses_vllm(run.sampler))
         num_threads = num_threads or torch.get_num_threads()
-    if message := set_threads(num_threads):
-        print_once(message)
-    if checkpoint and (message := grader_change(folder, VERSION)):
-        print_once(message)
+    print_once(set_threads(num_threads))
+    if checkpoint:
+        print_once(grader_change(folder, VERSION))
     with ExitStack() as stack:  # closes everything after an error
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
@@ -102,11 +104,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         lines = keep_short_problems(envs, engines.chat, run.max_prompt_length)
         for line in (*model_lines(engines), *lines):
             print_once(line)
-        penalty = length_penalty(run)
-        interval = Interval(60 * run.save_minutes)
-        state = RunState(
-            run, learner, folder, envs, engines, splits, penalty, save_interval=interval
-        )
+        state = RunState(run, learner, folder, envs, engines, splits)
         state.resume(checkpoint)
         print_once(str(check_parity(state)))
         stack.pop_all()
@@ -128,9 +126,10 @@ def _check_group_size(run: Run, learner: Learner) -> None:
     # The components of the reward are not known before there is an environment.
     if run.group_size > 1 or "reward_parts" in learner.reads:
         return
-    rewards = (torch.arange(4.0 * size).view(4, size) for size in (1, 2))
-    has_signal, would_have_signal = (bool(learner.advantage(x).any()) for x in rewards)
-    if would_have_signal and not has_signal:
+    has_signal = [
+        bool(learner.advantage(torch.arange(4.0 * size).view(4, size)).any()) for size in (1, 2)
+    ]
+    if has_signal == [False, True]:
         raise UsageError(
             f"--group-size 1: {type(learner).__name__} compares the responses to a prompt, and the "
             "advantage of a single one is zero: give at least 2, or train by agents.reinforce"
@@ -275,20 +274,21 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
 def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[str]:
     """Takes problems whose words alone exceed `max_length` tokens from `envs`; lines on them."""
     problems, lines = envs.problems, {}
-    if max_length is None or len(problems) > LARGEST_SPLIT:
+    if max_length is None or len(problems) > LONGEST_SPLIT:
         return []
     for index in range(len(problems)):
         try:
             problem = without_images(problems, index)
-            system, question = envs.instruction.ask(problem)
         except DataError as error:
             lines[index] = str(error)
             continue
-        words = "".join(split_at_images(question, LARGEST_SPLIT)[0])
-        (prompt,) = chat.encode({"system": [system], "question": [words], "images": [()]})
-        if (length := len(prompt.token_ids)) > max_length:
-            reason = f"a prompt of {length} tokens exceeds --max-prompt-length {max_length}"
-            lines[index] = f"problem {problem.id!r}: {reason}"
+        system, question = envs.instruction.ask(problem)
+        words = "".join(split_at_images(question, len(question))[0])
+        prompts = chat.encode({"system": [system], "question": [words], "images": [()]})
+        try:
+            check_prompt_lengths(prompts, max_length, EXCEEDS.format(max_length))
+        except PromptLengthError as error:
+            lines[index] = f"problem {problem.id!r}: {error}"
     if not lines:
         return []
     if len(lines) == len(problems):

@@ -1,8 +1,7 @@
 """State of a run: environment, engines, position, checkpoints and evaluations."""
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +34,6 @@ class RunState:
     engines: Engines
     splits: tuple[str, ...]
     """Evaluation splits."""
-    length_penalty: Callable[[int], float] | None = None
-    """Addition to the reward by the length of a response in tokens."""
     step: int = 0
     """Completed steps."""
     position: int = 0
@@ -45,8 +42,10 @@ class RunState:
     """True while the weights are those of an incomplete step, which cannot be saved."""
     num_rollbacks: int = 0
     """Rollbacks after a collapse."""
-    save_interval: Interval = field(default_factory=lambda: Interval(0))
-    """Time between checkpoints."""
+
+    def __post_init__(self) -> None:
+        """Starts the time between checkpoints."""
+        self.save_interval = Interval(60 * self.run.save_minutes)
 
     @property
     def reward_names(self) -> tuple[str, ...]:
@@ -131,10 +130,8 @@ class RunState:
             line = f"ranks: {engine.num_ranks}, not {before} as before: responses have other seeds"
             print_line(line, sys.stderr)
         check_template(checkpoint, self.engines.chat.tokenizer)
-        # Checkpoints of 0.1.0, before dynamic sampling, have no position.
-        self.step = state["step"]
-        self.position = state.get("position", self.step * self.run.num_prompts)
-        self.num_rollbacks = state.get("num_rollbacks", 0)
+        self.step, self.position = state["step"], state["position"]
+        self.num_rollbacks = state["num_rollbacks"]
         last = rollbacks.last_rollback(self.folder)
         if last.count > self.num_rollbacks:
             self.position, self.num_rollbacks = last.position, last.count
@@ -148,7 +145,15 @@ class RunState:
         rows = read_steps(self.folder / "evaluations.jsonl")
         done = {row["split"] for row in rows if row["step"] == self.step}
         for split in (split for split in self.splits if not self.broadcast(split in done)):
-            task = evaluation_task(self.run, split)
+            run = self.run
+            task = EvaluationTask(
+                env=run.env,
+                split=split,
+                env_options=run.env_options,
+                data=run.data,
+                num_problems=run.num_test_problems,
+                seed=run.seed,
+            )
             with log.pause(f"step {self.step}: evaluating {split}") as progress:
                 result = evaluate(self.engines.sampler, task, self.engines.train, progress)
             log.write_evaluation(self.step, result.summary())
@@ -166,7 +171,6 @@ class RunState:
             microbatch_size=self.run.microbatch_size,
             tokens_per_microbatch=self.run.tokens_per_microbatch,
             epochs=self.run.epochs,
-            step_without_signal=self.run.step_without_signal,
         )
 
     def broadcast(self, value: int) -> int:
@@ -180,15 +184,3 @@ class RunState:
     def barrier(self) -> None:
         """Waits for all ranks."""
         self.any(False)
-
-
-def evaluation_task(run: Run, split: str) -> EvaluationTask:
-    """The evaluation of a run on a split, sampled like its training responses."""
-    return EvaluationTask(
-        env=run.env,
-        split=split,
-        env_options=run.env_options,
-        data=run.data,
-        num_problems=run.num_test_problems,
-        seed=run.seed,
-    )

@@ -35,9 +35,6 @@ class Passes:
     counts responses. A longer response has a pass of its own."""
     epochs: int = 1
     """Passes over one rollout."""
-    step_without_signal: bool = False
-    """Apply gradients that are exactly zero too, and so weight decay and the optimizer's momentum;
-    ratios are then those of two forward passes, as in 0.2.0."""
 
     def __post_init__(self) -> None:
         """Raises UsageError for a budget that holds no token."""
@@ -245,10 +242,9 @@ class _Update:
         metrics = {"train/loss": loss, "train/no_signal": float(not signals)}
         if self.reference is not None:
             metrics["policy/kl_ref"] = kl / max(1, int(lengths.sum()))
-        applies = signals or self.passes.step_without_signal
-        if applies:
+        if signals:
             self.before_step()
-        metrics |= self.engine.step() if applies else self.engine.discard()
+        metrics |= self.engine.step() if signals else self.engine.discard()
         return metrics | {"train/skipped": float(not math.isfinite(metrics["train/grad_norm"]))}
 
     def _store(self, part: slice, log_prob: PerToken, entropy: PerToken) -> None:
@@ -316,17 +312,14 @@ class _Update:
 
     def _is_reference(self) -> bool:
         """True while the policy has the weights of its reference."""
-        reference = self.reference
-        exact = not self.passes.step_without_signal
-        return exact and isinstance(reference, ReferencePolicy) and reference.is_policy
+        return isinstance(self.reference, ReferencePolicy) and self.reference.is_policy
 
     def _count(self, step: dict[str, float]) -> None:
         """Counts an optimizer step for the policies, unless it was skipped or had no signal."""
-        always = self.passes.step_without_signal
-        applied = not step["train/skipped"] and (always or not step["train/no_signal"])
-        if applied or always:
-            self.has_moved = self.has_moved_in_epoch = True
-        if applied and isinstance(self.reference, ReferencePolicy):
+        if step["train/skipped"] or step["train/no_signal"]:
+            return
+        self.has_moved = self.has_moved_in_epoch = True
+        if isinstance(self.reference, ReferencePolicy):
             is_new = self.reference.stepped(self.engine, step["policy/kl_ref"])
             self.has_new_reference |= is_new
 

@@ -13,7 +13,7 @@ scale of the tiny model:
 - losses are averaged over each response, then over responses, whatever the algorithm: what token
   means over microbatches of one response amount to in the scripts;
 - AdamW 0.9, 0.95, weight decay 0.01, epsilon 1e-8, gradients cut at norm 1, no warm-up, a cosine to
-  a tenth (scripts), and steps without a signal too, as the scripts take them;
+  a tenth (scripts); the kept records have steps without a signal too, as the scripts take them;
 - the learning rate is chosen by `stability/pilot`, which leaves two: `stability/figure1` is at the
   one, `stability/below` and the ablations at the other; the paper's is 1e-6 for a model of 7
   billion parameters.

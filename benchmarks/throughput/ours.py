@@ -15,6 +15,8 @@ from collections.abc import Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
+import numpy as np  # noqa: E402
+
 from agents.cli.settings import Run  # noqa: E402
 from agents.engines import transformers as sampling  # noqa: E402
 from agents.grpo import GRPO  # noqa: E402
@@ -35,7 +37,10 @@ PARTS = {"sample": "time/rollout_s", "grade": "time/grade_s", "sync": "time/sync
 
 
 class Graded:
-    """The environment, handed the texts of the regime."""
+    """The environment, handed the texts of the regime; rewards differ within each group.
+
+    Random weights earn nothing, and a step without a signal would not be taken, as the peer's is.
+    """
 
     def __init__(self, envs: Any, regime: Regime) -> None:
         self._envs, self._regime = envs, regime
@@ -49,7 +54,9 @@ class Graded:
 
     def step(self, responses: Sequence[str]) -> Any:
         """Grades."""
-        return self._envs.step([self._regime.text(i, text) for i, text in enumerate(responses)])
+        texts = [self._regime.text(i, text) for i, text in enumerate(responses)]
+        observations, rewards, *rest = self._envs.step(texts)
+        return observations, rewards + np.arange(len(rewards)) % 2, *rest
 
 
 class Steps(RunLog):
@@ -88,7 +95,6 @@ def settings(config: dict[str, Any], size: Size) -> Run:
         "num_steps": 2 * 10**6,
         "save_every": 2 * 10**6,
         "save_minutes": 0,
-        "step_without_signal": True,  # as the peer does; random weights earn nothing
         "num_test_problems": 0,
         "num_prompts": size.num_prompts,
         "group_size": size.group_size,

@@ -62,15 +62,12 @@ def check_lengths(prompts: Sequence[Prompt], max_response_length: int, max_lengt
     Raises:
         PromptLengthError: They do not fit.
     """
-    check_prompt_lengths(
-        prompts,
-        max_length - max_response_length,
-        lambda length: (
-            f"a prompt of {length} tokens and a response of {max_response_length} do not fit in "
-            f"vLLM's context of {max_length} tokens: raise max_model_len or its share of the GPU, "
-            "gpu_memory_utilization, or lower --max-response-length or --max-pixels"
-        ),
+    words = (
+        f"and a response of {max_response_length} do not fit in vLLM's context of {max_length} "
+        "tokens: raise max_model_len or its share of the GPU, gpu_memory_utilization, or lower "
+        "--max-response-length or --max-pixels"
     )
+    check_prompt_lengths(prompts, max_length - max_response_length, words)
 
 
 def check_tokens(token_ids: Sequence[int], expected: Sequence[int]) -> None:

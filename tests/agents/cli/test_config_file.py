@@ -8,7 +8,6 @@ from agents.cli.flags import parse_run
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.reductions import constant_length
-from agents.storage import checkpoints
 from agents.storage.json_files import json_value
 from agents.storage.provenance import write_run
 from agents.training.setup import run_settings
@@ -157,41 +156,16 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path):
         parse_run(CPGD, ["--config", str(tmp_path / "gone.yaml")])
 
 
-def old_record(folder):
-    """The `run.json` of a run of 0.1.0, in which the tolerance had another name."""
+def test_a_record_of_release_0_3_0_is_accepted_and_an_older_one_refused(tmp_path):
     record = json_value(run_settings(*parse_run(CPGD, [])))
-    record["run"]["agreement"] = 0.25
-    del record["run"]["parity_tolerance"]
-    (folder / "run.json").write_text(json.dumps({"settings": record}))
-    return folder / "run.json"
-
-
-@pytest.mark.parametrize("words", [["--agreement", "0.25"], ["--agreement=0.25"]])
-def test_the_old_name_of_a_flag_is_accepted_with_a_warning(words, capsys):
-    run, _ = parse_run(CPGD, words)
-    assert run.parity_tolerance == 0.25
-    warning = "warning: --agreement is deprecated: use --parity-tolerance\n"
-    assert capsys.readouterr().err == warning
-
-
-def test_the_old_name_of_a_setting_is_accepted_in_a_file_with_a_warning(tmp_path, capsys):
-    file = tmp_path / "run.yaml"
-    file.write_text("agreement: 0.25\n")
-    for path in (file, old_record(tmp_path)):
-        run, _ = parse_run(CPGD, ["--config", str(path)])
-        assert run.parity_tolerance == 0.25
-        assert capsys.readouterr().err.count("--agreement is deprecated") == 1
-
-
-def test_the_name_of_today_warns_of_nothing(capsys):
-    assert parse_run(CPGD, ["--parity-tolerance", "0.25"])[0].parity_tolerance == 0.25
-    assert capsys.readouterr().err == ""
-
-
-def test_a_run_whose_record_has_the_old_name_can_be_resumed(tmp_path):
-    old_record(tmp_path)
-    now = json_value(run_settings(*parse_run(CPGD, ["--parity-tolerance", "0.5"])))
-    assert checkpoints.start(tmp_path, now, resume=True) is None
+    record["run"] |= {"step_without_signal": False, "tensorboard": True, "num_steps": 7}
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"settings": record, "versions": {"reasonenv": "0.3.0"}}))
+    run, _ = parse_run(CPGD, ["--config", str(file)])
+    assert (run.num_steps, run.track) == (7, ("tensorboard",))
+    file.write_text(json.dumps({"settings": record, "versions": {"reasonenv": "0.2.0"}}))
+    with pytest.raises(SystemExit, match=r"^error: --config \S* is of release 0\.2\.0: continue"):
+        parse_run(CPGD, ["--config", str(file)])
 
 
 def test_a_length_limit_in_a_file_that_is_no_number_is_an_invalid_argument(tmp_path, capsys):

@@ -175,7 +175,8 @@ def test_a_problem_that_cannot_be_loaded_does_not_affect_the_others(
     assert result.rows[4]["fault"] == "letters test, row 2: the image cannot be read"
 
 
-def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsys):
+def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsys, monkeypatch):
+    monkeypatch.setattr(faulty, "CLUSTER", "enough", raising=False)
     _say_once.cache_clear()
     options = json.dumps({"unreadable": [1], "long": [2, 3], "faulty_split": "test", "size": 5})
     task = EvaluationTask(env=FAULTY, split="test", env_options=options, batch_size=2)
@@ -188,6 +189,8 @@ def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsy
         "test/2",
         "test/3",
     ]
+    scored = [row for row in result.rows if row["status"] != "left_out"]
+    assert all(row["cluster"] is not None for row in scored)
     assert str(result).endswith(", 4 problems, 1 left out)")
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "left out: faulty, row 1 (id 'test/1'): the image cannot be read"

@@ -126,12 +126,6 @@ def test_questions_that_were_edited_are_others(tmp_path):
         check_settings(tmp_path, arguments.response_settings())
 
 
-def test_a_record_from_before_digests_of_questions_goes_on(tmp_path):
-    write_run(tmp_path, {"data": "q.jsonl"})
-    (tmp_path / "file.jsonl").write_text("{}\n")
-    check_settings(tmp_path, {"data": "q.jsonl", "data_sha256": "a"})
-
-
 def test_responses_without_a_record_are_left_unchanged(tmp_path):
     (tmp_path / "metrics.jsonl").write_text("precious")
     with pytest.raises(ValueError, match="is no folder of an evaluation: give another"):

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from agents.monitoring.logs import RunLog
-from agents.monitoring.progress_bar import ProgressBar
-from agents.monitoring.sparkline import ASCII, BLOCKS, sparkline
+from agents.monitoring.progress_bar import ASCII, BLOCKS, ProgressBar, sparkline
 
 METRICS = {
     "reward/mean": 0.25,

@@ -16,7 +16,7 @@ from agents.errors import RecordError, UsageError
 from agents.storage import checkpoints
 from agents.storage.checkpoints import latest, save, start
 from agents.storage.integrity import fingerprint, read_state
-from agents.storage.resumed_settings import describe_changes
+from agents.storage.resumed_settings import describe_changes, recorded_settings
 
 SETTINGS = {"run": {"seed": 0, "num_steps": 10, "output_dir": "a"}, "learner": {"clip_low": 0.2}}
 
@@ -158,7 +158,8 @@ def test_all_ranks_write_and_one_renames(tmp_path):
     for rank in ranks:
         rank.join(20)
     assert latest(tmp_path) == tmp_path / "checkpoints" / "step-2"
-    assert read_state(tmp_path / "checkpoints" / "step-2")["files"] == {"shard-0": 1, "shard-1": 2}
+    path = tmp_path / "checkpoints" / "step-2"
+    assert [(path / name).stat().st_size for name in ("shard-0", "shard-1")] == [1, 2]
 
 
 def test_a_full_disk_leaves_the_checkpoint_of_before_and_says_so(tmp_path):
@@ -203,7 +204,7 @@ def replace(name: str, make):
 
 
 DAMAGES = {
-    "truncated": (lambda c: (c / "model").write_bytes(b"ab"), "model has 2 of 3 bytes"),
+    "truncated": (lambda c: (c / "model").write_bytes(b"ab"), "model differs from its digest"),
     "missing": (lambda c: (c / "optimizer" / "state").unlink(), "optimizer/state is missing"),
     "flipped": (lambda c: flip(c / "optimizer" / "state"), "optimizer/state differs from"),
     "of another step": (
@@ -295,18 +296,6 @@ def test_files_that_a_file_system_hides_in_a_checkpoint_are_no_damage(tmp_path):
     assert latest(tmp_path) == path
 
 
-def test_a_checkpoint_of_an_earlier_version_resumes_with_a_line(tmp_path, capsys):
-    begin(tmp_path)
-    path = save(tmp_path, 1, write(b"abc"))
-    (path / "SHA256SUMS").unlink()
-    (path / "trainer_state.json").write_text(
-        json.dumps({"step": 1, "files": {"model": 3, "optimizer/state": 6}})
-    )
-    assert start(tmp_path, SETTINGS, resume=True) == path
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"{path} is of an earlier version, without digests: only sizes are compared"
-
-
 def test_digests_are_in_the_format_of_sha256sum(tmp_path):
     path = save(tmp_path, 1, write(b"abc"))
     done = subprocess.run(
@@ -395,13 +384,26 @@ def test_a_resumed_run_may_be_longer_and_lie_elsewhere(tmp_path):
     assert start(tmp_path, changed, resume=True) == path
 
 
-def test_a_record_from_before_the_optimizer_was_a_setting_means_that_of_its_time(tmp_path):
-    begin(tmp_path)
-    new = {"weight_decay": 0.01, "adam_epsilon": 1e-8, "step_without_signal": True}
-    assert start(tmp_path, SETTINGS | {"run": SETTINGS["run"] | new}, resume=True) is None
-    new |= {"adam_epsilon": 1e-6}
-    with pytest.raises(ValueError, match=r"^[^\n]* run.adam_epsilon was 1e-08 and is 1e-06; use"):
-        start(tmp_path, SETTINGS | {"run": SETTINGS["run"] | new}, resume=True)
+@pytest.mark.parametrize(
+    ("release", "settings", "words"),
+    [
+        ("0.1.0", {}, "0.1.0"),
+        ("0.2.0", {}, "0.2.0"),
+        ("0.3.0", {"step_without_signal": True}, "0.3.0 with --step-without-signal"),
+    ],
+)
+def test_a_run_of_an_earlier_release_names_the_one_that_resumes_it(
+    tmp_path, release, settings, words
+):
+    record = {"settings": SETTINGS | {"run": SETTINGS["run"] | settings}}
+    record["versions"] = {"reasonenv": release}
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    expected = f"is of release {words}: continue it with release 0.3.0, or begin"
+    with pytest.raises(RecordError, match=expected) as refused:
+        start(tmp_path, SETTINGS, resume=True)
+    assert "\n" not in str(refused.value)
+    with pytest.raises(RecordError, match=expected):
+        recorded_settings(tmp_path)
 
 
 def test_changed_settings_are_refused_by_name(tmp_path):
@@ -439,15 +441,6 @@ def test_the_buffer_of_overlong_responses_may_change_with_their_length_alone(tmp
         start(tmp_path, SETTINGS | {"run": run | {"overlong_buffer": 2}}, resume=True)
 
 
-def test_a_non_finite_number_in_an_earlier_record_is_no_change(tmp_path):
-    begin(tmp_path)
-    record = SETTINGS | {"learner": {"clip_low": None}}
-    (tmp_path / "run.json").write_text(json.dumps({"settings": record}))
-    start(tmp_path, SETTINGS | {"learner": {"clip_low": "inf"}}, resume=True)
-    with pytest.raises(ValueError, match="clip_low was None and is 'x'"):
-        start(tmp_path, SETTINGS | {"learner": {"clip_low": "x"}}, resume=True)
-
-
 @pytest.mark.parametrize("result", ["metrics.jsonl", "step-1", "damaged-step-1"])
 def test_settings_of_a_run_without_results_bind_nobody(tmp_path, result):
     (tmp_path / "run.json").write_text(json.dumps({"settings": SETTINGS}))
@@ -469,12 +462,19 @@ def test_a_run_json_that_cannot_be_read_is_named(tmp_path):
         start(tmp_path, SETTINGS, resume=True)
 
 
-def test_a_record_from_before_a_setting_resumes_with_the_value_that_it_had(tmp_path):
-    begin(tmp_path)
-    settings = {**SETTINGS, "run": SETTINGS["run"] | {"trust_remote_code": False}}
-    start(tmp_path, settings, resume=True)
-    settings["run"]["trust_remote_code"] = True
-    with pytest.raises(ValueError, match="trust_remote_code was False and is True"):
+def test_a_run_of_release_0_3_0_goes_on_with_its_settings_and_trackers(tmp_path):
+    old = {"track": ["wandb"], "tensorboard": True, "step_without_signal": False}
+    record = {"settings": SETTINGS | {"run": SETTINGS["run"] | old}}
+    record["versions"] = {"reasonenv": "0.3.0"}
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    path = save(tmp_path, 1, write(b"x"))
+    assert recorded_settings(tmp_path)["track"] == ["wandb", "tensorboard"]
+    new = {"track": ["wandb", "tensorboard"], "float32_head": False, "max_prompt_length": None}
+    settings = {**SETTINGS, "run": SETTINGS["run"] | new}
+    assert start(tmp_path, settings, resume=True) == path
+    assert describe_changes(tmp_path, settings) == ""
+    settings["run"]["float32_head"] = True
+    with pytest.raises(ValueError, match="float32_head was False and is True"):
         start(tmp_path, settings, resume=True)
 
 

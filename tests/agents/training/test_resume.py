@@ -236,7 +236,6 @@ def test_a_moved_folder_resumes_with_the_settings_of_its_learner(whole, tmp_path
     shutil.copytree(whole, tmp_path / "moved")
     record = json.loads((tmp_path / "moved" / "run.json").read_text())
     record["settings"]["learner"]["clip_high"] = 0.45
-    record["settings"]["run"]["agreement"] = record["settings"]["run"].pop("parity_tolerance")
     (tmp_path / "moved" / "run.json").write_text(json.dumps(record))
     settings, learner = parse_run(CPGD, ["--output-dir", f"{tmp_path}/moved", "--resume"])
     assert learner.clip_high == 0.45

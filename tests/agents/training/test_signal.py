@@ -189,19 +189,6 @@ def test_all_ranks_step_where_one_has_a_signal(has_signal):
     assert bool(logits.any()) is any(has_signal)
 
 
-def test_a_step_without_signal_is_taken_where_it_is_asked_for(folder):
-    engine = tiny_engines.build("torch", folder)
-    before = vector(engine)
-    passes = replace(HALVES, step_without_signal=True)
-    metrics = update(RLOO(), engine, responses_of(engine), EQUAL, passes)
-    assert metrics["train/no_signal"] == 1
-    after = vector(engine)
-    # Weight decay alone.
-    assert torch.equal(after.sign(), before.sign())
-    assert (after.abs() <= before.abs()).all()
-    assert not torch.equal(after, before)
-
-
 def test_a_reference_is_not_refreshed_by_steps_that_are_not_taken(folder):
     engine, learner = tiny_engines.build("torch", folder), GRPO(reference=every(3))
     reference = reference_of(engine, learner, folder)
