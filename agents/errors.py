@@ -43,10 +43,9 @@ class UsageError(AgentsError, ValueError):
 class PromptLengthError(UsageError):
     """Raised when prompts are too long; `reasons` has a line for each of them, by its row."""
 
-    def __init__(self, reasons: Mapping[int, str]) -> None:
-        """The message is the first reason."""
-        super().__init__(next(iter(reasons.values())))
-        self.reasons = reasons
+    def __init__(self, message: str, reasons: Mapping[int, str] | None = None) -> None:
+        super().__init__(message)
+        self.reasons = reasons or {}
 
 
 class MissingPackageError(UsageError, ModuleNotFoundError):

@@ -82,7 +82,7 @@ def check_prompt_lengths(prompts: Sequence[Prompt], max_length: float, words: st
     lengths = enumerate(len(prompt.token_ids) for prompt in prompts)
     reasons = {row: f"a prompt of {n} tokens {words}" for row, n in lengths if n > max_length}
     if reasons:
-        raise PromptLengthError(reasons)
+        raise PromptLengthError(next(iter(reasons.values())), reasons)
 
 
 @dataclass

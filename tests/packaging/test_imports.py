@@ -137,8 +137,9 @@ USERS = (
 
 def test_agents_imports_reasonenv_in_its_set_up_its_evaluation_and_its_commands():
     pairs = imports_of("agents", "reasonenv")
-    # Lines and pages escape control characters and write tables in the same way everywhere.
+    # Lines, pages and files are escaped, checked and written in the same way everywhere.
     writing = {"reasonenv.terminal", "reasonenv.score_tables"}
+    writing |= {"reasonenv.atomic_write", "reasonenv.json_objects"}
     users = {module for module, name in pairs if name not in writing}
     assert {module for module in users if not inside(module, *USERS)} == set()
 
