@@ -42,7 +42,7 @@ def test_runs_that_differ_in_more_than_the_seed_are_curves_of_their_own(tmp_path
     one, two, other = map(read_run, runs)
     assert one.kind == two.kind != other.kind
     ((name, value),) = changed.items()
-    assert run_labels([one, two, other])[2] == f"CPGD on Figures-v1, {name} {value}"
+    assert run_labels([one, two, other])[2] == f"CPGD on Figures-v2, {name} {value}"
 
 
 def test_runs_of_two_versions_of_the_grader_are_two_curves(tmp_path):
@@ -52,7 +52,7 @@ def test_runs_of_two_versions_of_the_grader_are_two_curves(tmp_path):
         (run / "run.json").write_text(json.dumps(content | {"versions": {GRADER: str(version)}}))
     one, two = map(read_run, runs)
     assert one.kind != two.kind
-    assert run_labels([one, two]) == [f"CPGD on Figures-v1, grader {k}" for k in (1, 2)]
+    assert run_labels([one, two]) == [f"CPGD on Figures-v2, grader {k}" for k in (1, 2)]
 
 
 @pytest.mark.parametrize(
