@@ -202,7 +202,7 @@ def _t_mass(angle: float, degrees: int) -> float:
 def _variance(totals: np.ndarray, sizes: np.ndarray) -> float:
     """Of the ratio of the sums, over the choice of clusters, of which there are two at least."""
     deviations = (totals - totals.sum() / sizes.sum() * sizes) / sizes.mean()
-    return float(deviations.var(ddof=1)) / len(sizes)
+    return float((deviations**2).sum() / (len(sizes) - 1)) / len(sizes)
 
 
 def _weight(mean: float, variance: float, degrees: int) -> float:
