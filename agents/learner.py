@@ -237,14 +237,20 @@ class Learner(ABC):
         return (weight * loss.where(batch.mask, 0.0).sum(-1)).sum()
 
     def checked_advantage(self, reward: Group, parts: Mapping[str, Group]) -> Group:
-        """`advantage_from_parts`; raises UsageError for another shape than that of the rewards."""
+        """`advantage_from_parts`; raises UsageError for another shape, or a value not finite."""
         advantage = self.advantage_from_parts(reward, parts)
         self._check_shape("advantage", advantage, reward, "response, [p g]")
+        if not advantage.isfinite().all():
+            raise UsageError(
+                f"{type(self).__name__}: advantage is not finite for rewards "
+                f"{reward[~advantage.isfinite().all(-1)][0].tolist()}: does it divide by their "
+                "standard deviation, which may be zero or that of one response?"
+            )
         return advantage
 
     def _check_shape(self, name: str, value: Any, like: Tensor, axes: str) -> None:
-        if (shape := getattr(value, "shape", type(value).__name__)) != like.shape:
-            actual = list(shape) if isinstance(shape, tuple) else shape
+        actual = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        if actual != list(like.shape):
             raise UsageError(
                 f"{type(self).__name__}: {name} has shape {actual}; it needs a value for each "
                 f"{axes}, here {list(like.shape)}"

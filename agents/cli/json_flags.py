@@ -42,6 +42,8 @@ def stop_strings(text: str | None) -> tuple[str, ...] | None:
         raise UsageError(
             f"--stop {short(text)!r} is no JSON list of strings, such as {EXAMPLES['stop']!r}"
         )
+    if any("\ud800" <= character <= "\udfff" for character in "".join(strings)):
+        raise UsageError(f"--stop {short(text)!r} has half a surrogate pair: give texts of Unicode")
     longest = max(map(len, strings), default=0)
     if len(strings) > MOST_STOP_STRINGS or longest > LONGEST_STOP_STRING:
         raise UsageError(

@@ -311,6 +311,11 @@ def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int
     return [""] * len(unmarked) + [*texts, question[end:]], unmarked + order
 
 
+def without_image_marks(question: str) -> str:
+    """The words of a question, all image marks taken out."""
+    return _IMAGE_MARK.sub("", question)
+
+
 def _marks() -> Iterator[str]:
     """Placeholders of the texts of a prompt, in their order."""
     return map(chr, range(ord(TEXT), 0xF900))

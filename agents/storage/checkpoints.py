@@ -52,10 +52,11 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
             f"{folder} has another run: continue it with --resume, or give another --output-dir"
         )
     if resume and not names:
-        runs = sorted(path.parent.name for path in folder.parent.glob("*/run.json"))
-        there = f"has {', '.join(runs[:10])}{', ...' * (len(runs) > 10)}" if runs else "has none"
+        records = [*sorted(folder.glob("*/run.json")), *sorted(folder.parent.glob("*/run.json"))]
+        runs = [str(path.parent) for path in records]
+        there = f"there are {', '.join(runs[:10])}{', ...' * (len(runs) > 10)}" if runs else "none"
         raise UsageError(
-            f"{folder} has no run to resume, and {folder.parent} {there}: give the folder of one "
+            f"{folder} has no run to resume, and beside it {there}: give the folder of one "
             "by --output-dir, or start one without --resume"
         )
     if names:

@@ -3,6 +3,7 @@
 import importlib
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -20,7 +21,7 @@ from agents.cli.exit import short
 from agents.cli.json_flags import environment_options, json_object
 from agents.cli.settings import Run
 from agents.engines.build import Engines, build, describe_engines, ranks, uses_vllm
-from agents.engines.chat import Chat, split_at_images
+from agents.engines.chat import Chat, without_image_marks
 from agents.engines.determinism import use_deterministic_kernels
 from agents.engines.memory import keep_freed_memory
 from agents.engines.sampling import check_prompt_lengths
@@ -126,9 +127,10 @@ def _check_group_size(run: Run, learner: Learner) -> None:
     # The components of the reward are not known before there is an environment.
     if run.group_size > 1 or "reward_parts" in learner.reads:
         return
-    has_signal = [
-        bool(learner.advantage(torch.arange(4.0 * size).view(4, size)).any()) for size in (1, 2)
-    ]
+    with warnings.catch_warnings():  # of torch: one value has no standard deviation
+        warnings.simplefilter("ignore")
+        advantages = [learner.advantage(torch.arange(4.0 * n).view(4, n)) for n in (1, 2)]
+    has_signal = [bool(advantage.nan_to_num().any()) for advantage in advantages]
     if has_signal == [False, True]:
         raise UsageError(
             f"--group-size 1: {type(learner).__name__} compares the responses to a prompt, and the "
@@ -283,7 +285,7 @@ def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[s
             lines[index] = str(error)
             continue
         system, question = envs.instruction.ask(problem)
-        words = "".join(split_at_images(question, len(question))[0])
+        words = without_image_marks(question)
         prompts = chat.encode({"system": [system], "question": [words], "images": [()]})
         try:
             check_prompt_lengths(prompts, max_length, EXCEEDS.format(max_length))

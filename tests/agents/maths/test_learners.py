@@ -204,6 +204,15 @@ def test_a_loss_that_is_none_of_each_token_is_refused_by_its_shape(change, shape
         )
 
 
+def test_an_advantage_that_is_not_finite_is_refused_with_the_rewards_of_its_group():
+    learner = of_shape(lambda advantage: advantage / 0, "advantage_from_parts")
+    rewards = torch.tensor([0.0, 1, 1, 1, 2, 2])
+    with pytest.raises(
+        UsageError, match=r"^Mine: advantage is not finite for rewards \[0\.0, 1\.0\]"
+    ):
+        learner.compute_loss(*torch.zeros(2, 6, 5), rewards, torch.ones(6, 5).bool(), 2)
+
+
 def test_an_advantage_that_is_none_of_each_response_is_refused_by_its_shape():
     learner = of_shape(lambda advantage: advantage.mean(), "advantage_from_parts")
     with pytest.raises(

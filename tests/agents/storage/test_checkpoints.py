@@ -354,15 +354,18 @@ def test_a_new_run_begins_without_a_checkpoint(tmp_path):
 
 
 def test_a_folder_without_a_run_is_not_resumed_and_the_runs_beside_it_are_named(tmp_path):
-    with pytest.raises(UsageError, match=rf"new has no run to resume, and {tmp_path} has none: "):
+    with pytest.raises(UsageError, match="new has no run to resume, and beside it none: "):
         start(tmp_path / "new", SETTINGS, resume=True)
+    runs = tmp_path / "runs"
     for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        begin(tmp_path / name)
-    (tmp_path / "figures").mkdir()
-    with pytest.raises(UsageError, match=rf"{tmp_path} has one, two: give the folder of one by"):
-        start(tmp_path / "new", SETTINGS, resume=True)
-    assert not (tmp_path / "new").exists()
+        (runs / name).mkdir(parents=True)
+        begin(runs / name)
+    (runs / "figures").mkdir()
+    words = f"there are {runs}/one, {runs}/two: give the folder of one by"
+    for folder in (runs / "new", runs):
+        with pytest.raises(UsageError, match=words):
+            start(folder, SETTINGS, resume=True)
+    assert not (runs / "new").exists()
 
 
 @pytest.mark.parametrize("name", ["run.json", "metrics.jsonl"])

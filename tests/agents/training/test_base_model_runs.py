@@ -155,6 +155,7 @@ def test_an_evaluation_is_not_resumed_with_another_template(model, tmp_path):
         ('[["a"]]', "is no JSON list of strings"),
         (json.dumps(["a"] * 17), "is too long: give at most 16 strings of 999 characters"),
         (json.dumps("a" * 1000), "is too long: give at most 16"),
+        (r'["\ud800"]', "has half a surrogate pair"),
     ],
 )
 def test_odd_stop_strings_are_one_line(model, tmp_path, command, stop, message):

@@ -219,7 +219,12 @@ def test_a_loss_of_sequences_ends_a_run_in_one_line(tiny_folder, tmp_path):
     )
 
 
-@pytest.mark.parametrize("learner", [CPGD, GRPO])
+class OfSamples(GRPO):
+    def advantage(self, reward):
+        return (reward - reward.mean(-1, keepdim=True)) / (reward.std(-1, keepdim=True) + 1e-6)
+
+
+@pytest.mark.parametrize("learner", [CPGD, GRPO, OfSamples])
 def test_groups_of_one_response_are_refused_where_they_have_no_advantage(learner, tmp_path):
     settings = {"group_size": 1, "num_prompts": 8}
     line = last_words(tmp_path / "no_model", tmp_path / "run", learner, **settings)

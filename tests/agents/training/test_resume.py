@@ -180,7 +180,7 @@ def test_the_folder_is_enough_to_resume(whole, tiny_folder, tmp_path, capsys):
 
 def test_a_folder_without_a_run_is_left_as_it_was(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match=r"^error: runs.* has no run to resume, and runs has"):
+    with pytest.raises(SystemExit, match=r"^error: runs.* has no run to resume, and beside"):
         run.main(CPGD, ["--resume"])
     assert not list((tmp_path / "runs").iterdir())
 
