@@ -112,7 +112,10 @@ def _formula(text: str) -> str | None:
     return None
 
 
-_SENTENCE_END = re.compile(r"[.!?](?=\s|\*\*|$)|[。！？；]|\n+")
+# A sign of joy ends a sentence, a factorial does not: "42! That is it." but "5! = 120".
+_SENTENCE_END = re.compile(
+    r"\.(?=\s|\*\*|$)|[!?](?=\s*\Z|[ \t]*\n|\*\*|\s+[A-Z][a-z])|[。！？；]|\n+"
+)
 # Full stops of abbreviations and of the letter of a choice: "approx. 5", "A. 31".
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(.])(?:[A-Ja-z]|approx|no|eq|fig|e\.g|i\.e|cf|vs|dr|mr|mrs|st)$", re.IGNORECASE
@@ -186,7 +189,7 @@ _SUBJECT = re.compile(
     r"(?:\b(?:is|are|was|were|equals?|gives?|makes?|made|has|have|had|costs?|weighs?|measures?"
     r"|contains?|holds?|takes|took|gets?|got|needs?|earns?|pays?|paid|saves?|spent|sold|reads?|left"
     r"|remains?|ends at|comes to|totals|becomes)(?:\sequal to\b|\sexactly\b|\sa total of\b)?:?\s+"
-    r"|[是为得有了共要剩花用：:]|等于)(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
+    r"|(?<=[a-z]{3}\s)=\s*|[是为得有了共要剩花用：:]|等于)(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
 )
 _WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]")
 _LETTER = re.compile(r"\$([a-zA-Z])\$(?=\s[a-z])")

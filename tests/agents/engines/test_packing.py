@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from helpers import tiny_engines
+from helpers.recorded_logits import record_logits
 from helpers.tiny_engines import respond
 from torch import nn
 from transformers import (
@@ -155,17 +156,6 @@ def test_long_sequences_are_packed_as_short_ones_are():
     )
     expected = judged(policy, responses, COLD, by=plain)
     assert_same(judged(policy, responses, COLD), expected, rtol=1e-9, atol=1e-9)
-
-
-def record_logits(head, record):
-    """Calls `record` with the logits of each chunk, all of which are one call of the head."""
-    forward = head.forward
-
-    def recorded(hidden):
-        record(logits := forward(hidden))
-        return logits
-
-    head.forward = recorded
 
 
 @pytest.mark.parametrize("logits", [61, 200])

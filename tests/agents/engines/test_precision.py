@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import tiny_engines
+from helpers.recorded_logits import record_logits
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from agents.cli.settings import Run
@@ -177,8 +178,8 @@ def test_a_float32_head_rounds_no_logit_in_trainer_and_sampler(folder, tmp_path,
         # A replica without DeepSpeed's hooks samples: it is a copy of the engine's policy.
         with engines.train.unsharded() as policy:
             for model in {engines.policy.model, policy.model}:
-                model.get_output_embeddings().register_forward_hook(
-                    lambda *values: seen.append(values[-1].dtype)
+                record_logits(
+                    model.get_output_embeddings(), lambda logits: seen.append(logits.dtype)
                 )
         responses = engines.sampler.generate(responses_of(folder).prompts, (0,))
         log_prob, _ = engines.train.forward(responses)
