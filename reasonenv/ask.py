@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """Requests the missing responses, and writes each as it arrives; returns the status."""
-    check_output_path("output", options.output)
+    check_output_path("output", options.output, options.data)
     env, client, path = _env(options), _client(options), Path(options.output)
     num_failures = 0
     with path.open("a", encoding="ascii") as file, named_errors(path):

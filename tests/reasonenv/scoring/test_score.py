@@ -64,6 +64,31 @@ def test_scores_that_cannot_be_saved_are_told_before_the_work(data, capsys, flag
     assert capsys.readouterr().err == f"error: --{flag}={path}: {fault}\n"
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--output", "r.jsonl"],
+        ["--verdicts", "./r.jsonl"],
+        ["--output", "other.jsonl", "--compare", "other.jsonl"],
+        ["--verdicts", "link.jsonl"],
+        ["--output", "q.jsonl"],
+        ["--output", "new.json", "--verdicts", "new.json"],
+    ],
+    ids=" ".join,
+)
+def test_scores_replace_no_file_of_the_command(tmp_path, monkeypatch, capsys, flags):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "q.jsonl", [{"id": "1", "question": "1 + 1?", "answer": "2"}])
+    for name in ("r", "other"):
+        written(tmp_path / f"{name}.jsonl", [{"id": "1", "response": "2"}])
+    (tmp_path / "link.jsonl").symlink_to("r.jsonl")
+    before = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    command = ["--env", "file", "--data", "q.jsonl", "--responses", "r.jsonl"]
+    assert main([*command, *flags]) == 2
+    assert "the command uses this file already, give another\n" in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+
+
 def test_the_command_prints_tables_and_saves_scores(data):
     path = written(data / "responses.jsonl", responses(right=[1, 2, 3]))
     output, verdicts = data / "scores.json", data / "verdicts.jsonl"
