@@ -77,6 +77,7 @@ def select(
     filter: Filter | None = None,
     without: Collection[str] = (),
     keep: Callable[[str], bool] | None = None,
+    siblings: Callable[[], Iterable[Sequence[Problem]]] = tuple,
 ) -> Sequence[Problem]:
     """The problems that pass the filters, and rows of `invalid_rows` that are not left out.
 
@@ -87,6 +88,7 @@ def select(
             compared as text.
         without: Ids of problems to exclude, or "invalid" for all rows that make no problem.
         keep: Predicate of ids to keep.
+        siblings: Gives the problems of other splits, whose ids may be in `without` too.
 
     Raises:
         UsageError: In one line, for metadata or an id that no problem has, or when none is left.
@@ -105,7 +107,7 @@ def select(
     candidates = {i: invalid[i] if i in invalid else without_images(problems, i) for i in indices}
     valid = [each for each in candidates.values() if isinstance(each, Problem)]
     allowed = _allowed_values(filter or {}, valid)
-    _check_ids(without, {each.id for each in candidates.values()})
+    _check_ids(without, {each.id for each in candidates.values()}, siblings)
     excluded = set(without)
 
     def is_kept(row: Problem | InvalidRow) -> bool:
@@ -163,12 +165,25 @@ def _texts(value: object) -> set[str]:
     return {str(value)}
 
 
-def _check_ids(without: Collection[str], ids: Collection[str]) -> None:
+def _check_ids(
+    without: Collection[str],
+    ids: Collection[str],
+    siblings: Callable[[], Iterable[Sequence[Problem]]],
+) -> None:
     if isinstance(without, str):
         raise UsageError(f"without={without!r}: give a list of ids, or {INVALID!r}")
-    for id in without:
-        if id not in ids:
-            raise UsageError(f"without: no problem is called {id!r}")
+    if unknown := [id for id in without if id not in ids]:
+        others = {id for each in siblings() if len(each) <= _MOST for id in _ids(each)}
+        for id in unknown:
+            if id not in others:
+                raise UsageError(f"without: no problem is called {id!r}")
+
+
+def _ids(problems: Sequence[Problem]) -> set[str]:
+    """The ids of problems, and of rows that make none."""
+    rows = invalid_rows_of(problems)
+    valid = (i for i in range(len(problems)) if i not in rows)
+    return {row.id for row in rows.values()} | {without_images(problems, i).id for i in valid}
 
 
 def check_rows(problems: Sequence[Problem]) -> None:
