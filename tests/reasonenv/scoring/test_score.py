@@ -525,6 +525,15 @@ def test_versions_of_a_problem_are_one_cluster_in_every_interval(verse, capsys):
     assert "Intervals are over 6 clusters of problems" in capsys.readouterr().out
 
 
+def test_versions_of_a_problem_are_one_cluster_in_rows_of_the_visualizer(tmp_path):
+    labels = [mathverse_label(n, VERSIONS[n % 5]) for n in range(30)]
+    for label in labels:
+        label["pid"], label["group"] = label.pop("sample_index"), label.pop("problem_index")
+    written(tmp_path / "mathverse" / "visualizer.jsonl", labels)
+    scores = score("MathVerse-v0", verse_responses(right=[0, 1, 2]), tmp_path)
+    assert (scores["num_problems"], scores["num_clusters"]) == (30, 6)
+
+
 def test_two_models_are_compared_over_clusters(verse, tmp_path, capsys):
     ours = written(tmp_path / "a.jsonl", verse_responses(right=[0, 1, 2]))
     theirs = written(tmp_path / "b.jsonl", verse_responses(right=[2]))
