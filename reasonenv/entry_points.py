@@ -102,7 +102,8 @@ def env_definition(env_module: ModuleType, kwargs: dict[str, Any]) -> EnvDefinit
     siblings = partial(_every_split, env_module, dict(kwargs))
     problems, keep = _problems(env_module, kwargs)
     filter, without = kwargs.pop("filter", None), kwargs.pop("without", ())
-    chosen = select(problems, filter, without, keep, siblings)
+    together = getattr(env_module, "CLUSTER", None)
+    chosen = select(problems, filter, without, keep, siblings, together)
     choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
     rewards = _rewards(env_module, problems, choice, unjudged)
     prompt = _prompt(env_module, problems, kwargs.pop("prompt", None))
@@ -112,7 +113,7 @@ def env_definition(env_module: ModuleType, kwargs: dict[str, Any]) -> EnvDefinit
 def _problems(
     env_module: ModuleType, kwargs: dict[str, Any]
 ) -> tuple[Sequence[Problem], Callable[[str], bool] | None]:
-    """The problems of a split, and a predicate of the ids to keep where some are held out.
+    """The problems of a split, and a predicate of ids or clusters to keep if some are held out.
 
     Removes the arguments of `problems`, `split` and `holdout` from `kwargs`.
     """

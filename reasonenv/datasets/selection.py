@@ -78,6 +78,7 @@ def select(
     without: Collection[str] = (),
     keep: Callable[[str], bool] | None = None,
     siblings: Callable[[], Iterable[Sequence[Problem]]] = tuple,
+    cluster: str | None = None,
 ) -> Sequence[Problem]:
     """The problems that pass the filters, and rows of `invalid_rows` that are not left out.
 
@@ -87,8 +88,9 @@ def select(
             "level": [1, 2]}; of metadata that is a list, one element is enough. Values are
             compared as text.
         without: Ids of problems to exclude, or "invalid" for all rows that make no problem.
-        keep: Predicate of ids to keep.
+        keep: Predicate of ids to keep, or of clusters, whose problems stay together.
         siblings: Gives the problems of other splits, whose ids may be in `without` too.
+        cluster: Metadata that is the cluster of a problem.
 
     Raises:
         UsageError: In one line, for metadata or an id that no problem has, or when none is left.
@@ -111,7 +113,7 @@ def select(
     excluded = set(without)
 
     def is_kept(row: Problem | InvalidRow) -> bool:
-        if row.id in excluded or (keep is not None and not keep(row.id)):
+        if row.id in excluded or (keep is not None and not keep(_cluster(row, cluster) or row.id)):
             return False
         return isinstance(row, InvalidRow) or all(
             _texts(row.metadata.get(name)) & texts for name, texts in allowed.items()
@@ -123,8 +125,14 @@ def select(
     return Subset(problems, indices)
 
 
+def _cluster(row: Problem | InvalidRow, name: str | None) -> str:
+    """The cluster of a problem by its metadata, "" without one."""
+    value = row.metadata.get(name) if name and isinstance(row, Problem) else None
+    return "" if value is None else str(value)
+
+
 def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
-    """Predicate of the ids of the held-out part, or of the rest, by a checksum of the id.
+    """Predicate of ids or clusters of the held-out part, or of the rest, by their checksum.
 
     Args:
         fraction: About the share that is held out, in (0, 1).

@@ -114,6 +114,18 @@ def test_the_heldout_split_is_of_the_training_split(shared):
     assert not posed("train") & posed("heldout")
 
 
+def test_versions_of_a_problem_are_held_out_together(shared):
+    def clusters(split):
+        env = reasonenv.make("MathVerse-v0", split=split, data=shared / "data", holdout=0.3)
+        problems = env.get_wrapper_attr("problems")
+        made = [without_images(problems, index) for index in range(len(problems))]
+        return [problem.metadata["problem_index"] for problem in made]
+
+    inside, rest = clusters("heldout"), clusters("testmini")
+    assert len(inside) > len(set(inside)) > 1
+    assert not set(inside) & set(rest)
+
+
 def test_a_million_generated_problems_are_not_filtered_one_by_one():
     with pytest.raises(ValueError, match="1000000 problems, too many to filter one by one"):
         reasonenv.make("Figures-v2", filter={"family": "sum"})
