@@ -171,6 +171,17 @@ def test_rows_of_one_value_of_json_that_are_no_objects_are_told(data, capsys):
     ]
 
 
+def test_an_id_or_a_column_that_comes_twice_is_told(data, capsys):
+    path = data / "r.json"
+    path.write_text('{"1": {"response": "1"},\n "1": {"response": "0"}}')
+    assert call(data, path) == 2
+    assert capsys.readouterr().err == f"error: {path}: the key '1' comes 2 times\n"
+    path.write_text('{"1": {"response": "1"},\n "2": {"response": "4", "response": "0"}}')
+    assert call(data, path) == 0
+    told = f"{path}, row 2: skipped, the key 'response' comes 2 times\n"
+    assert capsys.readouterr().err == told
+
+
 def test_an_answer_that_is_null_counts_as_wrong_and_is_told(data, capsys):
     path = written(data / "r.jsonl", [{"id": "1", "response": None}, *responses()[1:]])
     assert call(data, path) == 0
