@@ -67,7 +67,8 @@ def distinct_ids(problems: Sequence[Problem], count: int) -> list[str | None]:
             if first.setdefault(id, index) != index:
                 raise UsageError(
                     f"problems {first[id]} and {index} have the id {id!r}, so responses to one "
-                    "would count as samples of the other: give each an id of its own"
+                    "would count as samples of the other: give each an id of its own; of a mixture "
+                    "take the split 'test', since others repeat problems by weight"
                 )
     return ids
 
