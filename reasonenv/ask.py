@@ -14,6 +14,7 @@ that cannot be written, 130 when interrupted.
 import argparse
 import fcntl
 import json
+import math
 import os
 import random
 import re
@@ -179,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """Requests the missing responses, and writes each as it arrives; returns the status."""
-    check_output_path("output", options.output)
+    check_output_path("output", options.output, options.data)
     env, client, path = _env(options), _client(options), Path(options.output)
     num_failures = 0
     with path.open("a", encoding="ascii") as file, named_errors(path):
@@ -219,6 +220,8 @@ def _env(options: argparse.Namespace) -> gymnasium.Env:
             raise UsageError(f"--{flag} is {getattr(options, name)}: give at least 1")
     if not options.timeout <= LONGEST_TIMEOUT:
         raise UsageError(f"--timeout is {options.timeout}: give at most {LONGEST_TIMEOUT:,}")
+    if not 0 <= options.temperature < math.inf:
+        raise UsageError(f"--temperature is {options.temperature}: give 0 or more, a finite number")
     split = options.split or evaluation_split(options.env, arguments)
     env = reasonenv.make(options.env, **{"split": split, **arguments})
     if not options.split and (note := training_note(options.env, split)):

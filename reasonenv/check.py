@@ -222,7 +222,7 @@ def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
         raise UsageError("name one data set: an environment, a file or a folder; see --help")
     if options.num_problems is not None and options.num_problems < 1:
         raise UsageError(f"--num-problems={options.num_problems}: at least one is needed")
-    check_output_path("output", options.output)
+    check_output_path("output", options.output, options.dataset, options.data)
     path = Path(name)
     if options.env or name in registry or not _is_path(name):
         return _of_environment(name, options)

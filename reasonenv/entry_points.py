@@ -18,15 +18,17 @@ of a split, and where they depend on the data, `splits(...)`, whose parameters a
 import difflib
 import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from reasonenv.datasets.schema import InvalidRow
 from reasonenv.datasets.selection import INVALID, check_rows, held_out, invalid_rows_of, select
 from reasonenv.env import ReasonEnv
-from reasonenv.errors import UsageError
+from reasonenv.errors import MissingDataError, UsageError
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate
 from reasonenv.registration import find
@@ -97,9 +99,11 @@ def env_definition(env_module: ModuleType, kwargs: dict[str, Any]) -> EnvDefinit
         UsageError: An argument does not fit.
         DataError: The data cannot be read.
     """
+    siblings = partial(_every_split, env_module, dict(kwargs))
     problems, keep = _problems(env_module, kwargs)
     filter, without = kwargs.pop("filter", None), kwargs.pop("without", ())
-    chosen = select(problems, filter, without, keep)
+    together = getattr(env_module, "CLUSTER", None)
+    chosen = select(problems, filter, without, keep, siblings, together)
     choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
     rewards = _rewards(env_module, problems, choice, unjudged)
     prompt = _prompt(env_module, problems, kwargs.pop("prompt", None))
@@ -109,7 +113,7 @@ def env_definition(env_module: ModuleType, kwargs: dict[str, Any]) -> EnvDefinit
 def _problems(
     env_module: ModuleType, kwargs: dict[str, Any]
 ) -> tuple[Sequence[Problem], Callable[[str], bool] | None]:
-    """The problems of a split, and a predicate of the ids to keep where some are held out.
+    """The problems of a split, and a predicate of ids or clusters to keep if some are held out.
 
     Removes the arguments of `problems`, `split` and `holdout` from `kwargs`.
     """
@@ -130,6 +134,14 @@ def _problems(
     if split is not None:
         arguments["split"] = split
     return env_module.problems(**arguments), keep
+
+
+def _every_split(env_module: ModuleType, options: dict[str, Any]) -> Iterator[Sequence[Problem]]:
+    """The problems of each split whose data are there, with what is held out."""
+    options = {**options, "holdout": None}
+    for split in split_names(env_module, options):
+        with suppress(MissingDataError):
+            yield _problems(env_module, {**options, "split": split})[0]
 
 
 def all_problems(

@@ -40,7 +40,8 @@ def rgb(image: object) -> np.ndarray:
         raise DataError(f"the image is {image.width}x{image.height} pixels: 1:1 to 200:1 are read")
     image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I") or image.mode == "F":
-        image = Image.fromarray(_levels(np.asarray(image)))
+        # Pillow has 16 bits as 32 where its format has no mode of its own for them.
+        image = Image.fromarray(_levels(np.asarray(image), image.mode.startswith("I")))
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
@@ -61,15 +62,15 @@ def _checked(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _levels(values: np.ndarray) -> np.ndarray:
-    """Levels from 0 to 255 as uint8."""
+def _levels(values: np.ndarray, is_16_bit: bool = False) -> np.ndarray:
+    """Levels from 0 to 255 as uint8, of values or, as their type may say too, of 16 bits."""
     if values.dtype == np.uint8:
         return values
     low, high, scale = values.min(), values.max(), 1.0
     is_float = values.dtype.kind == "f"
     if values.dtype == bool or (is_float and high <= 1):
         scale = 255.0
-    elif high > 255:
+    elif high > 255 and (is_16_bit or (values.itemsize == 2 and not is_float)):
         # Sixteen bits are scaled down; Pillow's own conversion would clip them.
         scale = 1 / 257
     is_between = is_float and scale < 255 and (values != values.round()).any()

@@ -16,6 +16,7 @@ import importlib
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -205,7 +206,9 @@ def _number(name: str, reward: Reward, value: Any, problem: Problem) -> float:
     if value is None and name not in REPORTED:
         return math.nan
     try:
-        number = float(cast("float", value))
+        number = math.nan if isinstance(value, str | bytes) else float(cast("float", value))
+    except OverflowError:  # of an integer, of which Python may refuse to write the digits
+        number = value = math.inf
     except (TypeError, ValueError, RuntimeError):  # the last one of a tensor
         number = math.nan
     where = f"reward {name!r} of problem {problem.id!r} is"
@@ -267,8 +270,9 @@ def _weighted(name: str, value: Any, own: Rewards) -> tuple[float, Reward]:
 
 
 def _check_weight(name: str, weight: object) -> float:
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-        raise UsageError(f"reward {name!r} has weight {weight!r}: a finite number is needed")
+    is_bool = isinstance(weight, bool)
+    if is_bool or not isinstance(weight, int | float) or not abs(weight) <= sys.float_info.max:
+        raise UsageError(f"reward {name!r} has weight {weight!r:.60}: a finite number is needed")
     return float(weight)
 
 

@@ -53,8 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    check_output_path("output", options.output)
-    check_output_path("verdicts", options.verdicts)
+    inputs = options.responses, options.compare, options.data
+    check_output_path("output", options.output, *inputs)
+    check_output_path("verdicts", options.verdicts, *inputs, options.output)
     graded = _graded(options, options.responses)
     scores = summarize(graded, options.seed)
     if options.judge:

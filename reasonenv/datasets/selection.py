@@ -67,7 +67,8 @@ def distinct_ids(problems: Sequence[Problem], count: int) -> list[str | None]:
             if first.setdefault(id, index) != index:
                 raise UsageError(
                     f"problems {first[id]} and {index} have the id {id!r}, so responses to one "
-                    "would count as samples of the other: give each an id of its own"
+                    "would count as samples of the other: give each an id of its own; of a mixture "
+                    "take the split 'test', since others repeat problems by weight"
                 )
     return ids
 
@@ -77,6 +78,8 @@ def select(
     filter: Filter | None = None,
     without: Collection[str] = (),
     keep: Callable[[str], bool] | None = None,
+    siblings: Callable[[], Iterable[Sequence[Problem]]] = tuple,
+    cluster: str | None = None,
 ) -> Sequence[Problem]:
     """The problems that pass the filters, and rows of `invalid_rows` that are not left out.
 
@@ -86,7 +89,9 @@ def select(
             "level": [1, 2]}; of metadata that is a list, one element is enough. Values are
             compared as text.
         without: Ids of problems to exclude, or "invalid" for all rows that make no problem.
-        keep: Predicate of ids to keep.
+        keep: Predicate of ids to keep, or of clusters, whose problems stay together.
+        siblings: Gives the problems of other splits, whose ids may be in `without` too.
+        cluster: Metadata that is the cluster of a problem.
 
     Raises:
         UsageError: In one line, for metadata or an id that no problem has, or when none is left.
@@ -105,11 +110,11 @@ def select(
     candidates = {i: invalid[i] if i in invalid else without_images(problems, i) for i in indices}
     valid = [each for each in candidates.values() if isinstance(each, Problem)]
     allowed = _allowed_values(filter or {}, valid)
-    _check_ids(without, {each.id for each in candidates.values()})
+    _check_ids(without, {each.id for each in candidates.values()}, siblings)
     excluded = set(without)
 
     def is_kept(row: Problem | InvalidRow) -> bool:
-        if row.id in excluded or (keep is not None and not keep(row.id)):
+        if row.id in excluded or (keep is not None and not keep(_cluster(row, cluster) or row.id)):
             return False
         return isinstance(row, InvalidRow) or all(
             _texts(row.metadata.get(name)) & texts for name, texts in allowed.items()
@@ -121,8 +126,14 @@ def select(
     return Subset(problems, indices)
 
 
+def _cluster(row: Problem | InvalidRow, name: str | None) -> str:
+    """The cluster of a problem by its metadata, "" without one."""
+    value = row.metadata.get(name) if name and isinstance(row, Problem) else None
+    return "" if value is None else str(value)
+
+
 def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
-    """Predicate of the ids of the held-out part, or of the rest, by a checksum of the id.
+    """Predicate of ids or clusters of the held-out part, or of the rest, by their checksum.
 
     Args:
         fraction: About the share that is held out, in (0, 1).
@@ -163,12 +174,25 @@ def _texts(value: object) -> set[str]:
     return {str(value)}
 
 
-def _check_ids(without: Collection[str], ids: Collection[str]) -> None:
+def _check_ids(
+    without: Collection[str],
+    ids: Collection[str],
+    siblings: Callable[[], Iterable[Sequence[Problem]]],
+) -> None:
     if isinstance(without, str):
         raise UsageError(f"without={without!r}: give a list of ids, or {INVALID!r}")
-    for id in without:
-        if id not in ids:
-            raise UsageError(f"without: no problem is called {id!r}")
+    if unknown := [id for id in without if id not in ids]:
+        others = {id for each in siblings() if len(each) <= _MOST for id in _ids(each)}
+        for id in unknown:
+            if id not in others:
+                raise UsageError(f"without: no problem is called {id!r}")
+
+
+def _ids(problems: Sequence[Problem]) -> set[str]:
+    """The ids of problems, and of rows that make none."""
+    rows = invalid_rows_of(problems)
+    valid = (i for i in range(len(problems)) if i not in rows)
+    return {row.id for row in rows.values()} | {without_images(problems, i).id for i in valid}
 
 
 def check_rows(problems: Sequence[Problem]) -> None:

@@ -74,7 +74,7 @@ SCHEMA = datasets.Schema(
     },
     images=("image",),
     paths=_image,
-    aliases={"sample_index": ("pid",)},
+    aliases={"sample_index": ("pid",), "problem_index": ("group",)},
     key="sample_index",
 )
 

@@ -34,7 +34,8 @@ Version History:
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -169,6 +170,8 @@ def problems(
         UsageError: In one line, for weights or options that do not fit the environments.
     """
     own = _part_options(envs, data, options, holdout)
+    if not isinstance(weights, Iterable | None):
+        raise UsageError(f"weights={weights!r}: give a list of numbers, one for each environment")
     weights = [1.0] * len(own) if weights is None else list(weights)
     _check_weights(list(own), weights)
     shares = dict(zip(own, weights, strict=True))
@@ -190,9 +193,13 @@ def _part_options(
 ) -> dict[str, dict[str, Any]]:
     """The options of each part, by its id."""
     ids, options = _ids(envs), options or {}
-    for id in options:
+    if not isinstance(options, Mapping):
+        raise UsageError(f"options={options!r}: give the options of parts by id")
+    for id, own in options.items():
         if id not in ids:
             raise UsageError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
+        if not isinstance(own, Mapping):
+            raise UsageError(f"options of {id} are {own!r}: give names and values")
     folders = {id: data if takes_option(id, "data") else None for id in ids}
     return {
         id: {"data": folder, "holdout": holdout, **options.get(id, {})}
@@ -207,7 +214,8 @@ def _has_unseen(id: str, options: Mapping[str, Any]) -> bool:
 
 
 def _ids(envs: Sequence[str]) -> list[str]:
-    if isinstance(envs, str) or not envs:
+    is_list = isinstance(envs, Sequence) and not isinstance(envs, str)
+    if not is_list or not envs or not all(isinstance(name, str) for name in envs):
         raise UsageError(f"envs={envs!r}: give a list of environments to mix")
     ids = [find(name).id for name in envs]
     if len(set(ids)) < len(ids) or "Mixture-v0" in ids:
@@ -219,8 +227,8 @@ def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
     if len(weights) != len(ids):
         raise UsageError(f"{len(weights)} weights for {len(ids)} environments")
     for id, weight in zip(ids, weights, strict=True):
-        if not isinstance(weight, int | float) or not math.isfinite(weight) or weight <= 0:
-            raise UsageError(f"weight {weight!r} of {id}: a number above 0 is needed")
+        if not isinstance(weight, int | float) or not 0 < weight <= sys.float_info.max:
+            raise UsageError(f"weight {weight!r:.60} of {id}: a number above 0 is needed")
 
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:

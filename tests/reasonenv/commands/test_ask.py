@@ -285,6 +285,7 @@ def test_what_is_kept_is_scored(api, tmp_path, rows):
         ({"url": "http://localhost:99999"}, "give one such as"),
         ({"url": "http://:80"}, "give one such as"),
         ({"timeout": 1e300}, "--timeout is 1e+300: give at most 1,000,000"),
+        *(({"temperature": t}, f"--temperature is {t}: give 0 or") for t in ("nan", "inf", "-1.0")),
         ({"timeout": "nan"}, "--timeout is nan: give at most 1,000,000"),
         ({"model": " "}, "--model is empty: give the name of the model"),
         ({"env-options": '{"level": 1, "level": 2}'}, "the key 'level' comes 2 times"),

@@ -171,6 +171,17 @@ def test_a_report_that_cannot_be_saved_is_told_before_the_work(tmp_path, capsys)
     assert capsys.readouterr().err == told
 
 
+@pytest.mark.parametrize("source", [["--env", "file", "--data"], []], ids=["data", "dataset"])
+def test_a_report_never_replaces_the_questions(tmp_path, capsys, source):
+    path = written_rows(tmp_path / "q.jsonl", [{"question": "1 + 1?", "answer": "2"}])
+    before = path.read_text()
+    assert main([*source, str(path), "--output", str(path)]) == 2
+    assert "the command uses this file already" in capsys.readouterr().err
+    assert path.read_text() == before
+    assert main([*source, str(path), "--output", ""]) == 2
+    assert capsys.readouterr().err == "error: --output is empty: give a file\n"
+
+
 def test_a_column_can_be_named(tmp_path):
     path = written_rows(tmp_path / "rows.jsonl", [{"answer": "no", "label": {"target": "5"}}])
     assert answer_keys.read_references(path, answer_column="label.target") == [Reference("0", "5")]

@@ -114,6 +114,18 @@ def test_the_heldout_split_is_of_the_training_split(shared):
     assert not posed("train") & posed("heldout")
 
 
+def test_versions_of_a_problem_are_held_out_together(shared):
+    def clusters(split):
+        env = reasonenv.make("MathVerse-v0", split=split, data=shared / "data", holdout=0.3)
+        problems = env.get_wrapper_attr("problems")
+        made = [without_images(problems, index) for index in range(len(problems))]
+        return [problem.metadata["problem_index"] for problem in made]
+
+    inside, rest = clusters("heldout"), clusters("testmini")
+    assert len(inside) > len(set(inside)) > 1
+    assert not set(inside) & set(rest)
+
+
 def test_a_million_generated_problems_are_not_filtered_one_by_one():
     with pytest.raises(ValueError, match="1000000 problems, too many to filter one by one"):
         reasonenv.make("Figures-v2", filter={"family": "sum"})
@@ -183,6 +195,33 @@ def test_splits_beside_the_training_split_stay_whole(tmp_path):
     assert count("train") == count(None)
 
 
+def test_ids_to_leave_out_may_be_those_of_another_split(tmp_path):
+    rows = [{"id": f"{k}", "question": f"{k}?", "answer": k, "split": "train"} for k in range(30)]
+    rows.append({"id": "a", "question": "a?", "answer": 1, "split": "test"})
+    path = lines(tmp_path, "q.jsonl", [*rows, {**rows[-1], "id": "b", "question": "b?"}])
+
+    def posed(split, without=()):
+        envs = reasonenv.make("file", data=path, split=split, holdout=0.3, without=without)
+        return {problem.id for problem in envs.get_wrapper_attr("problems")}
+
+    whole = {split: posed(split) for split in ("train", "heldout", "test")}
+    without = [min(ids) for ids in whole.values()]
+    for split, ids in whole.items():
+        assert posed(split, without) == ids - {min(ids)}
+        with pytest.raises(ValueError, match="without: no problem is called 'c'"):
+            posed(split, [*without, "c"])
+
+
+def test_ids_to_leave_out_may_be_of_the_only_split_there_is(tmp_path):
+    rows = [{"question": f"{k}?", "answer": f"So.\n#### {k}"} for k in range(3)]
+    folder = lines(tmp_path, "test.jsonl", rows)
+    with pytest.raises(ValueError, match="without: no problem is called '3'"):
+        reasonenv.make("GSM8K-v0", split="test", data=folder, without=["3"])
+    lines(tmp_path, "train.jsonl", [*rows, {"question": "3?", "answer": "So.\n#### 3"}])
+    env = reasonenv.make("GSM8K-v0", split="test", data=folder, without=["3", "0"])
+    assert [problem.id for problem in env.get_wrapper_attr("problems")] == ["1", "2"]
+
+
 def test_a_row_of_parquet_with_the_id_of_another_is_told_and_left_out(tmp_path):
     rows = [mathvision(id=id, question=f"{k}?") for k, id in enumerate("0102")]
     folder = hub(tmp_path, "test", rows)
@@ -200,5 +239,5 @@ def test_the_number_of_a_row_is_its_id_whatever_its_columns(tmp_path):
 def test_problems_of_one_id_are_no_samples_of_each_other():
     made = [Problem(id, "?", "1") for id in "abca"]
     assert distinct_ids(made, 3) == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="problems 0 and 3 have the id 'a'"):
+    with pytest.raises(ValueError, match=r"problems 0 and 3 have the id 'a'.*split 'test'"):
         distinct_ids(made, 4)

@@ -11,6 +11,7 @@ from PIL import Image
 import reasonenv
 from reasonenv import entry_points
 from reasonenv.datasets.hub import main as print_revisions
+from reasonenv.datasets.selection import without_images
 from reasonenv.envs.option_text import option_texts
 from reasonenv.grading.reading import final_answer
 from reasonenv.problem import answer_text
@@ -189,6 +190,16 @@ def test_an_answer_that_is_none_of_the_choices_is_told(tmp_path):
     problems = entry_points.all_problems("MathVista-v0", data=data)
     with pytest.raises(ValueError, match=r"row 0 \(id '7'\): the answer '3' is none of the cho"):
         problems[0]
+
+
+def test_mathverse_rows_of_the_visualizer_know_their_problem(shared, tmp_path):
+    rows = shared / "data/mathverse/visualizer_subset.jsonl"
+    (tmp_path / rows.name).write_text(rows.read_text())
+    problems = entry_points.all_problems("MathVerse-v0", data=str(tmp_path))
+    made = [without_images(problems, index) for index in range(len(problems))]
+    groups = {entry_points.cluster("MathVerse-v0", problem.metadata) for problem in made}
+    assert None not in groups
+    assert len(groups) < len(made)
 
 
 def test_mathverse_vision_only_refers_to_its_image(shared):

@@ -12,7 +12,7 @@ from reasonenv.datasets.selection import warn_once
 from reasonenv.entry_points import evaluation_split, invalid_rows
 from reasonenv.envs import mixture
 from reasonenv.envs.mixture import Mixture, Part
-from reasonenv.errors import DataError
+from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import Problem
 from reasonenv.prompts import find_prompt
 from reasonenv.rewards import accuracy
@@ -130,6 +130,12 @@ def test_the_files_of_several_data_sets_are_mixed(shared):
         (["Toy-v0"], {"weights": [1, 2]}, "2 weights for 1 environments"),
         (["Toy-v0"], {"weights": [0]}, "weight 0 of Toy-v0: a number above 0 is needed"),
         (["Toy-v0"], {"weights": [float("nan")]}, "weight nan of Toy-v0"),
+        (["Toy-v0"], {"weights": [10**400]}, "weight 10{59} of Toy-v0: a number above 0"),
+        (["Toy-v0"], {"weights": True}, "weights=True: give a list of numbers"),
+        ([["Toy-v0", {}]], {}, r"envs=\[\['Toy-v0', {}\]\]: give a list of environments"),
+        ([None], {}, r"envs=\[None\]: give a list of environments"),
+        (["Toy-v0"], {"options": 3}, "options=3: give the options of parts by id"),
+        (["Toy-v0"], {"options": {"Toy-v0": 3}}, "options of Toy-v0 are 3: give names and values"),
         (["Toy-v0"], {"options": {"MMK12-v0": {}}}, "options: 'MMK12-v0' is no part"),
         (["Toy-v0"], {"options": {"Toy-v0": {"x": 1}}}, "Toy-v0 takes no argument 'x'"),
         (["Toy-v0"], {"split": "dev"}, "toy has no split 'dev': there are train, test"),
@@ -140,6 +146,12 @@ def test_a_mixture_that_does_not_fit_is_told_in_one_line(names, kwargs, message)
     with pytest.raises((ValueError, gymnasium.error.NameNotFound), match=message) as caught:
         reasonenv.make(names, **kwargs)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("envs", [{"GSM8K-v0": 1}, 3])
+def test_environments_that_are_no_list_are_told_in_one_line(envs):
+    with pytest.raises(UsageError, match=f"envs={envs}: give a list of environments to mix"):
+        reasonenv.make("Mixture-v0", envs=envs)
 
 
 @pytest.fixture

@@ -28,6 +28,8 @@ GREY = LEVELS[..., 0]
         (GREY / 255, np.stack([GREY] * 3, -1)),
         (GREY[..., None], np.stack([GREY] * 3, -1)),
         (GREY.astype(np.uint16) * 257, np.stack([GREY] * 3, -1)),
+        (GREY.astype(">u2") * 257, np.stack([GREY] * 3, -1)),
+        (Image.fromarray(GREY.astype(np.int32) * 257), np.stack([GREY] * 3, -1)),
         (GREY > 127, np.stack([(GREY > 127) * 255] * 3, -1)),
         (Image.fromarray((GREY / 255).astype(np.float32)), np.stack([GREY] * 3, -1)),
         (np.dstack([LEVELS, np.full((20, 30), 255, np.uint8)]), LEVELS),
@@ -63,6 +65,8 @@ def test_images_that_are_rgb_arrays_are_kept_as_they_are():
         (np.full((4, 4), -0.5), "the image has values from -0.5 to -0.5"),
         (np.full((4, 4, 3), 1.04), "the image has values from 1.04 to 1.04"),
         (np.full((4, 4), -1), "the image has values from -1 to -1"),
+        (np.array([[100, 334]]), "the image has values from 100 to 334: levels of 0 to 255, 16"),
+        (np.array([[100.0, 334.0]]), "the image has values from 100.0 to 334.0: levels of 0"),
         (np.full((4, 4), 65536), "the image has values from 65536 to 65536"),
     ],
 )

@@ -235,6 +235,7 @@ def test_a_function_of_ones_own_needs_no_name_known_here():
         ({"zzz": 1}, "no reward is called 'zzz': there are accuracy, format, mm_eureka, overlong"),
         ({"accuracy": "1"}, "reward 'accuracy' has weight '1': a finite number is needed"),
         ({"accuracy": True}, "reward 'accuracy' has weight True: a finite number is needed"),
+        ({"accuracy": 10**400}, "reward 'accuracy' has weight 10{59}: a finite number is needed"),
         ({"accuracy": math.nan}, "reward 'accuracy' has weight nan: a finite number is needed"),
         ({"accuracy": {"n": 1}}, "reward 'accuracy' takes no argument 'n'"),
         ({"overlong": 1}, "reward 'overlong': missing a required argument: 'max_length'"),
@@ -341,7 +342,9 @@ def gives(value):
     return {"mine": (1.0, lambda *_: value)}
 
 
-@pytest.mark.parametrize("value", [math.nan, -math.inf, 1e300, "much", [1.0, 2.0]])
+@pytest.mark.parametrize(
+    "value", [math.nan, -math.inf, 1e300, pytest.param(10**5000, id="huge"), "1", [1.0, 2.0]]
+)
 def test_a_reward_that_is_no_finite_number_names_itself_and_the_problem(value):
     with pytest.raises(
         RewardError, match=r"^reward 'mine' of problem 'a' is [^\n]*: give a finite"

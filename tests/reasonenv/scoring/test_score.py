@@ -64,6 +64,31 @@ def test_scores_that_cannot_be_saved_are_told_before_the_work(data, capsys, flag
     assert capsys.readouterr().err == f"error: --{flag}={path}: {fault}\n"
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--output", "r.jsonl"],
+        ["--verdicts", "./r.jsonl"],
+        ["--output", "other.jsonl", "--compare", "other.jsonl"],
+        ["--verdicts", "link.jsonl"],
+        ["--output", "q.jsonl"],
+        ["--output", "new.json", "--verdicts", "new.json"],
+    ],
+    ids=" ".join,
+)
+def test_scores_replace_no_file_of_the_command(tmp_path, monkeypatch, capsys, flags):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "q.jsonl", [{"id": "1", "question": "1 + 1?", "answer": "2"}])
+    for name in ("r", "other"):
+        written(tmp_path / f"{name}.jsonl", [{"id": "1", "response": "2"}])
+    (tmp_path / "link.jsonl").symlink_to("r.jsonl")
+    before = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    command = ["--env", "file", "--data", "q.jsonl", "--responses", "r.jsonl"]
+    assert main([*command, *flags]) == 2
+    assert "the command uses this file already, give another\n" in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+
+
 def test_the_command_prints_tables_and_saves_scores(data):
     path = written(data / "responses.jsonl", responses(right=[1, 2, 3]))
     output, verdicts = data / "scores.json", data / "verdicts.jsonl"
@@ -144,6 +169,17 @@ def test_rows_of_one_value_of_json_that_are_no_objects_are_told(data, capsys):
     assert capsys.readouterr().err.splitlines() == [
         f"{data / 'r.json'}, row 2: skipped, 4 is no object"
     ]
+
+
+def test_an_id_or_a_column_that_comes_twice_is_told(data, capsys):
+    path = data / "r.json"
+    path.write_text('{"1": {"response": "1"},\n "1": {"response": "0"}}')
+    assert call(data, path) == 2
+    assert capsys.readouterr().err == f"error: {path}: the key '1' comes 2 times\n"
+    path.write_text('{"1": {"response": "1"},\n "2": {"response": "4", "response": "0"}}')
+    assert call(data, path) == 0
+    told = f"{path}, row 2: skipped, the key 'response' comes 2 times\n"
+    assert capsys.readouterr().err == told
 
 
 def test_an_answer_that_is_null_counts_as_wrong_and_is_told(data, capsys):
@@ -498,6 +534,15 @@ def test_versions_of_a_problem_are_one_cluster_in_every_interval(verse, capsys):
     path = written(verse / "r.jsonl", verse_responses(right=[0]))
     assert main(["--env", "MathVerse-v0", "--data", str(verse), "--responses", str(path)]) == 0
     assert "Intervals are over 6 clusters of problems" in capsys.readouterr().out
+
+
+def test_versions_of_a_problem_are_one_cluster_in_rows_of_the_visualizer(tmp_path):
+    labels = [mathverse_label(n, VERSIONS[n % 5]) for n in range(30)]
+    for label in labels:
+        label["pid"], label["group"] = label.pop("sample_index"), label.pop("problem_index")
+    written(tmp_path / "mathverse" / "visualizer.jsonl", labels)
+    scores = score("MathVerse-v0", verse_responses(right=[0, 1, 2]), tmp_path)
+    assert (scores["num_problems"], scores["num_clusters"]) == (30, 6)
 
 
 def test_two_models_are_compared_over_clusters(verse, tmp_path, capsys):
