@@ -121,4 +121,8 @@ def solution_answer(reference: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _parsed_solution(text: str) -> str:
-    return final_answer(text) or text
+    return final_answer(_ADJACENT.sub("}, ", text)) or text
+
+
+# Boxes side by side in a reference are all part of it; in a response the last one is claimed.
+_ADJACENT = re.compile(r"\}(?=\s*\\(?:boxed|fbox))")

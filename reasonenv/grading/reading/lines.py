@@ -192,11 +192,11 @@ _SUBJECT = re.compile(
     r"|(?<=[a-z]{3}\s)=\s*|[是为得有了共要剩花用：:]|等于)(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
 )
 _WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]")
-_LETTER = re.compile(r"\$([a-zA-Z])\$(?=\s[a-z])")
+_NAME = re.compile(r"\$([a-zA-Z]{1,8}(?:\([a-z]\))?)\$(?=\s[a-z])")
 _TOTAL = re.compile(r",?\s(?:altogether|in total|in all)\Z")
 _CONCLUSION = re.compile(
-    r"\A(?:so|therefore|thus|hence|finally|then|in total|altogether|所以|因此|故|综上|因而|则)"
-    r"[,，\s]*",
+    r"\A(?:so|therefore|thus|hence|finally|then|in total|altogether|we find that"
+    r"|所以|因此|故|综上|因而|则)[,，\s]*",
     re.IGNORECASE,
 )
 
@@ -204,7 +204,7 @@ _CONCLUSION = re.compile(
 def predicate(text: str) -> str | None:
     """What a sentence states of its subject; None for no sentence, or one with guarded words."""
     is_concluded = _CONCLUSION.match(text) is not None
-    text = _TOTAL.sub("", _CONCLUSION.sub("", _LETTER.sub(r"\1", text)))
+    text = _TOTAL.sub("", _CONCLUSION.sub("", _NAME.sub(r"\1", text)))
     match = _SUBJECT.match(text)
     if match is None:
         return text if is_concluded and not _WORDS.match(text) else None

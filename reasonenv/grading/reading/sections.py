@@ -147,9 +147,21 @@ def last_boxes(text: str) -> Boxes:
 def _run(text: str, boxes: Sequence[Box]) -> Sequence[Box]:
     """The last boxes that one enumeration joins."""
     first = max(0, len(boxes) - 1)
-    while first and _are_parts(text[boxes[first - 1].end : boxes[first].start]):
+    while first and _are_joined(text, boxes[first - 1], boxes[first]):
         first -= 1
     return boxes[first:]
+
+
+_CHOICE = re.compile(r"[\s(]{0,3}(?:\\text\{)?([A-J])[\s)}.]{0,3}")
+
+
+def _are_joined(text: str, box: Box, following: Box) -> bool:
+    """True if two boxes are parts of one answer; of two with nothing between, letters alone."""
+    gap = text[box.end : following.start]
+    if gap.strip(" $"):
+        return _are_parts(gap)
+    left, right = _CHOICE.fullmatch(box.content), _CHOICE.fullmatch(following.content)
+    return left is not None and right is not None and left[1] != right[1]
 
 
 # The number of a part of a question, at the start of a line.
@@ -165,7 +177,7 @@ _MAX_GAP = 60
 
 def _are_parts(gap: str) -> bool:
     """True if boxes with this text between them are parts of one answer."""
-    if not gap.strip(" $") or _PART.search(gap):
+    if _PART.search(gap):
         return True
     words = _NAMES.sub(" ", gap)
     return len(gap) <= _MAX_GAP and not _BREAK.search(words) and _separator(words) != ""

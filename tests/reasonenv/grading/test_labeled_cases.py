@@ -3,6 +3,7 @@
 import json
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from helpers.verdicts import boxed
@@ -10,7 +11,15 @@ from helpers.verdicts import boxed
 from reasonenv.grading import grade_by_rules
 from reasonenv.workers import Grader
 
-FLOORS = {"peer": 0.975, "handmade": 1.0, "probe": 0.95, "attack": 1.0}
+FLOORS = {"peer": 0.98, "handmade": 1.0, "probe": 0.95, "attack": 1.0}
+# Right answers that a sentence of docs/grading.md refuses: the id and that sentence's reason.
+LEFT_OUT = {
+    row["id"]: row["reason"]
+    for row in map(
+        json.loads,
+        Path(__file__).with_name("labels_left_out.jsonl").read_text(encoding="utf-8").splitlines(),
+    )
+}
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +29,16 @@ def grader():
 
 
 def labelled(shared) -> list[dict]:
-    """The undisputed cases with a box, each once."""
+    """The undisputed cases, each once."""
     names = ("cases_open.jsonl", "handmade_open.jsonl")
     texts = [(shared / "verifier" / name).read_text(encoding="utf-8") for name in names]
     lines = [line for text in texts for line in text.splitlines()]
     cases = {case["id"]: case for case in map(json.loads, lines)}
-    boxed = (case for case in cases.values() if "\\boxed" in (case["tagged"] or case["response"]))
-    return [case for case in boxed if not case["disputed"]]
+    return [case for case in cases.values() if not case["disputed"]]
 
 
 def test_verdicts_agree_with_human_labels(shared, grader, record_property):
-    cases = labelled(shared)
+    cases = [case for case in labelled(shared) if case["id"] not in LEFT_OUT]
     responses = [case["tagged"] or case["response"] for case in cases]
     grades = grader.grade(responses, [case["gold"] for case in cases])
     wrong: list[str] = []
@@ -46,9 +54,17 @@ def test_verdicts_agree_with_human_labels(shared, grader, record_property):
     agreement = {suite: 1 - missed[suite] / total[suite] for suite in FLOORS}
     record_property("agreement", agreement)
     story = "\n".join([f"{agreement}, {false_positives} false positives", *wrong])
-    assert total["peer"] > 200, story
+    assert total["peer"] > 300, story
     assert all(agreement[suite] >= floor for suite, floor in FLOORS.items()), story
     assert false_positives <= 1, story
+
+
+def test_the_cases_left_out_are_right_answers_that_are_refused(shared, grader):
+    cases = [case for case in labelled(shared) if case["id"] in LEFT_OUT]
+    responses = [case["tagged"] or case["response"] for case in cases]
+    grades = grader.grade(responses, [case["gold"] for case in cases])
+    assert len(cases) == len(LEFT_OUT) and all(case["expected"] for case in cases)
+    assert not [case["id"] for case, grade in zip(cases, grades, strict=True) if grade.correct]
 
 
 # Cut out of a longer text: no box can hold it, and what a box of it holds is 36.
@@ -79,15 +95,18 @@ def with_another_digit(text: str, rng: random.Random) -> str | None:
     return f"{text[:place]}{digit}{text[place + 1 :]}"
 
 
-def test_a_reference_with_another_digit_is_wrong(references):
+@pytest.mark.parametrize(
+    "step", [pytest.param(1, marks=pytest.mark.slow("10 s: each of 7,000 references")), 6]
+)
+def test_a_reference_with_another_digit_is_wrong(references, step):
     rng = random.Random(0)
-    golds = [gold for suite in references.values() for gold in suite]
+    golds = [gold for suite in references.values() for gold in suite][::step]
     changed = [(with_another_digit(gold, rng), gold) for gold in golds]
     pairs = [(answer, gold) for answer, gold in changed if answer is not None]
     accepted = [pair for pair in pairs if (grade_by_rules(*pair)[0] or (False,))[0]]
     # A few are equal all the same, such as 16^0 and 10^0.
     assert len(accepted) <= 0.002 * len(pairs), "\n".join(map(str, accepted))
-    assert len(pairs) > 6000
+    assert len(pairs) > 6000 / step
 
 
 def test_another_reference_is_wrong(references, grader):
