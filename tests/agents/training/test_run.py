@@ -91,7 +91,8 @@ def test_the_metrics_are_those_of_this_run(done):
             0.5 * row["reward/accuracy"] + row["reward/letters"]
         )
         assert 0 < row["reward/letters"] < 1
-        assert 0 <= row["grade/no_answer"] < row["grade/ok"] <= 1
+        # Random letters are rarely an answer.
+        assert 0 <= row["grade/ok"] < row["grade/unparseable"] <= 1
         parts = [value for name, value in row.items() if name.startswith("grade/")]
         assert sum(parts) == pytest.approx(1)
         assert 1 <= row["response/length_mean"] <= 12
