@@ -14,7 +14,6 @@ that cannot be written, 130 when interrupted.
 import argparse
 import fcntl
 import json
-import math
 import os
 import random
 import re
@@ -220,7 +219,7 @@ def _env(options: argparse.Namespace) -> gymnasium.Env:
             raise UsageError(f"--{flag} is {getattr(options, name)}: give at least 1")
     if not options.timeout <= LONGEST_TIMEOUT:
         raise UsageError(f"--timeout is {options.timeout}: give at most {LONGEST_TIMEOUT:,}")
-    if not 0 <= options.temperature < math.inf:
+    if not 0 <= options.temperature < float("inf"):
         raise UsageError(f"--temperature is {options.temperature}: give 0 or more, a finite number")
     split = options.split or evaluation_split(options.env, arguments)
     env = reasonenv.make(options.env, **{"split": split, **arguments})

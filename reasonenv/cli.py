@@ -147,24 +147,17 @@ def env_options(text: str) -> dict[str, Any]:
 def check_output_path(flag: str, path: str | None, *others: str | None) -> None:
     """Checks that a file can be written to a path, before any work is done.
 
-    Args:
-        flag: Name of the flag, without dashes.
-        path: Its value; None where it is absent.
-        others: Paths that the command reads, or writes something else to; None for absent ones.
-
     Raises:
-        UsageError: The path is empty, a folder, a device, a pipe or one of the others, or its
-            parent folder does not exist.
+        UsageError: The path is empty, a folder, a device, a pipe, or one of the others, which the
+            command reads or writes too; or its parent folder does not exist.
     """
-    if path is None:
-        return
-    if not path:
+    if path == "":
         raise UsageError(f"--{flag} is empty: give a file")
-    if not Path(path).absolute().parent.is_dir():
+    if path and not Path(path).absolute().parent.is_dir():
         raise UsageError(f"--{flag}={path}: no such parent folder")
-    if Path(path).exists() and not Path(path).is_file():
+    if path and Path(path).exists() and not Path(path).is_file():
         # Writing replaces the path, which would do away with a device.
         kind = "folder" if Path(path).is_dir() else "device or a pipe"
         raise UsageError(f"--{flag}={path}: this is a {kind}, give a file")
-    if any(other and os.path.realpath(other) == os.path.realpath(path) for other in others):
+    if path and any(each and os.path.realpath(each) == os.path.realpath(path) for each in others):
         raise UsageError(f"--{flag}={path}: the command uses this file already, give another")

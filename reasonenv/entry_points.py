@@ -99,10 +99,10 @@ def env_definition(env_module: ModuleType, kwargs: dict[str, Any]) -> EnvDefinit
         UsageError: An argument does not fit.
         DataError: The data cannot be read.
     """
-    siblings = partial(_every_split, env_module, dict(kwargs))
+    siblings = partial(_every_split, env_module, {**kwargs, "holdout": None})
     problems, keep = _problems(env_module, kwargs)
     filter, without = kwargs.pop("filter", None), kwargs.pop("without", ())
-    together = getattr(env_module, "CLUSTER", None)
+    together = getattr(env_module, "CLUSTER", "")
     chosen = select(problems, filter, without, keep, siblings, together)
     choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
     rewards = _rewards(env_module, problems, choice, unjudged)
@@ -137,8 +137,7 @@ def _problems(
 
 
 def _every_split(env_module: ModuleType, options: dict[str, Any]) -> Iterator[Sequence[Problem]]:
-    """The problems of each split whose data are there, with what is held out."""
-    options = {**options, "holdout": None}
+    """The problems of each split whose data are there."""
     for split in split_names(env_module, options):
         with suppress(MissingDataError):
             yield _problems(env_module, {**options, "split": split})[0]

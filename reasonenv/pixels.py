@@ -40,8 +40,7 @@ def rgb(image: object) -> np.ndarray:
         raise DataError(f"the image is {image.width}x{image.height} pixels: 1:1 to 200:1 are read")
     image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I") or image.mode == "F":
-        # Pillow has 16 bits as 32 where its format has no mode of its own for them.
-        image = Image.fromarray(_levels(np.asarray(image), image.mode.startswith("I")))
+        image = Image.fromarray(_levels(np.asarray(image), image.mode != "F"))  # "I" has 16 bits
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)

@@ -16,7 +16,6 @@ import importlib
 import inspect
 import math
 import re
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -270,9 +269,8 @@ def _weighted(name: str, value: Any, own: Rewards) -> tuple[float, Reward]:
 
 
 def _check_weight(name: str, weight: object) -> float:
-    is_bool = isinstance(weight, bool)
-    if is_bool or not isinstance(weight, int | float) or not abs(weight) <= sys.float_info.max:
-        raise UsageError(f"reward {name!r} has weight {weight!r:.60}: a finite number is needed")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+        raise UsageError(f"reward {name!r} has weight {weight!r}: a finite number is needed")
     return float(weight)
 
 

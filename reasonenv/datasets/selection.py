@@ -13,6 +13,7 @@ from reasonenv.problem import LazyProblems, Problem
 from reasonenv.terminal import warn_once
 
 Filter = Mapping[str, Any]
+Siblings = Callable[[], Iterable[Sequence[Problem]]]
 
 INVALID = "invalid"
 """Value of `without` that leaves out all rows that make no problem."""
@@ -66,9 +67,8 @@ def distinct_ids(problems: Sequence[Problem], count: int) -> list[str | None]:
             id = ids[index] = without_images(problems, index).id
             if first.setdefault(id, index) != index:
                 raise UsageError(
-                    f"problems {first[id]} and {index} have the id {id!r}, so responses to one "
-                    "would count as samples of the other: give each an id of its own; of a mixture "
-                    "take the split 'test', since others repeat problems by weight"
+                    f"problems {first[id]} and {index} have the id {id!r}, as samples of one have: "
+                    "give each an id of its own, or take the split 'test' of a mixture"
                 )
     return ids
 
@@ -78,8 +78,8 @@ def select(
     filter: Filter | None = None,
     without: Collection[str] = (),
     keep: Callable[[str], bool] | None = None,
-    siblings: Callable[[], Iterable[Sequence[Problem]]] = tuple,
-    cluster: str | None = None,
+    siblings: Siblings = tuple,
+    cluster: str = "",
 ) -> Sequence[Problem]:
     """The problems that pass the filters, and rows of `invalid_rows` that are not left out.
 
@@ -96,9 +96,8 @@ def select(
     Raises:
         UsageError: In one line, for metadata or an id that no problem has, or when none is left.
     """
-    invalid = invalid_rows_of(problems)
     if without == INVALID:
-        problems, invalid, without = _without_rows(problems, invalid), {}, ()
+        problems, without = _without_rows(problems, invalid_rows_of(problems)), ()
     if not (filter or without or keep):
         return problems
     if len(problems) > _MOST:
@@ -106,30 +105,25 @@ def select(
             f"there are {len(problems)} problems, too many to filter one by one: choose with the "
             "environment's own arguments"
         )
-    indices = range(len(problems))
-    candidates = {i: invalid[i] if i in invalid else without_images(problems, i) for i in indices}
-    valid = [each for each in candidates.values() if isinstance(each, Problem)]
+    candidates = _rows(problems)
+    valid = [each for each in candidates if isinstance(each, Problem)]
     allowed = _allowed_values(filter or {}, valid)
-    _check_ids(without, {each.id for each in candidates.values()}, siblings)
+    _check_ids(without, {each.id for each in candidates}, siblings)
     excluded = set(without)
 
     def is_kept(row: Problem | InvalidRow) -> bool:
-        if row.id in excluded or (keep is not None and not keep(_cluster(row, cluster) or row.id)):
+        key = row.metadata.get(cluster) if isinstance(row, Problem) else None
+        key = row.id if key in (None, "") else str(key)
+        if row.id in excluded or (keep is not None and not keep(key)):
             return False
         return isinstance(row, InvalidRow) or all(
             _texts(row.metadata.get(name)) & texts for name, texts in allowed.items()
         )
 
-    indices = [index for index, row in candidates.items() if is_kept(row)]
+    indices = [index for index, row in enumerate(candidates) if is_kept(row)]
     if not indices:
         raise UsageError(f"no problem is left: filter={filter!r}, without={list(without)!r}")
     return Subset(problems, indices)
-
-
-def _cluster(row: Problem | InvalidRow, name: str | None) -> str:
-    """The cluster of a problem by its metadata, "" without one."""
-    value = row.metadata.get(name) if name and isinstance(row, Problem) else None
-    return "" if value is None else str(value)
 
 
 def held_out(fraction: float, inside: bool) -> Callable[[str], bool]:
@@ -174,25 +168,20 @@ def _texts(value: object) -> set[str]:
     return {str(value)}
 
 
-def _check_ids(
-    without: Collection[str],
-    ids: Collection[str],
-    siblings: Callable[[], Iterable[Sequence[Problem]]],
-) -> None:
+def _check_ids(without: Collection[str], ids: set[str], siblings: Siblings) -> None:
     if isinstance(without, str):
         raise UsageError(f"without={without!r}: give a list of ids, or {INVALID!r}")
-    if unknown := [id for id in without if id not in ids]:
-        others = {id for each in siblings() if len(each) <= _MOST for id in _ids(each)}
-        for id in unknown:
-            if id not in others:
-                raise UsageError(f"without: no problem is called {id!r}")
+    if not ids.issuperset(without):
+        ids = ids.union(row.id for each in siblings() if len(each) <= _MOST for row in _rows(each))
+    for id in without:
+        if id not in ids:
+            raise UsageError(f"without: no problem is called {id!r}")
 
 
-def _ids(problems: Sequence[Problem]) -> set[str]:
-    """The ids of problems, and of rows that make none."""
+def _rows(problems: Sequence[Problem]) -> list[Problem | InvalidRow]:
+    """The problems without images, and rows that make none."""
     rows = invalid_rows_of(problems)
-    valid = (i for i in range(len(problems)) if i not in rows)
-    return {row.id for row in rows.values()} | {without_images(problems, i).id for i in valid}
+    return [rows[i] if i in rows else without_images(problems, i) for i in range(len(problems))]
 
 
 def check_rows(problems: Sequence[Problem]) -> None:

@@ -34,7 +34,6 @@ Version History:
 """
 
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -193,13 +192,12 @@ def _part_options(
 ) -> dict[str, dict[str, Any]]:
     """The options of each part, by its id."""
     ids, options = _ids(envs), options or {}
-    if not isinstance(options, Mapping):
-        raise UsageError(f"options={options!r}: give the options of parts by id")
-    for id, own in options.items():
+    tables = options.values() if isinstance(options, Mapping) else (None,)
+    if not all(isinstance(table, Mapping) for table in tables):
+        raise UsageError(f"options={options!r}: give a dict of options for each part by its id")
+    for id in options:
         if id not in ids:
             raise UsageError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
-        if not isinstance(own, Mapping):
-            raise UsageError(f"options of {id} are {own!r}: give names and values")
     folders = {id: data if takes_option(id, "data") else None for id in ids}
     return {
         id: {"data": folder, "holdout": holdout, **options.get(id, {})}
@@ -227,8 +225,8 @@ def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
     if len(weights) != len(ids):
         raise UsageError(f"{len(weights)} weights for {len(ids)} environments")
     for id, weight in zip(ids, weights, strict=True):
-        if not isinstance(weight, int | float) or not 0 < weight <= sys.float_info.max:
-            raise UsageError(f"weight {weight!r:.60} of {id}: a number above 0 is needed")
+        if not isinstance(weight, int | float) or not math.isfinite(weight) or weight <= 0:
+            raise UsageError(f"weight {weight!r} of {id}: a number above 0 is needed")
 
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:

@@ -64,7 +64,7 @@ def read_responses(path: Path, skipped: SkipLog) -> Iterator[Mapping[str, Any]]:
     Raises:
         MissingDataError: When there is no such file.
         UsageError: When it is a folder.
-        DataError: When it is a pipe or a device, or an object of rows with two of one id.
+        DataError: When it is a pipe or a device, or an object of JSON has a key twice.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder: a file of responses was expected, JSON lines")
@@ -80,8 +80,7 @@ def read_responses(path: Path, skipped: SkipLog) -> Iterator[Mapping[str, Any]]:
         if isinstance(row, dict):
             yield {**row, _WHERE: where}
         else:
-            reason = row if isinstance(row, ValueError) else f"{row!r:.40} is no object"
-            skipped("broken", f"{where}: skipped, {reason}")
+            skipped("broken", f"{where}: skipped, {row!r:.40} is no object")
 
 
 def _lines(path: Path, skipped: SkipLog) -> Iterator[Mapping[str, Any]]:
@@ -125,24 +124,18 @@ def _document(path: Path) -> list[tuple[str, Any]] | None:
     try:
         with _opened(path) as file:
             text = file.read().decode("utf-8-sig")
-        content = json.loads(text, object_pairs_hook=_object)
+        content = json.loads(text)
     except (ValueError, RecursionError, *_BROKEN_GZIP):
         return None
-    if isinstance(content, ValueError):
-        raise DataError(f"{path}: {content}")
+    try:
+        json.loads(text, object_pairs_hook=unique_keys)
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error
     if isinstance(content, list):
         return [(str(number), row) for number, row in enumerate(content, 1)]
     is_of_rows = isinstance(content, dict) and "response" not in content
     # Rows by id need not repeat it; one that does may use another column.
     return [(name, _with_id(name, row)) for name, row in content.items()] if is_of_rows else None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | ValueError:
-    """The object of these pairs, or its fault, so that other rows can be read."""
-    try:
-        return unique_keys(pairs)
-    except ValueError as error:
-        return error
 
 
 def _with_id(name: str, row: Any) -> Any:

@@ -235,7 +235,6 @@ def test_a_function_of_ones_own_needs_no_name_known_here():
         ({"zzz": 1}, "no reward is called 'zzz': there are accuracy, format, mm_eureka, overlong"),
         ({"accuracy": "1"}, "reward 'accuracy' has weight '1': a finite number is needed"),
         ({"accuracy": True}, "reward 'accuracy' has weight True: a finite number is needed"),
-        ({"accuracy": 10**400}, "reward 'accuracy' has weight 10{59}: a finite number is needed"),
         ({"accuracy": math.nan}, "reward 'accuracy' has weight nan: a finite number is needed"),
         ({"accuracy": {"n": 1}}, "reward 'accuracy' takes no argument 'n'"),
         ({"overlong": 1}, "reward 'overlong': missing a required argument: 'max_length'"),
