@@ -240,7 +240,7 @@ class Learner(ABC):
         """`advantage_from_parts`; raises UsageError for another shape, or a value not finite."""
         advantage = self.advantage_from_parts(reward, parts)
         self._check_shape("advantage", advantage, reward, "response, [p g]")
-        if not advantage.isfinite().all():
+        if reward.isfinite().all() and not advantage.isfinite().all():
             raise UsageError(
                 f"{type(self).__name__}: advantage is not finite for rewards "
                 f"{reward[~advantage.isfinite().all(-1)][0].tolist()}: does it divide by their "
