@@ -63,7 +63,8 @@ def test_the_cases_left_out_are_right_answers_that_are_refused(shared, grader):
     cases = [case for case in labelled(shared) if case["id"] in LEFT_OUT]
     responses = [case["tagged"] or case["response"] for case in cases]
     grades = grader.grade(responses, [case["gold"] for case in cases])
-    assert len(cases) == len(LEFT_OUT) and all(case["expected"] for case in cases)
+    assert len(cases) == len(LEFT_OUT)
+    assert all(case["expected"] for case in cases)
     assert not [case["id"] for case, grade in zip(cases, grades, strict=True) if grade.correct]
 
 
