@@ -47,7 +47,7 @@ def test_the_environment_session_has_eight_lines():
 
 def test_the_grading_session_runs(capsys):
     exec(block_with("import Grader"), {})
-    assert capsys.readouterr().out.startswith("[True, True, True] Grade(correct=True")
+    assert capsys.readouterr().out.startswith("[True, True, True] right: '150 cm'")
 
 
 def test_the_algorithm_has_at_most_twenty_lines_of_its_own():

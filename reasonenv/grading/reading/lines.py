@@ -122,8 +122,8 @@ _ABBREVIATION = re.compile(
 )
 # The letter of a choice, where a sentence of its own follows it: "B. Note that A is ...".
 _REMARK = re.compile(
-    r"\s+[*(（]*(?:[A-Z][a-z]+\s+(?:[A-J]|that|you|is|are|was)\b|(?:This|It|We|Since|Because)\b"
-    r"|[A-J]\s(?:is|and|are)\b)|\s*[（(]"
+    r"\s{1,9}[*(（]{0,4}(?:[A-Z][a-z]+\s+(?:[A-J]|that|you|is|are|was)\b|(?:This|It|We|Since|Because)\b"
+    r"|[A-J]\s(?:is|and|are)\b)|\s{0,9}[（(]"
 )
 
 
@@ -185,9 +185,9 @@ _CHECK = re.compile(r"(?<=[.。])\s?(?:Check|Verify|Verification|验算|检验)[
 _HAS_WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]{2}|=")
 # A subject and its verb before a claim: The area is 12; 面积是12.
 _SUBJECT = re.compile(
-    r"([^.!?。！？\d\\$=<>]{0,120}?)"
+    r"\A([^.!?。！？\d\\$=<>]{0,120}?)"
     r"(?:\b(?:is|are|was|were|equals?|gives?|makes?|made|has|have|had|costs?|weighs?|measures?"
-    r"|contains?|holds?|takes|took|gets?|got|needs?|earns?|pays?|paid|saves?|spent|sold|reads?|left"
+    r"|contains?|holds?|takes|gets?|got|needs?|earns?|pays?|paid|saves?|spent|sold|reads?|left"
     r"|remains?|ends at|comes to|totals|becomes)(?:\sequal to\b|\sexactly\b|\sa total of\b)?:?\s+"
     r"|(?<=[a-z]{3}\s)=\s*|[是为得有了共要剩花用：:]|等于)(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
 )

@@ -44,7 +44,7 @@ _DOTS = re.compile(r"(?<=[A-Z])\.(?=[A-Z]|$)")
 _LAYOUT = re.compile(r"\\(?:text|ce)\{|[_{} ]")
 # A substance of several elements, with a number or a small letter.
 _COMPOUND = re.compile(
-    r"(?=.*(?:[a-z]|\d))(?=.*[A-Z].*[A-Z])(?:[A-Z][a-z]?\d{0,3}|\((?:[A-Z][a-z]?\d{0,3}){1,6}\)\d{0,2}){1,20}"
+    r"\A(?=.*(?:[a-z]|\d))(?=.*[A-Z].*[A-Z])(?:[A-Z][a-z]?\d{0,3}|\((?:[A-Z][a-z]?\d{0,3}){1,6}\)\d{0,2}){1,20}"
 )
 
 

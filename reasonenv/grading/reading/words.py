@@ -22,7 +22,7 @@ _SHORT = frozenset(["no", "on", "up", "in", "yes", "off", "am", "pm"])
 # Three letters without a vowel count as a product; so do two that are not one of the above.
 _VOICED = re.compile(r"(?i:(?=[^\W\d_]{4})|(?=[^\W\d_]*[aeiouà-ÿ]))[^\W\d_]{3}|[^\W\d_a-zA-Z]{3}")
 _CHINESE = re.compile("[\u4e00-\u9fff]")
-_WHOLE = re.compile(r"\s*\$?\\(?:text|mathrm)\s*\{\s*[a-z]{2,20}\s*\}\$?\s*")
+_WHOLE = re.compile(r"\A\s*\$?\\(?:text|mathrm)\s*\{\s*[a-z]{2,20}\s*\}\$?\s*")
 _PLURAL = re.compile(r"(?<=[a-z]{3})(?<!s)s\b")
 _MAX_LENGTH = 2000
 

@@ -1,0 +1,102 @@
+"""Each regular expression of the grader takes steps in proportion to the length of its text."""
+
+import math
+import re
+import sys
+
+import pytest
+from helpers.regex_steps import StepCounter, pumped
+
+import reasonenv.workers  # noqa: F401 - with all of the grader
+
+
+def patterns() -> dict[str, re.Pattern[str]]:
+    """All compiled patterns of the grader by name, those in lists and tuples too."""
+    found: dict[str, re.Pattern[str]] = {}
+
+    def visit(name: str, value: object) -> None:
+        if isinstance(value, re.Pattern):
+            found.setdefault(value.pattern, value)
+            names.setdefault(value.pattern, name)
+        elif isinstance(value, list | tuple):
+            for index, item in enumerate(value):
+                visit(f"{name}[{index}]", item)
+
+    names: dict[str, str] = {}
+    for module in [name for name in sys.modules if name.startswith("reasonenv.grading")]:
+        for name, value in list(vars(sys.modules[module]).items()):
+            visit(f"{module.removeprefix('reasonenv.grading.')}.{name}", value)
+    return {names[text]: pattern for text, pattern in found.items()}
+
+
+PATTERNS = patterns()
+SLOW = pytest.mark.slow("a minute in all")
+EACH = [
+    pytest.param(name, marks=SLOW) if number % 8 else name for number, name in enumerate(PATTERNS)
+]
+
+
+def lengths(pattern: re.Pattern[str]) -> tuple[int, int]:
+    """Two lengths beyond the bounds of repetitions, so that those count as constants."""
+    bounds = [int(bound) for bound in re.findall(r"\{\d*,?(\d+)\}", pattern.pattern)]
+    shorter = max(64, 3 * max(bounds, default=0))
+    return shorter, 4 * shorter
+
+
+def texts(name: str, length: int) -> list[str]:
+    """Texts that pump a pattern. Spellings see no gap of more than one space."""
+    made = list(pumped(PATTERNS[name], length))
+    return [re.sub(r"\s{2,}", " ", text.strip()) for text in made] if "SPELLINGS" in name else made
+
+
+def exponent(pattern: re.Pattern[str], few: str, many: str) -> float:
+    """The power of the length with which the steps grow."""
+    counter = StepCounter(pattern)
+    steps = []
+    for text in (few, many):
+        counter.steps = 0
+        counter.spans(text)
+        steps.append(max(1, counter.steps))
+    return math.log(steps[1] / steps[0]) / math.log(max(2, len(many)) / max(1, len(few)))
+
+
+def test_there_are_many_patterns():
+    assert len(PATTERNS) > 150
+    assert {"reading.lines._MARKER", "reading.words._REASON", "fallback._EXPLOSIVE"} <= set(
+        PATTERNS
+    )
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_the_steps_of_a_pattern_grow_with_the_length_of_its_text(name):
+    short, long = lengths(PATTERNS[name])
+    pairs = zip(texts(name, short), texts(name, long), strict=True)
+    assert [
+        p for p in pairs if len(p[1]) > 3 * len(p[0]) and exponent(PATTERNS[name], *p) > 1.3
+    ] == []
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_the_matches_that_are_counted_are_those_of_re(name):
+    for text in texts(name, 64):
+        spans = StepCounter(PATTERNS[name]).spans(text)
+        expected = [match.span() for match in PATTERNS[name].finditer(text)]
+        assert [span for span in spans if len({*span}) == 2] == [
+            s for s in expected if len({*s}) == 2
+        ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "before", "body"),
+    [
+        (r"\s+$", "", " "),
+        (r"(?<![,;&\\\s])\s*(?:\\q?quad|\n)+\s*(?=[a-z]\s*=)", "1", "\n"),
+        (r"\^\s*\{?\s*\\circ", "^", " "),
+        (r"(?:a|a)*b", "", "a"),
+        (r"\b(?:a|the)\b(?=.*\w)", "", "a !"),
+        (r"(x+x+)+y", "", "x"),
+    ],
+)
+def test_a_slow_pattern_is_noticed(pattern, before, body):
+    few, many = (before + body * number + "\0" for number in (5, 12))
+    assert exponent(re.compile(pattern), few, many) > 1.3
