@@ -23,7 +23,7 @@ PIECES = [
     "三十",
     "的平方",
     "half of",
-]  # noqa: E501 - fragments
+]
 WRAPPERS = ["\\boxed{%s}", "<answer>%s</answer>", "The answer is %s", "So\n%s"]
 MAX_SECONDS = 0.1
 
