@@ -1,5 +1,6 @@
 """No text of up to 20,000 characters takes long: a random search for one that does."""
 
+import contextlib
 import random
 import time
 
@@ -43,8 +44,6 @@ def test_no_text_takes_longer_than_a_tenth_of_a_second(count):
 def seconds(text: str) -> float:
     clear_caches()
     start = time.process_time()
-    try:
+    with contextlib.suppress(OverBudget):
         grade_by_rules(final_answer(text) or "", "7")
-    except OverBudget:
-        pass
     return time.process_time() - start
