@@ -21,7 +21,7 @@ from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.numeric.exact import TooLarge
 from reasonenv.grading.parsing.grammar import read
-from reasonenv.grading.reading import Span, final_answer, final_span, solution_answer
+from reasonenv.grading.reading import Span, final_answer, final_span, separated, solution_answer
 from reasonenv.grading.reading.verdicts import KINDS, kind_of
 from reasonenv.grading.reading.verdicts import verdict as rule_verdict
 
@@ -206,7 +206,9 @@ def _unbudgeted(
 
 def _repeats(answer: str, reference: str) -> bool:
     """True for the answer of a response that is the reference, however unusual that is."""
-    return answer in reference and answer == final_answer(f"<answer>{reference}</answer>")
+    return answer in reference and answer == final_answer(
+        f"<answer>{separated(reference)}</answer>"
+    )
 
 
 def _is_garbled(answer: str, reference: str) -> bool:

@@ -34,6 +34,7 @@ __all__ = [
     "box_contents",
     "final_answer",
     "final_span",
+    "separated",
     "solution_answer",
 ]
 
@@ -121,8 +122,12 @@ def solution_answer(reference: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _parsed_solution(text: str) -> str:
-    return final_answer(_ADJACENT.sub("}, ", text)) or text
+    return final_answer(separated(text)) or text
 
 
-# Boxes side by side in a reference are all part of it; in a response the last one is claimed.
+def separated(reference: str) -> str:
+    """A reference with a comma between boxes side by side: all of them are part of it."""
+    return _ADJACENT.sub("}, ", reference)
+
+
 _ADJACENT = re.compile(r"\}(?=\s*\\(?:boxed|fbox))")

@@ -191,6 +191,11 @@ _SUBJECT = re.compile(
     r"|remains?|ends at|comes to|totals|becomes)(?:\sequal to\b|\sexactly\b|\sa total of\b)?:?\s+"
     r"|(?<=[a-z]{3}\s)=\s*|[是为得有了共要剩花用：:]|等于)(?=[^.!?。！？]*\Z|[-+$\\(]?[\d$\\])"
 )
+# A computation before its value: 3 + 6 equals 9.
+_COMPUTATION = re.compile(
+    r"[-+*/×·÷−(\d][-+*/×·÷−()\d., $\\]{0,60}?\s(?:equals?|is|are|makes?|gives?)(?:\sequal to)?\s"
+    r"(?=[-$\\(]?[\d$\\])"
+)
 _WORDS = re.compile(r"[a-zA-Z]{2}|[\u4e00-\u9fff]")
 _NAME = re.compile(r"\$([a-zA-Z]{1,8}(?:\([a-z]\))?)\$(?=\s[a-z])")
 _TOTAL = re.compile(r",?\s(?:altogether|in total|in all)\Z")
@@ -205,6 +210,8 @@ def predicate(text: str) -> str | None:
     """What a sentence states of its subject; None for no sentence, or one with guarded words."""
     is_concluded = _CONCLUSION.match(text) is not None
     text = _TOTAL.sub("", _CONCLUSION.sub("", _NAME.sub(r"\1", text)))
+    if computation := _COMPUTATION.match(text):
+        return text[computation.end() :].strip()
     match = _SUBJECT.match(text)
     if match is None:
         return text if is_concluded and not _WORDS.match(text) else None
