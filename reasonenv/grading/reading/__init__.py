@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from reasonenv.grading.reading.lines import last_line, marked_claim, numbered_parts
-from reasonenv.grading.reading.prose import stated_value
+from reasonenv.grading.reading.prose import computed_value, stated_value
 from reasonenv.grading.reading.sections import answer_section, boxed_answer, last_boxes, last_turn
 
 __all__ = [
@@ -94,7 +94,8 @@ def _unboxed(text: str, is_tagged: bool, prose: bool) -> Span | None:
         return _span(text, "tag")
     if is_tagged and (parts := numbered_parts(text)):
         return _span(parts, "tag")
-    return _span(last_line(text), "line")
+    line = last_line(text)
+    return _span(computed_value(line) or line, "line")
 
 
 def _span(text: str | None, source: str) -> Span | None:

@@ -215,4 +215,5 @@ def predicate(text: str) -> str | None:
     match = _SUBJECT.match(text)
     if match is None:
         return text if is_concluded and not _WORDS.match(text) else None
-    return None if is_guarded(match[1]) else text[match.end() :].strip()
+    statement = text[match.end() :].strip()
+    return None if is_guarded(match[1]) or statement.startswith("not ") else statement

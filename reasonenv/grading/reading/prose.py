@@ -1,7 +1,8 @@
-"""The only value that a sentence states: for responses without a box or a marker, on request.
+"""The value that a sentence states: for responses without a box or a marker.
 
-A sentence with one number or formula states it, unless a word of the guard stands beside it. This
-is a guess, which training does without; benchmarks of models that answer in prose may ask for it.
+A sentence that carries out one computation states its result. On request the only number or formula
+of a sentence counts too, unless a word of the guard stands beside it: a guess, which training does
+without; benchmarks of models that answer in prose may ask for it.
 """
 
 import re
@@ -14,10 +15,31 @@ _VALUE = re.compile(
     r"\$[^$]{1,120}\$|\\\([^()]{1,120}\\\)"
     r"|[-−]?[$€£¥]?(?<![\w.,/])\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?(?:/\d{1,20})?%?"
 )
+# One computation that is carried out: 7 + 8 = 15; 7 + 8, which equals 15; 3 times 4 is 12.
+_COMPUTED = re.compile(
+    r"(?:^|(?<=[a-zA-Z]{2} )|(?<=[,:;] ))\d{1,9}(?: ?(?:[-+*/×÷−x]|times|plus|minus) ?\d{1,9}){1,3}"
+    r"(?:,? which)? ?(?:=|equals|is(?: equal to)?) ?(?P<value>\d{1,20}(?:\.\d{1,20})?)"
+    r"(?![\w/%^!]|\.\d)"
+)
+_RESULT = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
+_NUMBER = re.compile(r"\d")
+_CONCLUDES = re.compile(r"(?:so|therefore|thus|hence|then)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
 _WORD = re.compile(r"\s?([a-zA-Z]+|[\u4e00-\u9fff]{1,2})")
 _NUMBERED = re.compile(r"(?:step|part|problem|question|case|figure|page|room|grade|第)\s?\Z", re.I)
 _MAX_LENGTH = 400
+
+
+def computed_value(line: str) -> str | None:
+    """The result of the only computation of a sentence that is a line, or concludes one."""
+    *earlier, last = [part for part in _SENTENCE.split(line[-_MAX_LENGTH:]) if part.strip()] or [""]
+    matches = list(_COMPUTED.finditer(last))
+    if len(matches) != 1 or _NUMBER.search(last, matches[0].end()):
+        return None
+    before = last[: matches[0].start()]
+    if is_guarded(before) or "=" in before or (earlier and not _CONCLUDES.match(last)):
+        return None
+    return _stated(last, list(_RESULT.finditer(last, matches[0].start("value"))))
 
 
 def stated_value(text: str) -> str | None:
@@ -34,7 +56,7 @@ def _stated(sentence: str, values: list[re.Match[str]]) -> str | None:
     before, after = sentence[: value.start()], sentence[value.end() :]
     if len({each[0] for each in values}) > 1 or is_guarded(before) or is_guarded(after):
         return None
-    if _NUMBERED.search(before) or changes_value(after.partition(" ")[0]):
+    if _NUMBERED.search(before) or changes_value(after.strip().partition(" ")[0]):
         return None
     word = _WORD.match(after)
     is_unit = word is not None and (word[1] in UNITS or word[1].lower() in MAGNITUDES)
