@@ -95,7 +95,8 @@ def test_a_data_set_writes_no_control_characters(kind, tmp_path, capsys):
     name = attack.replace("\x00", "0").replace("/", "")
     folder = rows(tmp_path / f"data{name}", attack)
     assert check.main(["MATH500-v0", "--data", str(folder)]) in (1, 2)
-    assert check_printed(capsys).out
+    # No row with half a surrogate pair makes a problem of this data set, which is one line.
+    assert bool(check_printed(capsys).out) == (kind != "surrogate")
     assert check.main([str(folder / "test.jsonl")]) == 1
     assert check_printed(capsys).out
     assert check.main(["MATH500-v0", "--data", str(folder / "none")]) == 2
