@@ -154,8 +154,8 @@ def parts(folder, **cut):
 def test_the_sampler_tells_the_probability_with_which_it_really_drew(folder, cut):
     engine, sampling, responses = parts(folder, **cut)
     seen = []
-    head = engine.policy.model.get_output_embeddings()
-    with torch.no_grad(), head.register_forward_hook(lambda *told: seen.append(told[-1])):
+    record_logits(engine.policy.model.get_output_embeddings(), seen.append)
+    with torch.no_grad():
         untruncated = engine.forward(responses)[0][responses.mask]
     behaviour = sampling.behaviour(torch.cat(seen))
     torch.testing.assert_close(behaviour.exp().sum(-1), torch.ones(len(behaviour)))
