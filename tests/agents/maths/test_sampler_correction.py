@@ -3,6 +3,7 @@
 import pytest
 import torch
 from helpers import oracle, tiny_engines
+from helpers.recorded_logits import record_logits
 from helpers.tiny_runs import train
 from transformers import TopKLogitsWarper, TopPLogitsWarper
 
