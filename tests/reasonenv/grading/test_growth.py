@@ -63,7 +63,7 @@ def exponents(counts: list[int]) -> list[float]:
 @pytest.mark.parametrize(
     ("kind", "start"),
     [
-        pytest.param(*chunk, marks=pytest.mark.slow("sixty constructs at four lengths each"))
+        pytest.param(*chunk, marks=pytest.mark.slow(reason="sixty constructs at four lengths each"))
         if number % 8
         else chunk
         for number, chunk in enumerate(CHUNKS)

@@ -97,7 +97,7 @@ def with_another_digit(text: str, rng: random.Random) -> str | None:
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(1, marks=pytest.mark.slow("10 s: each of 7,000 references")), 6]
+    "step", [pytest.param(1, marks=pytest.mark.slow(reason="10 s: each of 7,000 references")), 6]
 )
 def test_a_reference_with_another_digit_is_wrong(references, step):
     rng = random.Random(0)
@@ -111,7 +111,8 @@ def test_a_reference_with_another_digit_is_wrong(references, step):
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(4000, marks=pytest.mark.slow("5 s: math-verify for each fiftieth")), 800]
+    "count",
+    [pytest.param(4000, marks=pytest.mark.slow(reason="5 s: math-verify for each fiftieth")), 800],
 )
 def test_another_reference_is_wrong(references, grader, count):
     rng = random.Random(0)

@@ -19,7 +19,7 @@ MAX_SECONDS = 0.1
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(20_000, marks=pytest.mark.slow("half a minute")), 500]
+    "count", [pytest.param(20_000, marks=pytest.mark.slow(reason="half a minute")), 500]
 )
 def test_no_text_takes_longer_than_a_tenth_of_a_second(count):
     rng, slow = random.Random(0), []

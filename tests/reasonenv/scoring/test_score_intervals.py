@@ -193,7 +193,7 @@ def test_versions_of_a_few_problems_have_intervals_and_tests_over_problems():
     assert 0.01 <= errors <= 0.08
 
 
-@pytest.mark.slow("1,000 pairs of 788 problems in five versions")
+@pytest.mark.slow(reason="1,000 pairs of 788 problems in five versions")
 def test_intervals_and_tests_over_the_versions_of_mathverse_hold_what_they_promise():
     held, paired, errors = clustered(np.random.default_rng(0), 788, 1000)
     # Without clusters they are 0.74, 0.74 and 0.24; the standard error of 1,000 draws is 0.007.
