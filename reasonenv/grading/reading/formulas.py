@@ -95,9 +95,9 @@ def _matches(answer: Reading, reference: Reading) -> bool | None:
 _OPERATORS = {"\\times": "*", "\\cdot": "*", "\\div": "÷", " / ": "÷", " x ": "*", "\\left": "",
               "\\right": ""}  # fmt: skip
 _LAYOUT = str.maketrans("", "", " \t\n(){}$\\`")
-_DIGITS = r"\d++(?:,\d{3}(?!\d))*+(?:\.\d++)?+"
+_DIGITS = r"\d++(?:,\d{3}(?!\d))*(?:\.\d++)?"
 _COMPUTATION = re.compile(
-    rf"(?<![\w.,])(?:[a-zA-Z]{{1,10}}=)?-?{_DIGITS}(?:[-+*×·÷−–]{_DIGITS})++[a-zA-Z]{{0,30}}"
+    rf"(?<![\w.,])(?:[a-zA-Z]{{1,10}}=)?-?{_DIGITS}(?:[-+*×·÷−–]{_DIGITS})+[a-zA-Z]{{0,30}}"
 )
 _NUMERAL = re.compile(rf"(?<![\w.,])-?{_DIGITS}(?:[a-zA-Z]{{1,15}}|[%°])?")
 

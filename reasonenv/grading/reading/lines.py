@@ -16,9 +16,9 @@ _STATING = (
     r"|(?:故|所以|因此|应)选(?:项|择)?[是为]?(?=[ \t]{0,3}[:：]?[ \t]{0,3}[$(（*]{0,2}[A-J])"
 )
 _HEADINGS = (
-    r"\banswer\s*+(?:\*\*|__|\})?+\s*+[:=：]"
+    r"\banswer\s*+(?:\*\*|__|\})?\s*+[:=：]"
     r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:the )?(?:final |correct |short )?answers?[ \t*_#]{0,6}(?=\n|$)"
-    r"|[【\[]答案[】\]]|答案\s*+(?:\*\*|__|\})?+\s*+[:=：]|(?<![解回问作应])答\s*+[:：]"
+    r"|[【\[]答案[】\]]|答案\s*+(?:\*\*|__|\})?\s*+[:=：]|(?<![解回问作应])答\s*+[:：]"
     r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:最终|最后的?|正确)?答案[ \t*_#]{0,6}(?=\n|$)"
     r"|\b(?:respuesta|resposta|risposta|réponse|antwort|ответ|jawaban|cevap)"
     r"(?: final\w?)?\s*+(?:\*\*)?\s*+[:：]"
@@ -26,8 +26,8 @@ _HEADINGS = (
 )
 _MARKER = re.compile(
     rf"(?:(?P<sentence>{_STATING})|(?P<heading>{_HEADINGS}))"
-    r"(?:\s*+,?+\s*+(?:therefore|thus|hence|then|simply|just|indeed)\b,?)?(?:\*\*|__)?+[ \t:：}]*+"
-    r"(?:\*\*(?=\s))?+",
+    r"(?:\s*+,?+\s*+(?:therefore|thus|hence|then|simply|just|indeed)\b,?)?(?:\*\*|__)?[ \t:：}]*+"
+    r"(?:\*\*(?=\s))?",
     re.IGNORECASE,
 )
 

@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     r"|<</?SYS>>|\[UNUSED_TOKEN_\d{1,4}\]|<start_of_turn>(?:model|user)?|<｜[^｜<>]{1,40}｜>"
 )
 _OPENING = re.compile(
-    rf"(?:\s|<\|(?:im_start|start_header_id)\|>assistant|{_END.pattern}|{_TOKEN.pattern})*+"
+    rf"(?:\s|<\|(?:im_start|start_header_id)\|>assistant|{_END.pattern}|{_TOKEN.pattern})*"
 )
 # Text that its author struck out.
 _STRUCK = re.compile(r"<(s|del|strike)>[^<>\n]{0,80}</\1>(?=[ \t]*[\w(])|~~[^~\n]{1,80}~~")
