@@ -40,6 +40,14 @@ def test_rows_of_every_kind_of_file_are_the_same(tmp_path, name):
     assert [row.key for row in read_rows(tmp_path / name)] == keys
 
 
+def test_an_object_is_one_row_or_rows_by_id(tmp_path):
+    (tmp_path / "a.json").write_text('{"id": 1, "answer": [7]}')
+    assert list(read_rows(tmp_path / "a.json")) == [FileRow("row 1", {"id": 1, "answer": [7]})]
+    (tmp_path / "a.json").write_text('{"a": [7], "b": "8"}')
+    rows = [FileRow("row 1", [7], "a"), FileRow("row 2", "8", "b")]
+    assert list(read_rows(tmp_path / "a.json")) == rows
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -55,6 +63,7 @@ def test_rows_of_every_kind_of_file_are_the_same(tmp_path, name):
         ("a.jsonl", b"{}\n\xfc", "a.jsonl, line 2: byte 0 is not UTF-8: save it as UTF-8"),
         ("a.jsonl", b" " * 99, "a.jsonl, line 1 has 50 bytes: remove it"),
         ("a.csv", b"a,b\n1\n", "row 1: it has fewer values than the 2 columns"),
+        ("a.csv", b"a,b\n1,000,2\n", "row 1: it has 3 values for 2 columns: quote those with"),
         ("a.csv", b'a,b\n"1,2\n', "line 2: unexpected end of data: check its quotes"),
         ("a.csv", b"a,a\n1,2\n", "has 2 columns called 'a': rename all but one"),
         ("a.parquet", b"PAR1", "a.parquet is not a readable parquet file: "),
