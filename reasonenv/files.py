@@ -87,14 +87,21 @@ class FileRow:
     """A row of a file.
 
     Args:
-        place: Its line or number, from 1: "line 3", "row 3".
+        number: Of the line, or among the rows, from 1.
         value: The row, of any type of JSON; or why it cannot be read, in words that follow a place.
         key: Its key where the rows are the values of an object.
+        unit: Word for what is numbered: "line" or "row".
     """
 
-    place: str
+    number: int
     value: Any
     key: str | None = None
+    unit: str = "row"
+
+    @property
+    def place(self) -> str:
+        """Its place in the file, "line 3"."""
+        return f"{self.unit} {self.number}"
 
     def read(self, path: Path) -> Any:
         """The value; DataError, with the file and the place, for a row that cannot be read."""
@@ -146,9 +153,10 @@ def _line_rows(path: Path) -> Iterator[FileRow]:
                     name = f"{path.name.partition('.')[0]}.json"
                     raise DataError(f"{path} is a list, not one object a line: name it {name}")
                 if line.strip():
-                    yield FileRow(f"line {number}", _line_value(line))
+                    yield FileRow(number, _line_value(line), unit="line")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        yield FileRow(f"line {number + 1}", DataError(f"it and the rest cannot be read: {error}"))
+        value = DataError(f"it and the rest cannot be read: {error}")
+        yield FileRow(number + 1, value, unit="line")
 
 
 def _line_value(line: bytes) -> Any:
@@ -188,7 +196,7 @@ def _document_rows(path: Path) -> Iterator[FileRow]:
         yield from _line_rows(path)  # an object a line, whatever the name says
         return
     for number, (key, value) in enumerate(_entries(content, path), 1):
-        yield FileRow(f"row {number}", value, key)
+        yield FileRow(number, value, key)
 
 
 def _entries(content: Any, path: Path) -> list[tuple[str | None, Any]]:
@@ -209,7 +217,7 @@ def _csv_rows(path: Path) -> Iterator[FileRow]:
         names = list(reader.fieldnames or ())
         check_names(names, path)
         for number, row in enumerate(reader, 1):
-            yield FileRow(f"row {number}", _csv_value(row, len(names)))
+            yield FileRow(number, _csv_value(row, len(names)))
     except csv.Error as error:
         line = reader.reader.line_num
         raise DataError(f"{path}, line {line}: {error}: check its quotes") from None
@@ -233,7 +241,7 @@ def _parquet_rows(path: Path) -> Iterator[FileRow]:
         texts = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
         rows = (row for batch in file.iter_batches(columns=texts) for row in batch.to_pylist())
         for number, row in enumerate(rows, 1):
-            yield FileRow(f"row {number}", row)
+            yield FileRow(number, row)
     except (ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path} is not a readable parquet file: {reason}") from None

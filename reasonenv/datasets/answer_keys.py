@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets.column_names import ANSWER_COLUMNS, ID_COLUMNS, OPTION_COLUMNS, cell
-from reasonenv.datasets.row_files import SUFFIXES
+from reasonenv.datasets.local import SUFFIXES
 from reasonenv.errors import DataError, MissingDataError
 from reasonenv.files import read_rows
 from reasonenv.grading import KINDS, final_answer

@@ -94,10 +94,12 @@ def load_questions(data: Any, columns: object = None) -> list[Question]:
     sources = read_questions(data)
     questions: list[Question] = []
     for source in sources:
-        rows = [row for row in source.rows if isinstance(row, Mapping)]
+        rows = [row.value for row in source.rows if isinstance(row.value, Mapping)]
         if not rows:
-            reason = next(row for row in source.rows if isinstance(row, DataError))
-            raise DataError(f"{source.name}: no {source.place} can be read; the first: {reason}")
+            first = source.rows[0]
+            raise DataError(
+                f"{source.name}: no {first.unit} can be read; the first: {_fault(first.value)}"
+            )
         fields = find_columns(choice, rows, source.name)
         prefix = f"{os.path.splitext(source.name)[0]}/" if len(sources) > 1 else ""
         questions += _questions(source, fields, prefix)
@@ -106,16 +108,23 @@ def load_questions(data: Any, columns: object = None) -> list[Question]:
 
 def _questions(source: QuestionRows, columns: Columns, prefix: str) -> Iterator[Question]:
     split = None if columns["split"] else source.split or "train"
-    for index, raw in enumerate(source.rows):
-        place = f"{source.name}, {source.place} {index + 1}"
+    for index, row in enumerate(source.rows):
+        place = f"{source.name}, {row.place}"
         # Beside ids of a column, a number could be that of another row.
-        id = place if columns["id"] else f"{prefix}{index + 1}"
-        if isinstance(raw, DataError):
-            yield Question(id, place, "", split, raw)
-        elif raw is not None:
+        id = place if columns["id"] else f"{prefix}{row.number}"
+        if isinstance(row.value, Mapping):
             read = partial(source.image, index) if source.image else None
-            row = QuestionRow(raw, columns, source.folders, read)
-            yield _question(row, id, place, split)
+            yield _question(QuestionRow(row.value, columns, source.folders, read), id, place, split)
+        else:
+            yield Question(id, place, "", split, _fault(row.value))
+
+
+def _fault(value: Any) -> DataError:
+    """Why a row is none."""
+    if isinstance(value, DataError):
+        return value
+    expected = 'an object was expected, {"question": ..., "answer": ...}'
+    return DataError(f"it is {value!r:.40}: {expected}")
 
 
 def _question(row: QuestionRow, id: str, place: str, split: str | None) -> Question:

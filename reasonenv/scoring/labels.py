@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets import VARIABLE
-from reasonenv.datasets.row_files import SUFFIXES, dataset_folder, split_of_file
+from reasonenv.datasets.local import data_files, dataset_folder, split_of_file
 from reasonenv.datasets.schema import Schema, check_values, schema_of
 from reasonenv.datasets.selection import warn_once, without_images
 from reasonenv.entry_points import (
@@ -154,12 +154,10 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
 
 def _local(schema: Schema, folder: Path, columns: Sequence[str]) -> dict[str, Iterable[Row]]:
     """The rows of the files that hold labels, by split."""
-    places = [folder, *(folder / name for name in schema.folders())]
     parts: dict[str, list[Path]] = {}
-    for place in places:
-        for file in sorted(place.iterdir()) if place.is_dir() else ():
-            if file.suffix in SUFFIXES and _has_labels(file, schema, columns):
-                parts.setdefault(_part(file, schema), []).append(file)
+    for file in data_files(schema, folder):
+        if _has_labels(file, schema, columns):
+            parts.setdefault(_part(file, schema), []).append(file)
     return {part: _rows(paths) for part, paths in parts.items()}
 
 
@@ -187,8 +185,7 @@ def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:
     from reasonenv.datasets.hub import hub_table
 
     names = [name for name in schema.splits if split in (None, name)] or list(schema.splits)
-    tables = {name: hub_table(schema, name) for name in names}
-    return {name: (table.words(i) for i in range(len(table))) for name, table in tables.items()}
+    return {name: hub_table(schema, name).rows for name in names}
 
 
 def _of_problems(env_id: str, ids: Collection[str], options: Mapping[str, Any]) -> Labels:

@@ -42,9 +42,9 @@ def test_rows_of_every_kind_of_file_are_the_same(tmp_path, name):
 
 def test_an_object_is_one_row_or_rows_by_id(tmp_path):
     (tmp_path / "a.json").write_text('{"id": 1, "answer": [7]}')
-    assert list(read_rows(tmp_path / "a.json")) == [FileRow("row 1", {"id": 1, "answer": [7]})]
+    assert list(read_rows(tmp_path / "a.json")) == [FileRow(1, {"id": 1, "answer": [7]})]
     (tmp_path / "a.json").write_text('{"a": [7], "b": "8"}')
-    rows = [FileRow("row 1", [7], "a"), FileRow("row 2", "8", "b")]
+    rows = [FileRow(1, [7], "a"), FileRow(2, "8", "b")]
     assert list(read_rows(tmp_path / "a.json")) == rows
 
 
@@ -82,7 +82,7 @@ def test_a_row_that_cannot_be_read_stays_in_its_place(tmp_path):
     lines = "\n".join(json.dumps({"id": os.urandom(99).hex()}) for _ in range(99)).encode()
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"{}\n\n{\n[3]\n" + lines)[:-400])
     first, broken, other, *_, last = read_rows(tmp_path / "a.jsonl.gz")
-    assert (first, other) == (FileRow("line 1", {}), FileRow("line 4", [3]))
+    assert (first, other) == (FileRow(1, {}, unit="line"), FileRow(4, [3], unit="line"))
     assert (broken.place, str(broken.value)[:14]) == ("line 3", "it is not JSON")
     assert str(last.value).startswith("it and the rest cannot be read: ")
 
