@@ -4,7 +4,7 @@ Nothing is downloaded. A row that cannot be read stays in its place, as the erro
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,18 +29,16 @@ class QuestionRows:
 
     Args:
         name: Of the file, for messages and ids.
-        rows: Row by row; a column of images that are read on access has None.
+        rows: Row by row; images that are read on access are functions to read them.
         split: Split of all rows; None where only a column may tell.
         folders: Folders that the paths of images are relative to, in order of preference; they
             do not leave the last one. Empty for any path, relative to the current folder.
-        image: Function of a row's index and a column to its images, where they are read on access.
     """
 
     name: str
     rows: Sequence[FileRow]
     split: str | None = None
     folders: tuple[Path, ...] = ()
-    image: Callable[[int, str], Any] | None = None
 
 
 def read_questions(data: Any) -> list[QuestionRows]:
@@ -148,11 +146,13 @@ def _of_dataset(
     rows = dataset.select_columns(texts).with_format("arrow")[:].to_pylist() if texts else []
     for row in rows:
         row |= {each: names[row[each]] for each, names in labels.items() if row[each] is not None}
-    rows = [dict.fromkeys(large) | row for row in rows or [{}] * len(dataset)]
     images = dataset.select_columns(large).with_format("arrow")
-    image = partial(_arrow_image, images) if large else None
-    return QuestionRows(name, _numbered(rows), split, folders, image)
+    rows = [
+        {each: partial(_arrow_image, images, index, each) for each in large} | row
+        for index, row in enumerate(rows or [{}] * len(dataset))
+    ]
+    return QuestionRows(name, _numbered(rows), split, folders)
 
 
 def _arrow_image(images: Any, index: int, column: str) -> Any:
-    return images[index].column(column)[0].as_py() if column in images.column_names else None
+    return images[index].column(column)[0].as_py()
