@@ -5,16 +5,13 @@ the rest is here. Text columns are in memory, images are read and decoded on acc
 """
 
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode, decode_all
-from reasonenv.datasets.row_tables import Table
 from reasonenv.datasets.schema import (
     ANSWER,
     ANSWERS,
@@ -33,13 +30,14 @@ from reasonenv.datasets.schema import (
 )
 from reasonenv.datasets.selection import (
     INVALID,
+    ConcatRows,
     Subset,
     distinct_ids,
     held_out,
-    invalid_rows_of,
     listed,
     without_images,
 )
+from reasonenv.datasets.table import Table
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import LazyProblems, Problem
 
@@ -88,7 +86,7 @@ class Rows(LazyProblems):
         self._name = f"{schema.name} {split}"
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self._table.rows)
 
     def keys(self) -> list[str]:
         """The keys of the rows as texts, where a row has none its number."""
@@ -117,7 +115,7 @@ class Rows(LazyProblems):
         index = self.wrap(index)
         row: Row = {}
         try:
-            row = {"row": index, **self._table.words(index)}
+            row = {"row": index, **self._table.rows[index]}
             check_present(self._schema, row)
             check_values(self._schema, row)
             problem = self._convert(row)
@@ -129,32 +127,6 @@ class Rows(LazyProblems):
         except (ValueError, OSError) as error:
             name, reason = row.get(self._schema.key), str(error).partition("\n")[0]
             raise DataError(f"{self._name}, row {index} (id {name!r}): {reason}") from error
-
-
-class ConcatRows(LazyProblems):
-    """The concatenated problems of several sequences, such as data sets."""
-
-    def __init__(self, parts: Sequence[Sequence[Problem]]) -> None:
-        self._parts = parts
-        self._starts = [0, *accumulate(map(len, parts))]
-
-    def __len__(self) -> int:
-        return self._starts[-1]
-
-    def make(self, index: int, with_images: bool) -> Problem:
-        """The problem at an index."""
-        index = self.wrap(index)
-        number = bisect_right(self._starts, index) - 1
-        part, row = self._parts[number], index - self._starts[number]
-        return part[row] if with_images else without_images(part, row)
-
-    def invalid_rows(self) -> dict[int, InvalidRow]:
-        """Those of the parts, by number."""
-        return {
-            start + row: invalid
-            for start, part in zip(self._starts, self._parts, strict=False)
-            for row, invalid in invalid_rows_of(part).items()
-        }
 
 
 def load(

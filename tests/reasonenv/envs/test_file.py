@@ -58,6 +58,10 @@ def a_json_list(rows, folder):
     return folder / "mine.json"
 
 
+def json_lines_of_another_name(rows, folder):
+    return json_lines(rows, folder).rename(folder / "mine.json")
+
+
 def json_in_an_object(rows, folder):
     (folder / "mine.json").write_text(json.dumps({"data": rows}))
     return folder / "mine.json"
@@ -113,7 +117,15 @@ def a_data_frame(rows, folder):
 
 
 KINDS = (
-    *(json_lines, a_json_list, json_in_an_object, csv_of_excel, parquet_of_paths, an_image_folder),
+    *(
+        json_lines,
+        json_lines_of_another_name,
+        a_json_list,
+        json_in_an_object,
+        csv_of_excel,
+        parquet_of_paths,
+        an_image_folder,
+    ),
     *(parquet_of_bytes, parquet_of_datasets, with_pictures, a_saved_dataset, a_list, a_data_frame),
 )
 
@@ -343,7 +355,6 @@ def test_of_many_faults_ten_are_listed_and_the_others_counted(tmp_path, capsys, 
         ("a.json", b" ", "has no rows"),
         ("a.csv", b"question,answer\n", "has no rows"),
         ("a.jsonl", b'[{"question": 1}]', "is a list, not one object a line: name it a.json"),
-        ("a.json", b'{"question": "?"}\n{"question": "?"}', "one object a line|name it a.jsonl"),
         ("a.json", b"{", "a.json is not JSON"),
         ("a.json", b"3", "holds 3: a list of objects was expected"),
         ("a.jsonl", b"{}\n{}", "has no column of the question"),
