@@ -27,12 +27,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from reasonenv.cli import (
+from reasonenv.console import (
     add_data_flags,
     check_output_path,
     env_options,
     exit_status,
     new_parser,
+    print_line,
     standard_streams,
 )
 from reasonenv.files import atomic_write
@@ -42,7 +43,6 @@ from reasonenv.scoring.final_answers import GradedResponses
 from reasonenv.scoring.response_files import SkipLog, read_responses
 from reasonenv.scoring.result_tables import score_tables
 from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize, to_stderr
-from reasonenv.terminal import print_line
 
 
 @standard_streams()

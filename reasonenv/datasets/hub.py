@@ -6,11 +6,11 @@
 import sys
 from collections.abc import Sequence
 
+from reasonenv.console import print_line
 from reasonenv.datasets.local import ELSEWHERE
 from reasonenv.datasets.schema import Schema
 from reasonenv.datasets.table import Table, check_schema, table_of
 from reasonenv.errors import DownloadError
-from reasonenv.terminal import print_line
 
 
 def hub_table(schema: Schema, split: str) -> Table:

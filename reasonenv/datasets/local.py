@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reasonenv.console import warn
 from reasonenv.datasets.images import ImageFiles
 from reasonenv.datasets.schema import Row, Schema, check_columns, check_values
 from reasonenv.datasets.table import PlacedImage, Table, parquet_table
 from reasonenv.errors import DataError, MissingDataError
 from reasonenv.files import read_objects
-from reasonenv.terminal import warn
 
 ELSEWHERE = "give local files in the same format with data=DIR, --data DIR or REASONENV_DATA"
 SUFFIXES = (".parquet", ".jsonl", ".json")
