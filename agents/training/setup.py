@@ -23,6 +23,7 @@ from agents.cli.settings import Run
 from agents.engines.build import Engines, build, describe_engines, ranks, uses_vllm
 from agents.engines.chat import Chat, without_image_marks
 from agents.engines.determinism import use_deterministic_kernels
+from agents.engines.distributed import error_on_all_ranks
 from agents.engines.memory import keep_freed_memory
 from agents.engines.sampling import check_prompt_lengths
 from agents.engines.threads import set_threads
@@ -37,7 +38,6 @@ from agents.storage.json_files import json_value
 from agents.storage.provenance import grader_change, last_num_threads
 from agents.storage.resumed_settings import describe_changes
 from agents.training import parity
-from agents.training.distributed import error_on_all_ranks
 from agents.training.parity import Parity
 from agents.training.rollouts import EXCEEDS, encode
 from agents.training.state import RunState
