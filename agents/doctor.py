@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _streams() -> AbstractContextManager[None]:
     try:
-        from reasonenv.cli import standard_streams
+        from reasonenv.console import standard_streams
     except ImportError:  # a package of the base install is missing, which the checks tell
         return nullcontext()
     return standard_streams()

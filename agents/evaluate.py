@@ -31,8 +31,8 @@ from agents.evaluation.presentation import draw_results, evaluation_tables
 from agents.evaluation.published import published
 from agents.evaluation.session import Stopped, run_evaluation
 from agents.evaluation.statistics import Result
+from reasonenv.console import print_line
 from reasonenv.score_tables import table_lines
-from reasonenv.terminal import print_line
 
 ALONE = {"gpu_memory_utilization": 0.9, "enable_sleep_mode": False}
 """Options of vLLM on a GPU that no trainer shares."""

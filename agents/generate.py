@@ -14,11 +14,11 @@ from agents.errors import UsageError, typed_errors
 from agents.evaluate import loaded_sampler
 from agents.evaluation.arguments import EvaluationArguments, check_arguments
 from agents.rollout import Responses
+from reasonenv.console import print_line
 from reasonenv.datasets import decode
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.prompts import find_prompt
-from reasonenv.terminal import print_line
 
 
 @dataclass(frozen=True, kw_only=True)

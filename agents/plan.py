@@ -32,7 +32,7 @@ from agents.planning.setting import MOST_GPUS, Setting, make_sharding
 from agents.planning.shapes import read_shape
 from agents.planning.table import machine_text, plan_lines, plan_title, totals
 from agents.storage.json_files import json_value
-from reasonenv.terminal import print_line
+from reasonenv.console import print_line
 
 COUNTS = {
     "num-gpus": (0, None, "over all nodes; 0 for the CPU (this machine's)"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.storage.hub import model_files, upload
-from reasonenv.terminal import print_line
+from reasonenv.console import print_line
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from agents.errors import UsageError
 from agents.reporting.page import make_page
 from agents.reporting.runs import read_run
 from agents.storage.atomic_files import write_atomically
-from reasonenv.terminal import print_line
+from reasonenv.console import print_line
 
 
 @dataclass(frozen=True, kw_only=True)

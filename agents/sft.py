@@ -43,9 +43,9 @@ from agents.storage.digests import data_digest
 from agents.storage.lock import locked
 from agents.training.partial import PARTIAL, PARTIAL_TEMPORARY, PartialTraining
 from agents.training.problem_choice import ProblemChoice
+from reasonenv.console import print_line
 from reasonenv.problem import Problem
 from reasonenv.prompts import PROMPTS
-from reasonenv.terminal import print_line
 
 CACHE = 3 * 2**29
 """Bytes of encoded problems and solutions that a dataset caches."""

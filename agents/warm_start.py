@@ -34,7 +34,7 @@ from agents.storage.atomic_files import write_atomically
 from agents.storage.cache import cache_folder
 from agents.storage.digests import damage, write_digests
 from agents.storage.lock import LOCK, locked
-from reasonenv.terminal import print_line
+from reasonenv.console import print_line
 
 TINY = Path(__file__).parent / "tiny"
 """Folder of the tiny model after its warm start on Figures-v2, level 2, in float16."""

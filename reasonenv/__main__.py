@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 import reasonenv
-from reasonenv.cli import standard_streams
+from reasonenv.console import standard_streams
 
 COMMANDS = {
     "check": "grades each reference of a data set against itself and against another's",

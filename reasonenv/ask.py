@@ -34,20 +34,21 @@ import gymnasium
 import reasonenv
 from reasonenv import messages as chat
 from reasonenv.atomic_write import named_errors
-from reasonenv.cli import (
+from reasonenv.console import (
     add_data_flags,
     check_output_path,
     env_options,
     exit_status,
     new_parser,
+    print_line,
+    printable,
     standard_streams,
+    track,
 )
 from reasonenv.datasets.selection import distinct_ids
 from reasonenv.endpoint import Deadline, is_address, post_json
 from reasonenv.entry_points import evaluation_split, training_note
 from reasonenv.errors import EndpointError, UsageError
-from reasonenv.progress import track
-from reasonenv.terminal import print_line, printable
 
 Client = Callable[[list[dict[str, Any]], int], str]
 """Function of messages and the seed of a sample to a response."""

@@ -35,22 +35,22 @@ from typing import Any
 from reasonenv import entry_points
 from reasonenv.atomic_write import atomic_write
 from reasonenv.attacks import report as attack_report
-from reasonenv.cli import (
+from reasonenv.console import (
     add_data_flags,
     check_output_path,
     env_options,
     exit_status,
     new_parser,
+    print_line,
     standard_streams,
+    track,
 )
 from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.datasets.selection import listed
 from reasonenv.errors import DataError, UsageError
 from reasonenv.grading.reading.verdicts import kind_of
-from reasonenv.progress import track
 from reasonenv.registration import registry
-from reasonenv.terminal import print_line
 from reasonenv.workers import Grader
 
 _NUM_PRINTED = 10

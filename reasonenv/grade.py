@@ -17,12 +17,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reasonenv.cli import exit_status, new_parser, standard_streams
+from reasonenv.console import exit_status, new_parser, print_line, standard_streams
 from reasonenv.datasets.column_names import ANSWER_COLUMNS
 from reasonenv.datasets.row_files import parse_lines
 from reasonenv.errors import DataError, UsageError
 from reasonenv.grading import KINDS, VERSION, Grade
-from reasonenv.terminal import print_line
 from reasonenv.workers import Grader
 
 _REFERENCES = ("reference", *ANSWER_COLUMNS)

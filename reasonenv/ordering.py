@@ -6,9 +6,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from reasonenv.console import warn
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import Problem
-from reasonenv.terminal import warn
 
 NUM_LISTED = 10
 """Problems left out that are logged, a line each; `left_out` has the others as well."""

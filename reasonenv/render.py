@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from reasonenv.console import printable
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
-from reasonenv.terminal import printable
 
 _WIDTH, _MARGIN, _FONT_SIZE = 480, 12, 14
 _RED, _GREEN, _BLACK = (170, 20, 20), (10, 110, 40), (0, 0, 0)

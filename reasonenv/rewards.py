@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, cast
 
+from reasonenv.console import warn
 from reasonenv.errors import RewardError, UsageError
 from reasonenv.grading import Grade
 from reasonenv.mm_eureka import mm_eureka
 from reasonenv.problem import Problem
-from reasonenv.terminal import warn
 
 Reward = Callable[[str, Problem, Grade], float | None]
 Rewards = Mapping[str, tuple[float, Reward]]

@@ -28,12 +28,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reasonenv.atomic_write import atomic_write
-from reasonenv.cli import (
+from reasonenv.console import (
     add_data_flags,
     check_output_path,
     env_options,
     exit_status,
     new_parser,
+    print_line,
     standard_streams,
 )
 from reasonenv.score_tables import FORMATS, table_lines
@@ -42,7 +43,6 @@ from reasonenv.scoring.final_answers import GradedResponses
 from reasonenv.scoring.response_files import SkipLog, read_responses
 from reasonenv.scoring.result_tables import score_tables
 from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize, to_stderr
-from reasonenv.terminal import print_line
 
 
 @standard_streams()

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from agents.errors import AgentsError
-from reasonenv.cli import LONGEST, short, standard_streams
+from reasonenv.console import LONGEST, printable, short, standard_streams
 from reasonenv.errors import ReasonEnvError, is_explained, message_lines
-from reasonenv.terminal import printable
 
 __all__ = ["INTERRUPTED", "errors_in_one_line", "short", "standard_streams"]
 INTERRUPTED = 130

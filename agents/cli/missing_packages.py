@@ -6,7 +6,7 @@ from types import TracebackType
 
 EXTRAS = {
     "train": (
-        *("torch", "transformers", "tokenizers", "safetensors", "jaxtyping", "tyro", "tqdm"),
+        *("torch", "transformers", "tokenizers", "safetensors", "jaxtyping", "tyro"),
         *("filelock", "yaml", "packaging", "tensorboard", "deepspeed"),
     ),
     "plots": ("matplotlib",),

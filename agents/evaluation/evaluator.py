@@ -18,6 +18,7 @@ from agents.engines.build import ranks
 from agents.engines.distributed import all_gather_object, error_on_all_ranks
 from agents.errors import PromptLengthError, UsageError, typed_errors
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, fault_lines, summarise
+from reasonenv.console import print_line
 from reasonenv.datasets import INVALID, distinct_ids, listed
 from reasonenv.entry_points import (
     LONGEST_SPLIT,
@@ -28,7 +29,6 @@ from reasonenv.entry_points import (
     training_note,
 )
 from reasonenv.errors import DataError
-from reasonenv.terminal import print_line
 
 BATCH = 256
 """Default number of responses sampled and graded at a time."""

@@ -32,8 +32,8 @@ from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_json, read_json_lines
 from agents.storage.lock import locked
 from agents.storage.provenance import grader_change, read_run, write_run
+from reasonenv.console import print_line
 from reasonenv.grading import VERSION
-from reasonenv.terminal import print_line
 
 RECORD, RESULTS = "run.json", "results.json"
 COLUMNS = ("id", "sample", "response", "correct", "length", "finished", "kind")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from reasonenv.console import print_line
 from reasonenv.datasets import schema_of
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.registration import find
@@ -15,7 +16,6 @@ from reasonenv.score_intervals import over_problems, over_samples, standard_erro
 from reasonenv.score_statistics import pass_at_k, sample_sizes
 from reasonenv.score_tables import interval_text
 from reasonenv.scoring import score
-from reasonenv.terminal import print_line
 
 Row = dict[str, Any]
 """A response: id and sample, response, answer, reference, correct, status, length, ..."""

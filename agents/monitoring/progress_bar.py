@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from reasonenv.terminal import print_line, printable
+from reasonenv.console import print_line, printable
 
 DISPLAYED = {
     "reward": ("reward/mean", ".3f"),

@@ -8,7 +8,7 @@ from typing import Any
 from tqdm.utils import disp_len, disp_trim
 
 from agents.monitoring.timing import Interval
-from reasonenv.terminal import printable
+from reasonenv.console import printable
 
 SECONDS = 60.0
 """Least time between two problems on the terminal."""

@@ -19,7 +19,7 @@ from uuid import uuid4
 from agents.errors import MissingPackageError, UsageError
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import read_json
-from reasonenv.terminal import printable
+from reasonenv.console import printable
 
 Name = Literal["tensorboard", "wandb", "trackio", "mlflow"]
 PROJECT = "reasonenv"

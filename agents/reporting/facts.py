@@ -8,8 +8,8 @@ from agents.monitoring.collapse import all_warnings
 from agents.monitoring.collapse_rules import WINDOW
 from agents.reporting.runs import RunFolder
 from agents.storage.provenance import commands
+from reasonenv.console import printable
 from reasonenv.score_tables import interval_text
-from reasonenv.terminal import printable
 
 PARTS = ("rollout", "grade", "train", "sync")
 """Parts of a step that have their own `time/` metric."""

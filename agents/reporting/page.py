@@ -20,7 +20,7 @@ from agents.reporting.records import few
 from agents.reporting.rollout_groups import LIMIT, Rollouts, collect
 from agents.reporting.runs import RunFolder, run_labels
 from agents.reporting.static_charts import static_charts
-from reasonenv.terminal import printable
+from reasonenv.console import printable
 
 HERE = Path(__file__).parent
 SCRIPTS = ("page.js", "charts.js", "rollouts.js", "highlights.js")

@@ -18,7 +18,7 @@ from PIL import Image
 from agents.reporting.records import Row
 from agents.reporting.runs import RunFolder
 from agents.storage.json_files import read_regular
-from reasonenv.terminal import printable
+from reasonenv.console import printable
 
 LONGEST_SIDE = 448
 """Pixels of an image; larger ones are downscaled."""

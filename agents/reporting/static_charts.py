@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from agents.reporting.runs import RunFolder
-from reasonenv.terminal import printable
+from reasonenv.console import printable
 
 METRICS = (
     *("reward/accuracy", "reward/mean", "response/length_mean", "response/truncated"),

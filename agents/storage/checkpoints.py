@@ -20,7 +20,7 @@ from agents.storage import rollbacks
 from agents.storage.atomic_files import sync
 from agents.storage.integrity import NAME, damage, read_state, seal, step_of
 from agents.storage.resumed_settings import check_settings
-from reasonenv.terminal import print_line
+from reasonenv.console import print_line
 
 RUN_FILES = ("run.json", "metrics.jsonl", "checkpoints")
 """Entries of a folder that has a run."""

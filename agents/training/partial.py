@@ -17,7 +17,7 @@ from agents.monitoring.timing import Interval
 from agents.storage.checkpoints import WRITE_ERRORS, failed_write
 from agents.storage.json_files import json_value
 from agents.training.problem_choice import ProblemChoice
-from reasonenv.terminal import print_line
+from reasonenv.console import print_line
 
 PARTIAL, PARTIAL_TEMPORARY = ".training.partial", ".training.partial.tmp"
 """Names of the file in the folder of the model, and of one that is not complete."""

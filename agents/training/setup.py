@@ -42,6 +42,7 @@ from agents.training.parity import Parity
 from agents.training.rollouts import EXCEEDS, encode
 from agents.training.state import RunState
 from reasonenv import rewards
+from reasonenv.console import printable
 from reasonenv.datasets import Subset, listed, without_images
 from reasonenv.entry_points import (
     HELD_OUT,
@@ -53,7 +54,6 @@ from reasonenv.entry_points import (
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
-from reasonenv.terminal import printable
 
 PADDED = (
     "the responses of this model are padded, not packed, because some layers are not attention: "

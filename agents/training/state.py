@@ -20,7 +20,7 @@ from agents.storage import checkpoints, integrity, rollbacks
 from agents.storage.json_files import read_steps
 from agents.storage.model_card import write_model_card
 from agents.training.update import Passes
-from reasonenv.terminal import print_line
+from reasonenv.console import print_line
 
 
 @dataclass

@@ -12,12 +12,10 @@ from typing import Any
 from reasonenv.atomic_write import atomic_write
 from reasonenv.attacks import Attack, corpus
 from reasonenv.attacks.foreign import ForeignGrader, Outcome
-from reasonenv.cli import check_output_path
+from reasonenv.console import check_output_path, print_line, track
 from reasonenv.errors import UsageError
 from reasonenv.grading import VERSION
-from reasonenv.progress import track
 from reasonenv.score_intervals import wilson
-from reasonenv.terminal import print_line
 from reasonenv.workers import Grader
 
 OWN = f"reasonenv.grading, version {VERSION}"

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from reasonenv.console import print_line
 from reasonenv.datasets.row_files import ELSEWHERE
 from reasonenv.datasets.row_tables import PlacedImage, first_rows
 from reasonenv.datasets.schema import Schema, check_columns
 from reasonenv.errors import DownloadError
-from reasonenv.terminal import print_line
 
 
 def hub_table(schema: Schema, split: str) -> "HubTable":

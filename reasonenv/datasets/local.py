@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from reasonenv.console import warn
 from reasonenv.datasets.images import ImageFiles
 from reasonenv.datasets.parquet import ParquetTable
 from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_files
 from reasonenv.datasets.row_tables import ConcatTable, MemoryTable, Table
 from reasonenv.datasets.schema import Row, Schema, check_columns, check_values
 from reasonenv.errors import DataError
-from reasonenv.terminal import warn
 
 
 def local_table(schema: Schema, split: str, data: Path) -> Table:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from reasonenv.console import warn_once
 from reasonenv.datasets.schema import InvalidRow
 from reasonenv.errors import DataError, RowsError, UsageError
 from reasonenv.problem import LazyProblems, Problem
-from reasonenv.terminal import warn_once
 
 Filter = Mapping[str, Any]
 Siblings = Callable[[], Iterable[Sequence[Problem]]]

@@ -47,10 +47,10 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from reasonenv import datasets
+from reasonenv.console import warn
 from reasonenv.datasets.row_files import parse_json
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
-from reasonenv.terminal import warn
 
 PARTS = (
     "OE_TO_maths_en_COMP",

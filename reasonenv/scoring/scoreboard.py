@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from reasonenv.console import print_line
 from reasonenv.errors import DataError
 from reasonenv.grading import VERSION, Grade
 from reasonenv.registration import find
@@ -25,7 +26,6 @@ from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse
 from reasonenv.scoring.judges import Judge, judge_all
 from reasonenv.scoring.labels import Labels, load_labels
 from reasonenv.scoring.response_files import SkipLog, StoredResponse, stored_responses
-from reasonenv.terminal import print_line
 
 # Benchmarks with rules of their own, each in a module of its name in lower case.
 _BENCHMARKS = ("MathVista", "MathVerse", "MathVision", "OlympiadBench", "WeMath", "GSM8K")

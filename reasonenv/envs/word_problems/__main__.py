@@ -3,9 +3,8 @@
 import argparse
 from collections.abc import Sequence
 
-from reasonenv.cli import exit_status, new_parser, standard_streams
+from reasonenv.console import exit_status, new_parser, print_line, standard_streams
 from reasonenv.envs.word_problems import problems
-from reasonenv.terminal import print_line
 
 
 @standard_streams()

@@ -13,7 +13,7 @@ from agents.cli.missing_packages import EXTRAS
 
 ROOT = Path(__file__).parents[3]
 IMPORTED_AS = {"pyyaml": "yaml"}
-IN_BASE = {"tqdm", "filelock", "yaml", "packaging"}
+IN_BASE = {"filelock", "yaml", "packaging"}
 """Packages of the extra that those of the base install need as well."""
 BLOCKED = sorted({name for names in EXTRAS.values() for name in names} - IN_BASE)
 

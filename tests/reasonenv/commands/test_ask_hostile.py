@@ -8,7 +8,7 @@ import pytest
 from helpers.hostile_server import BROKEN, ECHOES, LARGE, SLOW, hostile_server
 
 from reasonenv import ask
-from reasonenv.terminal import printable
+from reasonenv.console import printable
 
 KEY = 'sk-4f/5e"6d-0123456789'
 

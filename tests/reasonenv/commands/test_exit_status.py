@@ -8,7 +8,7 @@ import gymnasium
 import pytest
 
 from reasonenv import errors, score
-from reasonenv.cli import exit_status
+from reasonenv.console import exit_status
 from reasonenv.errors import ReasonEnvError
 from reasonenv.registration import UnknownEnvironmentError
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from reasonenv.cli import CLOSED_PIPE, NARROWEST, WIDEST, check_output_path, standard_streams
+from reasonenv.console import CLOSED_PIPE, NARROWEST, WIDEST, check_output_path, standard_streams
 from reasonenv.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import sys, shutil
-from reasonenv.cli import standard_streams
+from reasonenv.console import standard_streams
 
 @standard_streams()
 def main():

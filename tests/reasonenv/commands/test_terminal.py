@@ -9,9 +9,9 @@ from helpers.hostile_server import OK, answer, chat, hostile_server, refusal
 
 import reasonenv
 from reasonenv import ask, check, score
+from reasonenv.console import printable
 from reasonenv.env import ReasonEnv
 from reasonenv.problem import Problem
-from reasonenv.terminal import printable
 
 ATTACKS = {
     "escape": "\x1b[31m",
@@ -137,4 +137,4 @@ def test_every_line_of_a_command_passes_the_same_function():
                 *("print", "sys.stdout.write", "sys.stderr.write"),
             ):
                 places.append(path.name)
-    assert places == ["terminal.py"]
+    assert places == ["console.py"]

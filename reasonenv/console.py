@@ -1,26 +1,96 @@
-"""Parsers, standard streams, exit statuses and output paths of commands."""
+"""The console of commands: lines, progress, parsers, streams, exit statuses and output paths.
+
+Text of servers, data, models and file names may hold control characters; no line prints them.
+"""
 
 import argparse
 import json
+import logging
 import os
 import select
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+import time
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from reasonenv.errors import ReasonEnvError, UsageError, is_explained, message_lines
 from reasonenv.json_objects import unique_keys
-from reasonenv.terminal import print_line
 
-NARROWEST, WIDEST = 40, 400
-"""Columns of help and errors: in other terminals their layout takes for ever, or all memory."""
 LONGEST = 2000
 """Characters of an error, whatever value it names."""
 CLOSED_PIPE = 141
 """Exit status after the reader of the output has gone, as a shell has it for SIGPIPE."""
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as a shell has it."""
+NARROWEST, WIDEST = 40, 400
+"""Columns of help and errors: in other terminals their layout takes for ever, or all memory."""
+_HIDDEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+"""Categories of characters that move the cursor, end lines, cannot be seen or reverse others."""
+
+Item = TypeVar("Item")
+
+
+def printable(text: str) -> str:
+    r"""The text with control, format and separator characters as escapes, such as \x1b, \u202e."""
+    if text.isprintable():
+        return text
+    return "".join(
+        ascii(each)[1:-1] if unicodedata.category(each) in _HIDDEN else each for each in text
+    )
+
+
+def short(text: str, length: int = 200) -> str:
+    """A text for a message, cut in the middle where it is longer than `length`."""
+    half = (length - 3) // 2
+    return text if len(text) <= length else f"{text[:half]}...{text[-half:]}"
+
+
+def print_line(line: str, file: TextIO | None = None) -> None:
+    """Prints one line, by default on standard output, without control characters."""
+    print(printable(line), file=file or sys.stdout, flush=file is not None)
+
+
+def warn(line: str) -> None:
+    """Logs a warning, without control characters."""
+    logging.getLogger("reasonenv").warning("%s", printable(line))
+
+
+warn_once = cache(warn)
+"""`warn` of a line that is logged once in a process."""
+
+
+def track(items: Sequence[Item], title: str, unit: int = 1, every: float = 10.0) -> Iterator[Item]:
+    """Iterates over items and shows the progress on standard error.
+
+    A bar on a terminal; else a line every few seconds.
+
+    Args:
+        items: Items of the loop.
+        title: Name of the loop.
+        unit: Number of things in one item.
+        every: Seconds between lines.
+    """
+    from tqdm import tqdm
+
+    is_terminal = sys.stderr.isatty()
+    # A terminal of unknown size reports 0, and tqdm would show nothing.
+    width = (is_terminal and os.get_terminal_size(sys.stderr.fileno()).columns) or 80
+    options = {"disable": not is_terminal, "ncols": width, "nrows": 20, "unit_scale": unit}
+    bar = tqdm(items, title, leave=False, file=sys.stderr, **options)
+    last_line = start = time.monotonic()
+    for count, item in enumerate(bar):
+        now = time.monotonic()
+        if not is_terminal and now - last_line >= every:
+            last_line = now
+            remaining = (now - start) * (len(items) - count) / max(1, count)
+            fraction = f"{count * unit}/{len(items) * unit}"
+            print_line(f"{title} {fraction}  ETA {remaining:.0f} s", sys.stderr)
+        yield item
 
 
 @contextmanager
@@ -73,25 +143,12 @@ def _discard(*streams: TextIO) -> None:
             os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
-    """A parser for `python -m reasonenv.NAME`, with the module's docstring as its description."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m reasonenv.{name}",
-        description=about,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    # Not in the digits of other scripts, which Python would read too.
-    parser.register("type", int, lambda text: int(text.encode("ascii")))
-    parser.register("type", float, lambda text: float(text.encode("ascii")))
-    return parser
-
-
 def exit_status(command: Callable[[], int], interrupted: str = "nothing was saved") -> int:
     """Exit status of a command: 2 after an explained error, 130 after Ctrl-C, else its own.
 
     An explained error (see `reasonenv.errors.is_explained`) is one line on standard error, or one
-    for each of some rows of data. Every
-    other exception passes, and REASONENV_TRACEBACK=1 lets these pass too.
+    for each of some rows of data. Every other exception passes, and REASONENV_TRACEBACK=1 lets
+    these pass too.
 
     Args:
         command: Does the work and returns its status.
@@ -108,25 +165,32 @@ def exit_status(command: Callable[[], int], interrupted: str = "nothing was save
         return 2
     except KeyboardInterrupt:
         print_line(f"interrupted: {interrupted}", sys.stderr)
-        return 130
+        return INTERRUPTED
 
 
-def short(text: str, length: int = 200) -> str:
-    """A text for a message, cut in the middle where it is longer than `length`."""
-    half = (length - 3) // 2
-    return text if len(text) <= length else f"{text[:half]}...{text[-half:]}"
+def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
+    """A parser for `python -m reasonenv.NAME`, with the module's docstring as its description."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m reasonenv.{name}",
+        description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    # Not in the digits of other scripts, which Python would read too.
+    parser.register("type", int, lambda text: int(text.encode("ascii")))
+    parser.register("type", float, lambda text: float(text.encode("ascii")))
+    return parser
 
 
 def add_data_flags(parser: argparse.ArgumentParser) -> None:
     """Adds --data and --env-options, arguments of an environment."""
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "--data",
         metavar="PATH",
         help="folder of local files; default REASONENV_DATA, then the hub; with --env file, your "
         "questions, a file or a folder",
     )
-    add("--env-options", default="{}", help="further arguments of the environment as JSON")
+    about = "further arguments of the environment as JSON"
+    parser.add_argument("--env-options", default="{}", help=about)
 
 
 def env_options(text: str) -> dict[str, Any]:
@@ -145,19 +209,21 @@ def env_options(text: str) -> dict[str, Any]:
 
 
 def check_output_path(flag: str, path: str | None, *others: str | None) -> None:
-    """Checks that a file can be written to a path, before any work is done.
+    """Checks that a file can be written to a path, before any work is done; None is no file.
 
     Raises:
         UsageError: The path is empty, a folder, a device, a pipe, or one of the others, which the
             command reads or writes too; or its parent folder does not exist.
     """
-    if path == "":
+    if path is None:
+        return
+    if not path:
         raise UsageError(f"--{flag} is empty: give a file")
-    if path and not Path(path).absolute().parent.is_dir():
+    if not Path(path).absolute().parent.is_dir():
         raise UsageError(f"--{flag}={path}: no such parent folder")
-    if path and Path(path).exists() and not Path(path).is_file():
+    if Path(path).exists() and not Path(path).is_file():
         # Writing replaces the path, which would do away with a device.
         kind = "folder" if Path(path).is_dir() else "device or a pipe"
         raise UsageError(f"--{flag}={path}: this is a {kind}, give a file")
-    if path and any(each and os.path.realpath(each) == os.path.realpath(path) for each in others):
+    if any(each and os.path.realpath(each) == os.path.realpath(path) for each in others):
         raise UsageError(f"--{flag}={path}: the command uses this file already, give another")
