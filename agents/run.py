@@ -11,7 +11,7 @@ from agents import report
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse_run
 from agents.cli.lasting_output import lasting_output
-from agents.engines.build import ranks
+from agents.engines import ranks
 from agents.errors import SaveError, typed_errors
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
