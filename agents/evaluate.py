@@ -16,7 +16,6 @@ from agents.cli.flags import parse
 from agents.cli.json_flags import json_object, stop_strings
 from agents.cli.settings import Run
 from agents.engines import RolloutEngine
-from agents.engines.build import uses_vllm
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device
@@ -25,6 +24,7 @@ from agents.engines.model import Policy, Sampling
 from agents.engines.precision import computation_dtype, has_half_weights
 from agents.engines.threads import set_threads
 from agents.engines.transformers import TransformersSampler
+from agents.engines.vllm import uses_vllm
 from agents.errors import MissingPackageError, typed_errors
 from agents.evaluation.arguments import EvaluationArguments, default_arguments, envs_and_model
 from agents.evaluation.presentation import draw_results, evaluation_tables

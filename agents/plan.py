@@ -22,8 +22,10 @@ import torch
 from agents.cli.checks import check_integer, check_run
 from agents.cli.exit import errors_in_one_line, short, standard_streams
 from agents.cli.flags import parse_run
+from agents.cli.json_flags import json_object
 from agents.cli.settings import Run
-from agents.engines.build import needs_reference_model, uses_vllm
+from agents.engines.reference_policy import needs_reference_model
+from agents.engines.vllm import uses_vllm
 from agents.errors import ModelError, UsageError
 from agents.learner import Learner
 from agents.planning.changes import suggest_changes
@@ -149,11 +151,12 @@ def _machine(options: argparse.Namespace) -> dict[str, Any]:
 
 def _plan(run: Run, learner: Learner, *, num_gpus: int, **machine: Any) -> Plan:
     """The plan of a run; `machine` has the other fields of `Setting`."""
+    adapters = None if run.lora is None else json_object("lora", run.lora)
     setting = Setting(
         run=run,
         shape=read_shape(run.model, trust_remote_code=run.trust_remote_code),
         sharding=make_sharding(run, num_gpus),
-        reference=needs_reference_model(learner.reference_schedule, run.lora),
+        reference=needs_reference_model(learner.reference_schedule, adapters),
         num_gpus=num_gpus,
         **machine,
     )

@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 from agents import report
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse_run
+from agents.cli.interrupt import Interrupt
 from agents.cli.lasting_output import lasting_output
-from agents.engines.build import ranks
+from agents.engines import ranks
+from agents.engines.distributed import ON_ALL_RANKS, all_gather_object, error_on_all_ranks
 from agents.errors import SaveError, typed_errors
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
@@ -25,9 +27,7 @@ from agents.storage.json_files import read_steps
 from agents.storage.lock import locked
 from agents.storage.provenance import write_run
 from agents.storage.rollbacks import Rollback
-from agents.training.distributed import ON_ALL_RANKS, all_gather_object, error_on_all_ranks
 from agents.training.dynamic_sampling import balance_tokens, select_groups
-from agents.training.interrupt import Interrupt
 from agents.training.rollouts import Rollout, count, reward_metrics, sample_rollout
 from agents.training.setup import length_penalty, prepare, run_settings
 from agents.training.state import RunState

@@ -20,6 +20,7 @@ from agents.cli.checks import MAXIMA, MINIMA, MOST_RESPONSES, check_integer
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
+from agents.cli.interrupt import Interrupt
 from agents.cli.json_flags import environment_options, stop_strings
 from agents.cli.lasting_output import lasting_output
 from agents.engines.chat import Chat
@@ -40,7 +41,6 @@ from agents.rollout import Prompt, Responses
 from agents.storage import staged_save
 from agents.storage.digests import data_digest
 from agents.storage.lock import locked
-from agents.training.interrupt import Interrupt
 from agents.training.partial import PARTIAL, PARTIAL_TEMPORARY, PartialTraining
 from agents.training.problem_choice import ProblemChoice
 from reasonenv.console import print_line

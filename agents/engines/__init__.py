@@ -1,8 +1,9 @@
-"""Protocols of the training engine and of the rollout engine.
+"""Protocols of the training engine and of the rollout engine, and the ranks of both.
 
 Padding, packing, ZeRO, image features and devices are internal to an engine.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -143,3 +144,8 @@ class RolloutEngine(Protocol):
     def close(self) -> None:
         """Shuts the sampler down; it cannot be used afterwards."""
         ...
+
+
+def ranks() -> tuple[int, int]:
+    """Rank of this process and number of ranks, from torchrun's environment variables."""
+    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))

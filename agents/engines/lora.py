@@ -1,7 +1,8 @@
 """LoRA through peft: adapters inside a model, which are merged for samplers and checkpoints."""
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from agents.cli.exit import short
-from agents.cli.json_flags import json_object, lora_rank
 from agents.errors import CheckpointError, MissingPackageError, UsageError
 
 ADAPTER = "adapter"
@@ -24,7 +23,7 @@ _PREFIX = "base_model.model."
 _VISION = r"(.*\.)?(visual|vision_tower|vision_model)(\..*)?"
 
 
-def attach(model: Any, options: str, seed: int = 0) -> None:
+def attach(model: Any, options: Mapping[str, Any], seed: int = 0) -> None:
     """Attaches adapters to a model in place and freezes its other weights.
 
     A vision tower gets adapters only if the options set `exclude_modules`.
@@ -33,22 +32,20 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
 
     Args:
         model: In Hugging Face's classes, without adapters.
-        options: Arguments of `peft.LoraConfig` as JSON.
+        options: Arguments of `peft.LoraConfig`.
         seed: Of the adapters' initial weights.
 
     Raises:
         MissingPackageError: peft is not installed.
         UsageError: The options are invalid.
     """
-    lora_rank(options)
-    fields = json_object("lora", options)
     sees = hasattr(model.config, "vision_config")
     defaults: dict[str, Any] = {"exclude_modules": _VISION} if sees else {}
     names = list(model.state_dict())
     try:
         from peft import LoraConfig, inject_adapter_in_model
 
-        config = LoraConfig(**(defaults | fields))
+        config = LoraConfig(**(defaults | dict(options)))
         devices = [model.device.index] if model.device.type == "cuda" else []
         with torch.random.fork_rng(devices), torch.no_grad():
             torch.manual_seed(seed)
@@ -60,7 +57,7 @@ def attach(model: Any, options: str, seed: int = 0) -> None:
     _check(model, options, names)
 
 
-def _check(model: Any, options: str, names: Sequence[str]) -> None:
+def _check(model: Any, options: Mapping[str, Any], names: Sequence[str]) -> None:
     """Rejects adapters that cannot be merged into weights of the base model's names."""
     if model.peft_config[_NAME].lora_dropout > 0:
         raise _invalid(options, "dropout would change the log-probabilities: set lora_dropout to 0")
@@ -72,8 +69,8 @@ def _check(model: Any, options: str, names: Sequence[str]) -> None:
         raise _invalid(options, "the model's embeddings are tied to its head: adapt neither")
 
 
-def _invalid(options: str, reason: str) -> UsageError:
-    return UsageError(f"--lora {short(options)} is invalid: {reason}")
+def _invalid(options: Mapping[str, Any], reason: str) -> UsageError:
+    return UsageError(f"--lora {json.dumps(options, default=str):.200} is invalid: {reason}")
 
 
 def is_adapted(model: nn.Module) -> bool:
@@ -81,11 +78,10 @@ def is_adapted(model: nn.Module) -> bool:
     return hasattr(model, "peft_config")
 
 
-def keeps_base_model(options: str) -> bool:
+def keeps_base_model(options: Mapping[str, Any]) -> bool:
     """True if the trained model, its adapters disabled, is the base model."""
-    fields = json_object("lora", options)
-    initialization = fields.get("init_lora_weights", True)
-    return fields.get("bias", "none") == "none" and initialization in (True, "gaussian")
+    initialization = options.get("init_lora_weights", True)
+    return options.get("bias", "none") == "none" and initialization in (True, "gaussian")
 
 
 def merged_weights(

@@ -1,14 +1,15 @@
 """The reference model, refreshed by a schedule of `agents.references`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
-from agents.engines import TrainEngine
+from agents.engines import TrainEngine, lora
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, read_tensors
-from agents.references import Refresh
+from agents.references import Refresh, fixed
 from agents.rollout import PerToken, Responses
 
 STATE = "reference.pt"
@@ -90,3 +91,14 @@ class ReferencePolicy:
             self.model.load_state_dict(state["model"])
             self.token_kl = [float(value) for value in state["token_kl"]]
             self.is_policy = bool(state["is_policy"])
+
+
+def needs_reference_model(refresh: Refresh | None, adapters: Mapping[str, Any] | None) -> bool:
+    """True if the reference is a second model, not the policy without its adapters.
+
+    Args:
+        refresh: The learner's `reference_schedule`.
+        adapters: Options of the run's adapters, see `lora.attach`.
+    """
+    is_within_policy = refresh is fixed and adapters is not None and lora.keeps_base_model(adapters)
+    return refresh is not None and not is_within_policy

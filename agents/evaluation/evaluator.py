@@ -13,11 +13,10 @@ from typing import Any
 
 import reasonenv
 from agents.cli.json_flags import environment_options
-from agents.engines import RolloutEngine, TrainEngine
-from agents.engines.build import ranks
+from agents.engines import RolloutEngine, TrainEngine, ranks
+from agents.engines.distributed import all_gather_object, error_on_all_ranks
 from agents.errors import PromptLengthError, UsageError, typed_errors
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, fault_lines, summarise
-from agents.training.distributed import all_gather_object, error_on_all_ranks
 from reasonenv.console import print_line
 from reasonenv.datasets import INVALID, distinct_ids, listed
 from reasonenv.entry_points import (

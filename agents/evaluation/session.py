@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.cli.interrupt import Interrupt
 from agents.engines import RolloutEngine
 from agents.errors import RecordError
 from agents.evaluation.arguments import EvaluationArguments, check_arguments
@@ -31,7 +32,6 @@ from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_json, read_json_lines
 from agents.storage.lock import locked
 from agents.storage.provenance import grader_change, read_run, write_run
-from agents.training.interrupt import Interrupt
 from reasonenv.console import print_line
 from reasonenv.grading import VERSION
 

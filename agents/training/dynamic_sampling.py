@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from agents.engines import TrainEngine
+from agents.engines.distributed import all_gather_object
 from agents.rollout import Group, Prompt, Responses, RewardParts
 from agents.training import microbatches
-from agents.training.distributed import all_gather_object
 
 Patches = Callable[[Sequence[Any]], tuple[Tensor, Tensor]]
 """From images to their patches and grids, the same on every rank; see `Chat.patches`."""

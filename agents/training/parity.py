@@ -13,9 +13,9 @@ from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.chat import Chat
+from agents.engines.distributed import error_on_all_ranks
 from agents.errors import ParityError, typed_errors
 from agents.rollout import Prompt, Responses
-from agents.training.distributed import error_on_all_ranks
 
 COMPARISON = "the comparison of sampler and trainer"
 NUM_PROBLEMS = 4

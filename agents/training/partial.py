@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
+from agents.cli.interrupt import Interrupt
 from agents.engines.checkpoint_files import read_tensors
 from agents.engines.torch import TorchEngine
 from agents.errors import CheckpointError, SaveError
 from agents.monitoring.timing import Interval
 from agents.storage.checkpoints import WRITE_ERRORS, failed_write
 from agents.storage.json_files import json_value
-from agents.training.interrupt import Interrupt
 from agents.training.problem_choice import ProblemChoice
 from reasonenv.console import print_line
 

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from agents.engines import RolloutEngine, TrainEngine
+from agents.engines.distributed import error_on_all_ranks
 from agents.engines.sampling import check_prompt_lengths
 from agents.errors import PromptLengthError, typed_errors
 from agents.monitoring.timing import Clock
 from agents.rollout import Group, Prompt, Responses, RewardParts
-from agents.training.distributed import error_on_all_ranks
 
 Observations = Mapping[str, Sequence[Any]]
 EXCEEDS = "exceeds --max-prompt-length {}"

@@ -20,12 +20,14 @@ from agents.cli.defaults import GENERATED
 from agents.cli.exit import short
 from agents.cli.json_flags import environment_options, json_object
 from agents.cli.settings import Run
-from agents.engines.build import Engines, build, describe_engines, ranks, uses_vllm
+from agents.engines import ranks
 from agents.engines.chat import Chat, without_image_marks
 from agents.engines.determinism import use_deterministic_kernels
+from agents.engines.distributed import error_on_all_ranks
 from agents.engines.memory import keep_freed_memory
 from agents.engines.sampling import check_prompt_lengths
 from agents.engines.threads import set_threads
+from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
 from agents.monitoring.evaluations import NAMES
@@ -37,7 +39,7 @@ from agents.storage.json_files import json_value
 from agents.storage.provenance import grader_change, last_num_threads
 from agents.storage.resumed_settings import describe_changes
 from agents.training import parity
-from agents.training.distributed import error_on_all_ranks
+from agents.training.build import Engines, build, describe_engines
 from agents.training.parity import Parity
 from agents.training.rollouts import EXCEEDS, encode
 from agents.training.state import RunState

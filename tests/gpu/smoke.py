@@ -39,7 +39,7 @@ ADAM = (
         "zero_force_ds_cpu_optimizer": False,
     }
 )
-LORA = '{"r": 4, "target_modules": "all-linear"}'
+LORA = {"r": 4, "target_modules": "all-linear"}
 
 
 def zero(stage: int, **more) -> dict:

@@ -130,7 +130,7 @@ def resume(folder, stage, checkpoint) -> bool:
 
 
 def attach(policy) -> None:
-    lora.attach(policy.model, '{"r": 4, "target_modules": "all-linear"}')
+    lora.attach(policy.model, {"r": 4, "target_modules": "all-linear"})
 
 
 def adapt(folder, stage) -> float:

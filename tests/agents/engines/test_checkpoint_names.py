@@ -1,7 +1,5 @@
 """Weights by the names of the checkpoint that was loaded, of every family."""
 
-import json
-
 import pytest
 import torch
 from helpers import text_models, tiny_engines, vision_models
@@ -84,7 +82,7 @@ def test_an_engine_gives_what_it_saves(moe, tmp_path, stage, adapters):
     model, chat = load_model(str(moe), text_models.CPU, torch.float32)
     policy = Policy(model)
     if adapters:
-        lora.attach(model, json.dumps(adapters))
+        lora.attach(model, adapters)
     parts = policy, chat, Sampling(1.0, chat.banned), Optimization(1e-2, 10)
     zero = {"zero_optimization": tiny_engines.STAGES.get(f"deepspeed-{stage}")}
     engine = TorchEngine(*parts) if stage is None else DeepSpeedEngine(*parts, zero)

@@ -168,7 +168,7 @@ def trainer(kind, folder, adapters):
     policy = Policy(model)
     if adapters:
         pytest.importorskip("peft", reason="needs peft")
-        lora.attach(model, json.dumps({"r": 4, "target_modules": "all-linear"}))
+        lora.attach(model, {"r": 4, "target_modules": "all-linear"})
     parts = policy, chat, Sampling(1.0, chat.banned), Optimization(1e-2, 10, warmup_steps=1)
     if kind == "torch":
         return TorchEngine(*parts)

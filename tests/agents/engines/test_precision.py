@@ -10,12 +10,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from agents.cli.settings import Run
 from agents.engines import precision
-from agents.engines.build import build
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.training import parity
+from agents.training.build import build
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 LARGE = precision.LEAST_WEIGHTS

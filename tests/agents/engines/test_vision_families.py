@@ -1,7 +1,6 @@
 """Every family that reads images, trained and sampled, against the forward pass of its own."""
 
 import copy
-import json
 from functools import cache
 
 import pytest
@@ -97,7 +96,7 @@ def test_frozen_towers_and_adapters_leave_all_of_the_tower(load, kind):
     tower = {name for name, _ in model.named_parameters() if ".visual." in name}
     assert tower
     assert trained == {name for name, _ in model.named_parameters()} - tower
-    lora.attach(policy.model, json.dumps({"r": 2, "target_modules": "all-linear"}))
+    lora.attach(policy.model, {"r": 2, "target_modules": "all-linear"})
     assert not any(".visual." in name for name in lora._layers(policy.model))
 
 

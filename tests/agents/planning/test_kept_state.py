@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning
 
 
 def adapt(policy):
-    lora.attach(policy.model, '{"r": 16, "target_modules": "all-linear"}')
+    lora.attach(policy.model, {"r": 16, "target_modules": "all-linear"})
 
 
 CASES = {

@@ -10,7 +10,7 @@ from agents import plan as planner
 from agents.cli.defaults import defaults
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
-from agents.engines.build import needs_reference_model
+from agents.engines.reference_policy import needs_reference_model
 from agents.errors import ModelError
 from agents.grpo import GRPO
 from agents.plan import find_learner, local_plan, main, short_text
@@ -114,8 +114,8 @@ def test_a_reference_is_a_second_model(planned):
 def test_a_reference_model_is_kept_for_a_reference_that_is_not_the_policy():
     schedule = GRPO(beta=0.1).reference_schedule
     assert needs_reference_model(schedule, None)
-    assert not needs_reference_model(schedule, '{"r": 8}')  # the model without its adapters
-    assert needs_reference_model(schedule, '{"init_lora_weights": "pissa"}')
+    assert not needs_reference_model(schedule, {"r": 8})  # the model without its adapters
+    assert needs_reference_model(schedule, {"init_lora_weights": "pissa"})
     for learner in (GRPO(beta=None), RPG(reference=old), CPGD()):
         assert not needs_reference_model(learner.reference_schedule, None)
 

@@ -12,6 +12,7 @@ from helpers.tiny_runs import SMALL, before_response, flags, numbers, same
 from agents import run
 from agents.cpgd import CPGD
 from agents.engines.bandit import BanditEngine, ThreadRanks
+from agents.engines.distributed import error_on_all_ranks
 from agents.engines.transformers import TransformersSampler
 from agents.errors import LostRankError
 from agents.grpo import GRPO
@@ -19,7 +20,6 @@ from agents.learner import Learner
 from agents.reinforce import Reinforce
 from agents.storage import checkpoints
 from agents.storage.json_files import read_json_lines
-from agents.training.distributed import error_on_all_ranks
 from reasonenv.errors import RewardError
 
 PER_STEP = 16

@@ -7,13 +7,13 @@ import torch
 from helpers import tiny_engines
 
 from agents.cli.settings import Run
-from agents.engines import build
 from agents.engines.deepspeed_config import complete
 from agents.engines.load import local_device
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.vllm import sampler
 from agents.errors import UsageError
+from agents.training import build
 
 OPTIMIZATION = Optimization(1e-6, 10)
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 from helpers import torchrun
 
-from agents.training.interrupt import Interrupt
+from agents.cli.interrupt import Interrupt
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -56,7 +56,7 @@ def test_torchrun_which_kills_after_a_while_is_named(monkeypatch, capfd):
 
 SIGNAL_WITHOUT_READER = """
 import signal, sys
-from agents.training.interrupt import Interrupt
+from agents.cli.interrupt import Interrupt
 with Interrupt() as interrupt:
     print("started", flush=True)
     sys.stdin.read()
@@ -82,7 +82,7 @@ def test_a_signal_that_takes_the_reader_of_the_log_too_is_no_error(tmp_path):
 CLOSED_TERMINAL = """
 import os, sys, time
 from agents.monitoring.progress_bar import ProgressBar
-from agents.training.interrupt import Interrupt
+from agents.cli.interrupt import Interrupt
 progress = ProgressBar(2, curve=())
 with Interrupt() as interrupt:
     print("started", flush=True)

@@ -1,7 +1,6 @@
 """Construction of a run's engines from its settings and this machine."""
 
 import copy
-import importlib.util
 import math
 import os
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from transformers import DynamicCache
 
 from agents.cli.json_flags import json_object, stop_strings
 from agents.cli.settings import Run
-from agents.engines import RolloutEngine, TrainEngine, lora
+from agents.engines import RolloutEngine, TrainEngine, lora, ranks
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.checkpoint_names import check_names
@@ -20,12 +19,13 @@ from agents.engines.load import apply_liger, load_model, local_device
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.precision import computation_dtype, has_half_weights, set_float32_head
-from agents.engines.reference_policy import ReferencePolicy
+from agents.engines.reference_policy import ReferencePolicy, needs_reference_model
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
+from agents.engines.vllm import uses_vllm
 from agents.errors import ModelError, UsageError
-from agents.references import Refresh, fixed
+from agents.references import Refresh
 from agents.rollout import PerToken, Responses
 from agents.storage.json_files import read_json
 
@@ -68,11 +68,12 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     if run.float32_head:
         set_float32_head(model)
     # Copied before adapters are attached and DeepSpeed shards the weights.
-    base = copy.deepcopy(model) if needs_reference_model(refresh, run.lora) else None
+    adapters = None if run.lora is None else json_object("lora", run.lora)
+    base = copy.deepcopy(model) if needs_reference_model(refresh, adapters) else None
     # DeepSpeed may convert the weights, as its configuration says, and computes in their dtype.
     size = model.num_parameters()
     computed = None if deepspeed else computation_dtype(run.dtype, device, size)
-    policy = _policy(run, model, computed)
+    policy = _policy(run, model, computed, adapters)
     sampling = Sampling(run.temperature, chat.banned, run.top_p, run.top_k)
     optimization = Optimization(
         run.learning_rate,
@@ -90,31 +91,22 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     reference = None
     if refresh:
         reference = _reference(base and Policy(base, computed), engine, sampling, refresh)
-        reference.is_policy = run.lora is None or lora.keeps_base_model(run.lora)
+        reference.is_policy = adapters is None or lora.keeps_base_model(adapters)
     return Engines(engine, _sampler(run, folder, sampling, engine), policy, chat, reference)
 
 
-def _policy(run: Run, model: Any, dtype: torch.dtype | None) -> Policy:
+def _policy(
+    run: Run, model: Any, dtype: torch.dtype | None, adapters: dict[str, Any] | None
+) -> Policy:
     """Policy with the run's frozen parts, adapters and gradient checkpointing."""
     policy = Policy(model, dtype)
     if run.freeze_vision:
         policy.freeze_vision()
-    if run.lora is not None:
-        lora.attach(model, run.lora, run.seed)
+    if adapters is not None:
+        lora.attach(model, adapters, run.seed)
     if run.gradient_checkpointing:
         policy.checkpoint_activations()
     return policy
-
-
-def needs_reference_model(refresh: Refresh | None, adapters: str | None) -> bool:
-    """True if the reference is a second model, not the policy without its adapters.
-
-    Args:
-        refresh: The learner's `reference_schedule`.
-        adapters: The run's `lora`, as JSON.
-    """
-    is_within_policy = refresh is fixed and adapters is not None and lora.keeps_base_model(adapters)
-    return refresh is not None and not is_within_policy
 
 
 def _reference(
@@ -185,13 +177,6 @@ def uses_deepspeed(run: Run) -> bool:
     return run.engine == "deepspeed"
 
 
-def uses_vllm(sampler: str) -> bool:
-    """True if vLLM samples: by setting, or by default with a GPU and vLLM installed."""
-    if sampler == "auto":
-        return torch.cuda.is_available() and importlib.util.find_spec("vllm") is not None
-    return sampler == "vllm"
-
-
 def describe_engines(run: Run) -> str:
     """One line that names the training engine, the sampler and the devices."""
     trainer = "DeepSpeed" if uses_deepspeed(run) else "PyTorch"
@@ -200,11 +185,6 @@ def describe_engines(run: Run) -> str:
     device, num_ranks = local_device().type, ranks()[1]
     devices = f"{num_ranks} ranks, each on {device}" if num_ranks > 1 else device
     return f"{trainer} trains and {sampler} samples, on {devices}"
-
-
-def ranks() -> tuple[int, int]:
-    """Rank of this process and number of ranks, from torchrun's environment variables."""
-    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _deepspeed(
