@@ -82,6 +82,7 @@ Version History:
 
 from collections.abc import Sequence
 
+from reasonenv.environment import Environment
 from reasonenv.envs.families import check_split_and_level, choose_families
 from reasonenv.envs.figures import arithmetic, charts, clocks, counting, geometry
 from reasonenv.envs.figures.family import SPLITS, Family
@@ -89,11 +90,10 @@ from reasonenv.envs.figures.problems import Figures
 from reasonenv.errors import UsageError
 from reasonenv.rewards import accuracy, think_answer_format
 
-__all__ = ["FAMILIES", "LEVELS", "PROMPT", "REWARDS", "SPLITS", "Figures", "problems"]
+__all__ = ["ENVIRONMENT", "FAMILIES", "LEVELS", "REWARDS", "SPLITS", "Figures", "problems"]
 
 LEVELS = (1, 2, 3)
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
-PROMPT = "plain"
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
@@ -152,3 +152,6 @@ def problems(
     selection = choose_families(of_level, families, f"level {level} of Figures-v2")
     is_whole_level = selection == tuple(of_level.values())
     return Figures(split, level, problem_seed, slip, scale, selection, is_whole_level)
+
+
+ENVIRONMENT = Environment(id="Figures-v2", problems=problems, splits=SPLITS, rewards=REWARDS)

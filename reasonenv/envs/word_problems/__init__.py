@@ -63,19 +63,16 @@ Version History:
 
 from collections.abc import Sequence
 
+from reasonenv.environment import Environment
 from reasonenv.envs.families import check_split_and_level, choose_families
 from reasonenv.envs.word_problems import numbers, one_step, several_steps, two_steps
 from reasonenv.envs.word_problems.family import Family
 from reasonenv.envs.word_problems.problems import WordProblems
-from reasonenv.rewards import accuracy
 
-__all__ = ["FAMILIES", "PROMPT", "REWARDS", "SPLITS", "WordProblems", "problems"]
+__all__ = ["ENVIRONMENT", "FAMILIES", "SPLITS", "WordProblems", "problems"]
 
 SPLITS = ("train", "test", "heldout", "heldout_phrasings")
 LEVELS = (1, 2, 3, 4)
-REWARDS = {"accuracy": (1.0, accuracy)}
-PROMPT = "plain"
-CLUSTER = "fact"
 FAMILIES: dict[str, Family] = {
     family.name: family
     for module in (numbers, one_step, two_steps, several_steps)
@@ -108,3 +105,12 @@ def problems(
     selection = choose_families(of_level, families, f"level {level} of WordProblems-v0")
     is_whole_level = selection == tuple(of_level.values())
     return WordProblems(split, level, problem_seed, selection, is_whole_level)
+
+
+ENVIRONMENT = Environment(
+    id="WordProblems-v0",
+    problems=problems,
+    splits=SPLITS,
+    cluster="fact",
+    model="HuggingFaceTB/SmolLM2-135M-Instruct",
+)

@@ -18,9 +18,9 @@ from agents.engines.transformers import TransformersSampler
 from agents.evaluation.evaluator import EvaluationTask, Evaluator, _say_once, evaluate
 from agents.training.setup import make_envs
 from reasonenv.datasets.selection import held_out
-from reasonenv.entry_points import evaluation_split
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
+from reasonenv.registration import find, registry
 from reasonenv.score_intervals import over_clusters
 
 FAULTY = f"{faulty.__name__}:Faulty-v0"
@@ -66,11 +66,12 @@ def test_a_generated_split_is_evaluated_on_its_first_500_problems():
 
 
 def test_the_split_of_an_environment_is_its_first_that_is_not_for_training(monkeypatch):
-    assert evaluation_split("Letters-v0") == "test"
-    monkeypatch.setattr(letters, "SPLITS", ("train", "testmini", "test"))
-    assert evaluation_split("Letters-v0") == "testmini"
-    monkeypatch.setattr(letters, "SPLITS", ("train",))
-    assert evaluation_split("Letters-v0") == "train"
+    assert find("Letters-v0").evaluation_split() == "test"
+    benchmark = replace(letters.LETTERS, splits=("train", "testmini", "test"))
+    monkeypatch.setitem(registry, "Letters-v0", benchmark)
+    assert find("Letters-v0").evaluation_split() == "testmini"
+    monkeypatch.setitem(registry, "Letters-v0", replace(letters.LETTERS, splits=("train",)))
+    assert find("Letters-v0").evaluation_split() == "train"
 
 
 def test_accuracy_is_that_of_the_answers_with_its_standard_error(sampler):
@@ -176,7 +177,7 @@ def test_a_problem_that_cannot_be_loaded_does_not_affect_the_others(
 
 
 def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsys, monkeypatch):
-    monkeypatch.setattr(faulty, "CLUSTER", "enough", raising=False)
+    monkeypatch.setitem(registry, FAULTY, replace(faulty.FAULTY, cluster="enough"))
     _say_once.cache_clear()
     options = json.dumps({"unreadable": [1], "long": [2, 3], "faulty_split": "test", "size": 5})
     task = EvaluationTask(env=FAULTY, split="test", env_options=options, batch_size=2)
@@ -241,7 +242,7 @@ def test_problems_without_an_answer_are_counted_and_reported_once(tmp_path, caps
 
 def test_an_evaluation_poses_what_was_held_out_of_the_only_split(monkeypatch, capsys):
     _say_once.cache_clear()
-    monkeypatch.setattr(letters, "SPLITS", ("train",))
+    monkeypatch.setitem(registry, "Letters-v0", replace(letters.LETTERS, splits=("train",)))
     task = EvaluationTask(env="Letters-v0", env_options='{"holdout": 0.4}')
     trained = make_envs(Run(env="Letters-v0", env_options=task.env_options))[0]
     with closing(trained), closing(Evaluator(task)) as evaluator:
@@ -271,13 +272,14 @@ def test_an_evaluation_poses_what_was_held_out_of_the_only_split(monkeypatch, ca
     ],
 )
 def test_the_split_to_evaluate_holds_no_training_problem(monkeypatch, splits, options, split):
-    monkeypatch.setattr(letters, "SPLITS", splits)
-    assert evaluation_split("Letters-v0", options) == split
+    monkeypatch.setitem(registry, "Letters-v0", replace(letters.LETTERS, splits=splits))
+    assert find("Letters-v0").evaluation_split(options) == split
 
 
 def test_problems_of_one_id_are_refused_before_anything_is_sampled(monkeypatch):
     twins = [Problem(id="a", question=f"{k}?", answer="C") for k in range(2)]
-    monkeypatch.setattr(letters, "problems", lambda split="test": twins)
+    posed = replace(letters.LETTERS, problems=lambda split: twins)
+    monkeypatch.setitem(registry, "Letters-v0", posed)
     with pytest.raises(ValueError, match="problems 0 and 1 have the id 'a'"):
         Evaluator(SHORT)
 
@@ -289,8 +291,8 @@ def test_the_interval_is_over_clusters_of_problems(sampler, monkeypatch):
             for k in range(8)
         ]
 
-    monkeypatch.setattr(letters, "problems", pairs)
-    monkeypatch.setattr(letters, "CLUSTER", "pair", raising=False)
+    paired = replace(letters.LETTERS, problems=pairs, cluster="pair")
+    monkeypatch.setitem(registry, "Letters-v0", paired)
     result = evaluate(Scripted(sampler, "CCCCAACA"), replace(SHORT, num_problems=8))
     assert [row["cluster"] for row in result.rows] == ["0", "0", "1", "1", "2", "2", "3", "3"]
     assert result.interval == over_clusters([2, 2, 0, 1], [2] * 4)

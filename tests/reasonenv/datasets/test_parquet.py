@@ -16,7 +16,8 @@ from pyarrow import parquet as pq
 from reasonenv.datasets import parquet
 from reasonenv.datasets.hub import HubTable
 from reasonenv.datasets.parquet import ParquetTable
-from reasonenv.envs import dapo_math, mmk12
+from reasonenv.envs import mmk12
+from reasonenv.envs.text import DAPO_MATH
 
 
 def row(number, image=None):
@@ -124,7 +125,7 @@ def test_of_equal_prompts_the_first_row_is_kept_whatever_the_batch(tmp_path, kin
     path = tmp_path / "train.parquet"
     table = pa.Table.from_pylist([dapo(q, index) for index, q in enumerate(questions)])
     pq.write_table(table, path, row_group_size=50_000)
-    source = dapo_math.SCHEMA
+    source = DAPO_MATH.schema
     kept = ParquetTable(path, source) if kind == "parquet" else HubTable(Dataset(table), source)
     firsts = {question: index for index, question in reversed(list(enumerate(questions)))}
     assert len(kept) == len(firsts) == 700 * 13
