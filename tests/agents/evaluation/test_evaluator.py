@@ -28,6 +28,11 @@ INVALID_TOO = '{"without": "invalid"}'
 SHORT = EvaluationTask(env="Letters-v0", num_problems=5)
 
 
+def pose(monkeypatch, problems, **fields):
+    environment = replace(letters.LETTERS, problems=problems, **fields)
+    monkeypatch.setitem(registry, "Letters-v0", environment)
+
+
 @pytest.fixture(scope="module")
 def sampler(tiny_folder):
     model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
@@ -98,7 +103,7 @@ def test_accuracy_is_reported_by_kind(sampler, monkeypatch):
             for k in range(4)
         ]
 
-    monkeypatch.setattr(letters, "problems", two_kinds)
+    pose(monkeypatch, two_kinds)
     result = evaluate(Scripted(sampler, "CCAC"), SHORT)
     assert result.by == {"a": 0.5, "b": 1.0}
     result = evaluate(Scripted(sampler, "CA"), replace(SHORT, num_problems=2))
@@ -113,7 +118,7 @@ def test_the_address_of_a_problem_is_no_kind(sampler, monkeypatch):
             for url in urls
         ]
 
-    monkeypatch.setattr(letters, "problems", with_addresses)
+    pose(monkeypatch, with_addresses)
     assert evaluate(Scripted(sampler, "CA"), SHORT).by == {"I": 0.5}
 
 
@@ -158,7 +163,7 @@ def test_a_problem_that_cannot_be_loaded_does_not_affect_the_others(
     sampler, monkeypatch, batch_size, answers
 ):
     sound = letters.problems("test")
-    monkeypatch.setattr(letters, "problems", lambda split="test": Broken(sound))
+    pose(monkeypatch, lambda split="test": Broken(sound))
     task = replace(SHORT, num_samples=2, batch_size=batch_size)
     scripted = Scripted(sampler, answers)
     result = evaluate(scripted, task)
@@ -177,7 +182,7 @@ def test_a_problem_that_cannot_be_loaded_does_not_affect_the_others(
 
 
 def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsys, monkeypatch):
-    monkeypatch.setitem(registry, FAULTY, replace(faulty.FAULTY, cluster="enough"))
+    monkeypatch.setitem(registry, "Faulty-v0", replace(faulty.FAULTY, cluster="enough"))
     _say_once.cache_clear()
     options = json.dumps({"unreadable": [1], "long": [2, 3], "faulty_split": "test", "size": 5})
     task = EvaluationTask(env=FAULTY, split="test", env_options=options, batch_size=2)
@@ -215,7 +220,7 @@ class AllBroken(list):
 
 def test_a_task_without_a_problem_that_can_be_loaded_is_an_error(sampler, monkeypatch):
     sound = letters.problems("test")
-    monkeypatch.setattr(letters, "problems", lambda split="test": AllBroken(sound))
+    pose(monkeypatch, lambda split="test": AllBroken(sound))
     with pytest.raises(
         ValueError, match="no problem can be loaded: letters test, row 0: the image is missing"
     ):
@@ -278,8 +283,7 @@ def test_the_split_to_evaluate_holds_no_training_problem(monkeypatch, splits, op
 
 def test_problems_of_one_id_are_refused_before_anything_is_sampled(monkeypatch):
     twins = [Problem(id="a", question=f"{k}?", answer="C") for k in range(2)]
-    posed = replace(letters.LETTERS, problems=lambda split: twins)
-    monkeypatch.setitem(registry, "Letters-v0", posed)
+    pose(monkeypatch, lambda split: twins)
     with pytest.raises(ValueError, match="problems 0 and 1 have the id 'a'"):
         Evaluator(SHORT)
 
@@ -291,8 +295,7 @@ def test_the_interval_is_over_clusters_of_problems(sampler, monkeypatch):
             for k in range(8)
         ]
 
-    paired = replace(letters.LETTERS, problems=pairs, cluster="pair")
-    monkeypatch.setitem(registry, "Letters-v0", paired)
+    pose(monkeypatch, pairs, cluster="pair")
     result = evaluate(Scripted(sampler, "CCCCAACA"), replace(SHORT, num_problems=8))
     assert [row["cluster"] for row in result.rows] == ["0", "0", "1", "1", "2", "2", "3", "3"]
     assert result.interval == over_clusters([2, 2, 0, 1], [2] * 4)

@@ -11,9 +11,8 @@ import pytest
 import reasonenv
 from reasonenv.envs.word_problems import FAMILIES, SPLITS, problems
 from reasonenv.envs.word_problems.__main__ import main
-from reasonenv.envs.word_problems.family import draw_operands, is_heldout
+from reasonenv.envs.word_problems.family import Step, draw_operands, is_heldout
 from reasonenv.envs.word_problems.scene import BOXES, GOODS, MEN, THINGS, WOMEN, plural
-from reasonenv.envs.word_problems.steps import Step
 from reasonenv.grading import grade
 from reasonenv.rewards import accuracy, maximum, total
 from reasonenv.testing import check_env
