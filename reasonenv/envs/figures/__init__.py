@@ -84,7 +84,7 @@ from collections.abc import Sequence
 
 from reasonenv.environment import Environment
 from reasonenv.envs.families import check_split, choose_families
-from reasonenv.envs.figures import arithmetic, charts, clocks, counting, geometry
+from reasonenv.envs.figures import arithmetic, charts, counting, geometry
 from reasonenv.envs.figures.family import SPLITS, Family
 from reasonenv.envs.figures.problems import Figures
 from reasonenv.errors import UsageError
@@ -98,7 +98,7 @@ FAMILIES: dict[str, Family] = {
     for family in (
         arithmetic.Sum(),
         geometry.Perimeter(),
-        clocks.HourHand(),
+        arithmetic.HourHand(),
         arithmetic.NumberLine(),
         geometry.Angle(),
         arithmetic.Missing(),
@@ -109,7 +109,7 @@ FAMILIES: dict[str, Family] = {
         charts.Bar(),
         charts.Coordinates(),
         charts.Graph(),
-        clocks.BothHands(),
+        arithmetic.BothHands(),
         geometry.Side(),
         counting.Shapes(),
         charts.Difference(),

@@ -7,8 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 from reasonenv.envs.families import DrawnProblems
-from reasonenv.envs.figures.family import Family, Operands, draw_operands, draw_style
-from reasonenv.envs.figures.steps import Steps, work
+from reasonenv.envs.figures.family import Family, Operands, Steps, draw_operands, draw_style, work
 from reasonenv.problem import Problem
 
 CHOICE_LEVEL = 3
