@@ -14,12 +14,7 @@ Operands = tuple[int, ...]
 
 HELDOUT_PERIOD = 5
 """One in so many facts is held out."""
-_OPERATIONS = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.floordiv,
-}
+_OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
 
 
 @dataclass(frozen=True)
@@ -46,31 +41,33 @@ class Step:
         return f"{self.left} {self.sign} {self.right} = {self.value}"
 
 
-class Work:
-    """Steps that are recorded as they are computed."""
+class Number:
+    """A whole number whose operations are recorded as steps, in the order in which they are done.
 
-    def __init__(self) -> None:
-        self.steps: list[Step] = []
+    Args:
+        value: The number.
+        steps: Of all numbers of a problem.
+    """
 
-    def add(self, a: int, b: int) -> int:
-        """The sum a + b."""
-        return self._step(a, "+", b)
+    def __init__(self, value: int, steps: list[Step]) -> None:
+        self.value, self._steps = value, steps
 
-    def subtract(self, a: int, b: int) -> int:
-        """The difference a - b."""
-        return self._step(a, "-", b)
+    def _step(self, sign: str, other: "Number") -> "Number":
+        step = Step(self.value, sign, other.value)
+        self._steps.append(step)
+        return Number(step.value, self._steps)
 
-    def multiply(self, a: int, b: int) -> int:
-        """The product a * b."""
-        return self._step(a, "*", b)
+    def __add__(self, other: "Number") -> "Number":
+        return self._step("+", other)
 
-    def divide(self, a: int, b: int) -> int:
-        """The quotient a / b of a multiple of b."""
-        return self._step(a, "/", b)
+    def __sub__(self, other: "Number") -> "Number":
+        return self._step("-", other)
 
-    def _step(self, left: int, sign: str, right: int) -> int:
-        self.steps.append(Step(left, sign, right))
-        return self.steps[-1].value
+    def __mul__(self, other: "Number") -> "Number":
+        return self._step("*", other)
+
+    def __truediv__(self, other: "Number") -> "Number":
+        return self._step("/", other)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +78,7 @@ class Family:
         name: Its name.
         levels: Levels that pose it.
         sample: Draws the operands of a level.
-        solve: Computes the answer from the operands, step by step.
+        solve: Formula of the answer by the operands.
         reasons: A phrase for each step of the solution; empty for bare arithmetic.
         phrasings: Questions; {a}, {b}, ... stand for the operands, other fields for a
             `scene.Scene`.
@@ -91,16 +88,16 @@ class Family:
     name: str
     levels: tuple[int, ...]
     sample: Callable[[random.Random, int], Operands]
-    solve: Callable[..., int]
+    solve: Callable[..., Number]
     reasons: tuple[str, ...]
     phrasings: tuple[str, ...]
     heldout_phrasings: tuple[str, ...]
 
     def steps(self, operands: Operands) -> tuple[Step, ...]:
         """The steps to the answer, which is the value of the last one."""
-        work = Work()
-        self.solve(work, *operands)
-        return tuple(work.steps)
+        steps: list[Step] = []
+        self.solve(*(Number(value, steps) for value in operands))
+        return tuple(steps)
 
     def solution(self, steps: tuple[Step, ...]) -> str:
         """A worked solution in words."""

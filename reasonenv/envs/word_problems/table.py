@@ -3,9 +3,10 @@
 import json
 import random
 from collections.abc import Callable
+from operator import add, mul, sub, truediv
 from pathlib import Path
 
-from reasonenv.envs.word_problems.family import Family, Operands, Work
+from reasonenv.envs.word_problems.family import Family, Number, Operands
 
 ONE_DIGIT, TWO_DIGITS = (2, 9), (11, 99)
 
@@ -121,101 +122,57 @@ def three_collections(rng: random.Random, level: int) -> Operands:
     return a, b, rng.randint(11, a * b - 5)
 
 
-def count_collections(work: Work, a: int, b: int, c: int) -> int:
+def count_collections(a: Number, b: Number, c: Number) -> Number:
     """a, b times as many, and c fewer than that, together."""
-    second = work.multiply(a, b)
-    third = work.subtract(second, c)
-    return work.add(work.add(a, second), third)
+    second = a * b
+    third = second - c
+    return a + second + third
 
 
+_SMALL, _TWO, _THREE, _FOUR = (1, 2), (2,), (3,), (4,)
+_ROWS: tuple[tuple[str, tuple[int, ...], Callable[..., Operands], Callable[..., Number]], ...] = (
+    ("sum", _SMALL, addends, add),
+    ("difference", _SMALL, total_and_part, sub),
+    ("product", _SMALL, factors, mul),
+    ("quotient", _TWO, multiple_and_divisor, truediv),
+    ("missing", _TWO, total_and_part, sub),
+    ("product_sum", _THREE, factors_and_addend, lambda a, b, c: a * b + c),
+    ("sum_product", _THREE, addends_and_factor, lambda a, b, c: (a + b) * c),
+    ("gain", _SMALL, addends, add),
+    ("loss", _SMALL, total_and_part, sub),
+    ("together", _SMALL, addends, add),
+    ("compare", _SMALL, total_and_part, sub),
+    ("groups", _SMALL, factors, mul),
+    ("price", _SMALL, digit_and_factor, mul),
+    ("days", _SMALL, digit_and_factor, mul),
+    ("share", _TWO, multiple_and_divisor, truediv),
+    ("pack", _TWO, multiple_and_divisor, truediv),
+    ("before", _TWO, total_and_part, sub),
+    ("gain_loss", _THREE, gain_and_loss, lambda a, b, c: a + b - c),
+    ("loose", _THREE, factors_and_addend, lambda a, b, c: a * b + c),
+    ("change", _THREE, price_count_and_note, lambda a, b, c: c - a * b),
+    ("more_than", _THREE, addends, lambda a, b: a + (a + b)),
+    ("times_as_many", _THREE, multiplier_and_number, lambda a, b: a * b + b),
+    ("goal", _THREE, rate_days_and_goal, lambda a, b, c: c - a * b),
+    ("share_rest", _THREE, total_part_and_share, lambda a, b, c: (a - b) / c),
+    ("two_goods", _FOUR, two_goods_and_money, lambda a, b, c, d, e: e - (a * b + c * d)),
+    ("two_sales", _FOUR, stock_and_two_sales, lambda a, b, c, d: a * b - c - d),
+    ("team_goal", _FOUR, two_rates_days_and_goal, lambda a, b, c, d: d - (a + b) * c),
+    ("repack", _FOUR, stock_and_boxes, lambda a, b, c, d: (a * b + c) / d),
+    ("working_back", _FOUR, stock_sale_and_delivery, lambda a, b, c, d: d - b * c + a),
+    ("three_people", _FOUR, three_collections, count_collections),
+)
 _WORDS: dict[str, dict[str, list[str]]] = json.loads(
     Path(__file__).with_name("phrasings.json").read_text(encoding="utf-8")
 )
 
 
-def _family(
-    name: str,
-    levels: tuple[int, ...],
-    sample: Callable[[random.Random, int], Operands],
-    solve: Callable[..., int],
-) -> Family:
-    words = {field: tuple(texts) for field, texts in _WORDS[name].items()}
-    return Family(name=name, levels=levels, sample=sample, solve=solve, **words)
+def _words(name: str) -> dict[str, tuple[str, ...]]:
+    """Reasons and phrasings of a family."""
+    return {field: tuple(texts) for field, texts in _WORDS[name].items()}
 
 
-_SMALL = (1, 2)
 FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        _family("sum", _SMALL, addends, Work.add),
-        _family("difference", _SMALL, total_and_part, Work.subtract),
-        _family("product", _SMALL, factors, Work.multiply),
-        _family("quotient", (2,), multiple_and_divisor, Work.divide),
-        _family("missing", (2,), total_and_part, Work.subtract),
-        _family(
-            "product_sum", (3,), factors_and_addend, lambda w, a, b, c: w.add(w.multiply(a, b), c)
-        ),
-        _family(
-            "sum_product", (3,), addends_and_factor, lambda w, a, b, c: w.multiply(w.add(a, b), c)
-        ),
-        _family("gain", _SMALL, addends, Work.add),
-        _family("loss", _SMALL, total_and_part, Work.subtract),
-        _family("together", _SMALL, addends, Work.add),
-        _family("compare", _SMALL, total_and_part, Work.subtract),
-        _family("groups", _SMALL, factors, Work.multiply),
-        _family("price", _SMALL, digit_and_factor, Work.multiply),
-        _family("days", _SMALL, digit_and_factor, Work.multiply),
-        _family("share", (2,), multiple_and_divisor, Work.divide),
-        _family("pack", (2,), multiple_and_divisor, Work.divide),
-        _family("before", (2,), total_and_part, Work.subtract),
-        _family("gain_loss", (3,), gain_and_loss, lambda w, a, b, c: w.subtract(w.add(a, b), c)),
-        _family("loose", (3,), factors_and_addend, lambda w, a, b, c: w.add(w.multiply(a, b), c)),
-        _family(
-            "change", (3,), price_count_and_note, lambda w, a, b, c: w.subtract(c, w.multiply(a, b))
-        ),
-        _family("more_than", (3,), addends, lambda w, a, b: w.add(a, w.add(a, b))),
-        _family(
-            "times_as_many", (3,), multiplier_and_number, lambda w, a, b: w.add(w.multiply(a, b), b)
-        ),
-        _family(
-            "goal", (3,), rate_days_and_goal, lambda w, a, b, c: w.subtract(c, w.multiply(a, b))
-        ),
-        _family(
-            "share_rest",
-            (3,),
-            total_part_and_share,
-            lambda w, a, b, c: w.divide(w.subtract(a, b), c),
-        ),
-        _family(
-            "two_goods",
-            (4,),
-            two_goods_and_money,
-            lambda w, a, b, c, d, e: w.subtract(e, w.add(w.multiply(a, b), w.multiply(c, d))),
-        ),
-        _family(
-            "two_sales",
-            (4,),
-            stock_and_two_sales,
-            lambda w, a, b, c, d: w.subtract(w.subtract(w.multiply(a, b), c), d),
-        ),
-        _family(
-            "team_goal",
-            (4,),
-            two_rates_days_and_goal,
-            lambda w, a, b, c, d: w.subtract(d, w.multiply(w.add(a, b), c)),
-        ),
-        _family(
-            "repack",
-            (4,),
-            stock_and_boxes,
-            lambda w, a, b, c, d: w.divide(w.add(w.multiply(a, b), c), d),
-        ),
-        _family(
-            "working_back",
-            (4,),
-            stock_sale_and_delivery,
-            lambda w, a, b, c, d: w.add(w.subtract(d, w.multiply(b, c)), a),
-        ),
-        _family("three_people", (4,), three_collections, count_collections),
-    )
+    name: Family(name=name, levels=levels, sample=sample, solve=solve, **_words(name))
+    for name, levels, sample, solve in _ROWS
 }
