@@ -25,7 +25,7 @@ for split, start in (("train", 10), ("test", 50)):
 # %% [markdown]
 # ## The module
 #
-# A `Schema` describes the rows, `problems` makes a `Problem` of each. Parquet and JSON lines are
+# A `Schema` describes the rows, `problem` makes a `Problem` of each. Parquet and JSON lines are
 # read alike, images only when a problem is accessed, and an error in a row is reported in one line
 # with its number and id. With figures, `images=("image",)` names the column: in
 # Parquet the bytes, in JSON the name of a file in the folder, such as `"figures/1.png"`.
@@ -33,29 +33,30 @@ for split, start in (("train", 10), ("test", 50)):
 # %%
 module = """
 import reasonenv
-from reasonenv import Problem, datasets
+from reasonenv import Environment, Problem, datasets
 from reasonenv.rewards import accuracy, think_answer_format
 
-SPLITS = ("train", "test")
-PROMPT = "cpgd"
-REWARDS = {"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)}
 SCHEMA = datasets.Schema(
     name="sums",
     hub="me/sums",  # where it would be on the hub
-    splits={split: datasets.Split(split) for split in SPLITS},
+    splits={split: datasets.Split(split) for split in ("train", "test")},
     texts=("question", "answer", "id"),
 )
-
-
-def problems(split: str = "train", data: str | None = None):
-    return datasets.load(SCHEMA, split, data, problem)
 
 
 def problem(row) -> Problem:
     return Problem(id=row["id"], question=row["question"], answer=row["answer"])
 
 
-reasonenv.register("Sums-v0", "sums_env")
+reasonenv.register(
+    Environment(
+        id="Sums-v0",
+        schema=SCHEMA,
+        convert=problem,
+        rewards={"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)},
+        prompt="cpgd",
+    )
+)
 """
 Path("sums_env.py").write_text(module)
 sys.path.insert(0, os.getcwd())

@@ -18,17 +18,12 @@ from agents.run import main
 os.chdir(tempfile.mkdtemp())
 Path("vowels.py").write_text('''
 import reasonenv
-from reasonenv import Problem
-
-SPLITS = ("train", "test")
+from reasonenv import Environment, Problem
 
 
 def vowels(response, problem, grade):
     """Part of the response that is vowels."""
     return sum(letter in "aeiou" for letter in response) / max(1, len(response))
-
-
-REWARDS = {"accuracy": (1.0, vowels)}
 
 
 def problems(split="train"):
@@ -37,7 +32,14 @@ def problems(split="train"):
             for k in range(20)]
 
 
-reasonenv.register("Vowels-v0", "vowels")
+reasonenv.register(
+    Environment(
+        id="Vowels-v0",
+        problems=problems,
+        splits=("train", "test"),
+        rewards={"accuracy": (1.0, vowels)},
+    )
+)
 ''')
 sys.path.insert(0, os.getcwd())
 import vowels  # noqa: F401 - registers the environment

@@ -19,15 +19,10 @@ from agents.errors import PromptLengthError, UsageError, typed_errors
 from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, fault_lines, summarise
 from reasonenv.console import print_line
 from reasonenv.datasets import INVALID, distinct_ids, listed
-from reasonenv.entry_points import (
-    LONGEST_SPLIT,
-    NUM_GENERATED,
-    cluster,
-    evaluation_split,
-    invalid_rows,
-    training_note,
-)
+from reasonenv.entry_points import invalid_rows
+from reasonenv.environment import LONGEST_SPLIT, NUM_GENERATED
 from reasonenv.errors import DataError
+from reasonenv.registration import find
 
 BATCH = 256
 """Default number of responses sampled and graded at a time."""
@@ -75,7 +70,7 @@ class Evaluator:
         _check(task)
         self.task = task
         options: dict[str, Any] = environment_options(task.env_options, task.data)
-        self.split = task.split or evaluation_split(task.env, options)
+        self.split = task.split or find(task.env).evaluation_split(options)
         options["split"] = self.split
         if options.get("without") == INVALID:  # which would not count them
             del options["without"]
@@ -87,7 +82,7 @@ class Evaluator:
         faults = invalid_rows(task.env, options)  # errors in training, left out of an evaluation
         self.num_left_out = len(faults)
         lines = [f"left out: {line}" for line in listed([fault.line for fault in faults])]
-        note = "" if task.split else training_note(task.env, self.split)
+        note = "" if task.split else find(task.env).training_note(self.split)
         for line in [*lines, note] if ranks()[0] == 0 else ():
             _say_once(line)
         if faults:
@@ -220,7 +215,7 @@ class Evaluator:
     def _labels(self, metadata: Mapping[str, Any]) -> Row:
         """Kind and cluster of a problem; its kind is the first text of its metadata but its URL."""
         texts = (x for name, x in metadata.items() if isinstance(x, str) and name != "url")
-        return {"kind": next(texts, "all"), "cluster": cluster(self.task.env, metadata)}
+        return {"kind": next(texts, "all"), "cluster": find(self.task.env).cluster_of(metadata)}
 
 
 def evaluate(

@@ -3,13 +3,11 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from reasonenv.console import print_line
-from reasonenv.datasets import schema_of
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.registration import find
 from reasonenv.score_intervals import over_problems, over_samples, standard_error
@@ -165,7 +163,7 @@ def official_score(
         data: Folder of the data; None for the default.
         rows: Responses.
     """
-    if schema_of(import_module(find(env).module)) is None:
+    if find(env).schema is None:
         return None
     responses = [{"id": row["id"], "response": row["response"]} for row in rows]
     try:

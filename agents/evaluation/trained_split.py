@@ -1,14 +1,12 @@
 """The split that a checkpoint was trained on, by the record of its run."""
 
-import importlib
 from pathlib import Path
 
 from agents.cli.json_flags import environment_options
 from agents.errors import AgentsError
 from agents.evaluation.evaluator import EvaluationTask
 from agents.storage.provenance import read_run
-from reasonenv.datasets import schema_of
-from reasonenv.entry_points import HELD_OUT, resolve_split
+from reasonenv.environment import HELD_OUT
 from reasonenv.errors import ReasonEnvError
 from reasonenv.registration import find
 
@@ -29,12 +27,12 @@ def trained_line(model: str, task: EvaluationTask, split: str) -> str:
         own, env = environment_options(run["env_options"], run["data"]), find(run["env"]).id
         if task.env in own.get("envs", ()):  # of a mixture
             own, env = {**own, **(own.get("options") or {}).get(task.env, {})}, task.env
-        env_module = importlib.import_module(find(task.env).module)
+        environment = find(task.env)
         # Questions of another file may be in a split of the same name.
-        if env == task.env and (schema_of(env_module) or run["data"] == task.data):
+        if env == task.env and (environment.schema or run["data"] == task.data):
             fraction = environment_options(task.env_options, task.data).get("holdout", 0)
             has_others = split == HELD_OUT and fraction > (own.get("holdout") or 0)
-            if has_others or split == (own.get("split") or resolve_split(env_module, None, own)):
+            if has_others or split == (own.get("split") or environment.resolve_split(None, own)):
                 return f"{task.env}: {folder} was trained on problems of the split {split!r}"
     except (AgentsError, ReasonEnvError, KeyError, TypeError) as error:
         return f"the problems that {folder} was trained on are not known: {error}"

@@ -1,6 +1,5 @@
 """Setup of a run: environment, engines, and the state of its last checkpoint."""
 
-import importlib
 import json
 import sys
 import warnings
@@ -46,13 +45,7 @@ from agents.training.state import RunState
 from reasonenv import rewards
 from reasonenv.console import printable
 from reasonenv.datasets import Subset, listed, without_images
-from reasonenv.entry_points import (
-    HELD_OUT,
-    LONGEST_SPLIT,
-    resolve_split,
-    split_names,
-    takes_argument,
-)
+from reasonenv.environment import HELD_OUT, LONGEST_SPLIT
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
@@ -304,12 +297,12 @@ def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[s
 
 def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
     """All splits except the training split and, with a message, those missing in local data."""
-    module = importlib.import_module(find(run.env).module)
-    training_split = options.get("split") or resolve_split(module, None, options)
-    splits = split_names(module, options)
+    environment = find(run.env)
+    training_split = options.get("split") or environment.resolve_split(None, options)
+    splits = environment.split_names(options)
     # Without a training split, the splits of a benchmark overlap the problems trained on.
     others = splits if "train" in splits else ()
-    holds_out = not takes_argument(module, "holdout") or HELD_OUT in splits
+    holds_out = "holdout" not in environment.parameters or HELD_OUT in splits
     own = (HELD_OUT,) if options.get("holdout") is not None and holds_out else ()
     names = [split for split in dict.fromkeys((*others, *own)) if split != training_split]
     if splits and not names:

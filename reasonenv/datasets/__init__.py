@@ -1,7 +1,7 @@
 """Rows of a hub data set, or of local files in the same format, as problems.
 
-A module of an environment describes its rows with a `Schema`, and converts a row to a `Problem`;
-the rest is here. Text columns are in memory, images are read and decoded on access.
+An environment describes its rows with a `Schema`, and converts a row to a `Problem`; the rest is
+here. Text columns are in memory, images are read and decoded on access.
 """
 
 import os
@@ -26,7 +26,6 @@ from reasonenv.datasets.schema import (
     Split,
     check_present,
     check_values,
-    schema_of,
 )
 from reasonenv.datasets.selection import (
     INVALID,
@@ -63,8 +62,6 @@ __all__ = [
     "held_out",
     "listed",
     "load",
-    "loader",
-    "schema_of",
     "without_images",
 ]
 
@@ -155,18 +152,6 @@ def load(
     if data is None:
         return Rows(hub.hub_table(schema, split), convert, schema, split)
     return Rows(local.local_table(schema, split, Path(data)), convert, schema, split)
-
-
-def loader(
-    schema: Schema, convert: Callable[[Row], Problem], default: str
-) -> Callable[..., Sequence[Problem]]:
-    """The function `problems` of an environment's module: `load` with a default split."""
-
-    def problems(split: str = default, data: str | None = None) -> Sequence[Problem]:
-        """The problems of a split, from the hub or from local files; see `load`."""
-        return load(schema, split, data, convert)
-
-    return problems
 
 
 def _is_blank(value: Any) -> bool:

@@ -15,20 +15,14 @@ from typing import Any
 
 from reasonenv.datasets import VARIABLE
 from reasonenv.datasets.local import data_files, dataset_folder, split_of_file
-from reasonenv.datasets.schema import Schema, check_values, schema_of
+from reasonenv.datasets.schema import Schema, check_values
 from reasonenv.datasets.selection import warn_once, without_images
-from reasonenv.entry_points import (
-    HELD_OUT,
-    all_problems,
-    evaluation_split,
-    module_of,
-    resolve_split,
-    split_names,
-    takes_argument,
-)
+from reasonenv.entry_points import all_problems
+from reasonenv.environment import HELD_OUT
 from reasonenv.errors import DataError, MissingDataError, UsageError
 from reasonenv.files import read_objects
 from reasonenv.problem import Problem
+from reasonenv.registration import find
 from reasonenv.scoring.final_answers import Row
 
 _SHARD = re.compile(r"-\d+-of-\d+$")
@@ -74,13 +68,13 @@ def load_labels(
         MissingDataError: When there is no file of labels.
         UsageError: When a file cannot be read, or no id is known.
     """
-    module = module_of(env_id)
-    schema = schema_of(module)
+    environment = find(env_id)
+    schema = environment.schema
     if schema is None:
         return _of_problems(env_id, ids, options)
     split, data = options["split"], options["data"] or os.environ.get(VARIABLE)
     if split == HELD_OUT:
-        split = resolve_split(module, None)
+        split = environment.resolve_split(None)
     folder = dataset_folder(schema.name, Path(data)) if data else None
     parts = _local(schema, folder, columns or (schema.answer,)) if folder else _hub(schema, split)
     if split in parts:
@@ -88,7 +82,7 @@ def load_labels(
     elif split is not None and not pooled and not schema.splits.keys().isdisjoint(parts):
         raise UsageError(f"{folder} has no split {split!r} of {schema.name}: {', '.join(parts)}")
     labels = {name: _select(rows, schema, set(ids), name) for name, rows in parts.items()}
-    best = _best(labels, evaluation_split(env_id), split)
+    best = _best(labels, environment.evaluation_split(), split)
     if pooled:
         ordered = sorted(labels, key=[*schema.splits, *labels].index)
         # Of one id in several parts it is that of the first part, as in the environment.
@@ -177,13 +171,13 @@ def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:
 
 def _of_problems(env_id: str, ids: Collection[str], options: Mapping[str, Any]) -> Labels:
     """The labels of an environment without a schema: of its problems, drawn or from any file."""
-    module = module_of(env_id)
-    main = evaluation_split(env_id, options)
-    splits = [name for name in split_names(module, options) if name != main]
+    environment = find(env_id)
+    main = environment.evaluation_split(options)
+    splits = [name for name in environment.split_names(options) if name != main]
     labels: dict[str, Labels] = {}
     for name in [options["split"]] if options["split"] else [main, *splits]:
         labels[name] = _of_split(all_problems(env_id, name, options["data"], options), ids)
-        if len(labels[name].rows) == len(ids) or not takes_argument(module, "data"):
+        if len(labels[name].rows) == len(ids) or "data" not in environment.parameters:
             break
     return _best(labels, main, options["split"])
 

@@ -64,7 +64,7 @@ def test_every_response_is_written_with_its_grade(evaluated, capsys):
 def test_a_task_of_a_library_is_evaluated(evaluated, monkeypatch, capsys):
     monkeypatch.setattr(registration, "registry", dict(registration.registry))
     monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
-    reasonenv.register("library/task", "helpers.letters")
+    reasonenv.register(replace(letters.LETTERS, id="library/task"))
     folder = evaluated(env="library/task")
     assert len(read_json_lines(folder / "library-task.jsonl")) == 5
     assert results(folder).keys() == {"library/task"}

@@ -18,14 +18,19 @@ from agents.engines.transformers import TransformersSampler
 from agents.evaluation.evaluator import EvaluationTask, Evaluator, _say_once, evaluate
 from agents.training.setup import make_envs
 from reasonenv.datasets.selection import held_out
-from reasonenv.entry_points import evaluation_split
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
+from reasonenv.registration import find, registry
 from reasonenv.score_intervals import over_clusters
 
 FAULTY = f"{faulty.__name__}:Faulty-v0"
 INVALID_TOO = '{"without": "invalid"}'
 SHORT = EvaluationTask(env="Letters-v0", num_problems=5)
+
+
+def pose(monkeypatch, problems, **fields):
+    environment = replace(letters.LETTERS, problems=problems, **fields)
+    monkeypatch.setitem(registry, "Letters-v0", environment)
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +71,12 @@ def test_a_generated_split_is_evaluated_on_its_first_500_problems():
 
 
 def test_the_split_of_an_environment_is_its_first_that_is_not_for_training(monkeypatch):
-    assert evaluation_split("Letters-v0") == "test"
-    monkeypatch.setattr(letters, "SPLITS", ("train", "testmini", "test"))
-    assert evaluation_split("Letters-v0") == "testmini"
-    monkeypatch.setattr(letters, "SPLITS", ("train",))
-    assert evaluation_split("Letters-v0") == "train"
+    assert find("Letters-v0").evaluation_split() == "test"
+    benchmark = replace(letters.LETTERS, splits=("train", "testmini", "test"))
+    monkeypatch.setitem(registry, "Letters-v0", benchmark)
+    assert find("Letters-v0").evaluation_split() == "testmini"
+    monkeypatch.setitem(registry, "Letters-v0", replace(letters.LETTERS, splits=("train",)))
+    assert find("Letters-v0").evaluation_split() == "train"
 
 
 def test_accuracy_is_that_of_the_answers_with_its_standard_error(sampler):
@@ -97,7 +103,7 @@ def test_accuracy_is_reported_by_kind(sampler, monkeypatch):
             for k in range(4)
         ]
 
-    monkeypatch.setattr(letters, "problems", two_kinds)
+    pose(monkeypatch, two_kinds)
     result = evaluate(Scripted(sampler, "CCAC"), SHORT)
     assert result.by == {"a": 0.5, "b": 1.0}
     result = evaluate(Scripted(sampler, "CA"), replace(SHORT, num_problems=2))
@@ -112,7 +118,7 @@ def test_the_address_of_a_problem_is_no_kind(sampler, monkeypatch):
             for url in urls
         ]
 
-    monkeypatch.setattr(letters, "problems", with_addresses)
+    pose(monkeypatch, with_addresses)
     assert evaluate(Scripted(sampler, "CA"), SHORT).by == {"I": 0.5}
 
 
@@ -157,7 +163,7 @@ def test_a_problem_that_cannot_be_loaded_does_not_affect_the_others(
     sampler, monkeypatch, batch_size, answers
 ):
     sound = letters.problems("test")
-    monkeypatch.setattr(letters, "problems", lambda split="test": Broken(sound))
+    pose(monkeypatch, lambda split="test": Broken(sound))
     task = replace(SHORT, num_samples=2, batch_size=batch_size)
     scripted = Scripted(sampler, answers)
     result = evaluate(scripted, task)
@@ -176,7 +182,7 @@ def test_a_problem_that_cannot_be_loaded_does_not_affect_the_others(
 
 
 def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsys, monkeypatch):
-    monkeypatch.setattr(faulty, "CLUSTER", "enough", raising=False)
+    monkeypatch.setitem(registry, "Faulty-v0", replace(faulty.FAULTY, cluster="enough"))
     _say_once.cache_clear()
     options = json.dumps({"unreadable": [1], "long": [2, 3], "faulty_split": "test", "size": 5})
     task = EvaluationTask(env=FAULTY, split="test", env_options=options, batch_size=2)
@@ -214,7 +220,7 @@ class AllBroken(list):
 
 def test_a_task_without_a_problem_that_can_be_loaded_is_an_error(sampler, monkeypatch):
     sound = letters.problems("test")
-    monkeypatch.setattr(letters, "problems", lambda split="test": AllBroken(sound))
+    pose(monkeypatch, lambda split="test": AllBroken(sound))
     with pytest.raises(
         ValueError, match="no problem can be loaded: letters test, row 0: the image is missing"
     ):
@@ -241,7 +247,7 @@ def test_problems_without_an_answer_are_counted_and_reported_once(tmp_path, caps
 
 def test_an_evaluation_poses_what_was_held_out_of_the_only_split(monkeypatch, capsys):
     _say_once.cache_clear()
-    monkeypatch.setattr(letters, "SPLITS", ("train",))
+    monkeypatch.setitem(registry, "Letters-v0", replace(letters.LETTERS, splits=("train",)))
     task = EvaluationTask(env="Letters-v0", env_options='{"holdout": 0.4}')
     trained = make_envs(Run(env="Letters-v0", env_options=task.env_options))[0]
     with closing(trained), closing(Evaluator(task)) as evaluator:
@@ -271,13 +277,13 @@ def test_an_evaluation_poses_what_was_held_out_of_the_only_split(monkeypatch, ca
     ],
 )
 def test_the_split_to_evaluate_holds_no_training_problem(monkeypatch, splits, options, split):
-    monkeypatch.setattr(letters, "SPLITS", splits)
-    assert evaluation_split("Letters-v0", options) == split
+    monkeypatch.setitem(registry, "Letters-v0", replace(letters.LETTERS, splits=splits))
+    assert find("Letters-v0").evaluation_split(options) == split
 
 
 def test_problems_of_one_id_are_refused_before_anything_is_sampled(monkeypatch):
     twins = [Problem(id="a", question=f"{k}?", answer="C") for k in range(2)]
-    monkeypatch.setattr(letters, "problems", lambda split="test": twins)
+    pose(monkeypatch, lambda split: twins)
     with pytest.raises(ValueError, match="problems 0 and 1 have the id 'a'"):
         Evaluator(SHORT)
 
@@ -289,8 +295,7 @@ def test_the_interval_is_over_clusters_of_problems(sampler, monkeypatch):
             for k in range(8)
         ]
 
-    monkeypatch.setattr(letters, "problems", pairs)
-    monkeypatch.setattr(letters, "CLUSTER", "pair", raising=False)
+    pose(monkeypatch, pairs, cluster="pair")
     result = evaluate(Scripted(sampler, "CCCCAACA"), replace(SHORT, num_problems=8))
     assert [row["cluster"] for row in result.rows] == ["0", "0", "1", "1", "2", "2", "3", "3"]
     assert result.interval == over_clusters([2, 2, 0, 1], [2] * 4)

@@ -14,7 +14,6 @@ from PIL import Image as Pictures
 
 import reasonenv
 from reasonenv import check, score
-from reasonenv.entry_points import evaluation_split
 from reasonenv.envs import file
 from reasonenv.errors import DataError, UsageError
 
@@ -427,7 +426,7 @@ def test_splits_are_those_of_a_column():
     rows = [{**row, "split": ["dev", "train", "test"][n % 3]} for n, row in enumerate(QUESTIONS)]
     assert file.splits(rows) == ("train", "dev", "test")
     assert [problem.id for problem in problems(rows, "dev")] == ["1", "4"]
-    assert evaluation_split("file", {"data": rows}) == "dev"
+    assert file.ENVIRONMENT.evaluation_split({"data": rows}) == "dev"
 
 
 def test_splits_are_those_of_file_names_and_of_a_dict(tmp_path):
@@ -463,7 +462,7 @@ def test_a_part_is_held_out_by_the_question_whatever_the_order_and_the_ids():
     other = [{"id": f"x{n}", **row} for n, row in enumerate(rows[::-1])]
     assert {problem.question for problem in problems(other, "heldout", holdout=0.2)} == held
     assert file.splits(rows, holdout=0.2) == ("train", "heldout")
-    assert evaluation_split("file", {"data": rows, "holdout": 0.2}) == "heldout"
+    assert file.ENVIRONMENT.evaluation_split({"data": rows, "holdout": 0.2}) == "heldout"
 
 
 def test_equal_questions_are_on_the_same_side_of_a_holdout():
