@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agents.monitoring.contrast import contrast
+from agents.monitoring.traces import contrast
 
 NUM_HIGHLIGHTS = (4, 3, 3)
 """Groups from the first, middle and last third of the steps."""

@@ -1,6 +1,6 @@
 import pytest
 
-from agents.monitoring.contrast import contrast
+from agents.monitoring.traces import contrast
 from agents.reporting.highlights import highlights
 
 
