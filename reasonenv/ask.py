@@ -33,7 +33,6 @@ import gymnasium
 
 import reasonenv
 from reasonenv import messages as chat
-from reasonenv.atomic_write import named_errors
 from reasonenv.cli import (
     add_data_flags,
     check_output_path,
@@ -46,6 +45,7 @@ from reasonenv.datasets.selection import distinct_ids
 from reasonenv.endpoint import Deadline, is_address, post_json
 from reasonenv.entry_points import evaluation_split, training_note
 from reasonenv.errors import EndpointError, UsageError
+from reasonenv.files import named_errors
 from reasonenv.progress import track
 from reasonenv.terminal import print_line, printable
 

@@ -33,7 +33,6 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv import entry_points
-from reasonenv.atomic_write import atomic_write
 from reasonenv.attacks import report as attack_report
 from reasonenv.cli import (
     add_data_flags,
@@ -47,6 +46,7 @@ from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.datasets.selection import listed
 from reasonenv.errors import DataError, UsageError
+from reasonenv.files import atomic_write
 from reasonenv.grading.reading.verdicts import kind_of
 from reasonenv.progress import track
 from reasonenv.registration import registry

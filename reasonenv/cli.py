@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from reasonenv.errors import ReasonEnvError, UsageError, is_explained, message_lines
-from reasonenv.json_objects import unique_keys
+from reasonenv.files import unique_keys
 from reasonenv.terminal import print_line
 
 NARROWEST, WIDEST = 40, 400

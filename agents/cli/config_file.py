@@ -13,7 +13,7 @@ from agents.cli.json_flags import EXAMPLES
 from agents.errors import UsageError
 from agents.storage.json_files import NESTING, read_regular
 from agents.storage.resumed_settings import of_this_release
-from reasonenv.json_objects import unique_keys
+from reasonenv.files import unique_keys
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from agents.errors import UsageError
-from reasonenv.atomic_write import named_errors
+from reasonenv.files import named_errors
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from agents.errors import RecordError
-from reasonenv.json_objects import unique_keys
+from reasonenv.files import unique_keys
 
 
 def json_value(value: Any, nonfinite: Callable[[float], Any] = lambda number: None) -> Any:

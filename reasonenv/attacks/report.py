@@ -9,11 +9,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from reasonenv.atomic_write import atomic_write
 from reasonenv.attacks import Attack, corpus
 from reasonenv.attacks.foreign import ForeignGrader, Outcome
 from reasonenv.cli import check_output_path
 from reasonenv.errors import UsageError
+from reasonenv.files import atomic_write
 from reasonenv.grading import VERSION
 from reasonenv.progress import track
 from reasonenv.score_intervals import wilson

@@ -6,10 +6,11 @@ from typing import Any
 
 from reasonenv.datasets.images import ImageFiles
 from reasonenv.datasets.parquet import ParquetTable
-from reasonenv.datasets.row_files import dataset_folder, iter_rows, split_files
+from reasonenv.datasets.row_files import dataset_folder, split_files
 from reasonenv.datasets.row_tables import ConcatTable, MemoryTable, Table
 from reasonenv.datasets.schema import Row, Schema, check_columns, check_values
 from reasonenv.errors import DataError
+from reasonenv.files import read_objects
 from reasonenv.terminal import warn
 
 
@@ -44,7 +45,7 @@ def _memory_table(schema: Schema, split: str, folder: Path, files: Sequence[Path
     missing = 0
     for file in _with_questions(schema, files):
         image_files = ImageFiles(file.parent, folder)
-        for number, raw in enumerate(iter_rows(file)):
+        for number, raw in enumerate(read_objects(file)):
             row = _normalise(schema, raw, f"{file}, row {number}")
             try:
                 check_values(schema, row)
@@ -69,7 +70,7 @@ def _memory_table(schema: Schema, split: str, folder: Path, files: Sequence[Path
 def _with_questions(schema: Schema, files: Sequence[Path]) -> list[Path]:
     """The files whose rows hold questions; the first of the files if all hold labels alone."""
     names = {schema.question, *schema.aliases.get(schema.question, ())}
-    firsts = {file: next(iter_rows(file), {}) for file in files}
+    firsts = {file: next(read_objects(file), {}) for file in files}
     return [file for file in files if names & set(firsts[file])] or list(files[:1])
 
 

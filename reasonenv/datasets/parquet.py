@@ -11,10 +11,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from reasonenv.datasets.regular_files import check_regular
 from reasonenv.datasets.row_tables import PlacedImage, first_rows
 from reasonenv.datasets.schema import Schema, check_columns
 from reasonenv.errors import DataError
+from reasonenv.files import check_regular
 
 GROUP_BYTES = 64 * 2**20
 """Row groups with more bytes of images are written to a temporary file, not held in memory."""

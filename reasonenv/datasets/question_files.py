@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets.parquet import ParquetTable
-from reasonenv.datasets.regular_files import check_regular
-from reasonenv.datasets.row_files import parse_json
 from reasonenv.datasets.schema import Schema
 from reasonenv.errors import DataError, MissingDataError, UsageError
+from reasonenv.files import check_regular, parse_json
 
 RawRow = Mapping[str, Any] | DataError | None
 """A row, the reason why there is none, or None for an empty line."""

@@ -15,9 +15,9 @@ from PIL import Image
 
 from reasonenv.datasets.column_names import Columns, cell
 from reasonenv.datasets.images import data_url
-from reasonenv.datasets.row_files import parse_json
-from reasonenv.envs.option_text import LETTERS, lettered_lines, option_texts
+from reasonenv.datasets.option_text import LETTERS, lettered_lines, option_texts
 from reasonenv.errors import DataError
+from reasonenv.files import parse_json
 from reasonenv.grading import KINDS, final_answer
 from reasonenv.problem import Problem
 

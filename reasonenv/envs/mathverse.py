@@ -41,7 +41,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reasonenv import datasets
-from reasonenv.envs.option_text import option_texts
+from reasonenv.datasets.option_text import option_texts
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 

@@ -39,7 +39,7 @@ Version History:
 import re
 
 from reasonenv import datasets
-from reasonenv.envs.option_text import LETTERS, lettered_lines
+from reasonenv.datasets.option_text import LETTERS, lettered_lines
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 

@@ -35,7 +35,7 @@ Version History:
 """
 
 from reasonenv import datasets
-from reasonenv.envs.option_text import letter_of, lettered_lines
+from reasonenv.datasets.option_text import letter_of, lettered_lines
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy

@@ -47,7 +47,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from reasonenv import datasets
-from reasonenv.datasets.row_files import parse_json
+from reasonenv.files import parse_json
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 from reasonenv.terminal import warn

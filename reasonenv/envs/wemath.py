@@ -36,7 +36,7 @@ Version History:
 import re
 
 from reasonenv import datasets
-from reasonenv.envs.option_text import lettered_lines, option_texts
+from reasonenv.datasets.option_text import lettered_lines, option_texts
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets import VARIABLE
-from reasonenv.datasets.row_files import SUFFIXES, dataset_folder, iter_rows, split_of_file
+from reasonenv.datasets.row_files import SUFFIXES, dataset_folder, split_of_file
 from reasonenv.datasets.schema import Schema, check_values, schema_of
 from reasonenv.datasets.selection import warn_once, without_images
 from reasonenv.entry_points import (
@@ -26,6 +26,7 @@ from reasonenv.entry_points import (
     takes_argument,
 )
 from reasonenv.errors import DataError, MissingDataError, UsageError
+from reasonenv.files import read_objects
 from reasonenv.problem import Problem
 from reasonenv.scoring.final_answers import Row
 
@@ -164,12 +165,12 @@ def _local(schema: Schema, folder: Path, columns: Sequence[str]) -> dict[str, It
 
 def _rows(paths: Sequence[Path]) -> Iterator[Row]:
     for file in paths:
-        yield from iter_rows(file)
+        yield from read_objects(file)
 
 
 def _has_labels(file: Path, schema: Schema, columns: Sequence[str]) -> bool:
     try:
-        row = next(iter_rows(file), {})
+        row = next(read_objects(file), {})
     except DataError:
         # Other JSON, such as scores, holds no labels.
         return False

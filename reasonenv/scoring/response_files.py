@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from reasonenv.datasets.regular_files import check_regular
 from reasonenv.errors import DataError, MissingDataError, UsageError
-from reasonenv.json_objects import unique_keys
+from reasonenv.files import check_regular, unique_keys
 
 LONGEST_LINE = 2**26
 """Bytes of a line at most: many times the longest response of a model."""

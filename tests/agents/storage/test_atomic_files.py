@@ -5,8 +5,8 @@ import pytest
 
 from agents.errors import UsageError
 from agents.storage.atomic_files import write_atomically
-from reasonenv.atomic_write import atomic_write
 from reasonenv.errors import UsageError as UsageErrorOfEnvironments
+from reasonenv.files import atomic_write
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):

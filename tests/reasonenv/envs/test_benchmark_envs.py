@@ -11,8 +11,8 @@ from PIL import Image
 import reasonenv
 from reasonenv import entry_points
 from reasonenv.datasets.hub import main as print_revisions
+from reasonenv.datasets.option_text import option_texts
 from reasonenv.datasets.selection import without_images
-from reasonenv.envs.option_text import option_texts
 from reasonenv.grading.reading import final_answer
 from reasonenv.problem import answer_text
 from reasonenv.testing import check_env
