@@ -66,7 +66,7 @@ def test_a_line_that_a_kill_cut_is_passed_over_and_repaired(tmp_path):
 def test_a_damaged_line_before_the_last_is_named(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'{"step": 1}\n{"ste\n{"step": 3}\n')
-    with pytest.raises(ValueError, match=r"metrics\.jsonl, line 2 is no JSON"):
+    with pytest.raises(ValueError, match=r"metrics\.jsonl, line 2: it is not JSON"):
         RunLog(tmp_path, 3, start=3)
 
 
