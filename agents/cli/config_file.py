@@ -11,9 +11,10 @@ import yaml
 from agents.cli.exit import short
 from agents.cli.json_flags import EXAMPLES
 from agents.errors import UsageError
-from agents.storage.json_files import NESTING, read_regular
-from agents.storage.resumed_settings import of_this_release
-from reasonenv.files import unique_keys
+from reasonenv.files import read_regular, unique_keys
+
+NESTING = 100
+"""Levels of lists and mappings at most: more would exhaust the stack of what walks them."""
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -42,7 +43,6 @@ def read_config(path: Path) -> dict[str, Any]:
         run, learner = recorded.get("run"), recorded.get("learner")
         if not (isinstance(run, dict) and isinstance(learner, dict)):
             raise UsageError(f"--config {path} is no record of a run: it lacks its settings")
-        of_this_release(content, f"--config {path}")
         content = {**run, **learner, "resume": False}
     settings = {name.replace("-", "_"): value for name, value in content.items()}
     if len(settings) < len(content):

@@ -3,8 +3,9 @@
 from typing import Any
 
 from agents.cli.exit import short
-from agents.errors import RecordError, UsageError
-from agents.storage.json_files import parse_json
+from agents.errors import UsageError
+from reasonenv.errors import DataError
+from reasonenv.files import parse_json
 
 MOST_STOP_STRINGS, LONGEST_STOP_STRING = 16, 999
 """Bounds of --stop, in strings and characters: they are searched at every token of a response."""
@@ -93,6 +94,6 @@ def json_object(flag: str, text: str) -> dict[str, Any]:
 
 def _json(flag: str, text: str) -> Any:
     try:
-        return parse_json(text)
-    except RecordError as error:
-        raise UsageError(f"--{flag} {short(text)!r} is not valid JSON: {error}") from error
+        return parse_json(text, f"--{flag} {short(text)!r} is not valid JSON")
+    except DataError as error:
+        raise UsageError(str(error)) from error

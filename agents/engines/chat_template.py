@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from agents.engines.pretrained import one_line
 from agents.errors import CheckpointError, ModelError, UsageError
-from agents.storage.json_files import read_regular
+from reasonenv.files import read_regular
 
 CPU_SECONDS = 5.0
 """For one rendering; usual templates take milliseconds."""
@@ -84,7 +84,7 @@ def read_template(path: Path) -> str:
     """
     try:
         return read_regular(path, LENGTH).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"--chat-template {path} cannot be read: {reason}") from error
 

@@ -29,7 +29,7 @@ from agents.engines.threads import set_threads
 from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
-from agents.monitoring.evaluations import NAMES
+from agents.monitoring.logs import EVALUATION_METRICS
 from agents.plan import local_plan, short_text
 from agents.planning.shapes import UnplannableError
 from agents.storage import checkpoints
@@ -135,7 +135,7 @@ def _check_group_size(run: Run, learner: Learner) -> None:
 
 def _check_best(metric: str | None, splits: Sequence[str]) -> None:
     """Validates --keep-best; raises UsageError for a metric that no evaluation has."""
-    metrics = [f"evaluation/{split}/{name}" for split in splits for name in NAMES]
+    metrics = [f"evaluation/{split}/{name}" for split in splits for name in EVALUATION_METRICS]
     if metric is not None and metric not in metrics:
         there = f"there are {', '.join(metrics)}" if metrics else "the run has no evaluation"
         raise UsageError(f"--keep-best {short(metric)} is no metric of an evaluation: {there}")

@@ -12,8 +12,7 @@ from agents.engines.chat_template import check_template
 from agents.evaluation.evaluator import EvaluationTask, evaluate
 from agents.evaluation.model_usage import usage_section
 from agents.learner import Learner
-from agents.monitoring.evaluations import best_step
-from agents.monitoring.logs import RunLog
+from agents.monitoring.logs import RunLog, best_step
 from agents.monitoring.timing import Interval
 from agents.storage import checkpoints, integrity, rollbacks
 from agents.storage.json_files import read_steps

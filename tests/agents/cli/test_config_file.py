@@ -156,18 +156,6 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path):
         parse_run(CPGD, ["--config", str(tmp_path / "gone.yaml")])
 
 
-def test_a_record_of_release_0_3_0_is_accepted_and_an_older_one_refused(tmp_path):
-    record = json_value(run_settings(*parse_run(CPGD, [])))
-    record["run"] |= {"step_without_signal": False, "tensorboard": True, "num_steps": 7}
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({"settings": record, "versions": {"reasonenv": "0.3.0"}}))
-    run, _ = parse_run(CPGD, ["--config", str(file)])
-    assert (run.num_steps, run.track) == (7, ("tensorboard",))
-    file.write_text(json.dumps({"settings": record, "versions": {"reasonenv": "0.2.0"}}))
-    with pytest.raises(SystemExit, match=r"^error: --config \S* is of release 0\.2\.0: continue"):
-        parse_run(CPGD, ["--config", str(file)])
-
-
 def test_a_length_limit_in_a_file_that_is_no_number_is_an_invalid_argument(tmp_path, capsys):
     file = tmp_path / "run.yaml"
     file.write_text("max-response-length: long\n")

@@ -1,7 +1,7 @@
 import pytest
 
-from agents.monitoring.contrast import contrast
-from agents.reporting.highlights import highlights
+from agents.monitoring.traces import contrast
+from agents.report.rollouts import highlights
 
 
 def entry(step, right=(1, 0), advantage=(0.5, -0.5), run=0):

@@ -1,6 +1,5 @@
 """A run, or several side by side, as one HTML file: python -m agents.report --help."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ import tyro
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.errors import UsageError
-from agents.reporting.page import make_page
-from agents.reporting.runs import read_run
+from agents.report.page import make_page
+from agents.report.runs import read_run
 from agents.storage.atomic_files import write_atomically
 from reasonenv.console import print_line
 
@@ -29,24 +28,25 @@ class Report:
     """File to write; report.html in the directory of the first run unless given."""
 
 
-def write_report(runs: Sequence[Path], output: Path | None = None) -> tuple[Path, list[str]]:
-    """Writes the report; returns its path and a line for each damaged or missing file.
+def write_report(runs: Sequence[Path], output: Path | None = None) -> Path:
+    """Writes the report; returns its path.
 
     Raises:
-        UsageError: A folder holds no run, or none is given; nothing has been written then.
+        UsageError: No run is given; nothing has been written then.
+        RecordError: A folder holds no run, or a damaged file; nothing has been written then.
     """
     if not runs:
         raise UsageError("no run is given: give its directory, such as runs/cpgd-figures-v2-seed0")
-    folders = [read_run(folder) for folder in runs]
-    path = output or folders[0].folder / "report.html"
-    write_atomically(path, make_page(folders).encode("utf-8", "replace"))
-    return path, [f"{run.folder}: {fault}" for run in folders for fault in run.faults]
+    path = output or runs[0] / "report.html"
+    page = make_page([read_run(folder) for folder in runs])
+    write_atomically(path, page.encode("utf-8", "replace"))
+    return path
 
 
 def report_at_end(folder: Path) -> str:
     """Writes the report of a finished run; returns a line with its path or its failure."""
     try:
-        return f"report: {write_report([folder])[0]}"
+        return f"report: {write_report([folder])}"
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         return f"warning: no report: {reason}; try python -m agents.report {folder}"
@@ -57,11 +57,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(Report, "agents.report", arguments)
     with errors_in_one_line():
-        path, faults = write_report(settings.runs, settings.output)
-    for fault in faults:
-        print_line(fault, sys.stderr)
+        path = write_report(settings.runs, settings.output)
     print_line(f"report: {path} ({path.stat().st_size / 2**20:.1f} MiB)")
-
-
-if __name__ == "__main__":
-    main()

@@ -14,12 +14,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from agents.reporting import facts
-from agents.reporting.highlights import highlights
-from agents.reporting.records import few
-from agents.reporting.rollout_groups import LIMIT, Rollouts, collect
-from agents.reporting.runs import RunFolder, run_labels
-from agents.reporting.static_charts import static_charts
+from agents.report.facts import run_section
+from agents.report.rollouts import LIMIT, Rollouts, collect, highlights
+from agents.report.runs import RunFolder, run_labels
 from reasonenv.console import printable
 
 HERE = Path(__file__).parent
@@ -37,15 +34,18 @@ def make_page(runs: Sequence[RunFolder], limit: int = LIMIT) -> str:
     style = (HERE / "page.css").read_text(encoding="utf-8")
     scripts = "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{scripts}}})();\n'
-    faults = [[*run.faults, *few(more)] for run, more in zip(runs, rollouts.faults, strict=True)]
+    note = (
+        f"{rollouts.num_left_out} of {rollouts.num_left_out + len(rollouts.index)} groups are left "
+        "out to keep this file small; all are in the run directories."
+    )
     template = Template((HERE / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
         policy=escape(_policy(script, style)),
         title=escape(printable(names[0]) if len(set(names)) == 1 else f"{len(runs)} runs"),
         style=style,
         script=script,
-        pictures=static_charts(runs),
-        facts="\n".join(map(facts.run_section, runs, names, faults)),
+        facts="\n".join(map(run_section, runs, names)),
+        note=note if rollouts.num_left_out else "",
         data=_inert(_data(runs, names, rollouts)),
         bodies="\n".join(_stored("body", k, body) for k, body in enumerate(rollouts.bodies)),
         images="\n".join(_stored("image", *image) for image in rollouts.images.values()),
@@ -74,12 +74,8 @@ def _data(runs: Sequence[RunFolder], names: Sequence[str], rollouts: Rollouts) -
             for run, name in zip(runs, names, strict=True)
         ],
         "groups": rollouts.index,
-        "highlights": highlights(rollouts.index, [_last_step(run) for run in runs]),
+        "highlights": highlights(rollouts.index, [run.last_step for run in runs]),
     }
-
-
-def _last_step(run: RunFolder) -> int:
-    return max([row["step"] for row in run.rows] + [step for step, _ in run.rollouts], default=0)
 
 
 def _run(run: RunFolder, name: str, kind: int, metrics: Sequence[str]) -> dict[str, Any]:
@@ -94,7 +90,7 @@ def _run(run: RunFolder, name: str, kind: int, metrics: Sequence[str]) -> dict[s
         "evaluations": [
             {
                 "step": row["step"],
-                "split": printable(row["split"] or ""),
+                "split": printable(row["split"]),
                 "accuracy": _short(row["accuracy"]),
             }
             for row in run.evaluations
