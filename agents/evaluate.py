@@ -9,12 +9,9 @@ from typing import Any
 
 import torch
 
-from agents import warm_start
-from agents.cli.defaults import GENERATED
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.json_flags import json_object, stop_strings
-from agents.cli.settings import Run
 from agents.engines import RolloutEngine
 from agents.engines.build import uses_vllm
 from agents.engines.chat import Chat
@@ -23,6 +20,7 @@ from agents.engines.load import check_size, load_model, local_device
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy, Sampling
 from agents.engines.precision import computation_dtype, has_half_weights
+from agents.engines.pretrained import model_folder
 from agents.engines.threads import set_threads
 from agents.engines.transformers import TransformersSampler
 from agents.errors import MissingPackageError, typed_errors
@@ -86,10 +84,7 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
     keep_freed_memory()
     if message := set_threads():
         print(message, file=sys.stderr)
-    folder = options.model
-    if folder in GENERATED:
-        env = Run.env if Run.env in options.env else options.env[0]
-        folder = str(warm_start.folder(env, options.env_options, options.seed, model=folder))
+    folder = model_folder(options.model)
     if uses_vllm(options.sampler):
         yield from _vllm(options, folder)
     else:

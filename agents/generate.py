@@ -31,7 +31,7 @@ class GenerationArguments:
     question: str
     """The question; "<image 1>" in it is the place of the first image, else images come first."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny' or 'small'."""
+    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny'."""
     image: tuple[Path, ...] = ()
     """Files of the images, such as PNG or JPEG."""
     prompt: Literal[

@@ -47,7 +47,7 @@ class EvaluationArguments:
     """Folder with local files of the data sets; by default REASONENV_DATA, then the hub. With
     --env file, your questions."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny' or 'small'."""
+    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny'."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
@@ -82,7 +82,7 @@ class EvaluationArguments:
     sampler_batch_size: int = BATCH
     """Responses sampled at a time, limited by memory; a crash loses at most one batch."""
     seed: int = 0
-    """Seed of the responses, and of the tiny model."""
+    """Seed of the responses."""
     compare: Literal["cpgd", "rpg"] | None = None
     """Paper whose published tables are printed for comparison."""
     format: Literal["text", "markdown", "latex", "json"] = "text"

@@ -6,7 +6,6 @@ from typing import Any
 
 from huggingface_hub import ModelCardData
 
-from agents.cli.defaults import GENERATED
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import read_steps
 from agents.storage.provenance import commands, read_run
@@ -68,7 +67,7 @@ def model_card(
 
 def _header(run: Mapping[str, Any], algorithm: str) -> str:
     tags = ["reinforcement-learning", "reasonenv", algorithm.lower(), run["env"]]
-    base = None if run["model"] in GENERATED or Path(run["model"]).exists() else run["model"]
+    base = None if run["model"] == "tiny" or Path(run["model"]).exists() else run["model"]
     return ModelCardData(library_name="transformers", tags=tags, base_model=base).to_yaml()
 
 

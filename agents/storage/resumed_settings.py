@@ -1,5 +1,6 @@
 """Settings of a run that is resumed: those on record, and the changes that it may make."""
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -121,9 +122,24 @@ def of_this_release(record: dict[str, Any], name: object) -> dict[str, Any]:
             f"{name} is of release {release}{' with --step-without-signal' * has_steps}: continue "
             "it with release 0.3.0, or begin a new run in another --output-dir"
         )
+    if isinstance(run, dict) and _has_own_start(run):
+        raise RecordError(
+            f"{name} is of release {release}, which made a model for it: continue it with release "
+            "0.3.0, or begin a new run in another --output-dir"
+        )
     if isinstance(run, dict) and run.pop("tensorboard", False):  # of 0.3.0
         run["track"] = [*run["track"], "tensorboard"]
     return record
+
+
+def _has_own_start(run: dict[str, Any]) -> bool:
+    """True for a run of 0.3.0 with another warm start than the tiny model's; drops `fresh`."""
+    if "fresh" not in run:
+        return False
+    model, is_figures = run.get("model"), run.get("env") == "Figures-v2"
+    options = json.loads(run["env_options"]) if is_figures else {}
+    is_variant = options.get("level") not in (None, 1, 2) or options.get("scale", 1) != 1
+    return run.pop("fresh") or model == "small" or (model == "tiny" and is_variant)
 
 
 def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

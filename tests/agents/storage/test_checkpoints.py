@@ -387,12 +387,19 @@ def test_a_resumed_run_may_be_longer_and_lie_elsewhere(tmp_path):
     assert start(tmp_path, changed, resume=True) == path
 
 
+FIGURES = {"env": "Figures-v2", "model": "tiny", "fresh": False}
+LEVEL_3 = FIGURES | {"env_options": '{"level": 3}'}
+
+
 @pytest.mark.parametrize(
     ("release", "settings", "words"),
     [
         ("0.1.0", {}, "0.1.0"),
         ("0.2.0", {}, "0.2.0"),
         ("0.3.0", {"step_without_signal": True}, "0.3.0 with --step-without-signal"),
+        ("0.3.0", {"fresh": True}, "0.3.0, which made a model for it"),
+        ("0.3.0", {"fresh": False, "model": "small"}, "0.3.0, which made a model for it"),
+        ("0.3.0", LEVEL_3, "0.3.0, which made a model for it"),
     ],
 )
 def test_a_run_of_an_earlier_release_names_the_one_that_resumes_it(
@@ -466,7 +473,7 @@ def test_a_run_json_that_cannot_be_read_is_named(tmp_path):
 
 
 def test_a_run_of_release_0_3_0_goes_on_with_its_settings_and_trackers(tmp_path):
-    old = {"track": ["wandb"], "tensorboard": True, "step_without_signal": False}
+    old = {"track": ["wandb"], "tensorboard": True, "step_without_signal": False, "fresh": False}
     record = {"settings": SETTINGS | {"run": SETTINGS["run"] | old}}
     record["versions"] = {"reasonenv": "0.3.0"}
     (tmp_path / "run.json").write_text(json.dumps(record))
