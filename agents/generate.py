@@ -11,8 +11,8 @@ from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.engines.precision import Precision
 from agents.errors import UsageError, typed_errors
-from agents.evaluate import loaded_sampler
-from agents.evaluation.arguments import EvaluationArguments, check_arguments
+from agents.evaluate.arguments import EvaluationArguments, check_arguments
+from agents.evaluate.sampler import loaded_sampler
 from agents.rollout import Responses
 from reasonenv.datasets import decode
 from reasonenv.errors import DataError

@@ -17,7 +17,7 @@ from agents.engines import RolloutEngine, TrainEngine
 from agents.engines.build import ranks
 from agents.engines.distributed import all_gather_object, error_on_all_ranks
 from agents.errors import PromptLengthError, UsageError, typed_errors
-from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, fault_lines, summarise
+from agents.evaluate.statistics import LEFT_OUT, Evaluation, Row, fault_lines, summarise
 from reasonenv.datasets import INVALID, distinct_ids, listed
 from reasonenv.entry_points import (
     LONGEST_SPLIT,

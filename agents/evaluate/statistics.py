@@ -105,16 +105,6 @@ def summarise(
     )
 
 
-def headline(result: Result) -> Mapping[str, Any]:
-    """Score for comparisons, with `accuracy` and `interval`: the official one if there is one."""
-    return result["official"] or result
-
-
-def rate(result: Result) -> float:
-    """Accuracy for comparisons."""
-    return headline(result)["accuracy"]
-
-
 def scored_rows(rows: Sequence[Row]) -> list[Row]:
     """Rows of problems that could be loaded."""
     return [row for row in rows if row["status"] != LEFT_OUT]

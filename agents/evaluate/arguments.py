@@ -18,13 +18,13 @@ from agents.cli.settings import Run
 from agents.engines.chat_template import read_template
 from agents.engines.precision import Precision
 from agents.errors import UsageError
-from agents.evaluation.evaluator import BATCH, EvaluationTask
+from agents.evaluate.evaluator import BATCH, EvaluationTask
 from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
 from reasonenv.entry_points import takes_option
 from reasonenv.registration import find
 
-FREE = ("env", "compare", "format", "output_dir")
+FREE = ("env", "format", "output_dir")
 """Arguments that do not affect the responses: they may change when a folder is resumed."""
 
 
@@ -32,7 +32,7 @@ FREE = ("env", "compare", "format", "output_dir")
 class EvaluationArguments:
     """Accuracy of a model on the problems of one or several environments.
 
-    Responses, results and a picture are written to a folder. The same command resumes an
+    Responses and results are written to a folder. The same command resumes an
     interrupted evaluation, and prints the tables of a finished one.
     """
 
@@ -83,14 +83,12 @@ class EvaluationArguments:
     """Responses sampled at a time, limited by memory; a crash loses at most one batch."""
     seed: int = 0
     """Seed of the responses."""
-    compare: Literal["cpgd", "rpg"] | None = None
-    """Paper whose published tables are printed for comparison."""
     format: Literal["text", "markdown", "latex", "json"] = "text"
     """Format of the results on standard output; all but text are for pasting. The column official
     is the accuracy by the rules of the benchmark's own evaluation code, as of python -m
     reasonenv.score; accuracy is by the grader that rewards training."""
     output_dir: str = "evaluations/{model}"
-    """Folder for responses, results and picture."""
+    """Folder for responses and results."""
 
     def folder(self) -> Path:
         """The output directory, with its placeholder replaced."""
