@@ -22,7 +22,6 @@ from agents.evaluate.statistics import (
     Result,
     Row,
     fault_lines,
-    official_score,
     sample_scores,
     scored_rows,
 )
@@ -36,6 +35,7 @@ from reasonenv.entry_points import HELD_OUT, resolve_split
 from reasonenv.errors import ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
+from reasonenv.scoring import score
 from reasonenv.terminal import print_line
 
 RECORD, RESULTS = "run.json", "results.json"
@@ -238,14 +238,27 @@ def _result(
     """Statistics, official score and speed of one environment's responses."""
     for line in fault_lines(rows):
         print_line(line, sys.stderr)
-    task, split, scored = evaluator.task, evaluator.split, scored_rows(rows)
+    scored = scored_rows(rows)
     return {
         **evaluator.evaluation(rows).summary(),
         **sample_scores(scored),
         "temperature": temperature,
-        "official": official_score(task.env, split, task.data, scored),
+        "official": _official_score(evaluator, scored),
         "throughput/responses_per_s": speed,
     }
+
+
+def _official_score(evaluator: Evaluator, rows: Sequence[Row]) -> dict[str, Any] | None:
+    """The benchmark's own score; None for what is no benchmark, or with a line on a failure."""
+    task = evaluator.task
+    if schema_of(import_module(find(task.env).module)) is None:
+        return None
+    responses = [{"id": row["id"], "response": row["response"]} for row in rows]
+    try:
+        return score(task.env, responses, data=task.data, split=evaluator.split)
+    except ReasonEnvError as error:
+        print_line(f"no official score of {task.env}: {error}", sys.stderr)
+        return None
 
 
 def _write(folder: Path, results: dict[str, Result]) -> dict[str, Result]:

@@ -237,7 +237,7 @@ class _Update:
             part_sums, slope = self._backward(part, part_weight)
             sums += torch.tensor(part_sums, dtype=torch.float64)
             slopes.append(slope)
-        # Read at last: until here, no microbatch waits for the backward pass of another.
+        # Read at last: a microbatch is prepared while the one before is in its backward pass.
         signal = torch.stack(slopes).any().cpu().double()
         totals = torch.cat([sums, signal[None]])[None]
         loss, kl, signals = self.engine.all_gather(totals).sum(0).tolist()
