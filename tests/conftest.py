@@ -105,7 +105,7 @@ def shared() -> Path:
 def tiny_folder(tmp_path_factory) -> Path:
     """An untrained tiny model; nobody writes into it."""
     pytest.importorskip("torch", reason="needs the extra train")
-    from agents import tiny_model
+    from benchmarks.tiny import model as tiny_model
 
     folder = tmp_path_factory.mktemp("tiny")
     tiny_model.save_untrained(

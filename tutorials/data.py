@@ -88,17 +88,15 @@ print("status", check(["spoiled.jsonl"]))
 # %% [markdown]
 # ## Training on it
 #
-# Two steps with an untrained tiny model, to see that the path is whole. On a command line it is
-# `python -m agents.cpgd --env sums_env:Sums-v0 --data sums ...`: the module before the name is
-# imported first, and every other command takes it so too.
+# Two steps with the tiny model, which knows figures alone, to see that the path is whole. On a
+# command line it is `python -m agents.cpgd --env sums_env:Sums-v0 --data sums ...`: the module
+# before the name is imported first, and every other command takes it so too.
 
 # %%
-from agents import tiny_model
 from agents.cpgd import CPGD
 from agents.run import main
 
-tiny_model.save_untrained(Path("model"), rows, seed=0)
-words = "--env Sums-v0 --data sums --model model --num-steps 2 --num-prompts 4 --group-size 4"
+words = "--env Sums-v0 --data sums --model tiny --num-steps 2 --num-prompts 4 --group-size 4"
 words += " --minibatch-size 16 --max-response-length 12 --num-test-problems 0 --output-dir run"
 main(CPGD, words.split())
 
@@ -108,8 +106,8 @@ for line in Path("run/metrics.jsonl").read_text().splitlines():
     print({name: round(row[name], 3) for name in ("step", "reward/mean", "response/length_mean")})
 
 # %% [markdown]
-# It earns nothing: an untrained model writes noise. Train on a model that can already solve some
-# of your problems, or give it its first words with `python -m agents.sft`, from problems that
+# It earns nothing: the model knows no words. Train one that can already solve some of your
+# problems, or give it its first words with `python -m agents.sft`, from problems that
 # have a `solution`.
 
 # %%

@@ -9,11 +9,9 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents.diagnosis.result import CheckResult, check_result
@@ -149,14 +147,12 @@ def _train(make_engine: Callable[..., Any], dtype: Any) -> str:
     from agents.engines.load import load_model, local_device
     from agents.engines.model import Policy
     from agents.engines.optimizer import Optimization
+    from agents.engines.pretrained import TINY
     from agents.engines.sampling import Sampling
     from agents.engines.transformers import TransformersSampler
-    from agents.tiny_model import save_untrained
     from agents.training import parity
 
-    with tempfile.TemporaryDirectory() as folder:
-        save_untrained(Path(folder), ["What is the sum? How many?"], seed=0)
-        model, chat = load_model(folder, local_device(), dtype)
+    model, chat = load_model(str(TINY), local_device(), dtype)
     policy, sampling = Policy(model), Sampling(1.0, chat.banned)
     engine = make_engine(policy, chat, sampling, Optimization(1e-3, 10))
     sampler = TransformersSampler(policy, chat, sampling, 16)

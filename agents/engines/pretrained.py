@@ -32,6 +32,14 @@ if not torch.cuda.is_available():
     # transformers imports DeepSpeed if it is installed, which would warn about a missing GPU.
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
+TINY = Path(__file__).parents[1] / "tiny"
+"""Folder of the tiny model, which reads Figures-v2 at levels 1 and 2, made by `benchmarks/tiny`."""
+
+
+def model_folder(name: str) -> str:
+    """The folder of the model that is called tiny; any other name as it is."""
+    return str(TINY) if name == "tiny" else name
+
 
 def load_config(name: str, *, trust_remote_code: bool = False) -> Any:
     """Configuration of a model, whose files are checked first if it is a folder.
@@ -179,7 +187,7 @@ def unavailable_model(name: str, error: Exception) -> ModelError:
             f"a file is damaged, or of a kind that transformers does not read: {one_line(error)}"
         )
     return ModelError(
-        f"cannot load the model {name!r}: {reason} (give 'tiny' or 'small', a folder in Hugging "
+        f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging "
         "Face format, or the name of a model on the hub)"
     )
 

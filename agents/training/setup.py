@@ -13,9 +13,7 @@ from typing import Any
 import torch
 
 import reasonenv
-from agents import warm_start
 from agents.cli.checks import check_run
-from agents.cli.defaults import GENERATED
 from agents.cli.exit import short
 from agents.cli.json_flags import environment_options, json_object
 from agents.cli.settings import Run
@@ -24,6 +22,7 @@ from agents.engines.chat import Chat, without_image_marks
 from agents.engines.determinism import use_deterministic_kernels
 from agents.engines.distributed import error_on_all_ranks
 from agents.engines.memory import keep_freed_memory
+from agents.engines.pretrained import model_folder
 from agents.engines.sampling import check_prompt_lengths
 from agents.engines.threads import set_threads
 from agents.engines.vllm import uses_vllm
@@ -94,8 +93,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
         _check_best(run.keep_best, splits)
-        options = run if run.model in GENERATED else planned(run, learner)
-        engines = build(options, model_folder(run), learner.reference_schedule)
+        options = run if run.model == "tiny" else planned(run, learner)
+        engines = build(options, model_folder(run.model), learner.reference_schedule)
         stack.enter_context(closing(engines.sampler))
         lines = keep_short_problems(envs, engines.chat, run.max_prompt_length)
         for line in (*model_lines(engines), *lines):
@@ -189,15 +188,6 @@ def summary(run: Run, learner: Learner, checkpoint: Path | None) -> str:
     return (
         f"{name} on {run.env}, model {run.model}: {run.num_steps} steps of {step}, "
         f"into {run.folder(name)}{start}\n{describe_engines(run)}"
-    )
-
-
-def model_folder(run: Run) -> str:
-    """Folder or hub name of the base model; a generated one is trained if need be."""
-    if run.model not in GENERATED:
-        return run.model
-    return str(
-        warm_start.folder(run.env, run.env_options, run.seed, model=run.model, is_fresh=run.fresh)
     )
 
 

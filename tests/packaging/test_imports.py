@@ -126,8 +126,8 @@ COMMANDS = ("run", "evaluate", "generate", "sft", "report", "plan", "doctor")
 USERS = (
     *(
         "agents.training.setup",
+        "agents.training.model_usage",
         "agents.cli",
-        "agents.evaluation",
         "agents.planning",
         "agents.diagnosis",
     ),

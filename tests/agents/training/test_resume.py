@@ -10,7 +10,7 @@ import pytest
 from helpers import letters, tiny_runs
 from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
 
-from agents import run, tiny_model
+from agents import run
 from agents.cli import flags as cli_flags
 from agents.cli.flags import parse_run
 from agents.cli.settings import Run
@@ -23,6 +23,7 @@ from agents.storage.lock import locked
 from agents.storage.provenance import write_run
 from agents.storage.resumed_settings import check_settings, describe_changes
 from agents.training.setup import run_settings
+from benchmarks.tiny import model as tiny_model
 
 PER_STEP = 16
 LONG = {"num_steps": 6, "save_every": 2, "keep_checkpoints": 9}
@@ -201,7 +202,7 @@ def test_a_run_that_was_saved_on_other_ranks_goes_on_with_a_line(
 
 def test_the_own_settings_of_a_run_go_before_other_defaults_of_the_command(whole, monkeypatch):
     expected = parse_run(CPGD, ["--output-dir", str(whole), "--resume"])
-    others = Run(env="WordProblems-v0", model="small", num_prompts=5, epochs=2, stop='["x"]')
+    others = Run(env="WordProblems-v0", model="other", num_prompts=5, epochs=2, stop='["x"]')
     monkeypatch.setattr(cli_flags, "defaults", lambda env, model: others)
     assert parse_run(CPGD, [])[0].stop == others.stop
     assert parse_run(CPGD, ["--output-dir", str(whole), "--resume"]) == expected

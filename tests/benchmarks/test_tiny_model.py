@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from transformers import AutoModelForImageTextToText, Qwen2_5_VLForConditionalGeneration
 
 import reasonenv
-from agents import tiny_model
-from agents.sft import tokenizer_corpus
+from benchmarks.tiny import model as tiny_model
 
 WORDS = ["What is the sum of the numbers? 12 + 34 = 46, so <answer>\\boxed{46}</answer>."]
 
@@ -15,7 +14,7 @@ WORDS = ["What is the sum of the numbers? 12 + 34 = 46, so <answer>\\boxed{46}</
 def tokenizer():
     """As it is for Figures: whole words, all merges."""
     envs = reasonenv.make("Figures-v2", num_envs=1)
-    texts = tokenizer_corpus(envs, count=50)
+    texts = tiny_model.tokenizer_corpus(envs, count=50)
     envs.close()
     return tiny_model.tokenizer(texts)
 

@@ -1,20 +1,13 @@
-"""Accuracy of a model on the problems of some environments: python -m agents.evaluate --help."""
+"""The model of an evaluation, loaded for sampling."""
 
-import json
-import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from agents import warm_start
-from agents.cli.defaults import GENERATED
-from agents.cli.exit import errors_in_one_line, standard_streams
-from agents.cli.flags import parse
 from agents.cli.json_flags import json_object, stop_strings
-from agents.cli.settings import Run
 from agents.engines import RolloutEngine
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
@@ -22,58 +15,15 @@ from agents.engines.load import check_size, load_model, local_device
 from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy, Sampling
 from agents.engines.precision import computation_dtype, has_half_weights
+from agents.engines.pretrained import model_folder
 from agents.engines.threads import set_threads
 from agents.engines.transformers import TransformersSampler
 from agents.engines.vllm import uses_vllm
-from agents.errors import MissingPackageError, typed_errors
-from agents.evaluation.arguments import EvaluationArguments, default_arguments, envs_and_model
-from agents.evaluation.presentation import draw_results, evaluation_tables
-from agents.evaluation.published import published
-from agents.evaluation.session import Stopped, run_evaluation
-from agents.evaluation.statistics import Result
+from agents.evaluate.arguments import EvaluationArguments
 from reasonenv.console import print_line
-from reasonenv.score_tables import table_lines
 
 ALONE = {"gpu_memory_utilization": 0.9, "enable_sleep_mode": False}
 """Options of vLLM on a GPU that no trainer shares."""
-
-
-@standard_streams()
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line; `arguments` are those of this process unless given.
-
-    An evaluation that SIGINT, SIGTERM or SIGHUP ends exits with 128 plus the signal's number.
-    """
-    with errors_in_one_line():
-        default = default_arguments(*envs_and_model(arguments))
-    options = parse(EvaluationArguments, "agents.evaluate", arguments, default)
-    folder = options.folder()
-    try:
-        with errors_in_one_line(), typed_errors("sampling"):
-            results = run_evaluation(options, lambda: loaded_sampler(options))
-    except Stopped as stopped:
-        print_line(f"{stopped}: the responses are in {folder}; repeat the command to resume")
-        sys.exit(128 + signal.Signals[str(stopped)])
-    for line in printed_lines(results, options):
-        print_line(line)
-    # Tables to paste stand alone on standard output.
-    stream = sys.stdout if options.format == "text" else sys.stderr
-    print_line(f"responses and results: {folder}", stream)
-    try:
-        tables = published()[options.compare].tables if options.compare else ()
-        if tables and not any(table.comparison(results) for table in tables):
-            print_line(f"no table of {options.compare} has these environments", stream)
-        draw_results(folder / "results.png", results, tables)
-        print_line(f"picture: {folder / 'results.png'}", stream)
-    except MissingPackageError as error:
-        print_line(str(error), stream)
-
-
-def printed_lines(results: Mapping[str, Result], options: EvaluationArguments) -> Iterable[str]:
-    """Lines of the results in the format of the options."""
-    if options.format == "json":
-        return json.dumps(results, indent=2, allow_nan=False).splitlines()
-    return table_lines(evaluation_tables(results, options.compare), options.format)
 
 
 @contextmanager
@@ -86,10 +36,7 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
     keep_freed_memory()
     if message := set_threads():
         print(message, file=sys.stderr)
-    folder = options.model
-    if folder in GENERATED:
-        env = Run.env if Run.env in options.env else options.env[0]
-        folder = str(warm_start.folder(env, options.env_options, options.seed, model=folder))
+    folder = model_folder(options.model)
     if uses_vllm(options.sampler):
         yield from _vllm(options, folder)
     else:
@@ -132,10 +79,13 @@ def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
 
 
 def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tuple[Any, Chat]:
+    """The model, in bfloat16 on GPUs unless another is asked for, and its chat."""
+    kind = local_device().type
+    is_half = kind == "cuda" and has_half_weights(options.dtype, kind)
     model, chat = load_model(
         folder,
         device,
-        _weight_dtype(options),
+        torch.bfloat16 if is_half else torch.float32,
         options.max_pixels,
         trust_remote_code=options.trust_remote_code,
         chat_options=ChatOptions(options.chat_template, stop_strings(options.stop)),
@@ -147,14 +97,3 @@ def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tu
 
 def _sampling(options: EvaluationArguments, banned: tuple[int, ...]) -> Sampling:
     return Sampling(options.temperature, banned, options.top_p, options.top_k)
-
-
-def _weight_dtype(options: EvaluationArguments) -> torch.dtype:
-    """bfloat16 on GPUs unless another is asked for; on the CPU the model computes in it at most."""
-    device = local_device().type
-    is_half = device == "cuda" and has_half_weights(options.dtype, device)
-    return torch.bfloat16 if is_half else torch.float32
-
-
-if __name__ == "__main__":
-    main()

@@ -15,8 +15,8 @@ from PIL import Image
 from agents import generate
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import load_model
-from agents.evaluation.model_usage import QUESTION, usage_section
 from agents.storage.checkpoints import latest
+from agents.training.model_usage import QUESTION, usage_section
 from reasonenv.prompts import PROMPTS, Instruction, find_prompt
 
 CPU = torch.device("cpu")

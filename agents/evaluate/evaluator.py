@@ -11,18 +11,28 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 import reasonenv
 from agents.cli.json_flags import environment_options
 from agents.engines import RolloutEngine, TrainEngine, ranks
 from agents.engines.distributed import all_gather_object, error_on_all_ranks
 from agents.errors import PromptLengthError, UsageError, typed_errors
-from agents.evaluation.statistics import LEFT_OUT, Evaluation, Row, fault_lines, summarise
+from agents.evaluate.statistics import (
+    LEFT_OUT,
+    Evaluation,
+    Row,
+    correct_by,
+    fault_lines,
+    scored_rows,
+)
 from reasonenv.console import print_line
 from reasonenv.datasets import INVALID, distinct_ids, listed
 from reasonenv.entry_points import invalid_rows
 from reasonenv.environment import LONGEST_SPLIT, NUM_GENERATED
 from reasonenv.errors import DataError
 from reasonenv.registration import find
+from reasonenv.score_intervals import over_problems, standard_error
 
 BATCH = 256
 """Default number of responses sampled and graded at a time."""
@@ -119,8 +129,31 @@ class Evaluator:
             yield self._batch(sampler, indices, repeat)
 
     def evaluation(self, rows: Sequence[Row]) -> Evaluation:
-        """Accuracy and lengths of the responses of all batches."""
-        return summarise(self.task.env, self.split, rows, self.num_left_out, self._split_size)
+        """Accuracy and lengths of the responses of all batches.
+
+        Raises:
+            DataError: No problem could be loaded.
+        """
+        scored = scored_rows(rows)
+        if not scored:
+            raise DataError(f"{self.task.env}: no problem can be loaded: {rows[0]['fault']}")
+        means = np.array([np.mean(correct) for correct in correct_by(scored, "id").values()])
+        clusters = list({row["id"]: row.get("cluster") or (row["id"],) for row in scored}.values())
+        by_kind = sorted(correct_by(scored, "kind").items())
+        return Evaluation(
+            split=self.split,
+            accuracy=float(means.mean()),
+            standard_error=standard_error(means, clusters),
+            interval=over_problems(means, clusters),
+            num_problems=len(means),
+            num_left_out=self.num_left_out + len({row["id"] for row in rows}) - len(means),
+            split_size=self._split_size,
+            num_samples=1 + max(row["sample"] for row in rows),
+            length_mean=float(np.mean([row["length"] for row in scored])),
+            truncated=float(np.mean([not row["finished"] for row in scored])),
+            by={kind: float(np.mean(correct)) for kind, correct in by_kind},
+            rows=tuple(rows),
+        )
 
     def close(self) -> None:
         """Ends the grading processes."""
@@ -236,37 +269,23 @@ def evaluate(
     Raises:
         ValueError: In one line, when the environment cannot be made or a number does not fit.
     """
+    rank, num_ranks = (engine.rank, engine.num_ranks) if engine else (0, 1)
     with closing(Evaluator(task)) as evaluator:
-        num_ranks, total = engine.num_ranks if engine else 1, evaluator.num_responses
+        total, count = evaluator.num_responses, len(evaluator.batch_sizes())
         progress(0, total)
         counts = itertools.count(num_ranks, num_ranks)
         evaluator.on_response = lambda: progress(min(next(counts), total), total)
-        if engine is None:
-            rows = [row for batch in evaluator.rows(sampler) for row in batch]
-        else:
-            rows = _distributed_rows(evaluator, sampler, engine)
-        if engine is None or engine.rank == 0:
-            for line in fault_lines(rows):
-                _say_once(line)
+        with error_on_all_ranks(engine, "the evaluation"):
+            batches = list(evaluator.rows(sampler, rank, num_ranks))
+            # Sampling may be collective: a rank with one batch less repeats the last one.
+            if len(batches) < math.ceil(count / num_ranks):
+                next(evaluator.rows(sampler, count - 1))
+        numbers = range(rank, count, num_ranks)
+        numbered = all_gather_object(list(zip(numbers, batches, strict=True)), engine)
+        rows = [row for _, rows in sorted(numbered, key=itemgetter(0)) for row in rows]
+        for line in fault_lines(rows) if rank == 0 else ():
+            _say_once(line)
         return evaluator.evaluation(rows)
-
-
-def _distributed_rows(
-    evaluator: Evaluator, sampler: RolloutEngine, engine: TrainEngine
-) -> list[Row]:
-    """Rows of all batches, which the ranks sample in turn and all-gather.
-
-    Sampling may be collective, so every rank samples equally many batches: the last one is repeated
-    where a rank has one less.
-    """
-    count, rank, num_ranks = len(evaluator.batch_sizes()), engine.rank, engine.num_ranks
-    with error_on_all_ranks(engine, "the evaluation"):
-        batches = list(evaluator.rows(sampler, rank, num_ranks))
-        if len(batches) < math.ceil(count / num_ranks):
-            next(evaluator.rows(sampler, count - 1))
-    numbers = range(rank, count, num_ranks)
-    numbered = all_gather_object(list(zip(numbers, batches, strict=True)), engine)
-    return [row for _, rows in sorted(numbered, key=itemgetter(0)) for row in rows]
 
 
 @cache

@@ -4,8 +4,8 @@ import resource
 
 import pytest
 
-from agents.evaluation.arguments import EvaluationArguments, weights_digest
-from agents.evaluation.session import ResponseFile, check_settings
+from agents.evaluate.arguments import EvaluationArguments, weights_digest
+from agents.evaluate.session import ResponseFile, check_settings
 from agents.storage.provenance import write_run
 
 

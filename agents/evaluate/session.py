@@ -12,28 +12,29 @@ from typing import Any
 import numpy as np
 
 from agents.cli.interrupt import Interrupt
+from agents.cli.json_flags import environment_options
 from agents.engines import RolloutEngine
-from agents.errors import RecordError
-from agents.evaluation.arguments import EvaluationArguments, check_arguments
-from agents.evaluation.evaluator import Evaluator
-from agents.evaluation.published import overall_score
-from agents.evaluation.statistics import (
+from agents.errors import AgentsError, RecordError
+from agents.evaluate.arguments import EvaluationArguments, check_arguments
+from agents.evaluate.evaluator import EvaluationTask, Evaluator
+from agents.evaluate.statistics import (
     Result,
     Row,
     fault_lines,
-    official_score,
-    rate,
     sample_scores,
     scored_rows,
 )
-from agents.evaluation.trained_split import trained_line
 from agents.monitoring.progress_bar import ProgressBar
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_json, read_json_lines
 from agents.storage.lock import locked
 from agents.storage.provenance import grader_change, read_run, write_run
 from reasonenv.console import print_line
+from reasonenv.environment import HELD_OUT
+from reasonenv.errors import ReasonEnvError
 from reasonenv.grading import VERSION
+from reasonenv.registration import find
+from reasonenv.scoring import score
 
 RECORD, RESULTS = "run.json", "results.json"
 COLUMNS = ("id", "sample", "response", "correct", "length", "finished", "kind")
@@ -67,7 +68,7 @@ class ResponseFile:
                 f"{path} holds {len(self.rows)} responses, more than the {sum(sizes)} of this "
                 "evaluation: its problems differ; give another --output-dir"
             )
-        self.num_batches = _num_complete(sizes, len(self.rows))
+        self.num_batches = int(np.searchsorted(np.cumsum(sizes), len(self.rows), side="right"))
         """Batches that are complete."""
         self._sizes = sizes
         count = sum(sizes[: self.num_batches])
@@ -114,7 +115,7 @@ def run_evaluation(
         check_settings(folder, settings)
         if message := grader_change(folder, VERSION):
             print_line(message, sys.stderr)
-        files = [ResponseFile(_path(folder, e.task.env), e.batch_sizes()) for e in evaluators]
+        files = [ResponseFile(folder / _file_name(e.task.env), e.batch_sizes()) for e in evaluators]
         with ExitStack() as samplers:  # closed before official scores are computed
             load_sampler = cache(lambda: samplers.enter_context(make_sampler()))
             if not all(file.is_complete for file in files):
@@ -132,9 +133,37 @@ def run_evaluation(
         return _write(folder, results)
 
 
-def _path(folder: Path, env: str) -> Path:
-    """File of the responses to an environment, whose name may have a library before a slash."""
-    return folder / f"{env.replace('/', '-')}.jsonl"
+def _file_name(env: str) -> str:
+    """Of the responses to an environment, which may have a library before a slash."""
+    return f"{env.replace('/', '-')}.jsonl"
+
+
+def trained_line(model: str, task: EvaluationTask, split: str) -> str:
+    """A line where an evaluation poses problems that the model was trained on, else "".
+
+    Args:
+        model: Checkpoint of a run, which may begin with that of another; else nothing is known.
+        task: The evaluation.
+        split: Its split.
+    """
+    folder = Path(model).resolve().parent.parent
+    if not Path(model).is_dir() or not (folder / RECORD).is_file():
+        return ""
+    try:
+        run = read_run(folder)["settings"]["run"]
+        own, env = environment_options(run["env_options"], run["data"]), find(run["env"]).id
+        if task.env in own.get("envs", ()):  # of a mixture
+            own, env = {**own, **(own.get("options") or {}).get(task.env, {})}, task.env
+        environment = find(task.env)
+        # Questions of another file may be in a split of the same name.
+        if env == task.env and (environment.schema or run["data"] == task.data):
+            fraction = environment_options(task.env_options, task.data).get("holdout", 0)
+            has_others = split == HELD_OUT and fraction > (own.get("holdout") or 0)
+            if has_others or split == (own.get("split") or environment.resolve_split(None, own)):
+                return f"{task.env}: {folder} was trained on problems of the split {split!r}"
+    except (AgentsError, ReasonEnvError, KeyError, TypeError) as error:
+        return f"the problems that {folder} was trained on are not known: {error}"
+    return trained_line(str(run["model"]), task, split)
 
 
 def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
@@ -174,11 +203,6 @@ def _flag(name: str) -> str:
     return contents.get(name, f"--{name.replace('_', '-')}")
 
 
-def _num_complete(sizes: Sequence[int], count: int) -> int:
-    """Number of batches that the first `count` responses fill."""
-    return int(np.searchsorted(np.cumsum(sizes), count, side="right"))
-
-
 def _sample(
     evaluator: Evaluator,
     file: ResponseFile,
@@ -196,17 +220,14 @@ def _sample(
     with closing(progress):
         for rows in batches:
             file.append(rows)
-            progress.show(len(file.rows), _running_means(file.rows))
+            means = ("reward/accuracy", "correct"), ("response/length_mean", "length")
+            progress.show(
+                len(file.rows),
+                {name: float(np.mean([row[key] for row in file.rows])) for name, key in means},
+            )
             if interrupt:
                 raise Stopped(interrupt.name)
     return (len(file.rows) - start_count) / (time.monotonic() - start_time)
-
-
-def _running_means(rows: Sequence[Row]) -> dict[str, float]:
-    return {
-        "reward/accuracy": float(np.mean([row["correct"] for row in rows])),
-        "response/length_mean": float(np.mean([row["length"] for row in rows])),
-    }
 
 
 def _result(
@@ -215,14 +236,27 @@ def _result(
     """Statistics, official score and speed of one environment's responses."""
     for line in fault_lines(rows):
         print_line(line, sys.stderr)
-    task, split, scored = evaluator.task, evaluator.split, scored_rows(rows)
+    scored = scored_rows(rows)
     return {
         **evaluator.evaluation(rows).summary(),
         **sample_scores(scored),
         "temperature": temperature,
-        "official": official_score(task.env, split, task.data, scored),
+        "official": _official_score(evaluator, scored),
         "throughput/responses_per_s": speed,
     }
+
+
+def _official_score(evaluator: Evaluator, rows: Sequence[Row]) -> dict[str, Any] | None:
+    """The benchmark's own score; None for what is no benchmark, or with a line on a failure."""
+    task = evaluator.task
+    if find(task.env).schema is None:
+        return None
+    responses = [{"id": row["id"], "response": row["response"]} for row in rows]
+    try:
+        return score(task.env, responses, data=task.data, split=evaluator.split)
+    except ReasonEnvError as error:
+        print_line(f"no official score of {task.env}: {error}", sys.stderr)
+        return None
 
 
 def _write(folder: Path, results: dict[str, Result]) -> dict[str, Result]:
@@ -235,9 +269,6 @@ def _write(folder: Path, results: dict[str, Result]) -> dict[str, Result]:
     for env, result in results.items():
         if result[speed] is None and env in before:
             results[env] = {**result, speed: before[env][speed]}
-    merged = before | results
-    overall = overall_score({env: rate(result) for env, result in merged.items()})
-    record = read_json(folder / RECORD)
-    content = json_value({**record, "results": merged, "overall": overall})
+    content = json_value({**read_json(folder / RECORD), "results": before | results})
     write_atomically(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
     return {env: content["results"][env] for env in results}

@@ -3,8 +3,8 @@ import json
 import pytest
 from helpers import letters  # noqa: F401 - registers an environment
 
-from agents.evaluation.evaluator import EvaluationTask
-from agents.evaluation.trained_split import trained_line
+from agents.evaluate.evaluator import EvaluationTask
+from agents.evaluate.session import trained_line
 from agents.storage.provenance import write_run
 
 

@@ -1,4 +1,4 @@
-"""Choice of the problems of each step of supervised fine-tuning."""
+"""Choice of the problems of each step of a warm start."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class FamilyBalance:
 
 
 class ProblemChoice:
-    """Problems of each step, drawn at random; its state is JSON."""
+    """Problems of each step, drawn at random."""
 
     def __init__(
         self,
@@ -81,16 +81,3 @@ class ProblemChoice:
         """Counts the probabilities of the solutions of some problems."""
         if self._balance is not None:
             self._balance.update(indices, probabilities)
-
-    def state(self) -> dict[str, Any]:
-        """State of the random numbers and of the balance of families."""
-        families = self._balance.probability.items() if self._balance else ()
-        rows = [[*family, probability] for family, probability in families]
-        return {"rng": self._rng.bit_generator.state, "families": rows}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restores what `state` gave."""
-        self._rng.bit_generator.state = state["rng"]
-        if self._balance is not None:
-            rows = state["families"]
-            self._balance.probability = {(name, options): p for name, options, p in rows}

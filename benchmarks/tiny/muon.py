@@ -35,15 +35,6 @@ class Several:
         """Learning rates of the last step; the first is AdamW's."""
         return [rate for part in self.parts for rate in part.get_last_lr()]
 
-    def state_dict(self) -> dict[str, Any]:
-        """States of all, by their positions."""
-        return {str(number): part.state_dict() for number, part in enumerate(self.parts)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what `state_dict` gave."""
-        for number, part in enumerate(self.parts):
-            part.load_state_dict(state[str(number)])
-
 
 def use_muon(engine: TorchEngine) -> None:
     """Replaces the AdamW of an engine by Muon and AdamW, with the same schedule."""

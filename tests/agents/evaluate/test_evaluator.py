@@ -15,7 +15,7 @@ from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
-from agents.evaluation.evaluator import EvaluationTask, Evaluator, _say_once, evaluate
+from agents.evaluate.evaluator import EvaluationTask, Evaluator, _say_once, evaluate
 from agents.training.setup import make_envs
 from reasonenv.datasets.selection import held_out
 from reasonenv.errors import DataError

@@ -1,7 +1,7 @@
 """A generated Qwen2.5-VL of 0.7 or 28 million parameters with its tokenizer, without a download.
 
-Its classes are those of the 7B model. Untrained it outputs noise; `agents.warm_start` has it read
-and write.
+Its classes are those of the 7B model. Untrained it outputs noise; its warm start has it read and
+write.
 """
 
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ from transformers import (
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 from transformers.utils import logging
 
+from reasonenv.prompts import PROMPTS
+
 SPECIAL = (
     "<|endoftext|>",
     "<|im_start|>",
@@ -30,8 +32,6 @@ SPECIAL = (
 )
 TAGS = ("<think>", "</think>", "<answer>", "</answer>", "\\boxed{")
 MERGES = 400
-FORMAT = 1
-"""Part of the cache key: incremented when the same seed gives another model."""
 TILE = 28
 """Pixels of one visual token: 2 x 2 patches of 14."""
 
@@ -76,6 +76,15 @@ def tokenizer(corpus: list[str]) -> PreTrainedTokenizerFast:
     )
     fast.chat_template = CHAT_TEMPLATE
     return fast
+
+
+def tokenizer_corpus(envs: Any, count: int = 2000) -> list[str]:
+    """Training texts of the tokenizer: instructions, questions, solutions."""
+    prompts = [f"{p.system} {p.template}" for p in PROMPTS.values()]
+    problems = (envs.problems[index] for index in range(min(count, len(envs.problems))))
+    return ["system user assistant", *prompts] * 20 + [
+        f"{p.question} {p.solution}" for p in problems
+    ]
 
 
 def image_processor(max_tokens: int = 64) -> Qwen2VLImageProcessorPil:

@@ -17,10 +17,10 @@ from PIL import Image
 from pyarrow import parquet
 
 import reasonenv
-from agents import evaluate as command
 from agents.engines.transformers import TransformersSampler
 from agents.engines.vllm import sampler as vllm_sampler
-from agents.evaluation.arguments import EvaluationArguments, default_arguments
+from agents.evaluate import command, sampler
+from agents.evaluate.arguments import EvaluationArguments, default_arguments
 from agents.storage.json_files import json_line, read_json_lines
 from reasonenv import registration
 
@@ -154,7 +154,7 @@ KILLED = """
 import os, signal, sys
 from helpers import letters
 from helpers.tiny_runs import before_response
-from agents import evaluate
+from agents.evaluate import command as evaluate
 kill = before_response(int(sys.argv[1]), lambda: os.kill(os.getpid(), signal.SIGKILL))
 letters.REWARDS["letters"] = kill
 evaluate.main(sys.argv[2:])
@@ -213,28 +213,6 @@ def test_other_settings_are_refused_and_nothing_is_overwritten(evaluated):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_published_rows_are_printed_for_comparison(evaluated, tmp_path, capsys):
-    data = tmp_path / "data"
-    write_mmk12(data)
-    folder = evaluated(env="Letters-v0,MMK12-v0", num_problems=2, data=data, compare="cpgd")
-    lines = capsys.readouterr().out.splitlines()
-    own = next(k for k, line in enumerate(lines) if line.startswith("this model"))
-    assert lines[own - 2].startswith("Table 1 of arXiv:2505.12504")
-    assert lines[own - 1].split() == ["MMK12"]
-    assert lines[own].split() == ["this", "model", "0.0"]
-    facts = [" ".join(line.split()) for line in lines[own + 1 : own + 6]]
-    assert facts == [
-        "95 % 0.0 to 65.8",
-        "problems 2 of 3",
-        "temperature 1",
-        "cut 100.0%",
-        "GPT-4o 49.9",
-    ]
-    assert is_png(folder / "results.png")
-    assert results(folder)["Letters-v0"]["official"] is None
-    assert results(folder)["MMK12-v0"]["official"]["accuracy"] == 0
-
-
 def test_the_official_score_is_that_of_the_stored_responses(evaluated, tmp_path, capsys):
     data = tmp_path / "data"
     write_mmk12(data)
@@ -262,11 +240,6 @@ def write_mmk12(folder):
     folder.mkdir()
     table = pyarrow.Table.from_pylist([{"id": str(k), **row} for k in range(3)])
     parquet.write_table(table, folder / "test-0.parquet")
-
-
-def is_png(path):
-    with Image.open(path) as image:
-        return image.format == "PNG"
 
 
 def test_a_problem_without_an_answer_is_left_out_and_reported(evaluated, tmp_path, capsys):
@@ -302,21 +275,6 @@ def test_a_problem_whose_image_is_broken_is_left_out_and_reported(evaluated, tmp
     ]
     assert len(messages) == 1
     assert "row 1" in messages[0]
-
-
-def test_a_paper_without_these_environments_is_reported(evaluated, capsys):
-    evaluated(compare="rpg")
-    assert "no table of rpg has these environments" in capsys.readouterr().out
-
-
-def test_without_matplotlib_a_line_names_the_package_to_install(evaluated, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    folder = evaluated()
-    assert "no picture without matplotlib: pip install matplotlib" in capsys.readouterr().out
-    assert not (folder / "results.png").exists()
-    monkeypatch.undo()
-    evaluated()
-    assert is_png(folder / "results.png")
 
 
 def test_temperature_zero_is_greedy(evaluated):
@@ -397,8 +355,8 @@ def test_vllm_has_the_gpu_that_nobody_trains_on(monkeypatch, has_gpu, words, opt
     chat = SimpleNamespace(banned=())
     monkeypatch.setattr(vllm_sampler, "VLLMSampler", start)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: has_gpu)
-    monkeypatch.setattr(command, "_load", lambda *_: (None, chat))
-    with command.loaded_sampler(EvaluationArguments(model="DIR", sampler="vllm", vllm=words)):
+    monkeypatch.setattr(sampler, "_load", lambda *_: (None, chat))
+    with sampler.loaded_sampler(EvaluationArguments(model="DIR", sampler="vllm", vllm=words)):
         assert given | {"trust_remote_code": False} | options == given
         assert has_gpu or "gpu_memory_utilization" not in given
 

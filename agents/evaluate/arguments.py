@@ -18,13 +18,13 @@ from agents.cli.settings import Run
 from agents.engines.chat_template import read_template
 from agents.engines.precision import Precision
 from agents.errors import UsageError
-from agents.evaluation.evaluator import BATCH, EvaluationTask
+from agents.evaluate.evaluator import BATCH, EvaluationTask
 from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
 from reasonenv.entry_points import takes_option
 from reasonenv.registration import find
 
-FREE = ("env", "compare", "format", "output_dir")
+FREE = ("env", "format", "output_dir")
 """Arguments that do not affect the responses: they may change when a folder is resumed."""
 
 
@@ -32,7 +32,7 @@ FREE = ("env", "compare", "format", "output_dir")
 class EvaluationArguments:
     """Accuracy of a model on the problems of one or several environments.
 
-    Responses, results and a picture are written to a folder. The same command resumes an
+    Responses and results are written to a folder. The same command resumes an
     interrupted evaluation, and prints the tables of a finished one.
     """
 
@@ -47,7 +47,7 @@ class EvaluationArguments:
     """Folder with local files of the data sets; by default REASONENV_DATA, then the hub. With
     --env file, your questions."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny' or 'small'."""
+    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny'."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
@@ -82,15 +82,13 @@ class EvaluationArguments:
     sampler_batch_size: int = BATCH
     """Responses sampled at a time, limited by memory; a crash loses at most one batch."""
     seed: int = 0
-    """Seed of the responses, and of the tiny model."""
-    compare: Literal["cpgd", "rpg"] | None = None
-    """Paper whose published tables are printed for comparison."""
+    """Seed of the responses."""
     format: Literal["text", "markdown", "latex", "json"] = "text"
     """Format of the results on standard output; all but text are for pasting. The column official
     is the accuracy by the rules of the benchmark's own evaluation code, as of python -m
     reasonenv.score; accuracy is by the grader that rewards training."""
     output_dir: str = "evaluations/{model}"
-    """Folder for responses, results and picture."""
+    """Folder for responses and results."""
 
     def folder(self) -> Path:
         """The output directory, with its placeholder replaced."""
