@@ -16,7 +16,7 @@ from agents.engines.chat_template import ChatOptions
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
 from agents.engines.forward_check import check_forward
 from agents.engines.pretrained import empty_model, load_config, load_parts, load_pretrained
-from agents.engines.stop_strings import save_stop_strings
+from agents.engines.special_tokens import save_stop_strings
 from agents.errors import ModelError, UsageError
 from agents.storage.digests import check_model
 

@@ -14,7 +14,7 @@ from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
-from agents.engines.stop_strings import cut
+from agents.engines.special_tokens import cut
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 
