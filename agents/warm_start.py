@@ -26,8 +26,7 @@ from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.json_flags import environment_options
 from agents.engines.load import load_model, save_model
-from agents.engines.memory import keep_freed_memory
-from agents.engines.threads import set_threads
+from agents.engines.process import set_threads
 from agents.errors import UsageError, typed_errors
 from agents.sft import FineTuning
 from agents.storage.atomic_files import write_atomically
@@ -181,7 +180,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(WarmStart, "agents.warm_start", arguments)
     target = settings.output_dir
-    keep_freed_memory()
     if message := set_threads():
         print(message, file=sys.stderr)
     with errors_in_one_line(), typed_errors("the warm start"), locked(target):

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from agents.engines.chat import Chat
 from agents.engines.decoding import decoder
-from agents.engines.determinism import WARN, limited_mode
 from agents.engines.model import Policy
+from agents.engines.process import WARN, limited_mode
 from agents.engines.sampling import Row, Sampling, check_prompt_lengths, collate
 from agents.rollout import Prompt, Responses
 

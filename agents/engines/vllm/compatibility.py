@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.engines.determinism import OFF, limited_mode
+from agents.engines.process import OFF, limited_mode
 from agents.errors import AgentsError, MissingPackageError, SamplerError
 
 DEFAULTS: dict[str, Any] = {
