@@ -19,11 +19,11 @@ from torch.nn.utils import clip_grad_norm_
 from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, weights_only
-from agents.engines.checkpoint_names import checkpoint_weights
 from agents.engines.deepspeed_config import complete, is_plain
 from agents.engines.load import save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.pretrained import checkpoint_weights
 from agents.engines.sampling import Sampling
 from agents.errors import CheckpointError, MissingPackageError, UsageError
 from agents.rollout import PerToken, Responses
@@ -92,15 +92,12 @@ class DeepSpeedEngine:
     def forward(
         self, responses: Responses, entropy_gradient: bool = False
     ) -> tuple[PerToken, PerToken]:
-        """See `TrainEngine`."""
         return self.engine(responses, self.sampling, entropy_gradient)
 
     def backward(self, loss: Tensor) -> None:
-        """See `TrainEngine`."""
         self.engine.backward(loss * self.num_ranks)  # DeepSpeed divides by the number of ranks
 
     def step(self) -> dict[str, float]:
-        """See `TrainEngine`."""
         rate = self.engine.get_lr()[0]
         self.engine.step()
         if not self.engine.was_step_applied():
@@ -109,7 +106,6 @@ class DeepSpeedEngine:
         return {"train/grad_norm": float(norm), "train/lr": rate}
 
     def discard(self) -> dict[str, float]:
-        """See `TrainEngine`."""
         # DeepSpeed clears its buffers in a step alone: this one has neither optimizer nor schedule.
         optimizer, schedule = self.engine.basic_optimizer, self.engine.lr_scheduler
         step, optimizer.step = optimizer.step, lambda *_, **__: None
@@ -121,7 +117,6 @@ class DeepSpeedEngine:
         return {"train/grad_norm": 0.0, "train/lr": self.engine.get_lr()[0]}
 
     def all_gather(self, values: Tensor) -> Tensor:
-        """See `TrainEngine`."""
         own = values.detach().contiguous()
         if self.num_ranks == 1:
             return own
@@ -136,12 +131,10 @@ class DeepSpeedEngine:
         return lora.merged_weights(self.policy.model, deepspeed.zero.GatheredParameters)
 
     def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
-        """See `TrainEngine`."""
         return checkpoint_weights(self.policy.model, self.weights())
 
     @contextmanager
     def unsharded(self) -> Iterator[Policy]:
-        """See `TrainEngine`."""
         if self._replica is None:
             yield self.policy
         else:
@@ -149,7 +142,6 @@ class DeepSpeedEngine:
                 yield policy
 
     def save(self, folder: Path) -> None:
-        """See `TrainEngine`."""
         import deepspeed
 
         weights = {name: weight.cpu() for name, weight in self.weights() if self.rank == 0}

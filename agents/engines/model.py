@@ -5,6 +5,7 @@ features, position ids, packing. Axis letters: n tokens of a packed row, d dimen
 id, h features of a hidden state.
 """
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -14,11 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from agents.engines import attention
-from agents.engines.dropout import remove_dropout
 from agents.engines.packing import Packing, pack
 from agents.engines.sampling import Sampling, unique_prompts
 from agents.engines.token_log_probs import log_prob
 from agents.rollout import Prompt, Responses
+
+_DROPOUT = re.compile(r"drop|jitter")
+"""Within the names of probabilities in modules and configurations, such as attention_dropout,
+resid_pdrop, layerdrop, drop_path_rate, and of the noise on the router of a mixture of experts."""
 
 
 class Policy(nn.Module):
@@ -254,3 +258,18 @@ def model_logits(model: Any, logits: Tensor) -> Tensor:
     logits = logits / divisor if divisor else logits
     logits = logits * factor if factor else logits
     return (logits / cap).tanh() * cap if cap else logits
+
+
+def remove_dropout(model: nn.Module) -> None:
+    """Sets the probability of dropout to 0, of values, attention, layers and all else, for good.
+
+    Each forward pass would be of another policy: models drop values in train mode, which gradient
+    checkpointing needs.
+    """
+    parts: list[Any] = list(model.modules())
+    parts += [config for part in parts if (config := getattr(part, "config", None)) is not None]
+    for part in parts:
+        names = ("p",) if isinstance(part, nn.modules.dropout._DropoutNd) else ()
+        for name, value in list(vars(part).items()):
+            if isinstance(value, float) and (name in names or _DROPOUT.search(name)):
+                setattr(part, name, 0.0)
