@@ -20,8 +20,7 @@ from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device
 from agents.engines.model import Policy, Sampling
-from agents.engines.precision import computation_dtype, has_half_weights
-from agents.engines.process import set_threads
+from agents.engines.process import computation_dtype, has_half_weights, set_threads
 from agents.engines.transformers import TransformersSampler
 from agents.engines.vllm import uses_vllm
 from agents.errors import MissingPackageError, typed_errors

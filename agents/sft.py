@@ -28,8 +28,7 @@ from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.model import Policy
 from agents.engines.muon import use_muon
 from agents.engines.optimizer import Optimization
-from agents.engines.precision import computation_dtype
-from agents.engines.process import set_threads
+from agents.engines.process import computation_dtype, set_threads
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.errors import UsageError, typed_errors

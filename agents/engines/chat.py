@@ -15,19 +15,17 @@ from agents.engines.chat_template import (
     PLAIN_STOP,
     SYSTEM_LINE,
     ChatOptions,
-    plain_template,
-    read_template,
-    without_system,
-)
-from agents.engines.pretrained import one_line
-from agents.engines.special_tokens import (
     banned_tokens,
     check_token,
     cut,
     end_tokens,
+    plain_template,
+    read_template,
     saved_stop_strings,
     special_tokens,
+    without_system,
 )
+from agents.engines.pretrained import one_line
 from agents.errors import ModelError
 from agents.rollout import Prompt
 

@@ -1,11 +1,13 @@
-"""Chat templates: a model's own, a user's, or a plain one for a model without any."""
+"""Format of a chat: its template, what ends a response, and which tokens are never sampled."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from agents.errors import CheckpointError, UsageError
+from agents.errors import CheckpointError, ModelError, UsageError
 
 FILE = "chat_template.jinja"
 """Name of the template's file in a model's folder."""
@@ -29,6 +31,7 @@ SYSTEM_LINE = (
     "this model's chat template takes no system message: where a prompt has a system text, it "
     "stands in front of the question"
 )
+_CLOSING_TAG = re.compile(r"</[^<>]*>")
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,113 @@ def without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     own = content[0].get("text", "")  # "" before an image
     parts = [{"type": "text", "text": start + own}, *content[bool(own) :]]
     return [user | {"content": parts}]
+
+
+def end_tokens(
+    tokenizer: Any, generation: Any, vocabulary: int, stop: Sequence[str] = ()
+) -> tuple[int, ...]:
+    """Token ids that end a response, in order.
+
+    Args:
+        tokenizer: Has one of them.
+        generation: The generation configuration, which may have others.
+        vocabulary: Number of tokens of the model.
+        stop: Stop strings, of which some may be special tokens.
+
+    Raises:
+        ModelError: There is none, or one is not of the model.
+        UsageError: A stop string has a special token and more.
+    """
+    if tokenizer.eos_token_id is None:
+        raise ModelError(
+            "this model's tokenizer has no end token: name one as eos_token in its "
+            "tokenizer_config.json"
+        )
+    eos = getattr(generation, "eos_token_id", None)
+    tokens = {tokenizer.eos_token_id, *([eos] if isinstance(eos, int) else eos or ())}
+    # The text of a response has no special tokens.
+    special = special_names(tokenizer)
+    for string, name in product(stop, special):
+        if name in string and string not in special:
+            raise UsageError(
+                f"the stop string {string!r} has the special token {name!r}, which the text of a "
+                "response has not, and would never end one: give the token alone in --stop"
+            )
+    names = special.intersection(stop)
+    tokens |= set(tokenizer.convert_tokens_to_ids(sorted(names)))
+    for token in tokens:
+        check_token("end", token, vocabulary)
+    return tuple(sorted(tokens))
+
+
+def check_token(kind: str, token: Any, count: int) -> None:
+    """Rejects the id of a token that is not one of the first `count`."""
+    if not isinstance(token, int) or not 0 <= token < count:
+        raise ModelError(f"this model's {kind} token is {token!r}: it takes 0 to {count - 1}")
+
+
+def banned_tokens(tokenizer: Any, config: Any, eos: Sequence[int]) -> tuple[int, ...]:
+    """Token ids that are never sampled: vision placeholders, padding, ids without a token.
+
+    A sampled placeholder would make the next forward pass look for an image that does not exist. An
+    end token is never among them, also where the model pads with it.
+    """
+    names = (
+        "image_token_id",
+        "video_token_id",
+        "vision_start_token_id",
+        "vision_end_token_id",
+        "vision_token_id",
+    )
+    vocabulary = config.get_text_config().vocab_size
+    tokens: tuple[Any, ...] = tuple(getattr(config, name, None) for name in names)
+    banned = {token for token in tokens if token in range(vocabulary)}
+    banned |= set(range(vocabulary)) - set(tokenizer.get_vocab().values())
+    if tokenizer.pad_token_id is not None:
+        banned.add(tokenizer.pad_token_id)
+    return tuple(sorted(banned - set(eos)))
+
+
+def special_names(tokenizer: Any) -> set[str]:
+    """Names of all special tokens, those included that are such among the added tokens alone."""
+    added = (token for token in tokenizer.added_tokens_decoder.values() if token.special)
+    return {*tokenizer.all_special_tokens, *(token.content for token in added)}
+
+
+def special_tokens(tokenizer: Any) -> re.Pattern[str]:
+    """A pattern of the names of all special tokens."""
+    names = sorted(special_names(tokenizer), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, names)) or "(?!)")
+
+
+def saved_stop_strings(generation: Any) -> tuple[str, ...]:
+    """Stop strings in a generation configuration: those of `save_stop_strings`, else its own.
+
+    Raises:
+        ModelError: They are no strings.
+    """
+    stop = getattr(generation, "stop", None)
+    stop = getattr(generation, "stop_strings", None) if stop is None else stop
+    stop = [stop] if isinstance(stop, str) else stop or []
+    if not isinstance(stop, list | tuple) or not all(isinstance(s, str) and s for s in stop):
+        raise ModelError(f"this model's generation_config.json has stop strings {stop!r:.99}")
+    return tuple(stop)
+
+
+def save_stop_strings(generation: Any, stop: Sequence[str]) -> None:
+    """Adds stop strings to a generation configuration, to be saved with it.
+
+    They are not its `stop_strings`, with which `generate` of transformers fails unless it is given
+    the tokenizer.
+    """
+    if stop or saved_stop_strings(generation):
+        generation.stop = list(stop)
+
+
+def cut(text: str, stop: Sequence[str]) -> str:
+    """A text up to its first stop string, which is left out unless it is a closing tag."""
+    matches = [(text.index(string), string) for string in stop if string in text]
+    if not matches:
+        return text
+    start, string = min(matches)
+    return text[: start + len(string)] if _CLOSING_TAG.fullmatch(string) else text[:start]

@@ -14,7 +14,7 @@ from transformers.utils import logging
 
 from agents.engines import attention, lora
 from agents.engines.chat import Chat
-from agents.engines.chat_template import ChatOptions
+from agents.engines.chat_template import ChatOptions, save_stop_strings
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
 from agents.engines.model import Policy
 from agents.engines.pretrained import (
@@ -25,7 +25,6 @@ from agents.engines.pretrained import (
     model_errors,
 )
 from agents.engines.sampling import Row, Sampling, collate
-from agents.engines.special_tokens import save_stop_strings
 from agents.errors import ModelError, UsageError
 from agents.rollout import Prompt, Responses
 from agents.storage.digests import check_model

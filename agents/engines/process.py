@@ -1,4 +1,4 @@
-"""How this process computes: number of threads on the CPU, and kernels with equal sums each time.
+"""How this process computes: number format, threads on the CPU, kernels with equal sums each time.
 
 Threads meet after each small operation. Where another process takes a core, all of them wait for
 the one that shares it, and one thread is faster than two. Sums on another number of threads differ
@@ -16,11 +16,18 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Literal
 
 import torch
 
 from agents.errors import UsageError
 
+Precision = Literal["auto", "float32", "bfloat16"]
+LEAST_WEIGHTS = 50_000_000
+"""Weights from which "auto" is bfloat16 on a CPU: more than the generated models have, 28 million,
+and less than the smallest pretrained one whose speed was measured, of 135 million."""
+INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
+"""Of x86 processors that multiply matrices in bfloat16; others emulate it."""
 NUM_PROBES = 3
 """Measurements of the free cores, of which the largest counts: a short load is no reason."""
 PROBE_SECONDS = 0.1
@@ -43,6 +50,39 @@ faster kernels, and says so.
 """
 LEAST_CAPABILITY = (9, 0)
 """Of such a GPU. On older ones vLLM replaces `aten::linear` too, by a kernel without gradient."""
+
+
+def computation_dtype(precision: Precision, device: torch.device, num_weights: int) -> torch.dtype:
+    """Number format of the matrix products of a model with weights in float32.
+
+    Norms, softmax, gradients of weights and the optimizer stay in float32.
+
+    Args:
+        precision: "auto" is bfloat16 on GPUs, and for a model of 50 million weights or more on a
+            CPU with instructions for it, else float32.
+        device: Of the weights.
+        num_weights: Of the model.
+    """
+    if precision != "auto":
+        return torch.bfloat16 if precision == "bfloat16" else torch.float32
+    is_fast = multiplies_bfloat16() and num_weights >= LEAST_WEIGHTS
+    return torch.bfloat16 if device.type != "cpu" or is_fast else torch.float32
+
+
+def multiplies_bfloat16() -> bool:
+    """True if this processor has instructions for matrix products in bfloat16."""
+    capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # not in every PyTorch
+    return any(capabilities.get(name, False) for name in INSTRUCTIONS)
+
+
+def has_half_weights(precision: Precision, device_type: str) -> bool:
+    """True if DeepSpeed keeps the weights in bfloat16, with masters in float32.
+
+    Args:
+        precision: "auto" is bfloat16 on GPUs.
+        device_type: "cpu" or "cuda".
+    """
+    return precision == "bfloat16" or (precision == "auto" and device_type == "cuda")
 
 
 def free_cores(count: int, seconds: float = PROBE_SECONDS) -> float:

@@ -83,7 +83,7 @@ class TransformersSampler:
         seed: tuple[int, ...],
         finished: Callable[[int, str], object] | None = None,
     ) -> Responses:
-        """See `RolloutEngine`.
+        """Samples one response per prompt, as `RolloutEngine` says.
 
         Raises:
             PromptLengthError: A prompt and a response may be longer than the model's context.

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
+from agents.engines.chat_template import banned_tokens
 from agents.engines.pretrained import load_parts
-from agents.engines.special_tokens import banned_tokens
 from agents.engines.vllm.access import VARIABLE, api_key, key_file
 from agents.engines.vllm.compatibility import (
     BANNED,

@@ -10,11 +10,11 @@ import transformers
 from transformers import GenerationConfig
 
 from agents import tiny_model
+from agents.engines.chat_template import cut
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
-from agents.engines.special_tokens import cut
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 

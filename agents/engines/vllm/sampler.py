@@ -195,17 +195,16 @@ class VLLMSampler(RequestSampler):
 
     @contextmanager
     def _seeded(self, batches: list[list[SamplingRequest]]) -> Iterator[None]:
-        """Context in which vLLM draws for requests without a seed of their own, if there are any.
+        """Context of vLLM's draws, after which PyTorch's generators are as before.
 
-        Its schedule orders the draws, and would depend on what the caches hold.
+        Requests without a seed of their own draw from one generator, in the order of vLLM's
+        schedule, which would depend on what the caches hold.
         """
-        if not self._one_seed:
-            yield
-            return
         devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
         with torch.random.fork_rng(devices):
-            self._reset_caches()
-            torch.manual_seed(next(request.seed for batch in batches for request in batch))
+            if self._one_seed:
+                self._reset_caches()
+                torch.manual_seed(next(request.seed for batch in batches for request in batch))
             yield
 
     def _run(self, rollout: Rollout) -> None:

@@ -8,9 +8,8 @@ from tokenizers import AddedToken
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModelForCausalLM
 
-from agents.engines.chat_template import PLAIN_STOP, ChatOptions, without_system
+from agents.engines.chat_template import PLAIN_STOP, ChatOptions, cut, without_system
 from agents.engines.load import load_model
-from agents.engines.special_tokens import cut
 
 LENGTH = 40
 
