@@ -9,7 +9,7 @@ from typing import Any, Literal
 from agents.cli.checks import check_integer
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.engines.precision import Precision
+from agents.engines.process import Precision
 from agents.errors import UsageError, typed_errors
 from agents.evaluate.arguments import EvaluationArguments, check_arguments
 from agents.evaluate.sampler import loaded_sampler

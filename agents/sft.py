@@ -26,13 +26,11 @@ from agents.cli.lasting_output import lasting_output
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
-from agents.engines.memory import keep_freed_memory
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.precision import computation_dtype
 from agents.engines.pretrained import model_folder
+from agents.engines.process import computation_dtype, set_threads
 from agents.engines.sampling import Sampling
-from agents.engines.threads import set_threads
 from agents.engines.torch import TorchEngine
 from agents.errors import SaveError, UsageError, typed_errors
 from agents.monitoring.progress_bar import ProgressBar
@@ -240,7 +238,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         typed_errors("fine-tuning"),
         locked(settings.output_dir),
     ):
-        keep_freed_memory()
         if message := set_threads():
             print(message, file=sys.stderr)
         print_line(f"wrote {fine_tune(settings)}")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from agents.engines.optimizer import Schedule
-from agents.engines.precision import Precision
+from agents.engines.process import Precision
 from agents.monitoring.trackers import Name
 
 

@@ -16,7 +16,7 @@ from agents.cli.defaults import defaults
 from agents.cli.json_flags import json_object, stop_strings
 from agents.cli.settings import Run
 from agents.engines.chat_template import read_template
-from agents.engines.precision import Precision
+from agents.engines.process import Precision
 from agents.errors import UsageError
 from agents.evaluate.evaluator import BATCH, EvaluationTask
 from agents.storage.digests import data_digest

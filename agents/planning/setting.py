@@ -8,8 +8,8 @@ import torch
 
 from agents.cli.json_flags import json_object, lora_rank
 from agents.cli.settings import Run
-from agents.engines.deepspeed_config import checked
-from agents.engines.precision import computation_dtype, has_half_weights
+from agents.engines.deepspeed import checked
+from agents.engines.process import computation_dtype, has_half_weights
 from agents.errors import UsageError
 from agents.planning.formulas import Sharding, adapter_weights, image_tokens
 from agents.planning.shapes import Shape
@@ -168,7 +168,7 @@ def _is_number(value: Any) -> bool:
 def make_sharding(run: Run, num_gpus: int) -> Sharding:
     """Sharding and precision of the training engine.
 
-    Defaults are those of `agents.engines.deepspeed_config`, stage 2 in bf16, on GPUs; plain PyTorch
+    Defaults are those of `agents.engines.deepspeed`, stage 2 in bf16, on GPUs; plain PyTorch
     in fp32 on the CPU.
 
     Raises:

@@ -19,12 +19,10 @@ from agents.cli.json_flags import environment_options, json_object
 from agents.cli.settings import Run
 from agents.engines import ranks
 from agents.engines.chat import Chat, without_image_marks
-from agents.engines.determinism import use_deterministic_kernels
 from agents.engines.distributed import error_on_all_ranks
-from agents.engines.memory import keep_freed_memory
 from agents.engines.pretrained import model_folder
+from agents.engines.process import set_threads, use_deterministic_kernels
 from agents.engines.sampling import check_prompt_lengths
-from agents.engines.threads import set_threads
 from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
@@ -81,7 +79,6 @@ def prepare(run: Run, learner: Learner) -> RunState:
     print_once(summary(run, learner, checkpoint))
     if checkpoint:
         print_once(describe_changes(folder, settings))
-    keep_freed_memory()
     num_threads = last_num_threads(folder) if checkpoint else None
     if run.deterministic:
         use_deterministic_kernels(vllm=run.vllm_server is None and uses_vllm(run.sampler))

@@ -8,8 +8,7 @@ from typing import Literal
 
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.engines.memory import keep_freed_memory
-from agents.engines.threads import set_threads
+from agents.engines.process import set_threads
 from agents.storage.lock import locked
 from benchmarks.tiny.recipe import pack, recipe
 from benchmarks.tiny.stage import Stage
@@ -46,7 +45,6 @@ class WarmStart:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(WarmStart, "benchmarks.tiny", arguments)
-    keep_freed_memory()
     if message := set_threads():
         print(message, file=sys.stderr)
     with errors_in_one_line(), locked(settings.output_dir):
