@@ -1,13 +1,13 @@
 """Two precisions: ROUGH, floating point, and FINE, 150 digits.
 
 Floating point separates most different values in microseconds; 150 digits decide the rest. Each
-precision has limits of accuracy and raises `TooLarge` beyond them: a term too small to count in its
-sum, a function too close to its limit to be distinguished from it.
+precision has limits of accuracy, beyond which the evaluation raises `TooLarge`: a term too small to
+count in its sum, a function too close to its limit to be distinguished from it.
 """
 
 import cmath
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,19 +15,11 @@ from typing import Any
 import mpmath
 from mpmath import libmp
 
-from reasonenv.grading.numeric.exact import TooLarge, Undefined, check_bits
+from reasonenv.grading.numeric.exact import TooLarge, check_bits
 
 DIGITS = 150
 """Decimal digits of FINE."""
 _GUARD = 20
-# Roots of a higher degree are too close to 1.
-_MAX_DEGREE = 1000
-_MAX_GAMMA = 150
-# Beyond it tanh is 1 and sinh is cosh in floating point.
-_SATURATED = 40
-# Below it sin x is x and cos x is 1 in floating point and nearly in 150 digits.
-_TINY = 1e-30
-_SATURATING = frozenset(["sinh", "cosh", "tanh"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,84 +45,6 @@ class Precision:
     rounding: Any
     separates: bool
     cost: int
-
-    def check_finite(self, value: Any) -> Any:
-        """The value itself; raises TooLarge if it is not finite."""
-        if not self.functions["isfinite"](value):
-            raise TooLarge
-        return value
-
-    def total(self, terms: Sequence[Any]) -> Any:
-        """Sum of the terms; raises TooLarge if one is too small relative to another."""
-        sizes = [size for size in map(abs, terms) if size]
-        if not sizes:
-            return self.number(Fraction(0))
-        largest = max(sizes)
-        if largest > min(sizes) * self.span:
-            raise TooLarge
-        return self.flush_to_zero(sum(terms, self.number(Fraction(0))), largest)
-
-    def flush_to_zero(self, value: Any, size: Any) -> Any:
-        """The value, or 0 if it is a rounding error of cancelling terms of this size."""
-        if abs(value) > self.rounding * size:
-            return self.check_finite(value)
-        if value and not self.separates:
-            raise TooLarge
-        return self.number(Fraction(0))
-
-    def power(self, base: Any, exponent: Any) -> Any:
-        """The principal value of base^exponent."""
-        if base == 0:
-            raise Undefined
-        self._check_power(base, exponent)
-        return base**exponent
-
-    def rational_power(self, base: Any, exponent: Fraction) -> Any:
-        """base^(p / q); the odd root of a negative number is real."""
-        if base == 0:
-            if exponent <= 0:
-                raise Undefined
-            return base
-        self._check_power(base, exponent)
-        if exponent.denominator == 1:
-            return base ** int(exponent)
-        if exponent.denominator > _MAX_DEGREE:
-            raise TooLarge
-        power = self.number(exponent)
-        if exponent.denominator % 2 and is_real(base) and base.real < 0:
-            sign = -1 if exponent.numerator % 2 else 1
-            return sign * (-base) ** power
-        return base**power
-
-    def _check_power(self, base: Any, exponent: Any) -> None:
-        if abs(exponent) * (1 + abs(self.functions["log"](base))) > self.reach:
-            raise TooLarge
-
-    def logarithm(self, value: Any, base: Any) -> Any:
-        """The logarithm to a base, natural if it is None."""
-        if value == 0:
-            raise Undefined
-        log = self.functions["log"]
-        return log(value) if base is None else log(value) / log(base)
-
-    def check_argument(self, name: str, value: Any) -> None:
-        """Raises TooLarge for an argument too large or too close to a limit of the function."""
-        size = abs(value)
-        if size > self.reach or 0 < size < _TINY:
-            raise TooLarge
-        if name in _SATURATING and size > _SATURATED:
-            raise TooLarge
-
-    def elementary(self, name: str, value: Any) -> Any:
-        """The value of an elementary function: sin, arctan, exp."""
-        result = self.functions[name](value)
-        return result if name == "exp" else self.flush_to_zero(result, min(1, abs(value)))
-
-    def gamma(self, value: Any) -> Any:
-        """(value - 1)!, of real numbers only."""
-        if not is_real(value) or abs(value) > _MAX_GAMMA:
-            raise Undefined
-        return self.functions["gamma"](value.real)
 
 
 def is_real(value: Any) -> bool:
@@ -160,13 +74,21 @@ def _fine(value: Fraction) -> Any:
     return _FINE.mpc(_FINE.mpf(value.numerator) / value.denominator)
 
 
+_RECIPROCALS = {
+    "cot": "tan", "sec": "cos", "csc": "sin", "coth": "tanh", "sech": "cosh", "csch": "sinh",
+}  # fmt: skip
+
+
 def _functions(library: Any, gamma: Callable[[Any], Any]) -> dict[str, Callable[..., Any]]:
-    """The functions of a library by their mathematical names."""
+    """The functions of a library by their mathematical names; arccot is between 0 and π."""
     names = ["sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "isfinite"]
-    table = {name: getattr(library, name) for name in names}
+    table = {name: getattr(library, name) for name in names} | {"gamma": gamma}
     table |= {f"arc{name}": getattr(library, f"a{name}") for name in ("sin", "cos", "tan")}
     table |= {f"ar{name}": getattr(library, f"a{name}") for name in ("sinh", "cosh", "tanh")}
-    return table | {"gamma": gamma}
+    table |= {name: lambda x, f=table[of]: 1 / f(x) for name, of in _RECIPROCALS.items()}
+    table["arccot"] = lambda x: library.pi / 2 - library.atan(x)
+    table["arcsec"], table["arccsc"] = lambda x: library.acos(1 / x), lambda x: library.asin(1 / x)
+    return table
 
 
 ROUGH = Precision(
