@@ -21,53 +21,50 @@ def with_shared_names(answer: Node, reference: Node) -> tuple[Node, Node]:
     multiples of π or of degrees alone, since it may be a real number elsewhere. x^2 + C_1 is
     x^2 + C, and c x, c in R, is c x.
     """
+    if "sym" not in answer.kinds or answer == reference:
+        return answer, reference
     left, right = _with_shared_parameter(*map(_without_domain, (answer, reference)))
     return _with_shared_constants(left, right), right
 
 
-def _declared(node: Node) -> tuple[Node, Node, Node] | None:
+def _declared(node: Node) -> tuple[Node, Node | None, Node | None]:
     """A formula, a name of it and the set of numbers that the name is declared to be from."""
     match node:
         case Node(op="list", args=(*items, Node(op="relation", args=(("in",), (name, numbers))))):
             if name.op == "sym" and items:
-                rest = items[0] if len(items) == 1 else Node("list", tuple(items))
-                return rest, name, numbers
-    return None
+                return items[0] if len(items) == 1 else Node("list", tuple(items)), name, numbers
+    return node, None, None
 
 
 def _without_domain(node: Node) -> Node:
-    declared = _declared(node)
-    if declared is None or declared[2] not in _NUMBERS or declared[1] not in walk(declared[0]):
-        return node
-    return declared[0]
+    formula, name, numbers = _declared(node)
+    return formula if name and numbers in _NUMBERS and name in walk(formula) else node
 
 
 def _with_shared_parameter(a: Node, b: Node) -> tuple[Node, Node]:
     """Two nodes with one name for an integer parameter: kπ, k ∈ Z is nπ, n ∈ Z, and kπ."""
-    (left, declared), (right, other_declared) = _family(a), _family(b)
-    name, other = declared or _lone_parameter(left), other_declared or _lone_parameter(right)
+    left, name, is_declared = _family(a)
+    right, other, is_other_declared = _family(b)
     if name is None or other is None:
         return a, b
-    if other_declared is None and not _is_period(right, other):
+    if not is_other_declared and not _is_period(right, other):
         return a, b
-    if declared is None and other_declared is None and not _is_period(left, name):
+    if not is_declared and not is_other_declared and not _is_period(left, name):
         return a, b
     if name == other:
         return left, right
     return (a, b) if other in walk(left) else (substituted(left, name, other), right)
 
 
-def _family(node: Node) -> tuple[Node, Node | None]:
-    """A family of solutions and its integer parameter; None if no parameter is declared."""
-    declared = _declared(node)
-    return declared[:2] if declared and declared[2] == _INTEGERS else (node, None)
-
-
-def _lone_parameter(node: Node) -> Node | None:
+def _family(node: Node) -> tuple[Node, Node | None, bool]:
+    """A family of solutions, its integer parameter if it has one, and True if it declares that."""
+    formula, name, numbers = _declared(node)
+    if numbers == _INTEGERS:
+        return formula, name, True
     if node.op in ("num", "sym") or "sym" not in node.kinds:
-        return None
+        return node, None, False
     names = {part for part in walk(node) if part.op == "sym" and part.args[0] in _PARAMETERS}
-    return names.pop() if len(names) == 1 else None
+    return node, names.pop() if len(names) == 1 else None, False
 
 
 def _is_period(node: Node, name: Node) -> bool:
@@ -76,14 +73,12 @@ def _is_period(node: Node, name: Node) -> bool:
         return False
     if name not in walk(node):
         return True
-    if node.op == "mul" and any(map(_is_angle, node.args)):
+    if node.op == "mul":
         others = [factor for factor in node.args if not is_known(factor)]
-        return len(others) == 1 and _is_linear(others[0], name)
+        angles = [f for f in node.args if is_known(f) and not f.kinds.isdisjoint(["pi", "deg"])]
+        if angles:
+            return len(others) == 1 and _is_linear(others[0], name)
     return node.op in _SUMS and all(_is_period(part, name) for part in children(node))
-
-
-def _is_angle(node: Node) -> bool:
-    return is_known(node) and not node.kinds.isdisjoint(["pi", "deg"])
 
 
 def _is_linear(node: Node, name: Node) -> bool:
@@ -97,8 +92,6 @@ def _is_linear(node: Node, name: Node) -> bool:
 
 def _with_shared_constants(answer: Node, reference: Node) -> Node:
     """The answer with the reference's constants of integration, if all its symbols are theirs."""
-    if "sym" not in answer.kinds or answer == reference:
-        return answer
     names, others = _constants(answer), _constants(reference)
     if not names or len(names) != len(others) or names == others:
         return answer

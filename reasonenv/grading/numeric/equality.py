@@ -11,9 +11,14 @@ from math import floor, log10
 from typing import Any, NamedTuple
 
 from reasonenv.grading.budget import counted_cache
-from reasonenv.grading.numeric.evaluation import ExpressionEvaluator
+from reasonenv.grading.numeric.evaluation import (
+    FINE,
+    ROUGH,
+    ExpressionEvaluator,
+    Precision,
+    is_real,
+)
 from reasonenv.grading.numeric.exact import TooLarge, exact_value
-from reasonenv.grading.numeric.precision import FINE, ROUGH, Precision, is_real
 from reasonenv.grading.parsing.nodes import PI, Node, is_known, num, product
 
 NUM_POINTS = 8
@@ -148,7 +153,7 @@ def _agree_precisely(a: Node, b: Node, points: Sequence[int], natural: bool) -> 
             verdict = None
         elif TooLarge in values:
             raise TooLarge
-        elif not _near(*values, FINE.rounding):
+        elif not _near(values[0], values[1], FINE.rounding):
             return False
     return verdict
 
@@ -198,30 +203,16 @@ def same_value(answer: Node, reference: Node) -> bool | None:
     verdict = same_expression(answer, reference)
     if verdict is not False:
         return verdict
-    return _is_degrees_as_arc(answer, reference) or _rounds(answer, reference)
-
-
-def omits_base(answer: Node, reference: Node) -> bool:
-    """True if an answer has the digits of a number in another base, 4210_7, without the base."""
-    digits, _, base = reference.args[0].partition("_")
-    is_number = digits.isdecimal() and base.isdecimal() and max(map(int, digits)) < int(base)
-    return is_number and answer.args == (Fraction(int(digits)), 0)
+    for angle, arc in ((answer, reference), (reference, answer)):
+        is_arc = arc.op != "deg" and "pi" in arc.kinds
+        if angle.op == "deg" and is_arc and same_expression(to_radians(angle.args[0]), arc):
+            return True
+    return _rounds(answer, reference)
 
 
 def to_radians(degrees: Node) -> Node:
     """A number of degrees, in radians."""
     return product([degrees, PI, num(Fraction(1, 180))])
-
-
-def _is_degrees_as_arc(a: Node, b: Node) -> bool:
-    """True if one is an angle in degrees and the other the same angle as a multiple of π."""
-    return any(
-        angle.op == "deg"
-        and arc.op != "deg"
-        and "pi" in arc.kinds
-        and same_expression(to_radians(angle.args[0]), arc) is True
-        for angle, arc in ((a, b), (b, a))
-    )
 
 
 def _rounds(answer: Node, reference: Node) -> bool:
@@ -235,14 +226,11 @@ def _rounds(answer: Node, reference: Node) -> bool:
         is_finer = target.digits >= CUT_DIGITS and decimal.digits > target.digits
         return is_finer and distance <= target.unit / 2
     if target:
-        is_close = distance <= target.unit / 2
-        return target.digits >= ROUNDED_DIGITS and is_close and not _is_whole(answer)
-    return (
-        decimal is not None
-        and decimal.digits >= ENOUGH_DIGITS
-        and distance < decimal.unit
-        and not _is_whole(reference)
-    )
+        is_close = target.digits >= ROUNDED_DIGITS and distance <= target.unit / 2
+        return is_close and not _is_whole(answer)
+    if decimal is None or decimal.digits < ENOUGH_DIGITS or distance >= decimal.unit:
+        return False
+    return not _is_whole(reference)
 
 
 def _is_whole(node: Node) -> bool:

@@ -1,17 +1,29 @@
-"""Numerical evaluation of an expression at fixed values of its symbols."""
+"""Numerical evaluation of an expression, in floating point and in 150 digits.
 
-from collections.abc import Callable, Sequence
+Floating point separates most different values in microseconds; 150 digits decide the rest. Each
+precision has limits of accuracy, beyond which it raises `TooLarge`: a term too small to count in
+its sum, a function too close to its limit to be distinguished from it.
+"""
+
+import cmath
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
-from math import prod
 from typing import Any
 
+import mpmath
+from mpmath import libmp
+
 from reasonenv.grading.budget import spend
-from reasonenv.grading.numeric.exact import TooLarge, Undefined, exact_value
-from reasonenv.grading.numeric.precision import Precision, is_real
+from reasonenv.grading.numeric.exact import TooLarge, Undefined, check_bits, exact_value
 from reasonenv.grading.parsing.nodes import Node
 
+DIGITS = 150
+"""Decimal digits of FINE."""
+_GUARD = 20
 _MAX_DETERMINANT = 3
 # Roots of a higher degree are too close to 1.
 _MAX_DEGREE = 1000
@@ -21,6 +33,80 @@ _SATURATED = 40
 _SATURATING = frozenset(["sinh", "cosh", "tanh"])
 # Below it sin x is x and cos x is 1 in floating point and nearly in 150 digits.
 _TINY = 1e-30
+_RECIPROCALS = {
+    "cot": "tan", "sec": "cos", "csc": "sin", "coth": "tanh", "sech": "cosh", "csch": "sinh",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """Complex arithmetic of one precision, with its limits of accuracy.
+
+    Attributes:
+        number: Conversion of a fraction to a number.
+        library: Its functions and constants: cmath, or a context of mpmath.
+        functions: Elementary functions by their mathematical names.
+        reach: Largest |exponent| (1 + |log base|), and largest argument of a function.
+        span: Largest ratio of two terms of a sum.
+        rounding: Largest rounding error of a sum whose terms of size 1 cancel.
+        separates: True if a smaller result than that is zero; else it is undecided.
+        cost: Operations that the evaluation of one node counts as.
+    """
+
+    number: Callable[[Fraction], Any]
+    library: Any
+    functions: Mapping[str, Callable[[Any], Any]]
+    reach: float
+    span: float
+    rounding: Any
+    separates: bool
+    cost: int
+
+
+def _functions(library: Any) -> dict[str, Callable[[Any], Any]]:
+    """The elementary functions of a library by name; arccot is between 0 and π."""
+    table = {name: getattr(library, name) for name in (*_RECIPROCALS.values(), "exp")}
+    table |= {f"arc{name}": getattr(library, f"a{name}") for name in ("sin", "cos", "tan")}
+    table |= {f"ar{name}": getattr(library, f"a{name}") for name in ("sinh", "cosh", "tanh")}
+    table |= {name: lambda x, f=table[of]: 1 / f(x) for name, of in _RECIPROCALS.items()}
+    return table | {
+        "arccot": lambda x: library.pi / 2 - library.atan(x),
+        "arcsec": lambda x: library.acos(1 / x),
+        "arccsc": lambda x: library.asin(1 / x),
+    }
+
+
+def _rough(value: Fraction) -> complex:
+    check_bits(value)
+    try:
+        return complex(value.numerator / value.denominator)
+    except OverflowError:
+        raise TooLarge from None
+
+
+def _fine(value: Fraction) -> Any:
+    check_bits(value)
+    return _LONG.mpc(_LONG.mpf(value.numerator) / value.denominator)
+
+
+# A separate context that is never changed, so that threads may share it.
+_LONG: Any = mpmath.mp.clone()
+_LONG.dps = DIGITS
+# mpmath's cache of constants is not thread-safe when it grows: fill it here with many times the
+# bits of FINE.
+for _constant in (libmp.pi_fixed, libmp.ln2_fixed, libmp.ln10_fixed, libmp.e_fixed):
+    _constant(8 * _LONG.prec)
+_ROUNDING = _LONG.mpf(10) ** (_GUARD - DIGITS)
+
+ROUGH = Precision(_rough, cmath, _functions(cmath), 700, 1e300, 1e-9, separates=False, cost=1)
+"""Floating point."""
+FINE = Precision(_fine, _LONG, _functions(_LONG), 10_000, 1e100, _ROUNDING, True, cost=25)
+"""150 digits, 130 of them accurate."""
+
+
+def is_real(value: Any) -> bool:
+    """True if a number is real, up to rounding."""
+    return abs(value.imag) <= 1e-12 * (1 + abs(value.real))
 
 
 class ExpressionEvaluator:
@@ -56,7 +142,7 @@ class ExpressionEvaluator:
             raise Undefined
         spend(self.precision.cost)
         value = _RULES[node.op](self, node.args, in_radians)
-        if not self.precision.functions["isfinite"](value):
+        if not self.precision.library.isfinite(value):
             raise TooLarge
         if self.real and not is_real(value):
             raise Undefined
@@ -69,9 +155,11 @@ class ExpressionEvaluator:
         return self.precision.number(symbol_value(args[0], self.point))
 
     def _constant(self, args: Sequence[Any], _: bool) -> Any:
-        if args[0] not in self.precision.constants:
+        library = self.precision.library
+        constants = {"pi": library.pi, "e": library.e, "i": 1j}
+        if args[0] not in constants:
             raise Undefined
-        return self.precision.constants[args[0]]
+        return self.precision.number(Fraction(1)) * constants[args[0]]
 
     def _sum(self, args: Sequence[Any], in_radians: bool) -> Any:
         terms = [self.value(term, in_radians) for term in args]
@@ -91,7 +179,7 @@ class ExpressionEvaluator:
         return value * 0
 
     def _product(self, args: Sequence[Any], in_radians: bool) -> Any:
-        return prod(self.value(factor, in_radians) for factor in args)
+        return math.prod(self.value(factor, in_radians) for factor in args)
 
     def _power(self, args: Sequence[Any], in_radians: bool) -> Any:
         exponent = exact_value(args[1])
@@ -121,13 +209,13 @@ class ExpressionEvaluator:
         return base**power
 
     def _check_power(self, base: Any, exponent: Any) -> None:
-        size = abs(self.precision.functions["log"](base))
+        size = abs(self.precision.library.log(base))
         if abs(exponent) * (1 + size) > self.precision.reach:
             raise TooLarge
 
     def _degrees(self, args: Sequence[Any], in_radians: bool) -> Any:
         value = self.value(args[0], in_radians)
-        return value * self.precision.constants["pi"] / 180 if in_radians else value
+        return value * self.precision.library.pi / 180 if in_radians else value
 
     def _function(self, args: Sequence[Any], _: bool) -> Any:
         name, inner = args
@@ -153,7 +241,7 @@ class ExpressionEvaluator:
         argument, *bases = [self.value(arg, in_radians=True) for arg in args]
         if argument == 0:
             raise Undefined
-        log = self.precision.functions["log"]
+        log = self.precision.library.log
         if common and not bases:
             bases = [self.precision.number(Fraction(10))]
         return log(argument) / log(bases[0]) if bases else log(argument)
@@ -183,7 +271,7 @@ class ExpressionEvaluator:
         """(value - 1)!, of real numbers only."""
         if not is_real(value) or abs(value) > _MAX_GAMMA:
             raise Undefined
-        return self.precision.functions["gamma"](value.real)
+        return (_LONG.gamma if self.precision is FINE else math.gamma)(value.real)
 
     def _determinant(self, rows: Sequence[Sequence[Node]]) -> Any:
         if not 1 <= len(rows) <= _MAX_DETERMINANT or any(len(row) != len(rows) for row in rows):
@@ -195,7 +283,7 @@ class ExpressionEvaluator:
 
         Each argument is evaluated once: f(f(f(x))) takes three evaluations, not two to the third.
         """
-        cosine = self.precision.functions["cos"]
+        cosine = self.precision.library.cos
         total = self.precision.number(Fraction(1))
         for index, arg in enumerate(args[1]):
             value = self.value(arg)

@@ -37,7 +37,8 @@ _COMMANDS = {
 }
 _COMMAND = re.compile(r"\\([a-zA-Z]+)\*?")
 _GAP = re.compile(
-    r"(?<!\\)\\[,:;>! ~]|(?<!~)~(?!~)|\\phantom\{[^{}]*\}|\\(?:q?quad|enspace|thinspace)(?![a-zA-Z])"
+    r"(?<!\\)\\[,:;>! ~]|(?<!~)~(?!~)|\\phantom\{[^{}]*\}"
+    r"|\\(?:q?quad|enspace|thinspace)(?![a-zA-Z])"
 )
 _TEXT = re.compile(r"\\text\s*\{((?:[^{}]++|\{[^{}]*\})*)\}")
 # Not words: mathematical signs, or no letter at all.
