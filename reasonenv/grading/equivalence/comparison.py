@@ -83,16 +83,13 @@ def _same_values(a: Node, r: Node, _: Match) -> Verdict:
     return same_value(a, r)
 
 
-def _same_logic(a: Node, r: Node, matches: Match) -> Verdict:
-    """Conjunctions, disjunctions and negations; a comma stands for "and"."""
-    ops = {"and" if node.op == "list" else node.op for node in (a, r)}
-    return len(ops) == 1 and same_unordered(a.args, r.args, matches)
-
-
 _RULES: dict[str, _Rule] = {
     "false": lambda a, r, _: False,
     "congruence": same_congruence,
-    **dict.fromkeys(["and", "or", "not"], _same_logic),
+    **dict.fromkeys(
+        ["and", "or", "not"],
+        lambda a, r, matches: a.op == r.op and same_unordered(a.args, r.args, matches),
+    ),
     "list": same_collection,
     "set": same_collection,
     "case": lambda a, r, matches: a.op == r.op and same_ordered(a.args, r.args, matches),

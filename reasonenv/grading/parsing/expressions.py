@@ -62,7 +62,7 @@ def parse_product(cursor: Cursor) -> Node:
             sign = cursor.skip("-")
             factor = _bare_bracket(parse_power(cursor))
             if is_cross and _is_vector(factor):
-                factor = _cross_product(factors.pop(), factor)
+                factor = Node("fn", ("cross", (factors.pop(), factor)))
         elif symbol in _DIVIDED:
             cursor.at += 1
             sign = cursor.skip("-")
@@ -83,13 +83,6 @@ def parse_product(cursor: Cursor) -> Node:
 
 def _is_vector(node: Node) -> bool:
     return node.args[0].startswith("vec ") if node.op == "sym" else "cross" in node.kinds
-
-
-def _cross_product(a: Node, b: Node) -> Node:
-    """The product a x b, as -(b x a) if the names are in that order."""
-    if repr(a) <= repr(b):
-        return Node("fn", ("cross", (a, b)))
-    return negative(Node("fn", ("cross", (b, a))))
 
 
 def _atom_follows(cursor: Cursor) -> bool:
@@ -377,7 +370,11 @@ def _absolute(cursor: Cursor, _: str) -> Node:
     return Node("fn", ("abs", (value,)))
 
 
-def parse_figure(cursor: Cursor, name: str) -> Node:
+def _accented(cursor: Cursor, name: str) -> Node:
+    return Node("sym", (f"{_ACCENTS.get(name, name)} {parse_subscript(cursor)}",))
+
+
+def _figure(cursor: Cursor, name: str) -> Node:
     """An angle or a triangle by the letters of its points."""
     letters = ""
     while cursor.kind() in ("name", "number"):
@@ -398,10 +395,8 @@ _RULES: dict[str, Rule] = {
     ),
     "neg lnot": lambda cursor, _: Node("not", (parse_power(cursor),)),
     "lfloor lceil": _rounded,
-    "vec overrightarrow overline hat bar widehat tilde dot ddot mathbb mathcal": lambda cursor, name: (
-        Node("sym", (f"{_ACCENTS.get(name, name)} {parse_subscript(cursor)}",))
-    ),
-    "angle triangle odot bigtriangleup measuredangle parallelogram": parse_figure,
+    "vec overrightarrow overline hat bar widehat tilde dot ddot mathbb mathcal": _accented,
+    "angle triangle odot bigtriangleup measuredangle parallelogram": _figure,
     "ldots cdots dots": lambda cursor, _: Node("sym", ("...",)),
 }
 ATOMS: dict[str, Rule] = {

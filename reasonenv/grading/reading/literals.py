@@ -112,13 +112,16 @@ def _is_ratio(schedule: Schedule) -> bool:
     return is_plain and minutes > 9 and gcd(hours, minutes) == 1
 
 
-_DATED = re.compile(r"\d{4}[-/.]\d|\d月|\d[/.]\d{1,2}[/.]\d{4}|(?:jan|feb|ma[ry]|apr|ju[nl]|aug|sep|oct|nov|dec)", re.I)
+_DATED = re.compile(
+    r"\d{4}[-/.]\d|\d月|\d[/.]\d{1,2}[/.]\d{4}|(?:jan|feb|ma[ry]|apr|ju[nl]|aug|sep|oct|nov|dec)",
+    re.I,
+)
 _NOISE = re.compile(
     r"(?<=\d)(?:st|nd|rd|th)\b|,|(?<=[a-z])\.|\b(?:on|the|of|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
     re.IGNORECASE,
 )
-_FORMATS = """%Y-%m-%d %Y/%m/%d %Y.%m.%d %Y年%m月%d日 %m月%d日 %B_%d_%Y %b_%d_%Y %d_%B_%Y %d_%b_%Y %B_%d %b_%d
-    %d_%B %d_%b""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
+_FORMATS = """%Y-%m-%d %Y/%m/%d %Y.%m.%d %Y年%m月%d日 %m月%d日 %B_%d_%Y %b_%d_%Y %d_%B_%Y
+    %d_%b_%Y %B_%d %b_%d %d_%B %d_%b""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
 _DIGITS_OF_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{4}")
 
 Date = tuple[int | None, int, int]
@@ -203,7 +206,9 @@ def range_verdict(
     left = ranges(answer)
     if left is None:
         return False if all(each.is_certain for each in right) else None
-    if any({a.sign, r.sign} in ({"ratio"}, {"ratio", "to"}) for a, r in zip(left, right, strict=False)):
+    if any(
+        {a.sign, r.sign} in ({"ratio"}, {"ratio", "to"}) for a, r in zip(left, right, strict=False)
+    ):
         return None  # 4 to 6 and 2 : 3 are no ranges
     rest = list(left)
     for each in right:
