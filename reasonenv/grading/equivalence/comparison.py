@@ -99,6 +99,5 @@ _RULES: dict[str, _Rule] = {
     "tuple": same_rows,
     "ratio": same_ratio,
     "quantity": same_quantity,
-    "compound": same_quantity,
 }
 """Rules by operation, in order of precedence."""

@@ -60,22 +60,14 @@ def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
 
 
 def _quantity(node: Node) -> Quantity | None:
-    """Value, unit and words of a quantity or a number, 2 h 30 min as 2.5 h; None for others."""
+    """Value, unit and words of a quantity or a number; None for others."""
     if node.op == "quantity":
         value, unit, words = node.args
         is_angle = value.op == "deg" and unit is None
         return Quantity(value.args[0], _DEGREE, words) if is_angle else Quantity(*node.args)
     if node.op == "deg":
         return Quantity(node.args[0], _DEGREE, "")
-    if node.op != "compound":
-        return Quantity(node, None, "") if node.op in EXPRESSIONS else None
-    large, small = map(_quantity, node.args)
-    if not (large and small and large.unit and small.unit):
-        return None
-    if large.unit.dimension != small.unit.dimension:
-        return None
-    rest = product([small.value, num(small.unit.factor / large.unit.factor)])
-    return Quantity(Node("add", (large.value, rest)), large.unit, small.words)
+    return Quantity(node, None, "") if node.op in EXPRESSIONS else None
 
 
 def is_measured(node: Node | None) -> bool:

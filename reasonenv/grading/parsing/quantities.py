@@ -32,15 +32,7 @@ def parse_quantity(cursor: Cursor) -> Node:
         return value
     if words and (value.op == "sym" or any(map(_is_symbol, value.args))):
         raise Unreadable  # x apples
-    quantity = Node("quantity", (value, before or after, words))
-    if after is None or words or cursor.kind() != "number":
-        return quantity
-    cursor.descend()
-    rest = parse_quantity(cursor)
-    cursor.depth -= 1
-    if rest.op != "quantity":
-        raise Unreadable
-    return Node("compound", (quantity, rest))
+    return Node("quantity", (value, before or after, words))
 
 
 def _is_debt(cursor: Cursor) -> bool:
