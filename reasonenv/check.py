@@ -47,7 +47,7 @@ from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.datasets.selection import listed
 from reasonenv.errors import DataError, UsageError
-from reasonenv.grading.reading.verdicts import kind_of
+from reasonenv.grading.reading import kind_of
 from reasonenv.progress import track
 from reasonenv.registration import registry
 from reasonenv.terminal import print_line

@@ -22,8 +22,11 @@ from reasonenv.grading.equivalence.equations import (
     same_solution_set,
 )
 from reasonenv.grading.equivalence.intervals import solution_set
-from reasonenv.grading.equivalence.normal_form import normal_form, splits_alternatives
-from reasonenv.grading.equivalence.parameters import with_shared_names
+from reasonenv.grading.equivalence.normal_form import (
+    normal_form,
+    splits_alternatives,
+    with_shared_names,
+)
 from reasonenv.grading.equivalence.quantities import same_quantity
 from reasonenv.grading.numeric.equality import same_value
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, is_inequality

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from reasonenv.grading.equivalence import Match, Verdict
 from reasonenv.grading.numeric.equality import float_value, same_expression, to_radians
-from reasonenv.grading.parsing.counts import changes_value, leaves_value, same_counted
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, num, product
-from reasonenv.grading.parsing.units import UNITS, Unit
+from reasonenv.grading.parsing.units import UNITS, Unit, changes_value, leaves_value, same_counted
 
 _DEGREE, _PERCENT = UNITS["degree"], UNITS["%"]
 _DIRECTION = re.compile(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from reasonenv.grading.budget import spend_on_text
-from reasonenv.grading.parsing.tables import rows
+from reasonenv.grading.parsing import rows
 
 MAX_LENGTH = 1024
 """Characters of a formula at most; in longer texts rare spellings are not rewritten."""
@@ -75,6 +75,8 @@ def _rewrites(stage: str) -> _Rows:
 
 
 _REWRITES, _SPELLINGS = _rewrites("before"), _rewrites("after")
+# Of texts without a command most need not be looked for.
+_PLAIN_SPELLINGS = [each for each in _SPELLINGS if "\\" not in each[0]]
 _MARKDOWN = re.compile(r"^\s*#{1,6}\s+|^\s*`+|(?<!`)`+\s*$|^\s*\*(?=[^*]+\*\s*$)|(?<=[^*\s])\*\s*$")
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
@@ -111,7 +113,8 @@ def _canonical(text: str) -> str:
         text = _DOLLAR.sub("", text)
     if len(text) > MAX_LENGTH:
         return text.strip()
-    return _rewritten(_SPACES.sub(" ", text.strip()), _SPELLINGS).strip()
+    spellings = _SPELLINGS if "\\" in text else _PLAIN_SPELLINGS
+    return _rewritten(_SPACES.sub(" ", text.strip()), spellings).strip()
 
 
 _cached = lru_cache(maxsize=8192)(_canonical)

@@ -2,11 +2,10 @@
 
 from fractions import Fraction
 
-from reasonenv.grading.parsing.counts import MAGNITUDES
 from reasonenv.grading.parsing.expressions import parse_sum
 from reasonenv.grading.parsing.nodes import Node, negative, num, product
 from reasonenv.grading.parsing.tokens import Cursor, Token, Unreadable
-from reasonenv.grading.parsing.units import UNITS, Unit, compound_unit
+from reasonenv.grading.parsing.units import MAGNITUDES, UNITS, Unit, compound_unit
 
 _MONEY = ("$", "€", "£", "¥", "￥", "₹")
 _FILLERS = frozenset(["unit", "units", "square units", "cubic units"])

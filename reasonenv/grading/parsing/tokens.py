@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from reasonenv.grading.budget import spend
-from reasonenv.grading.parsing.counts import MAGNITUDES
 from reasonenv.grading.parsing.nodes import Node
-from reasonenv.grading.parsing.units import AMBIGUOUS, UNITS, compound_unit
+from reasonenv.grading.parsing.units import AMBIGUOUS, MAGNITUDES, UNITS, compound_unit
 
 MAX_DEPTH = 24
 """Levels of brackets, powers, functions and signs after an atom at most."""

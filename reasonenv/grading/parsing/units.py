@@ -1,16 +1,23 @@
-"""Units of measurement: dimensions and conversion factors. The table is `units.tsv`."""
+"""Units of measurement, and words after a number: the tables `units.tsv` and `words.tsv`.
 
+Of the words magnitudes multiply a number, counters and nouns leave it, others change it.
+A counter or a unit may have any noun after it, 7个苹果, and an English noun stands in the plural,
+7 apples; remarks say nothing about the value. Operators, comparisons, denials and alternatives
+change it wherever they stand. Anything else is unknown: for all we know it changes the value.
+"""
+
+import re
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 
-from reasonenv.grading.parsing.tables import rows
+from reasonenv.grading.parsing import rows
 
 _PREFIXES = {
     "-": 0, "k": 3, "h": 2, "d": -1, "c": -2, "m": -3, "μ": -6, "u": -6, "n": -9, "p": -12,
     "M": 6, "G": 9, "T": 12,
 }  # fmt: skip
-_LISTS = {"all": " ".join(_PREFIXES), "some": "- k m M G μ u n p"}
+_PREFIX_LISTS = {"all": " ".join(_PREFIXES), "some": "- k m M G μ u n p"}
 # The prefixes of the SI by name, and in Chinese (GB 3100); each stands before names of its script.
 _PREFIX_NAMES = {
     "k": "kilo 千", "M": "mega 兆", "G": "giga 吉", "m": "milli 毫", "μ": "micro 微",
@@ -64,7 +71,7 @@ def _table() -> dict[str, Unit]:
     for signs, prefixes, names, factor, quantities in rows("units.tsv"):
         powers = (part.partition("^") for part in quantities.split())
         base = Unit({name: int(power or 1) for name, _, power in powers}, Fraction(factor))
-        listed = " ".join(_LISTS.get(part, part) for part in prefixes.split())
+        listed = " ".join(_PREFIX_LISTS.get(part, part) for part in prefixes.split())
         for prefix in listed.split():
             unit = Unit(base.dimension, base.factor * Fraction(10) ** _PREFIXES[prefix])
             units |= dict.fromkeys((f"{prefix.strip('-')}{sign}" for sign in signs.split()), unit)
@@ -110,3 +117,102 @@ def _power_of_unit(text: str) -> Unit | None:
     if len(power) > 2 or not power.removeprefix("-").isdecimal():
         return None
     return unit ** int(power)
+
+
+_LISTS: dict[str, frozenset[str]] = {}
+PARTS: dict[str, int] = {}
+"""Denominators by their names, in singular and plural."""
+MAGNITUDES: dict[str, Fraction] = {}
+"""Factors by name, after the compact numbers of the Unicode CLDR and the words of count of
+dictionaries."""
+for _role, _value, _words in rows("words.tsv"):
+    _names = _words.split()
+    if _role == "scale":
+        MAGNITUDES |= dict.fromkeys((f"{name}s" for name in _names), Fraction(10) ** int(_value))
+        if _value != "1":  # ten is a number
+            MAGNITUDES |= dict.fromkeys(_names, Fraction(10) ** int(_value))
+    elif _role == "part":
+        PARTS |= dict.fromkeys((*_names, *(f"{name}s" for name in _names)), int(_value))
+    elif _role == "factor":
+        MAGNITUDES |= dict.fromkeys(_names, Fraction(_value))
+    else:
+        _LISTS[_role] = frozenset(_names)
+MAGNITUDES |= {name: Fraction(1, part) for name, part in PARTS.items() if name.endswith("s")}
+_CHANGING = frozenset[str]().union(
+    *(_LISTS[role] for role in ("operator", "comparison", "denial", "alternative", "verb"))
+)
+# Any of these changes the value, wherever it stands after the number.
+_CHANGING_CHINESE = re.compile(
+    # operators
+    r"\A的|的(?:平方|立方|倒数|相反数|绝对值|负数|补数|阶乘|算术平方根|因数|倍数|对数|导数|余数|和|差|积|商)"
+    r"|\A(?:平方|立方)(?!米|厘米|分米|毫米|千米|公里|单位)|次方(?!程)|次幂|\A[边角]?形|\A面体|\A[一二三四]次|\A次(?=函数|方程|多项|不等|曲线|项)"
+    r"|\A开方|(?<!十)进制|\A位数|\A整除|倍[多少的]|之[和差积商]|[与和]某|分之|半(?!径|圆|球|轴|周)|[乘除加减](?![法数号仑客])"
+    # comparisons
+    r"|以[上下内外前后]|之[上下内外前后间中]|开外|至少|至多|最[多少大小高低]|不[足到止]|[超多少大小高低]于"
+    r"|超过|左右|上下|前后|出头|余(?![数弦角切])|几(?!何)|多(?![边项面])|\A来|起\Z|约(?!数)|近"
+    # denials
+    r"|不(?!同|相[同等]|重[复叠]|为零|等[于的])|非(?!负|零|空|正)|错|误(?!差)|假(?!分)|否|无(?!理|限|穷)|没"
+    r"|未(?!知)|除外|才怪|排除"
+    # alternatives
+    r"|或|还是|可能|其[他它]|[其之]?中的?[一某]|等等|任[意何]"
+)
+_WORD = re.compile(r"[a-z]+")
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_OTHER_SCRIPT = re.compile("[\u0400-\u2bff\u3040-\u30ff\uac00-\ud7af]")
+
+
+def changes_value(words: str) -> bool:
+    """True if words after a number change its value: 7 squared, 7以上, 7 is wrong, 7 or 8."""
+    if any(map(str.isdigit, words)):
+        return True
+    if _CHINESE.search(words) and _CHANGING_CHINESE.search(_joined(words)):
+        return True
+    return not _CHANGING.isdisjoint(_WORD.findall(words.casefold()))
+
+
+def leaves_value(words: str, follows_unit: bool, is_one: bool) -> bool:
+    """True if words after a number are known to leave its value.
+
+    Args:
+        words: The words, without the unit.
+        follows_unit: True if a unit or a magnitude stands before them.
+        is_one: True after 1 and proper fractions, where nouns stand in the singular.
+    """
+    if changes_value(words) or _OTHER_SCRIPT.search(words):
+        return False
+    if _CHINESE.search(words):
+        return follows_unit or _counter(_joined(words)) != ""
+    names = _WORD.findall(words.casefold())
+    if names == ["off"]:
+        return follows_unit  # 20% off
+    if not names or names[-1] in _LISTS["preposition"]:
+        return not names
+    head = next((k for k, name in enumerate(names) if name in _LISTS["preposition"]), len(names))
+    return (
+        follows_unit
+        or is_one
+        or names[0] in _LISTS["remark"]
+        or any(name in _LISTS["remark"] or _is_plural(name) for name in names[:head])
+    )
+
+
+def same_counted(words: str, others: str) -> bool:
+    """True if two texts after numbers name the same things, apart from counters and spaces."""
+    return _noun(words) == _noun(others)
+
+
+def _noun(words: str) -> str:
+    text = _joined(words).casefold()
+    return text.removeprefix(_counter(text))
+
+
+def _joined(words: str) -> str:
+    return "".join(words.split()).strip("()（）,，.。 ")
+
+
+def _is_plural(name: str) -> bool:
+    return name.endswith("s") and not name.endswith(("ss", "us", "is"))
+
+
+def _counter(text: str) -> str:
+    return next((text[:size] for size in (4, 3, 2, 1) if text[:size] in _LISTS["counter"]), "")

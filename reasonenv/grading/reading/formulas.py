@@ -6,12 +6,10 @@ from fractions import Fraction
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.equivalence.quantities import is_measured
 from reasonenv.grading.numeric.exact import Undefined
-from reasonenv.grading.parsing.counts import PARTS, leaves_value
 from reasonenv.grading.parsing.grammar import Reading, read
-from reasonenv.grading.parsing.units import UNITS, Unit
-from reasonenv.grading.reading.guard import is_guarded
+from reasonenv.grading.parsing.units import PARTS, UNITS, Unit, leaves_value
 from reasonenv.grading.reading.lines import predicate
-from reasonenv.grading.reading.words import is_prose, plain
+from reasonenv.grading.reading.words import is_guarded, is_prose, plain
 
 
 def formula_verdict(answer: str, reference: str) -> bool | None:

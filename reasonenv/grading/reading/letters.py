@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from reasonenv.grading.budget import counted_cache
 from reasonenv.grading.parsing.notation import canonical
-from reasonenv.grading.reading.guard import is_guarded, is_withdrawn
 from reasonenv.grading.reading.lines import predicate
-from reasonenv.grading.reading.words import normalized_words, plain
+from reasonenv.grading.reading.words import is_guarded, is_withdrawn, normalized_words, plain
 
 Equal = Callable[[str, str], bool | None]
 _MAX_LENGTH = 400
