@@ -206,7 +206,6 @@ def markers() -> Iterator[tuple[str, Construct]]:
     symbols = {
         *notation._SIGNS,
         *notation._SUPERSCRIPTS,
-        *notation._GREEK,
     }
     for symbol in sorted({*symbols, *"①０＋（", *" \t\n`#*_~.\\{}$%&^\"'"}):
         yield f"symbol {symbol!r}", repeated(symbol)

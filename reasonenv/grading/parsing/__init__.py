@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def rows(name: str) -> Sequence[Sequence[str]]:
-    """The rows of a table beside this file, tabs between columns, without comments at its start."""
-    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
+def rows(name: str, beside: str = __file__) -> Sequence[Sequence[str]]:
+    """The rows of a table beside a file, tabs between columns, without comments at its start."""
+    lines = Path(beside).with_name(name).read_text("utf-8").splitlines()
     return [line.split("\t") for line in lines if not line.startswith("# ")]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reasonenv.grading.budget import counted_cache, spend
+from reasonenv.grading.parsing import rows
 from reasonenv.grading.parsing.expressions import (
     ATOMS,
     CLOSING,
@@ -40,19 +41,8 @@ MAX_SIDES = 12
 
 # Trees of longer texts are seldom needed twice and would take much memory.
 _MAX_CACHED_LENGTH = 100
-_RELATIONS = {
-    "=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "approx": "~", "simeq": "~",
-    "in": "in", "equiv": "=", "to": "->", "rightarrow": "->", "notin": "notin",
-    "subset": "subset", "subseteq": "subseteq", "subsetneq": "subsetneq", "subsetneqq": "subsetneq",
-    "supset": "supset", "supseteq": "supseteq", "supsetneq": "supsetneq", "supsetneqq": "supsetneq",
-    "Rightarrow": "implies", "Longrightarrow": "implies", "implies": "implies",
-    "Leftarrow": "implied", "Longleftarrow": "implied", "impliedby": "implied",
-    "Leftrightarrow": "iff", "Longleftrightarrow": "iff", "iff": "iff", "perp": "perp",
-    "parallel": "parallel", "cong": "cong", "sim": "sim",
-}  # fmt: skip
-_TURNED = {
-    "supset": "subset", "supseteq": "subseteq", "supsetneq": "subsetneq", "implied": "implies",
-}  # fmt: skip
+_RELATIONS = {sign: op for signs, op, _ in rows("relations.tsv") for sign in signs.split()}
+_TURNED = {op: turned for _, op, turned in rows("relations.tsv") if turned != "-"}
 _JOINED = {"cup": "union", "cap": "intersection", "setminus": "minus", ":": "ratio"}
 _MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"])
 _SYSTEMS = frozenset(["cases", "aligned", "align", "alignedat", "gathered", "split"])

@@ -81,8 +81,6 @@ _MARKDOWN = re.compile(r"^\s*#{1,6}\s+|^\s*`+|(?<!`)`+\s*$|^\s*\*(?=[^*]+\*\s*$)
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
 _SPACES = re.compile(r"\s{2,}")
-# Of plain numbers and short products nothing is rewritten.
-_PLAIN = re.compile(r"[\d ,.+/()-]*")
 # Longer texts are seldom needed twice and would take much memory.
 _MAX_CACHED = 256
 

@@ -5,27 +5,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from reasonenv.grading.budget import spend
+from reasonenv.grading.parsing import rows
 from reasonenv.grading.parsing.nodes import Node
 from reasonenv.grading.parsing.units import AMBIGUOUS, MAGNITUDES, UNITS, compound_unit
 
 MAX_DEPTH = 24
 """Levels of brackets, powers, functions and signs after an atom at most."""
-FUNCTIONS = frozenset(
-    """sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth sech
-    csch arsinh arcosh artanh ln log lg exp sqrt abs""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
-)
-# Other names of functions; the standard ones are those of ISO 80000-2.
-_NAMES = {
-    "cosec": "csc", "arccosec": "arccsc", "cosech": "csch", "cotg": "cot", "asin": "arcsin",
-    "acos": "arccos", "atan": "arctan", "acot": "arccot", "asinh": "arsinh", "acosh": "arcosh",
-    "atanh": "artanh", "arcsinh": "arsinh", "arccosh": "arcosh", "arctanh": "artanh",
-    "arctg": "arctan", "arcctg": "arccot", "ctg": "cot",
-}  # fmt: skip
-# Without a backslash these are products.
+FUNCTIONS = frozenset(name for name, *_ in rows("functions.tsv"))
+_NAMES = {other: name for name, others, _ in rows("functions.tsv") for other in others.split()}
 _COMMANDS = _NAMES | {
-    "tg": "tan", "sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth", "arsh": "arsinh",
-    "arch": "arcosh", "arth": "artanh",
-}  # fmt: skip
+    command: name for name, _, commands in rows("functions.tsv") for command in commands.split()
+}
 _CONSTANTS = {"pi": "pi", "infinity": "infty", "inf": "infty", "oo": "infty"}
 ALTERNATIVES = frozenset(["or", "OR", "或", "或者", "lor", "vee"])
 """Words and signs between statements of which one is true."""
@@ -35,7 +25,7 @@ _CONNECTORS = ALTERNATIVES | CONJUNCTIONS
 _GREEK = frozenset(
     """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi
     pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi
-    Omega hbar ell partial nabla infty""".split()  # noqa: SIM905 - as above
+    Omega hbar ell partial nabla infty""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
 )
 _TOKEN = re.compile(
     r"""\s*(?:

@@ -6,8 +6,8 @@ it, takes it back or gives it to somebody else, and then there is no answer.
 
 import re
 from functools import lru_cache
-from pathlib import Path
 
+from reasonenv.grading.parsing import rows
 from reasonenv.grading.parsing.notation import undelimited
 
 _FONT = re.compile(
@@ -48,10 +48,9 @@ def _cached_words(text: str) -> str:
     return " ".join(word.casefold() if len(word) > 1 else word for word in words)
 
 
-_SYNONYMS = Path(__file__).with_name("synonyms.tsv").read_text("utf-8").splitlines()[1:]
 _MEANINGS = {
     _cached_words(phrase): phrases[0]
-    for phrases in (line.split("\t") for line in _SYNONYMS)
+    for phrases in rows("synonyms.tsv", __file__)
     for phrase in phrases
 }
 
@@ -135,33 +134,13 @@ def _split(text: str) -> tuple[str, str]:
     return (match[1], text[match.end() :]) if match else ("", text)
 
 
-_DENIALS = (
-    r"not|no|never|neither|nor|none|cannot|isn't|wasn't|doesn't|can't|aren't|don't|wrong|incorrect"
-    r"|false|untrue|mistaken?|impossible|excluded?|reject(?:s|ed)?|except|instead|rather|unlike"
-)
-_HEDGES = (
-    r"maybe|perhaps|possibly|probably|might|may|could|would|either|or|unless|if|whether|guess(?:es)?"
-    r"|suppos(?:e[ds]?|ing)|assum(?:e[ds]?|ing)|let|someone|others?|another|otherwise|first|second"
-    r"|third|fourth|last|each|every|hope|doubt|unlikely|not sure|unsure|given|consider"
-)
-_COMPARISONS = (
-    r"than|least|most|between|nearly|almost|more|less|fewer|greater|larger|smaller|half|twice"
-    r"|double|times|above|below|under|over|within|minus|plus|square of|root|reciprocal|opposite"
-    r"|multiples?|factor(?:ial)?s?|parallel|perpendicular|tangent"
-)
-_REPORTS = r"say|says|said|thinks?|thought|believes?|believed|claims?|claimed|people|students?"
-_OTHERS = r"his|her|your|their|he|she|they|manual|reference|previous|old|key|you|textbook"
-_CHINESE_WORDS = (
-    r"[也又既还]是?|已知|题[目中设]|不(?!等式|同|变|重|计|含)|没|无(?!理|穷|限)|非(?!负)|除(?!以)|错|误(?!差)|假|否|别人|书上|同学|有人|以为|认为|说(?!明)"
-    r"|可能|也许|或|大概|如果|假[设如]|若|设|倍|一半|至[少多]|超过|大于|小于|以[上下]|之间|左右|接近"
-    r"|平方|立方|根号|倒数|相反数|阶乘|原来|[前第]一|去年"
-)
+_GUARD = {reason: pattern for reason, pattern in rows("guard.tsv", __file__)}
 _LISTED = re.compile(
-    rf"\b(?:{_DENIALS}|{_HEDGES}|{_COMPARISONS}|{_REPORTS})\b|n't\b|{_CHINESE_WORDS}", re.IGNORECASE
+    rf"\b(?:{_GUARD['denial']}|{_GUARD['hedge']}|{_GUARD['comparison']}|{_GUARD['report']})\b"
+    rf"|n't\b|{_GUARD['chinese']}",
+    re.IGNORECASE,
 )
-
-
-_OWNED = re.compile(rf"\b(?:{_OTHERS})\b|'s\s*\Z|[他她的]\Z", re.IGNORECASE)
+_OWNED = re.compile(rf"\b(?:{_GUARD['other']})\b|'s\s*\Z|[他她的]\Z", re.IGNORECASE)
 
 
 def is_guarded(words: str) -> bool:
