@@ -16,6 +16,8 @@ _NAMES = {other: name for name, others, _ in rows("functions.tsv") for other in 
 _COMMANDS = _NAMES | {
     command: name for name, _, commands in rows("functions.tsv") for command in commands.split()
 }
+for _table in (_NAMES, _COMMANDS):
+    _table.pop("-")  # stands for no other name
 _CONSTANTS = {"pi": "pi", "infinity": "infty", "inf": "infty", "oo": "infty"}
 ALTERNATIVES = frozenset(["or", "OR", "或", "或者", "lor", "vee"])
 """Words and signs between statements of which one is true."""

@@ -134,7 +134,7 @@ def _split(text: str) -> tuple[str, str]:
     return (match[1], text[match.end() :]) if match else ("", text)
 
 
-_GUARD = {reason: pattern for reason, pattern in rows("guard.tsv", __file__)}
+_GUARD = {row[0]: row[1] for row in rows("guard.tsv", __file__)}
 _LISTED = re.compile(
     rf"\b(?:{_GUARD['denial']}|{_GUARD['hedge']}|{_GUARD['comparison']}|{_GUARD['report']})\b"
     rf"|n't\b|{_GUARD['chinese']}",
