@@ -49,7 +49,7 @@ from reasonenv.datasets.answer_keys import Reference
 from reasonenv.datasets.selection import listed
 from reasonenv.errors import DataError, UsageError
 from reasonenv.files import atomic_write
-from reasonenv.grading.reading.verdicts import kind_of
+from reasonenv.grading.reading import kind_of
 from reasonenv.registration import registry
 from reasonenv.workers import Grader
 
