@@ -9,9 +9,8 @@ data the two differ in one, [700,800], and in no verdict.
 
 import re
 
-from reasonenv.grading.numeric.evaluation import ExpressionEvaluator
+from reasonenv.grading.numeric.evaluation import ROUGH, ExpressionEvaluator
 from reasonenv.grading.numeric.exact import exact_value
-from reasonenv.grading.numeric.precision import ROUGH
 from reasonenv.grading.parsing.grammar import read
 from reasonenv.grading.parsing.nodes import UNKNOWN
 
