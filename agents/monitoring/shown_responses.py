@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tqdm.utils import disp_len, disp_trim
-
 from reasonenv.terminal import printable
 
 LINES = 2
@@ -29,13 +27,9 @@ def response_lines(step: int, rollout: Any, indices: Sequence[int], width: int) 
 
 
 def cut(text: str, width: int) -> str:
-    """A text without control characters in some columns; "…" stands for what is left out.
+    """A text without control characters in so many; "…" stands for what is left out.
 
     A third of what is kept is the end of the text, where the answer is.
     """
-    text = printable(text)
-    if disp_len(text) <= width:
-        return text
-    end = max(0, (width - 1) // 3)
-    tail = disp_trim(text[: -end - 1 : -1], end)[::-1] if end else ""
-    return f"{disp_trim(text, max(0, width - 1 - disp_len(tail)))}…{tail}"
+    text, end = printable(text), max(1, width // 3)
+    return text if len(text) <= width else f"{text[: max(0, width - end - 1)]}…{text[-end:]}"
