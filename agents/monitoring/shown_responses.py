@@ -5,7 +5,7 @@ from typing import Any
 
 from reasonenv.terminal import printable
 
-LINES = 2
+_LINES = 2
 """Lines of a question, and of a response."""
 
 
@@ -21,8 +21,8 @@ def response_lines(step: int, rollout: Any, indices: Sequence[int], width: int) 
         response = " ".join(rollout.responses.texts[i].split())
         grade = f"reward {rollout.rewards[i]:.3g}, answer {answer}, reference {reference}"
         yield cut(f"step {step}, problem {problem}", width)
-        yield cut(f"  question: {question}{images}", LINES * width)
-        yield cut(f"  response: {response}", LINES * width)
+        yield cut(f"  question: {question}{images}", _LINES * width)
+        yield cut(f"  response: {response}", _LINES * width)
         yield cut(f"  {grade} ({status})", width)
 
 

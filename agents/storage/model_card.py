@@ -12,7 +12,7 @@ from agents.storage.json_files import read_steps
 from agents.storage.provenance import commands, read_run
 from reasonenv.score_tables import Table, interval_text
 
-CARD = Template("""\
+_CARD = Template("""\
 ---
 $header
 ---
@@ -71,7 +71,7 @@ def model_card(
     base = run["model"] if is_on_hub else None
     header = ModelCardData(library_name="transformers", tags=tags, base_model=base)
     revision = (record.get("git") or {}).get("revision")
-    return CARD.substitute(
+    return _CARD.substitute(
         run,
         usage=f"{usage.strip()}\n\n" if usage else "",
         results=_results([row for row in evaluations if row["step"] <= step]),
