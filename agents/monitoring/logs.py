@@ -35,11 +35,11 @@ from agents.monitoring.trackers import COLUMNS, Name, Tracker, start_tracker
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_steps
 
-INFO_NAMES = ("problem_id", "accuracy", "format", "answer", "reference", "status")
+_INFO_NAMES = ("problem_id", "accuracy", "format", "answer", "reference", "status")
 """Infos of the environment in the row of a response."""
 EVALUATION_METRICS = ("accuracy", "standard_error", "length_mean", "truncated")
 """Numbers of an evaluation that are metrics."""
-SHOWN_SECONDS = 60.0
+_SHOWN_SECONDS = 60.0
 """Least time between two responses on the terminal."""
 
 
@@ -83,7 +83,7 @@ class RunLog:
         values = {row["step"]: row.get("reward/accuracy") for row in rows}
         accuracies = {step: value for step, value in values.items() if value is not None}
         self._progress = ProgressBar(num_steps, start, curve=accuracies)
-        self._num_shown, self._shown = num_shown, Interval(SHOWN_SECONDS, last=-math.inf)
+        self._num_shown, self._shown = num_shown, Interval(_SHOWN_SECONDS, last=-math.inf)
 
     def __enter__(self) -> "RunLog":
         return self
@@ -144,7 +144,7 @@ class RunLog:
                     "question": observations["question"][i],
                     "response": responses[i],
                     "reward": float(rewards[i]),
-                    **{name: infos[name][i] for name in INFO_NAMES if name in infos},
+                    **{name: infos[name][i] for name in _INFO_NAMES if name in infos},
                     "images": images,
                     **details(i),
                 }

@@ -11,18 +11,18 @@ from tqdm import tqdm
 
 from reasonenv.console import print_line, printable
 
-DISPLAYED = {
+_DISPLAYED = {
     "reward": ("reward/mean", ".3f"),
     "accuracy": ("reward/accuracy", ".3f"),
     "length": ("response/length_mean", ".0f"),
     "entropy": ("policy/entropy", ".3f"),
 }
 """Metric and number format of each name on the display; a curve shows the accuracy instead."""
-BAR = "{desc}: {n_fmt}/{total_fmt}|{bar}| ETA {remaining}{postfix}"
+_BAR = "{desc}: {n_fmt}/{total_fmt}|{bar}| ETA {remaining}{postfix}"
 """Format of a bar, whose numbers leave room for it in 80 columns."""
-WIDTH = 80
+_WIDTH = 80
 """Columns of a terminal that does not tell them."""
-LINE_SECONDS, QUIET_SECONDS = 10.0, 60.0
+_LINE_SECONDS, _QUIET_SECONDS = 10.0, 60.0
 """Without a terminal: seconds between lines, and without one before that of an activity."""
 BLOCKS, ASCII = "▁▂▃▄▅▆▇█", "_.:-=+*#"
 """Characters of a curve, the lowest first."""
@@ -38,7 +38,7 @@ class ProgressBar:
         *,
         unit: str = "step",
         of: str = "",
-        displayed: Mapping[str, tuple[str, str]] = DISPLAYED,
+        displayed: Mapping[str, tuple[str, str]] = _DISPLAYED,
         curve: Mapping[int, float] | None = None,
     ) -> None:
         """Starts the display.
@@ -54,13 +54,13 @@ class ProgressBar:
         self._num_steps, self._start, self._displayed = num_steps, start, displayed
         self._title = f"{of} {unit}".strip()
         self._file, self._start_time = sys.stderr, time.monotonic()
-        self._last_line = self._start_time - LINE_SECONDS
+        self._last_line = self._start_time - _LINE_SECONDS
         self._words: list[str] = []
         self._bar = self._curve = None
         if not self._file.isatty():
             return
         size: Any = {"total": num_steps, "initial": start, "ncols": self._width(), "nrows": 20}
-        self._bar = tqdm(desc=of or None, file=self._file, smoothing=0, bar_format=BAR, **size)
+        self._bar = tqdm(desc=of or None, file=self._file, smoothing=0, bar_format=_BAR, **size)
         # A dumb terminal cannot move the cursor to a second line.
         if curve is not None and os.environ.get("TERM") != "dumb":
             self._accuracies = dict(curve)
@@ -73,7 +73,7 @@ class ProgressBar:
         texts = {name: f"{value:{form}}" for name, value, form in values if value is not None}
         if self._bar is None:
             now = time.monotonic()
-            if now - self._last_line >= LINE_SECONDS or step == self._num_steps:
+            if now - self._last_line >= _LINE_SECONDS or step == self._num_steps:
                 pace = (now - self._start_time) / max(1, step - self._start)
                 eta = tqdm.format_interval((self._num_steps - step) * pace)
                 words = "  ".join(f"{name} {text}" for name, text in texts.items())
@@ -91,7 +91,7 @@ class ProgressBar:
         self._bar.n = step
         self._draw("")
 
-    def activity(self, name: str, done: int, total: int, quiet: float = QUIET_SECONDS) -> None:
+    def activity(self, name: str, done: int, total: int, quiet: float = _QUIET_SECONDS) -> None:
         """Shows an activity within a step, such as sampling, until the step is complete.
 
         Args:
@@ -117,11 +117,11 @@ class ProgressBar:
         """
         start, self._last_line = time.monotonic(), float("-inf")
         try:
-            yield lambda done, total: self.activity(name, done, total, LINE_SECONDS)
+            yield lambda done, total: self.activity(name, done, total, _LINE_SECONDS)
         finally:
             duration = time.monotonic() - start
             self._start_time += duration
-            self._last_line = time.monotonic() - LINE_SECONDS
+            self._last_line = time.monotonic() - _LINE_SECONDS
             if self._bar is not None:
                 self._bar.start_t += duration
                 self._draw("")
@@ -155,11 +155,11 @@ class ProgressBar:
             self._curve.set_description_str(line[: max(0, self._width() - 1)])
 
     def _width(self) -> int:
-        """Columns of the terminal; of one that has closed or does not tell them, `WIDTH`."""
+        """Columns of the terminal; of one that has closed or does not tell them, `_WIDTH`."""
         try:
-            return os.get_terminal_size(self._file.fileno()).columns or WIDTH
+            return os.get_terminal_size(self._file.fileno()).columns or _WIDTH
         except OSError:
-            return WIDTH
+            return _WIDTH
 
 
 def sparkline(values: Sequence[float], width: int, levels: str = BLOCKS) -> str:

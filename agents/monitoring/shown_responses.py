@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tqdm.utils import disp_len, disp_trim
-
 from reasonenv.console import printable
 
-LINES = 2
+_LINES = 2
 """Lines of a question, and of a response."""
 
 
@@ -23,19 +21,15 @@ def response_lines(step: int, rollout: Any, indices: Sequence[int], width: int) 
         response = " ".join(rollout.responses.texts[i].split())
         grade = f"reward {rollout.rewards[i]:.3g}, answer {answer}, reference {reference}"
         yield cut(f"step {step}, problem {problem}", width)
-        yield cut(f"  question: {question}{images}", LINES * width)
-        yield cut(f"  response: {response}", LINES * width)
+        yield cut(f"  question: {question}{images}", _LINES * width)
+        yield cut(f"  response: {response}", _LINES * width)
         yield cut(f"  {grade} ({status})", width)
 
 
 def cut(text: str, width: int) -> str:
-    """A text without control characters in some columns; "…" stands for what is left out.
+    """A text without control characters in so many; "…" stands for what is left out.
 
     A third of what is kept is the end of the text, where the answer is.
     """
-    text = printable(text)
-    if disp_len(text) <= width:
-        return text
-    end = max(0, (width - 1) // 3)
-    tail = disp_trim(text[: -end - 1 : -1], end)[::-1] if end else ""
-    return f"{disp_trim(text, max(0, width - 1 - disp_len(tail)))}…{tail}"
+    text, end = printable(text), max(1, width // 3)
+    return text if len(text) <= width else f"{text[: max(0, width - end - 1)]}…{text[-end:]}"

@@ -57,42 +57,39 @@ class Trace:
             responses: Of a whole rollout, which the update may contain in part.
             tokenizer: Fast tokenizer of the responses.
         """
-        places = self._places()
+        places = self._places(responses)
 
         def of(i: int) -> dict[str, Any]:
-            key = _key(responses, i)
-            row: dict[str, Any] = {"finished": bool(responses.finished[i])}
-            row["tokens"] = token_texts(tokenizer, key[1:])
-            return row | (self._row(places[key]) if key in places else {})
+            texts = token_texts(tokenizer, responses.tokens[i][responses.mask[i]].tolist())
+            row: dict[str, Any] = {"finished": bool(responses.finished[i]), "tokens": texts}
+            if (j := places[i]) is None:
+                return row
+            mask = self.responses.mask[j]
+            return row | {
+                "advantage": self._advantage(j),
+                "log_ratio": [round(u, 4) for u in self.log_ratio[j][mask].tolist()],
+                "clipped": self.clipped[j][mask].nonzero().flatten().tolist(),
+            }
 
         return of
 
     def advantages(self, responses: Responses) -> list[float | None]:
         """Mean advantage of each response of a rollout; None for one that was not trained on."""
-        places = self._places()
-        keys = (_key(responses, i) for i in range(len(responses)))
-        return [self._advantage(places[key]) if key in places else None for key in keys]
+        return [None if j is None else self._advantage(j) for j in self._places(responses)]
 
-    def _places(self) -> dict[tuple[int, ...], int]:
-        return {_key(self.responses, j): j for j in range(len(self.responses))}
+    def _places(self, responses: Responses) -> list[int | None]:
+        """Index in the update of each response of a rollout."""
+
+        def key(responses: Responses, i: int) -> tuple[int, ...]:
+            # The prompt is one object for its group.
+            return id(responses.prompts[i]), *responses.tokens[i][responses.mask[i]].tolist()
+
+        places = {key(self.responses, j): j for j in range(len(self.responses))}
+        return [places.get(key(responses, i)) for i in range(len(responses))]
 
     def _advantage(self, j: int) -> float:
         mask = self.responses.mask[j]
         return self.advantage[j][mask].sum().item() / max(1, int(mask.sum()))
-
-    def _row(self, j: int) -> dict[str, Any]:
-        mask = self.responses.mask[j]
-        ratios, clipped = self.log_ratio[j][mask], self.clipped[j][mask]
-        return {
-            "advantage": self._advantage(j),
-            "log_ratio": [round(u, 4) for u in ratios.tolist()],
-            "clipped": clipped.nonzero().flatten().tolist(),
-        }
-
-
-def _key(responses: Responses, i: int) -> tuple[int, ...]:
-    """Identity of the prompt, shared by its group, and the tokens of response i."""
-    return id(responses.prompts[i]), *responses.tokens[i][responses.mask[i]].tolist()
 
 
 def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:

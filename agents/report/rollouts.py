@@ -19,11 +19,11 @@ from agents.monitoring.traces import contrast
 from agents.report.runs import Row, RunFolder
 from reasonenv.console import printable
 
-LONGEST_SIDE = 448
+_LONGEST_SIDE = 448
 """Pixels of an image; larger ones are downscaled."""
 LIMIT = 14 * 2**20
 """Bytes of all groups and images as text; above it groups are thinned evenly over the run."""
-NUM_HIGHLIGHTS = (4, 3, 3)
+_NUM_HIGHLIGHTS = (4, 3, 3)
 """Groups from the first, middle and last third of the steps."""
 
 
@@ -114,10 +114,10 @@ def _image(path: Path, rollouts: Rollouts) -> int:
 
 
 def _data_uri(content: bytes) -> str:
-    """A picture no larger than `LONGEST_SIDE`, in the smaller of two formats."""
+    """A picture no larger than `_LONGEST_SIDE`, in the smaller of two formats."""
     with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
         picture = image.convert("RGBA" if "A" in image.getbands() else "RGB")
-    picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    picture.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
     formats = [("png", {"optimize": True}), ("jpeg", {"quality": 85})]
     encodings = []
     for kind, options in formats[: 1 if picture.mode == "RGBA" else 2]:
@@ -145,6 +145,6 @@ def highlights(groups: Sequence[dict[str, Any]], last_steps: Sequence[int]) -> l
             thirds[min(2, third)].append(place)
     best = [
         sorted(places, key=order.__getitem__, reverse=True)[:count]
-        for places, count in zip(thirds, NUM_HIGHLIGHTS, strict=True)
+        for places, count in zip(thirds, _NUM_HIGHLIGHTS, strict=True)
     ]
     return [sorted(places, key=lambda place: groups[place]["step"]) for places in best]

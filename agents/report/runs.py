@@ -14,7 +14,7 @@ from agents.storage.provenance import GRADER
 from agents.storage.resumed_settings import flat_settings
 
 Row = dict[str, Any]
-SEED_SETTINGS = {
+_SEED_SETTINGS = {
     *("seed", "output_dir", "resume", "save_every", "save_minutes", "keep_checkpoints"),
     *("keep_best", "track", "show_responses"),
     *("evaluate_every", "microbatch_size", "tokens_per_microbatch", "sampler_batch_size"),
@@ -50,8 +50,8 @@ class RunFolder:
 
     @property
     def kind(self) -> str:
-        """Equal for runs that differ only in seed and folder; see `SEED_SETTINGS`."""
-        own = {n: v for n, v in self.settings.items() if _short(n) not in SEED_SETTINGS}
+        """Equal for runs that differ only in seed and folder; see `_SEED_SETTINGS`."""
+        own = {n: v for n, v in self.settings.items() if _short(n) not in _SEED_SETTINGS}
         return json.dumps(own, sort_keys=True)
 
     @property
@@ -93,7 +93,7 @@ def _label(run: RunFolder, others: Sequence[RunFolder]) -> str:
     words += [
         f"{name.rpartition('.')[2]} {value}"
         for name, value in sorted(run.settings.items())
-        if _short(name) not in {*SEED_SETTINGS, "env"}
+        if _short(name) not in {*_SEED_SETTINGS, "env"}
         and any(other.settings.get(name) != value for other in others)
     ]
     return ", ".join(words)

@@ -21,7 +21,7 @@ from agents.storage.integrity import NAME, damage, read_state, seal, step_of
 from agents.storage.resumed_settings import check_settings
 from reasonenv.console import print_line
 
-RUN_FILES = ("run.json", "metrics.jsonl", "checkpoints")
+_RUN_FILES = ("run.json", "metrics.jsonl", "checkpoints")
 """Entries of a folder that has a run."""
 WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
 """Errors of a full disk in Python, torch and safetensors."""
@@ -45,7 +45,7 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
         RecordError: The record of the run is damaged.
         CheckpointError: There are checkpoints, and each is damaged.
     """
-    has_run = any((folder / name).exists() for name in RUN_FILES)
+    has_run = any((folder / name).exists() for name in _RUN_FILES)
     if has_run and not resume:
         raise UsageError(
             f"{folder} has another run: continue it with --resume, or give another --output-dir"

@@ -12,8 +12,7 @@ from agents.storage.json_files import read_steps
 from agents.storage.provenance import commands, read_run
 from reasonenv.score_tables import Table, interval_text
 
-METRICS = ("reward/mean", "reward/accuracy", "response/length_mean", "policy/entropy")
-CARD = Template("""\
+_CARD = Template("""\
 ---
 $header
 ---
@@ -23,7 +22,7 @@ $header
 Trained from `$model` on $env by $algorithm with verifiable rewards: $step of $num_steps steps, \
 each of $num_prompts prompts with $group_size responses, seed $seed.
 
-$usage$results$training## Repeat it
+$usage$results## Repeat it
 
 ```bash
 $commands
@@ -47,15 +46,12 @@ def write_model_card(checkpoint: Path, folder: Path, step: int, usage: str = "")
         step: Training steps of the model.
         usage: Section on the use of the model, see `usage_section`.
     """
-    metrics = read_steps(folder / "metrics.jsonl")
-    evaluations = read_steps(folder / "evaluations.jsonl")
-    card = model_card(read_run(folder), metrics, evaluations, step, usage)
+    card = model_card(read_run(folder), read_steps(folder / "evaluations.jsonl"), step, usage)
     write_atomically(checkpoint / "README.md", card.encode())
 
 
 def model_card(
     record: Mapping[str, Any],
-    metrics: Sequence[Mapping[str, Any]],
     evaluations: Sequence[Mapping[str, Any]],
     step: int,
     usage: str = "",
@@ -64,7 +60,6 @@ def model_card(
 
     Args:
         record: Content of `run.json`.
-        metrics: Of the training steps, each with its `step`.
         evaluations: Of the run, each with its `step` and `split`.
         step: Training steps of the model.
         usage: Section on the use of the model.
@@ -76,14 +71,10 @@ def model_card(
     base = run["model"] if is_on_hub else None
     header = ModelCardData(library_name="transformers", tags=tags, base_model=base)
     revision = (record.get("git") or {}).get("revision")
-    sections = {
-        "usage": usage.strip(),
-        "results": _results([row for row in evaluations if row["step"] <= step]),
-        "training": _training([row for row in metrics if row["step"] == step]),
-    }
-    return CARD.substitute(
+    return _CARD.substitute(
         run,
-        **{name: text and f"{text}\n\n" for name, text in sections.items()},
+        usage=f"{usage.strip()}\n\n" if usage else "",
+        results=_results([row for row in evaluations if row["step"] <= step]),
         header=header.to_yaml(),
         algorithm=algorithm,
         step=step,
@@ -102,10 +93,4 @@ def _results(evaluations: Sequence[Mapping[str, Any]]) -> str:
         numbers = f"{row['accuracy']:.3f}", interval_text(row.get("interval"))
         rows.append([row["split"], f"{row['step']}", *numbers, f"{row['num_problems']:,}"])
     note = "Sampled as in training, one response a problem; intervals are over problems."
-    return "\n".join(["## Accuracy", "", *Table(header, rows).markdown(), "", note])
-
-
-def _training(rows: Sequence[Mapping[str, Any]]) -> str:
-    pairs = [(name, row.get(name)) for row in rows for name in METRICS]
-    values = [f"{name} {value:.4g}" for name, value in pairs if value is not None]
-    return f"The last training step: {', '.join(values)}." if values else ""
+    return "\n".join(["## Accuracy", "", *Table(header, rows).markdown(), "", note, "", ""])

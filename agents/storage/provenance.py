@@ -32,7 +32,7 @@ GRADER = "reasonenv.grading"
 PATHS = ("data", "model", "chat_template", "deepspeed")
 """Settings that may be paths, of which a record has the absolute ones too."""
 
-VARIABLES = ("REASONENV_DATA", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "WORLD_SIZE")
+_VARIABLES = ("REASONENV_DATA", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "WORLD_SIZE")
 
 _OPTIONAL = {"command": "", "versions": {}, "git": None, "resumed": [], "paths": {}}
 """Entries of `run.json` besides the settings that are read again, and their values if missing."""
@@ -131,7 +131,7 @@ def origin() -> dict[str, Any]:
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return {
         "command": shlex.join(sys.orig_argv),
-        "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
+        "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version(), **versions},
         "git": _revision(Path(__file__).parents[2]),

@@ -1,14 +1,14 @@
 """Settings of a run that is resumed: those on record, and the changes that it may make."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from agents.errors import RecordError, UsageError
 from agents.storage.provenance import read_run
 
-MAY_CHANGE = {
+_MAY_CHANGE = {
     *("num_steps", "save_every", "keep_checkpoints", "evaluate_every", "num_test_problems"),
     *("save_minutes", "keep_best", "track", "show_responses"),
     *("output_dir", "resume", "on_collapse", "max_skipped", "push_to_hub"),
@@ -21,7 +21,7 @@ MAY_CHANGE = {
 """Settings that a resumed run may change: length, records, and remedies for a lack of memory or for
 a prompt that does not fit the model's context."""
 
-PLACE = ("run.output_dir", "run.resume")
+_PLACE = ("run.output_dir", "run.resume")
 """Settings that say where and that a run is resumed."""
 
 
@@ -37,7 +37,7 @@ def recorded_settings(folder: Path) -> dict[str, Any]:
     # A run may be resumed from another working directory.
     paths = {name: path for name, path in record["paths"].items() if os.path.exists(path)}
     settings = record["settings"]["run"] | record["settings"]["learner"] | paths
-    places = {place.removeprefix("run.") for place in PLACE}
+    places = {place.removeprefix("run.") for place in _PLACE}
     own = {name: value for name, value in settings.items() if name not in places}
     return own | {"algorithm": record["settings"]["algorithm"]}
 
@@ -54,17 +54,9 @@ def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool =
         UsageError: One differs that determines the numbers of the run.
         RecordError: The record is missing or damaged, or of a release with other settings.
     """
-    different = {name: values for name, *values in _changes(folder, settings)}
+    record = read_run(folder)
     if not binding:
         return
-    # A shorter response may leave no room for the buffer at its end.
-    with_length = {"overlong_buffer"} if "run.max_response_length" in different else set()
-    changes = [
-        f"{name} was {old!r} and is {new!r}"
-        for name, (old, new) in different.items()
-        if name.split(".")[-1] not in MAY_CHANGE | with_length
-    ]
-    record = read_run(folder)
     names, old_names = _names(settings), _names(record["settings"])
     if names != old_names and record["settings"].get("algorithm") == settings.get("algorithm"):
         release = record["versions"].get("reasonenv", "of before")
@@ -73,6 +65,14 @@ def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool =
             f"({', '.join(sorted(names ^ old_names))}): continue it with that release, or give "
             "another --output-dir without --resume"
         )
+    different = _changes(record, settings)
+    # A shorter response may leave no room for the buffer at its end.
+    with_length = {"overlong_buffer"} if "run.max_response_length" in different else set()
+    changes = [
+        f"{name} was {old!r} and is {new!r}"
+        for name, (old, new) in different.items()
+        if name.split(".")[-1] not in _MAY_CHANGE | with_length
+    ]
     if changes:
         raise UsageError(
             f"{folder} cannot resume with other settings: {'; '.join(changes)}; "
@@ -84,24 +84,20 @@ def describe_changes(folder: Path, settings: Mapping[str, Any]) -> str:
     """A line on the settings in which a resumed run differs from its record; else ""."""
     changes = [
         f"{name.split('.')[-1]} is {new}, was {old}"
-        for name, old, new in _changes(folder, settings)
-        if name not in PLACE
+        for name, (old, new) in _changes(read_run(folder), settings).items()
+        if name not in _PLACE
     ]
     return f"settings other than before: {'; '.join(changes)}" if changes else ""
 
 
-def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Dotted name, recorded value and present value of each setting that differs."""
-    record = read_run(folder)
+def _changes(record: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Recorded value and present value of each setting that differs, by dotted name."""
     old, new = flat_settings(record["settings"]), flat_settings(settings)
-    old |= {
-        f"run.{name}": new[f"run.{name}"]
-        for name, path in record["paths"].items()
-        if path == os.path.abspath(str(new.get(f"run.{name}")))
-    }
-    for name in sorted(old.keys() | new.keys()):
-        if old.get(name) != new.get(name):
-            yield name, old.get(name), new.get(name)
+    for name, path in record["paths"].items():
+        if path == os.path.abspath(str(new.get(f"run.{name}"))):
+            old[f"run.{name}"] = new[f"run.{name}"]  # seen from another working directory
+    names = sorted(old.keys() | new.keys())
+    return {n: (old.get(n), new.get(n)) for n in names if old.get(n) != new.get(n)}
 
 
 def _names(settings: Mapping[str, Any]) -> set[str]:

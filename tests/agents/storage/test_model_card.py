@@ -23,7 +23,7 @@ def test_a_checkpoint_brings_a_card_with_the_facts_of_its_run(done):
     assert record["command"] in found.text
     assert f"torch {record['versions']['torch']}" in found.text
     assert "| test | 0 |" in found.text
-    assert "reward/mean" in found.text
+    assert "## Usage" in found.text
 
 
 def test_a_card_knows_nothing_of_later_steps(done):
@@ -35,11 +35,9 @@ def test_a_card_knows_nothing_of_later_steps(done):
 
 def test_a_card_tells_a_zero_and_leaves_out_what_is_not_known(done):
     record = read_json(done / "run.json")
-    row = {"step": 1, "reward/mean": 0.1, "reward/accuracy": 0.0, "policy/entropy": None}
     one = {"split": "test", "step": 1, "accuracy": 1.0, "interval": [0.2, 1.0], "num_problems": 1}
     old = {"split": "old", "step": 1, "accuracy": 0.0, "standard_error": 0.0, "num_problems": 37}
-    text = model_card(record, [row], [one, old], 1)
-    assert "The last training step: reward/mean 0.1, reward/accuracy 0." in text
+    text = model_card(record, [one, old], 1)
     assert "| test | 1 | 1.000 | 0.200 to 1.000 | 1 |" in text
     assert "| old | 1 | 0.000 | - | 37 |" in text
 
@@ -48,13 +46,13 @@ def test_a_resumed_run_is_repeated_by_all_its_commands(done):
     record = read_json(done / "run.json")
     again = {"step": 1, "command": "python -m agents.cpgd --resume", "environment": {"A": "1"}}
     record["resumed"] = [again, again]
-    text = model_card(record, [], [], 2)
+    text = model_card(record, [], 2)
     assert f"{record['command']}\nA=1 python -m agents.cpgd --resume\n```" in text
 
 
 def test_the_base_model_of_the_hub_is_named(done):
     record = read_json(done / "run.json")
     record["settings"]["run"]["model"] = "Qwen/Qwen2.5-VL-7B-Instruct"
-    text = model_card(record, [], [], 0)
+    text = model_card(record, [], 0)
     assert ModelCard(text).data.base_model == "Qwen/Qwen2.5-VL-7B-Instruct"
     assert "## Accuracy" not in text

@@ -14,7 +14,8 @@ from pyarrow import parquet as pq
 
 from reasonenv.datasets.local import local_table
 from reasonenv.datasets.table import parquet_dataset, table_of
-from reasonenv.envs import dapo_math, mmk12
+from reasonenv.envs import mmk12
+from reasonenv.envs.text import DAPO_MATH
 from reasonenv.errors import DataError
 
 
@@ -102,7 +103,7 @@ def test_of_equal_prompts_the_first_row_is_kept_whatever_the_batch():
     # More rows than a batch has, each prompt again and again, the last ones only late.
     questions = [f"{number % 700} of {min(number // 2000, 12)}" for number in range(30_000)]
     rows = [dapo(question, index) for index, question in enumerate(questions)]
-    kept = table_of(Dataset(pa.Table.from_pylist(rows)), dapo_math.SCHEMA).rows
+    kept = table_of(Dataset(pa.Table.from_pylist(rows)), DAPO_MATH.schema).rows
     firsts = {question: index for index, question in reversed(list(enumerate(questions)))}
     assert len(kept) == len(firsts) == 700 * 13
     for number in range(0, len(kept), 97):
