@@ -27,6 +27,8 @@ def row(number, image=None):
 @pytest.fixture
 def folder(tmp_path):
     """Rows of a split in two files, the first of several row groups."""
+    tmp_path = tmp_path / "a [1]"
+    tmp_path.mkdir()
     for name, numbers in (("train-0", range(180)), ("train-1", range(180, 230))):
         table = pa.Table.from_pylist([row(number) for number in numbers])
         pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=100)
