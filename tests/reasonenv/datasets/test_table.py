@@ -59,6 +59,14 @@ def test_rows_of_any_file_and_group_are_read_in_any_order(folder):
     check(table_of(Dataset.from_list([row(number) for number in range(230)]), mmk12.SCHEMA))
 
 
+def test_an_image_that_every_row_must_have_is_missing_where_it_is():
+    rows = [row(0), {**row(1), "image": None}]
+    table = table_of(Dataset.from_list(rows), mmk12.SCHEMA)
+    assert list(table.images(1)) == [("column 'image'", None)]
+    schema = replace(mmk12.SCHEMA, images=(), more_images=("image",))
+    assert list(table_of(Dataset.from_list(rows), schema).images(1)) == []
+
+
 def test_threads_and_forked_processes_read_at_once(folder):
     table = local_table(mmk12.SCHEMA, "train", folder)
     with ThreadPoolExecutor(4) as pool:
@@ -107,6 +115,7 @@ def test_of_equal_prompts_the_first_row_is_kept_whatever_the_batch():
     kept = table_of(Dataset(pa.Table.from_pylist(rows)), dapo_math.SCHEMA).rows
     firsts = {question: index for index, question in reversed(list(enumerate(questions)))}
     assert len(kept) == len(firsts) == 700 * 13
+    assert {prompt[0]["content"] for prompt in kept["prompt"]} == firsts.keys()
     for number in range(0, len(kept), 97):
         index = firsts[kept[number]["prompt"][0]["content"]]
         assert kept[number]["extra_info"]["index"] == f"i{index}"

@@ -253,7 +253,7 @@ def test_marks_without_a_number_are_numbered():
 FAULTS = [
     ({"answer": None}, "column 'answer' is empty: give the answer, or leave the row out"),
     ({"answer": "  "}, "column 'answer' holds '  '"),
-    ({"answer": float("nan")}, "column 'answer' holds nan"),
+    ({"answer": float("nan")}, "column 'answer' holds nan: give the answer, or leave the row"),
     ({"answer": float("inf")}, "column 'answer' holds inf: one text or number was expected"),
     ({"answer": [1, 2]}, r"column 'answer' holds \[1, 2\]: one text or number"),
     ({"answer": {"x": 1}}, r"name a part of it, columns=\{'answer': 'answer.x'\}"),
