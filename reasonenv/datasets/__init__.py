@@ -24,7 +24,6 @@ from reasonenv.datasets.schema import (
     Row,
     Schema,
     Split,
-    check_present,
     check_values,
 )
 from reasonenv.datasets.selection import (
@@ -113,7 +112,9 @@ class Rows(LazyProblems):
         row: Row = {}
         try:
             row = {"row": index, **self._table.rows[index]}
-            check_present(self._schema, row)
+            for name in (*self._schema.texts, *self._schema.values):
+                if row.get(name) is None:
+                    raise DataError(f"column {name!r} is empty")
             check_values(self._schema, row)
             problem = self._convert(row)
             if not problem.answer.strip():

@@ -16,6 +16,7 @@ from reasonenv.files import read_rows
 from reasonenv.grading import KINDS, final_answer
 
 _LETTERS = "ABCDEFGHIJ"
+_ABSENT = object()
 
 
 @dataclass(frozen=True)
@@ -70,20 +71,20 @@ def read_references(
         return _read_folder(path, answer_column, options_column)
     if not path.exists():
         raise MissingDataError(f"there is no file {path}")
-    rows = list(_rows(path))
+    rows = list(_named_rows(path))
     if not rows:
         raise DataError(f"{path} has no rows")
-    columns = list(rows[0][1])
-    column = answer_column or _first(rows[0][1], ANSWER_COLUMNS)
-    if column is None or not any(_has(row, column) for _, row in rows):
+    first = rows[0][1]
+    column = answer_column or _first(first, ANSWER_COLUMNS)
+    if column is None or all(cell(row, column, _ABSENT) is _ABSENT for _, row in rows):
         missing = f"no column {answer_column!r}" if answer_column else "no column of answers"
         raise NoAnswersError(
-            f"{path} has {missing}: it has {', '.join(columns)}; name one with --answer-column"
+            f"{path} has {missing}: it has {', '.join(first)}; name one with --answer-column"
         )
-    return [_reference(path, row, name, column, options_column) for name, row in rows]
+    return [_reference(f"{path}, row {id}", row, id, column, options_column) for id, row in rows]
 
 
-def _read_folder(folder: Path, answer: str | None, options: str | None) -> list[Reference]:
+def _read_folder(folder: Path, *columns: str | None) -> list[Reference]:
     files = sorted(file for file in folder.rglob("*") if file.suffix in SUFFIXES)
     if not files:
         raise DataError(f"{folder} has no file of rows: {', '.join(SUFFIXES)} are read")
@@ -91,7 +92,7 @@ def _read_folder(folder: Path, answer: str | None, options: str | None) -> list[
     reasons = []
     for file in files:
         try:
-            references += read_references(file, answer, options)
+            references += read_references(file, *columns)
         except NoAnswersError as error:
             reasons.append(str(error))
     if not references:
@@ -99,8 +100,8 @@ def _read_folder(folder: Path, answer: str | None, options: str | None) -> list[
     return references
 
 
-def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Name and content of each row."""
+def _named_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Id and content of each row."""
     for index, row in enumerate(read_rows(path)):
         value = row.read(path)
         if row.key is not None and isinstance(value, list) and value:
@@ -115,36 +116,31 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _as_row(path: Path, row: Any) -> Mapping[str, Any]:
     if isinstance(row, str | int | float):
         return {"answer": row}
-    if not isinstance(row, dict):
+    if not isinstance(row, Mapping):
         raise DataError(f"{path} holds {type(row).__name__}s where rows were expected")
     return row
 
 
 def _first(row: Mapping[str, Any], columns: Sequence[str]) -> str | None:
-    return next((column for column in columns if _has(row, column)), None)
-
-
-def _has(row: Mapping[str, Any], column: str) -> bool:
-    head, _, rest = column.partition(".")
-    if not rest:
-        return head in row
-    return isinstance(row.get(head), dict) and _has(row[head], rest)
+    return next((each for each in columns if cell(row, each, _ABSENT) is not _ABSENT), None)
 
 
 def _reference(
-    path: Path, row: Mapping[str, Any], name: str, column: str, options_column: str | None
+    where: str, row: Mapping[str, Any], id: str, column: str, options_column: str | None
 ) -> Reference:
-    where = f"{path}, row {name}"
     text = _text(cell(row, column), where, column)
     if "####" in text:
         text = text.rpartition("####")[2].strip()
     elif column == "solution":
         text = final_answer(text) or ""
-    options = _options(row, where, options_column)
+    name = options_column or _first(row, OPTION_COLUMNS)
+    value = None if name is None else cell(row, name)
+    texts = value if isinstance(value, list) and len(value) <= len(_LETTERS) else ()
+    options = tuple(_text(item, where, str(name)) for item in texts)
     if text in options and text not in _LETTERS[: len(options)]:
         text = _LETTERS[options.index(text)]
     kind = cell(row, "answer_kind") or cell(row, "kind")
-    return Reference(name, text, options, kind if kind in KINDS else None)
+    return Reference(id, text, options, kind if kind in KINDS else None)
 
 
 def _text(value: Any, where: str, column: str, depth: int = 4) -> str:
@@ -156,11 +152,3 @@ def _text(value: Any, where: str, column: str, depth: int = 4) -> str:
     if isinstance(value, str | int | float):
         return str(value).strip()
     raise DataError(f"{where}: column {column!r} holds a {type(value).__name__}, not an answer")
-
-
-def _options(row: Mapping[str, Any], where: str, column: str | None) -> tuple[str, ...]:
-    name = column or _first(row, OPTION_COLUMNS)
-    value = None if name is None else cell(row, name)
-    if not isinstance(value, list) or len(value) > len(_LETTERS):
-        return ()
-    return tuple(_text(item, where, str(name)) for item in value)

@@ -45,18 +45,18 @@ Columns = Mapping[str, tuple[str, ...]]
 have several."""
 
 
-def cell(row: Mapping[str, Any], column: str) -> Any:
+def cell(row: Mapping[str, Any], column: str, default: Any = None) -> Any:
     """The value of a column, where a dot leads into an object and a number into a list."""
     if column in row:
         return row[column]
     value: Any = row
     for name in column.split("."):
-        if isinstance(value, Mapping):
-            value = value.get(name)
+        if isinstance(value, Mapping) and name in value:
+            value = value[name]
         elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
             value = value[int(name)]
         else:
-            return None
+            return default
     return value
 
 

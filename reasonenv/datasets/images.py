@@ -61,7 +61,14 @@ def data_url(text: str) -> bytes:
 
 def _decoded(data: bytes) -> np.ndarray:
     try:
-        return rgb(_load(data))
+        with warnings.catch_warnings():
+            # Pillow warns of large images; their size is checked here, before any pixel is read.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            image = Image.open(io.BytesIO(data), formats=FORMATS)
+            if image.width * image.height > MAX_PIXELS:
+                size = f"{image.width}x{image.height} pixels, at most {MAX_PIXELS:,} are read"
+                raise DataError(f"the image is too large: {size}")
+            return rgb(image)
     except DataError:
         raise
     except Image.DecompressionBombError as error:
@@ -75,19 +82,6 @@ def _decoded(data: bytes) -> np.ndarray:
             return _decoded(shorter)
         reason = str(error).partition("\n")[0]
         raise DataError(f"the image cannot be read: {reason}") from None
-
-
-def _load(data: bytes) -> Image.Image:
-    """An image with its pixels."""
-    with warnings.catch_warnings():
-        # Pillow warns of large images; their size is checked below, before any pixel is read.
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        image = Image.open(io.BytesIO(data), formats=FORMATS)
-        if image.width * image.height > MAX_PIXELS:
-            size = f"{image.width}x{image.height} pixels, at most {MAX_PIXELS:,} are read"
-            raise Image.DecompressionBombError(size)
-        image.load()
-    return image
 
 
 def _without_texts(data: bytes) -> bytes:
@@ -134,12 +128,14 @@ class ImageFiles:
         path = Path(name)
         if not name or path.is_absolute() or ".." in path.parts:
             return None
-        for folder in self._folders:
-            for place in (folder / path.parent, folder / "images" / path.parent):
-                files = self._files(place)
-                if path.name in files or path.stem in files:
-                    return files.get(path.name) or files[path.stem]
-        return None
+        places = [place for folder in self._folders for place in (folder, folder / "images")]
+        matches = (
+            files[key]
+            for files in (self._files(place / path.parent) for place in places)
+            for key in (path.name, path.stem)
+            if key in files
+        )
+        return next(matches, None)
 
     def _files(self, folder: Path) -> dict[str, Path]:
         """The files of a folder by name and by stem; listed once."""
@@ -148,6 +144,6 @@ class ImageFiles:
                 files = sorted(folder.iterdir())
             except (OSError, ValueError):  # no folder, or no name that a folder can have
                 files = []
-            stems = {file.stem: file for file in files}
-            self._listings[folder] = stems | {file.name: file for file in files}
+            by_stem = {file.stem: file for file in files}
+            self._listings[folder] = by_stem | {file.name: file for file in files}
         return self._listings[folder]

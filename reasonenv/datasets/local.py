@@ -117,8 +117,7 @@ def _with_questions(schema: Schema, files: Sequence[Path]) -> dict[Path, list[di
 
 def _checked(schema: Schema, row: Mapping[str, Any], where: str) -> Row:
     """The row with the column names of the schema, checked."""
-    renaming = schema.renaming(row)
-    row = {renaming.get(name, name): value for name, value in row.items()}
+    row = schema.renamed(row)
     # Empty values are reported later, with all others; images are separate files.
     kinds = {
         name: "string" if value is None or isinstance(value, str) else type(value).__name__

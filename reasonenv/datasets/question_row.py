@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import count
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -68,13 +69,14 @@ class QuestionRow:
             answer = _letter(answer, options)
             question = _with_options(question, options)
         values = {name: self._cell(name) for name in self.columns["metadata"]}
+        kind = self.text("kind")  # other words in a column of that name are not one
         return Problem(
             id=id,
             question=_with_numbered_marks(question),
             answer=answer,
             options=options,
             solution=solution,
-            kind=self._kind(),
+            kind=kind if kind in KINDS else None,
             metadata={k: v for k, v in values.items() if isinstance(v, str | int | float)},
         )
 
@@ -98,16 +100,13 @@ class QuestionRow:
             if callable(value):
                 value = value() if on_access else None
             value = _listed(value) if isinstance(value, str) else value
-            for each in value if isinstance(value, list | tuple) else [value]:
-                if not _is_missing(each):
-                    pairs.append((f"column {name!r}", self._image(name, each)))
+            values = value if isinstance(value, list | tuple) else [value]
+            try:
+                images = [_located(v, self.folders) for v in values if not _is_missing(v)]
+            except DataError as error:
+                raise DataError(f"column {name!r}: {error}") from None
+            pairs += [(f"column {name!r}", image) for image in images]
         return pairs
-
-    def _image(self, name: str, value: Any) -> Any:
-        try:
-            return _located(value, self.folders)
-        except DataError as error:
-            raise DataError(f"column {name!r}: {error}") from None
 
     def text(self, field: str) -> str | None:
         """The text or number of a field as text; None where it is missing.
@@ -162,11 +161,6 @@ class QuestionRow:
         if not text:
             raise self._unfit("answer", value, "an answer after ####")
         return text, solution
-
-    def _kind(self) -> str | None:
-        """The declared kind of the answer; other words in a column of that name are not one."""
-        kind = self.text("kind")
-        return kind if kind in KINDS else None
 
     def _options(self) -> tuple[str, ...]:
         """The texts of a multiple choice without their letters; empty where there is none."""
@@ -252,11 +246,10 @@ def _with_options(question: str, options: Sequence[str]) -> str:
 
 def _with_numbered_marks(question: str) -> str:
     """The question, in which marks "<image>" are numbered in order."""
-    number = 0
+    numbers = count(1)
 
     def numbered(mark: re.Match[str]) -> str:
-        nonlocal number
-        number += 1
+        number = next(numbers)
         return mark[0] if mark[1] else f"<image {number}>"
 
     return _MARK.sub(numbered, question)

@@ -131,6 +131,11 @@ class Schema:
             if name not in columns and other in columns
         }
 
+    def renamed(self, row: Row) -> dict[str, Any]:
+        """The row with the names of the columns here."""
+        names = self.renaming(row)
+        return {names.get(name, name): value for name, value in row.items()}
+
     def image_files(self, row: Row) -> Sequence[str]:
         """The names of the image files of a row of JSON.
 
@@ -186,24 +191,11 @@ def check_values(schema: Schema, row: Row) -> None:
     Raises:
         DataError: For a value of another kind.
     """
-    for name, kind in {
-        **dict.fromkeys((*schema.texts, schema.key), ANSWER),
-        **schema.kinds,
-    }.items():
+    kinds = dict.fromkeys((*schema.texts, schema.key), ANSWER) | dict(schema.kinds)
+    for name, kind in kinds.items():
         value = row.get(name)
         if value is not None and not kind.fits(value):
             raise DataError(f"column {name!r} holds {value!r:.40}, {kind.words} was expected")
-
-
-def check_present(schema: Schema, row: Row) -> None:
-    """Checks that a row has a value in each column that must hold one.
-
-    Raises:
-        DataError: For an empty column.
-    """
-    for name in (*schema.texts, *schema.values):
-        if row.get(name) is None:
-            raise DataError(f"column {name!r} is empty")
 
 
 def _expected(schema: Schema, name: str) -> str:

@@ -14,8 +14,8 @@ from reasonenv.datasets.schema import InvalidRow
 from reasonenv.errors import DataError, RowsError, UsageError
 from reasonenv.problem import LazyProblems, Problem
 
-Filter = Mapping[str, Any]
-Siblings = Callable[[], Iterable[Sequence[Problem]]]
+_Filter = Mapping[str, Any]
+_Siblings = Callable[[], Iterable[Sequence[Problem]]]
 
 INVALID = "invalid"
 """Value of `without` that leaves out all rows that make no problem."""
@@ -103,10 +103,10 @@ def distinct_ids(problems: Sequence[Problem], count: int) -> list[str | None]:
 
 def select(
     problems: Sequence[Problem],
-    filter: Filter | None = None,
+    filter: _Filter | None = None,
     without: Collection[str] = (),
     keep: Callable[[str], bool] | None = None,
-    siblings: Siblings = tuple,
+    siblings: _Siblings = tuple,
     cluster: str = "",
 ) -> Sequence[Problem]:
     """The problems that pass the filters, and rows of `invalid_rows` that are not left out.
@@ -178,7 +178,7 @@ def _without_rows(problems: Sequence[Problem], rows: Mapping[int, InvalidRow]) -
     return Subset(problems, list(valid)) if rows else problems
 
 
-def _allowed_values(filter: Filter, problems: Collection[Problem]) -> dict[str, set[str]]:
+def _allowed_values(filter: _Filter, problems: Collection[Problem]) -> dict[str, set[str]]:
     if not isinstance(filter, Mapping):
         raise UsageError(f"filter={filter!r}: give names and values, such as {{'level': [1, 2]}}")
     names = {name for problem in problems for name in problem.metadata}
@@ -196,7 +196,7 @@ def _texts(value: object) -> set[str]:
     return {str(value)}
 
 
-def _check_ids(without: Collection[str], ids: set[str], siblings: Siblings) -> None:
+def _check_ids(without: Collection[str], ids: set[str], siblings: _Siblings) -> None:
     if isinstance(without, str):
         raise UsageError(f"without={without!r}: give a list of ids, or {INVALID!r}")
     if not ids.issuperset(without):

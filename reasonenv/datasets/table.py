@@ -1,5 +1,6 @@
 """Tables of rows: words, and images before they are decoded."""
 
+import glob
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -150,7 +151,7 @@ def parquet_dataset(path: Path) -> Any:
     options: Any = {"batch_size": _BATCH_ROWS, "fragment_scan_options": scan}
     try:
         with _quiet():
-            return Dataset.from_parquet(str(path), **options)
+            return Dataset.from_parquet(glob.escape(str(path)), **options)
     except DatasetsError as error:
         reason = str(error.__cause__ or error).partition("\n")[0]
         raise DataError(f"{path} cannot be read: {reason}") from None

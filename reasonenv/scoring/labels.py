@@ -124,8 +124,7 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
         name = _row_id(row, number, schema)
         names.add(name)
         for spelling in {name, f"{part}/{name}"} & ids:
-            renaming = schema.renaming(row)
-            label = {renaming.get(column, column): value for column, value in row.items()}
+            label = schema.renamed(row)
             first = labels.rows.setdefault(spelling, {"part": part, **label})
             try:
                 check_values(schema, label)
@@ -159,7 +158,7 @@ def _has_labels(file: Path, schema: Schema, columns: Sequence[str]) -> bool:
         row = next(read_objects(file), {})
     except DataError:
         return False  # other JSON, such as scores
-    return bool(row) and {*row, *schema.renaming(row).values()}.issuperset(columns)
+    return bool(row) and {*row, *schema.renamed(row)}.issuperset(columns)
 
 
 def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:

@@ -58,10 +58,14 @@ def test_an_object_is_one_row_or_rows_by_id(tmp_path):
         ("a.json", "ü".encode("latin-1"), "a.json: byte 0 is not UTF-8: save it as UTF-8"),
         ("a.json.gz", CONTENTS["a.json.gz"][:-20], "a.json.gz cannot be read: "),
         ("a.jsonl", b"[1]", "a.jsonl is a list, not one object a line: name it a.json"),
+        ("a.jsonl", b"1" * 5000, "a.jsonl, line 1: it is not JSON: Exceeds the limit"),
+        ("a.jsonl", b'{"a":' * 10**5, "a.jsonl, line 1: it is not JSON: it is nested too deeply"),
+        ("a.jsonl", b"{'x': 1}", "a.jsonl, line 1: it is not JSON: Expecting property name"),
+        ("a.jsonl", '{"id": "ü"}'.encode("utf-16"), "line 1: byte 0 is not UTF-8: save it as"),
         ("a.jsonl", b'{"id": 1}\n3', "a.jsonl, line 2: it is 3: an object was expected"),
         ("a.jsonl", b'\n{"id": \n', "a.jsonl, line 2: it is not JSON: Expecting value"),
         ("a.jsonl", b"{}\n\xfc", "a.jsonl, line 2: byte 0 is not UTF-8: save it as UTF-8"),
-        ("a.jsonl", b" " * 99, "a.jsonl, line 1 has 50 bytes: remove it"),
+        ("a.jsonl", b"{}\n" + b" " * 2**20, "a.jsonl, line 2 has 1,048,576 bytes: remove it"),
         ("a.csv", b"a,b\n1\n", "row 1: it has fewer values than the 2 columns"),
         ("a.csv", b"a,b\n1,000,2\n", "row 1: it has 3 values for 2 columns: quote those with"),
         ("a.csv", b'a,b\n"1,2\n', "line 2: unexpected end of data: check its quotes"),
@@ -70,7 +74,7 @@ def test_an_object_is_one_row_or_rows_by_id(tmp_path):
     ],
 )
 def test_a_fault_is_one_line_with_its_place(tmp_path, monkeypatch, name, content, message):
-    monkeypatch.setattr(files, "LONGEST_LINE", 50)
+    monkeypatch.setattr(files, "LONGEST_LINE", 2**20)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=message) as raised:
         list(read_objects(tmp_path / name))

@@ -84,13 +84,6 @@ VALUES = {
     "endless": "1e999",
     "a large number": "1" * 400,
 }
-UNREADABLE = {
-    "5,000 digits": "1" * 5000,
-    "deeper": "[" * 10**5,
-    "deeper objects": '{"a":' * 10**5,
-    "half a list": "[1, 2",
-    "single quotes": "'x'",
-}
 
 
 def write(folder: Path, env: str, field: str, value: str) -> tuple[str, Path]:
@@ -138,9 +131,8 @@ def test_a_value_of_another_type_is_one_line(tmp_path, capsys, env, field):
         check_one_line(check.main([str(path), "--output", str(folder / "f.out")]), capsys)
 
 
-@pytest.mark.parametrize("kind", UNREADABLE)
-def test_a_value_that_cannot_be_read_is_named_by_file_and_line(tmp_path, capsys, kind):
-    split, path = write(tmp_path, "MATH500-v0", "level", UNREADABLE[kind])
+def test_a_value_that_cannot_be_read_is_named_by_file_and_line(tmp_path, capsys):
+    split, path = write(tmp_path, "MATH500-v0", "level", "[" * 10**5)
     expected = f"{path}, line 1: it is not JSON: "
     with pytest.raises(DataError, match="line 1: it is not JSON: ") as caught:
         pose("MATH500-v0", split, tmp_path)

@@ -28,6 +28,8 @@ def row(number, image=None):
 @pytest.fixture
 def folder(tmp_path):
     """Rows of a split in two files, the first of several row groups."""
+    tmp_path = tmp_path / "a [1]"
+    tmp_path.mkdir()
     for name, numbers in (("train-0", range(180)), ("train-1", range(180, 230))):
         table = pa.Table.from_pylist([row(number) for number in numbers])
         pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=100)
@@ -56,6 +58,14 @@ def test_rows_of_any_file_and_group_are_read_in_any_order(folder):
     check(pickle.loads(pickle.dumps(table)))
     assert table.rows.cache_files  # mapped into memory
     check(table_of(Dataset.from_list([row(number) for number in range(230)]), mmk12.SCHEMA))
+
+
+def test_an_image_that_every_row_must_have_is_missing_where_it_is():
+    rows = [row(0), {**row(1), "image": None}]
+    table = table_of(Dataset.from_list(rows), mmk12.SCHEMA)
+    assert list(table.images(1)) == [("column 'image'", None)]
+    schema = replace(mmk12.SCHEMA, images=(), more_images=("image",))
+    assert list(table_of(Dataset.from_list(rows), schema).images(1)) == []
 
 
 def test_threads_and_forked_processes_read_at_once(folder):
@@ -106,6 +116,7 @@ def test_of_equal_prompts_the_first_row_is_kept_whatever_the_batch():
     kept = table_of(Dataset(pa.Table.from_pylist(rows)), DAPO_MATH.schema).rows
     firsts = {question: index for index, question in reversed(list(enumerate(questions)))}
     assert len(kept) == len(firsts) == 700 * 13
+    assert {prompt[0]["content"] for prompt in kept["prompt"]} == firsts.keys()
     for number in range(0, len(kept), 97):
         index = firsts[kept[number]["prompt"][0]["content"]]
         assert kept[number]["extra_info"]["index"] == f"i{index}"

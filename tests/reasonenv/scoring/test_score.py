@@ -415,13 +415,6 @@ def test_scores_as_json_are_those_of_the_file(data, capsys):
     assert capsys.readouterr().out == (data / "scores.json").read_text()
 
 
-def test_a_line_with_a_key_that_comes_twice_is_skipped(data, capsys):
-    path = written(data / "a.jsonl", responses(right=[1]))
-    path.write_text(path.read_text() + '{"id": "1", "response": "1", "response": "2"}\n')
-    assert call(data, path) == 0
-    assert "skipped, it is not JSON: the key 'response' comes 2 times" in capsys.readouterr().err
-
-
 def test_a_number_in_digits_of_another_script_is_refused(data, capsys):
     with pytest.raises(SystemExit):
         call(data, "a.jsonl", "--seed", "\uff11")
