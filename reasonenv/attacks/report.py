@@ -50,11 +50,18 @@ def run(options: argparse.Namespace) -> int:
         report = {"grader": options.grader or _OWN} | summary(rows, outcomes)
         report["code_ran"] = canary.exists()
     if options.output:
-        with atomic_write(options.output) as file:
-            text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
-            file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        write(options.output, report)
     _print(report)
-    return 0 if _is_clean(report) else 1
+    faults = ("paid", "refused", "raised", "hung", "code_ran")
+    return 1 if any(report[name] for name in faults) else 0
+
+
+def write(path: str, report: dict[str, Any]) -> None:
+    """Writes a report as JSON."""
+    text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
+    with atomic_write(path) as file:
+        # Half of a surrogate pair has no UTF-8, but an escape in JSON.
+        file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def grade(
@@ -154,7 +161,3 @@ def _print(report: dict[str, Any]) -> None:
         print_line(f"the first that raised is {name}: {message}")
     if report["code_ran"]:
         print_line("code of a response was run: never evaluate what a model wrote")
-
-
-def _is_clean(report: dict[str, Any]) -> bool:
-    return not any(report[name] for name in ("paid", "refused", "raised", "hung", "code_ran"))
