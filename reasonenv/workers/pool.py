@@ -166,22 +166,25 @@ class WorkerPool:
 
         The kernel ends a server with the thread that started it.
         """
-        num_starts, code = 0, -1
+        num_starts, fault = 0, ""
         while True:
             with self._lock:
-                is_useless = code >= 0 or num_starts == _SERVER_STARTS
-                if self._closed or not self._jobs or is_useless:
+                if self._closed or not self._jobs or fault:
                     jobs, self._jobs, self._thread = self._jobs, {}, None
                     break
             num_starts += 1
-            for reply in self._replies():
-                num_starts = 0
-                self._finish(reply)
-            code = -1 if self._process is None else self._process.wait()
-        reason = f"their server ended {num_starts} times, with status {code}: see its error above"
+            try:
+                for reply in self._replies():
+                    num_starts = 0
+                    self._finish(reply)
+                code = -1 if self._process is None else self._process.wait()
+                if code >= 0 or num_starts == _SERVER_STARTS:
+                    fault = f"their server ended {num_starts} times, with status {code}"
+            except OSError as error:  # no further process, or no further file
+                fault = str(error)
+        message = "the Grader was closed" if self._closed else f"no grading processes: {fault}"
         for job in jobs.values():
-            reason = "the Grader was closed" if self._closed else f"no grading processes: {reason}"
-            job.future.set_exception(GraderError(reason))
+            job.future.set_exception(GraderError(message))
 
     def _replies(self) -> Iterator[bytes]:
         """Starts a server, and yields its replies until it has ended."""

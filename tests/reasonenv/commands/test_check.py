@@ -69,7 +69,16 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+SLOW = pytest.mark.slow(reason="3,040 references, or images to be decoded")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[SLOW] if name.startswith(("mathvision", "mmk12")) else [])
+        for name in FILES
+    ],
+)
 def test_published_references_are_right_against_themselves_and_wrong_against_others(shared, name):
     checked = answer_keys.read_references(shared / "data" / name)
     assert len(checked) == FILES[name]

@@ -195,6 +195,7 @@ def test_a_forked_child_has_the_released_reward_as_well():
         process.join()
 
 
+@pytest.mark.slow(reason="eight forks of a process that grades in two threads")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_fork_while_grading_hangs_no_process(tmp_path):
     context = multiprocessing.get_context("fork")
@@ -222,6 +223,7 @@ def test_a_fork_while_grading_hangs_no_process(tmp_path):
                 thread.join(30)
 
 
+@pytest.mark.slow(reason="four answers of half a second on cores that are busy")
 def test_a_busy_machine_changes_no_grade(tmp_path):
     with obedient_workers(tmp_path), Grader(num_workers=2, timeout=1) as grader:
         grader.grade([r"\boxed{x}"], ["x"])

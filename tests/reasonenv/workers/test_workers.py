@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import os
 import signal
 import threading
@@ -76,7 +77,9 @@ def test_hostile_answers_are_wrong_within_the_deadline(grader, answer):
     ("fault", "status"),
     [
         ("spin", "timeout"),
-        ("sleep", "timeout"),
+        pytest.param(
+            *("sleep", "timeout"), marks=pytest.mark.slow(reason="waits for four limits of 1.5 s")
+        ),
         ("exit", "error"),
         ("raise", "error"),
         ("segfault", "error"),
@@ -125,13 +128,25 @@ def test_a_killed_server_is_noticed_before_its_workers_end(obedient):
         assert ask(grader, *(f"{number} y" for number in range(6))) == ["ok"] * 6
 
 
-@pytest.mark.parametrize("kind", ["a worker", "every worker", "the server", "every process"])
-def test_ten_kills_change_no_grade(obedient, kind, caplog):
+TEN_KILLS = pytest.mark.slow(reason="ten kills, and as many processes in their place")
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        ("every process", 2),
+        *(
+            pytest.param(kind, 10, marks=TEN_KILLS)
+            for kind in ("a worker", "every worker", "the server", "every process")
+        ),
+    ],
+)
+def test_kills_change_no_grade(obedient, kind, count, caplog):
     before = descendants()
     answers = [f"{'y' if number % 8 else 'work'} {number}" for number in range(20)]
     with Grader(num_workers=2) as grader:
         ask(grader, "x", "y")
-        for number in range(10):
+        for number in range(count):
             grades = [grader.submit(boxed(a), a) for a in answers[2 * number : 2 * number + 2]]
             time.sleep(0.02 * number)  # some are idle by then
             server, *running = sorted(descendants() - before)
@@ -205,8 +220,18 @@ def test_a_wall_clock_timeout_is_not_remembered(obedient, caplog):
 def test_a_server_that_is_killed_at_each_start_is_an_error(obedient, monkeypatch):
     program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     monkeypatch.setattr("reasonenv.workers.pool._MAIN", program)
-    with Grader(num_workers=1) as grader, pytest.raises(GraderError, match="ended 10 times, with status -9"):
+    fault = "no grading processes: their server ended 10 times, with status -9"
+    with Grader(num_workers=1) as grader, pytest.raises(GraderError, match=fault):
         ask(grader, "y")
+
+
+def test_a_server_that_cannot_start_is_an_error_of_each_answer(obedient, monkeypatch):
+    def refused(*_, **__):
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    monkeypatch.setattr("subprocess.Popen", refused)
+    with Grader(num_workers=1) as grader, pytest.raises(GraderError, match="no more processes"):
+        ask(grader, "y", "z")
 
 
 def test_closed_graders_leave_no_files_processes_or_threads(obedient):
@@ -214,7 +239,7 @@ def test_closed_graders_leave_no_files_processes_or_threads(obedient):
         return len(os.listdir("/proc/self/fd")), len(descendants()), threading.active_count()
 
     before = held()
-    for _ in range(6):
+    for _ in range(3):
         with Grader(num_workers=2) as grader:
             assert ask(grader, "x", "y") == ["right", "ok"]
             os.kill(max(descendants()), signal.SIGKILL)
@@ -225,12 +250,12 @@ def test_closed_graders_leave_no_files_processes_or_threads(obedient):
 def test_long_answers_are_not_cached():
     with Grader() as grader:
         before = resident()
-        for number in range(5000):
-            # Four bytes a letter, together a hundred megabytes.
+        for number in range(1000):
+            # Four bytes a letter, together twenty megabytes.
             (grade,) = grader.grade([f"\\boxed{{{number}{'𝟙' * 4_900}}}"], ["x"])
             assert not grade.correct
             assert grade.answer is not None
-        assert resident() - before < 50 << 20
+        assert resident() - before < 10 << 20
 
 
 def test_no_process_is_left_after_closing(obedient):
