@@ -19,12 +19,9 @@ import random
 import re
 import sys
 import time
-import urllib.error
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
-from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
@@ -45,7 +42,7 @@ from reasonenv.console import (
     track,
 )
 from reasonenv.datasets.selection import distinct_ids
-from reasonenv.endpoint import Deadline, is_address, post_json
+from reasonenv.endpoint import RequestError, post_json
 from reasonenv.errors import EndpointError, UsageError
 from reasonenv.files import named_errors
 from reasonenv.registration import find
@@ -54,8 +51,6 @@ Client = Callable[[list[dict[str, Any]], int], str]
 """Function of messages and the seed of a sample to a response."""
 Key = tuple[str, int]
 """Id of a problem, and number of its sample."""
-BUSY = (408, 409, 425, 429, 500, 502, 503, 504, 529)
-"""Statuses after which a request is repeated."""
 _BEGINNING = b'{"id": '
 _LONGEST_FAULT = 600
 _NO_KEY = "none"
@@ -81,20 +76,23 @@ class Api:
         """The text of a response. Raises EndpointError, in one line, when all attempts fail."""
         url = self.url.rstrip("/") + "/chat/completions"
         body = {**self.options, "messages": messages, "seed": seed}
-        fault = ""
-        with Deadline(self.timeout) as deadline:
-            for number in range(1, self.tries + 1):
-                try:
-                    return self._without_key(_text(post_json(url, body, self.key, deadline)))
-                except (OSError, HTTPException, ValueError, LookupError, TypeError) as error:
-                    fault, may_pass = _fault(error, len(self.key))
-                pause = min(60.0, 2.0**number) * random.uniform(0.5, 1.0)
-                if may_pass and number < self.tries and pause < deadline.remaining():
-                    time.sleep(pause)
-                    continue
-                if not deadline.remaining():
-                    fault = f"no complete answer within {self.timeout:g} s"
+        end, fault = time.monotonic() + self.timeout, ""
+        for number in range(1, self.tries + 1):
+            try:
+                reply = post_json(url, body, self.key, end - time.monotonic())
+                return self._without_key(_text(reply))
+            except TimeoutError:
+                fault = f"no complete answer within {self.timeout:g} s"
                 break
+            except (ValueError, LookupError, TypeError) as error:
+                fault = f"the reply is not that of a chat API ({error})"
+                break
+            except RequestError as error:
+                fault, may_pass = str(error), error.may_pass
+            pause = min(60.0, 2.0**number) * random.uniform(0.5, 1.0)
+            if not may_pass or number == self.tries or time.monotonic() + pause > end:
+                break
+            time.sleep(pause)
         line = printable(" ".join(fault.split()))
         raise EndpointError(self._without_key(line, shortest=1)[:_LONGEST_FAULT])
 
@@ -113,29 +111,6 @@ def _text(reply: Any) -> str:
     if not isinstance(text, str | None):
         raise TypeError(f"its content is a {type(text).__name__}")
     return text or ""
-
-
-def _fault(error: Exception, length: int) -> tuple[str, bool]:
-    """A failed request in words, and True if a repetition may succeed.
-
-    Args:
-        error: Exception of the request.
-        length: Characters of the key.
-    """
-    if isinstance(error, urllib.error.HTTPError):
-        return f"{error}: {_error_body(error, length)}", error.code in BUSY
-    if isinstance(error, OSError | HTTPException):
-        return str(error) or type(error).__name__, True
-    return f"the reply is not that of a chat API ({error})", False
-
-
-def _error_body(error: urllib.error.HTTPError, length: int) -> str:
-    """The text of an error response, as far as it can be read, and without half of a key."""
-    size = 20 * _LONGEST_FAULT
-    with closing(error), suppress(OSError, HTTPException):
-        content = error.read(size).decode(errors="replace")
-        return content if len(content) < size else content[: -7 * length]
-    return ""
 
 
 def answers(
@@ -268,21 +243,26 @@ def _is_response_prefix(line: bytes) -> bool:
 
 
 def _client(options: argparse.Namespace) -> Api:
-    if not options.url.startswith(("http://", "https://")) or not is_address(options.url):
+    if not _is_address(options.url):
         raise UsageError(f"--url {options.url}: give one such as http://localhost:8000/v1")
-    if not options.model.strip():
-        raise UsageError("--model is empty: give the name of the model in the API")
-    request = {
-        "model": options.model,
-        "max_tokens": options.max_tokens,
-        "temperature": options.temperature,
-    }
     if "@" in urlsplit(options.url).netloc:
         raise UsageError("--url holds a name or a password: give the key as OPENAI_API_KEY")
+    if not options.model.strip():
+        raise UsageError("--model is empty: give the name of the model in the API")
     key = os.environ.get("OPENAI_API_KEY", _NO_KEY).strip()
     if not key.isascii() or not key.isprintable():
         raise UsageError("OPENAI_API_KEY holds characters that no key has: copy it again")
+    request = {name: getattr(options, name) for name in ("model", "max_tokens", "temperature")}
     return Api(options.url, key, request, options.timeout)
+
+
+def _is_address(url: str) -> bool:
+    """True for a URL of HTTP with a host and, if any, a valid port."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -299,12 +279,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--temperature", type=float, default=0.0, help="sampling temperature (0)")
     add("--max-tokens", type=int, default=4096, help="limit of a response (4096)")
     add("--concurrency", type=int, default=16, help="concurrent requests (16)")
-    add(
-        "--timeout",
-        type=float,
-        default=600.0,
-        help="seconds for a response, retries included (600)",
-    )
+    about = "seconds for a response, retries included (600)"
+    add("--timeout", type=float, default=600.0, help=about)
     return parser
 
 

@@ -23,14 +23,12 @@ it raises or hangs. Status: 0 without any of these, 1 with some, 2 when there is
 """
 
 import argparse
-import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from reasonenv import entry_points
 from reasonenv.attacks import report as attack_report
@@ -48,13 +46,11 @@ from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.datasets.selection import listed
 from reasonenv.errors import DataError, UsageError
-from reasonenv.files import atomic_write
 from reasonenv.grading.reading import kind_of
 from reasonenv.registration import registry
 from reasonenv.workers import Grader
 
 _NUM_PRINTED = 10
-_CHUNK = 64
 _MAX_PROBLEMS = 20_000
 
 
@@ -129,21 +125,15 @@ def _wrong_verdicts(
     pairs: Sequence[tuple[int, Reference, str]], grader: Grader, title: str, expected: bool
 ) -> list[WrongVerdict]:
     """The wrong verdicts on pairs of a reference and an answer."""
-    wrong = []
-    chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
-    for chunk in track(chunks, title, unit=_CHUNK):
-        responses = [as_response(answer) for *_, answer in chunk]
-        references = [reference for _, reference, _ in chunk]
-        truths, options = [r.answer for r in references], [r.options for r in references]
-        grades = grader.grade(responses, truths, options, [r.kind for r in references])
-        wrong += [
-            WrongVerdict(
-                row, reference.id, reference.answer, reference.options, answer, grade.status
-            )
-            for (row, reference, answer), grade in zip(chunk, grades, strict=True)
-            if grade.correct != expected
-        ]
-    return wrong
+    grades = [
+        grader.submit(as_response(answer), reference.answer, reference.options, reference.kind)
+        for _, reference, answer in track(pairs, title)
+    ]
+    return [
+        WrongVerdict(row, each.id, each.answer, each.options, answer, grade.result().status)
+        for (row, each, answer), grade in zip(pairs, grades, strict=True)
+        if grade.result().correct != expected
+    ]
 
 
 @standard_streams()
@@ -167,11 +157,15 @@ def _run(options: argparse.Namespace) -> int:
     with Grader(num_workers=options.num_workers) as grader:
         failing, accepting = check_references(references, grader, options.seed)
     if options.output:
-        report = _report(options, references, failing, accepting) | {"unreadable": unreadable}
-        with atomic_write(options.output) as file:
-            text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
-            # Half of a surrogate pair has no UTF-8, but an escape in JSON.
-            file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        report = {
+            "dataset": options.dataset or options.env,
+            "references": len(references),
+            "seed": options.seed,
+            "wrong_against_itself": [asdict(verdict) for verdict in failing],
+            "right_against_another": [asdict(verdict) for verdict in accepting],
+            "unreadable": unreadable,
+        }
+        attack_report.write(options.output, report)
     for line in listed(unreadable):
         print_line(f"unreadable: {line}")
     print_line("kinds: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
@@ -200,11 +194,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--answer-column", help=f"column of the answers in a file; default the first of {columns}")
     columns = ", ".join(answer_keys.OPTION_COLUMNS)
     add("--options-column", help=f"column of the texts of choices; default {columns}")
-    add(
-        "--num-problems",
-        type=int,
-        help=f"at most; all of a file, {_MAX_PROBLEMS} of an environment",
-    )
+    about = f"at most; all of a file, {_MAX_PROBLEMS} of an environment"
+    add("--num-problems", type=int, help=about)
     add("--num-workers", type=int, help="grading processes; default the number of cores, at most 8")
     add("--seed", type=int, default=0, help="seed of the draw of other answers (0)")
     add("--output", metavar="FILE.json", help="file to write all wrong verdicts to")
@@ -223,17 +214,12 @@ def _read(options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
     if options.num_problems is not None and options.num_problems < 1:
         raise UsageError(f"--num-problems={options.num_problems}: at least one is needed")
     check_output_path("output", options.output, options.dataset, options.data)
-    path = Path(name)
-    if options.env or name in registry or not _is_path(name):
+    path, is_id = Path(name), name in registry or name.startswith("reasonenv/")
+    is_path = path.exists() or (not is_id and (path.suffix != "" or len(path.parts) > 1))
+    if options.env or name in registry or not is_path:
         return _of_environment(name, options)
     columns = options.answer_column, options.options_column
     return answer_keys.read_references(path, *columns)[: options.num_problems], []
-
-
-def _is_path(name: str) -> bool:
-    path = Path(name)
-    is_id = name.startswith("reasonenv/")
-    return path.exists() or (not is_id and (path.suffix != "" or len(path.parts) > 1))
 
 
 def _of_environment(name: str, options: argparse.Namespace) -> tuple[list[Reference], list[str]]:
@@ -260,21 +246,6 @@ def _print_part(title: str, total: int, wrong: Sequence[WrongVerdict]) -> None:
         print_line(f"    not {verdict.id}: reference {verdict.reference[:60]!r}{answer}{status}")
     if len(wrong) > _NUM_PRINTED:
         print_line(f"    and {len(wrong) - _NUM_PRINTED} more: --output saves them all")
-
-
-def _report(
-    options: argparse.Namespace,
-    references: Sequence[Reference],
-    failing: Iterable[WrongVerdict],
-    accepting: Iterable[WrongVerdict],
-) -> dict[str, Any]:
-    return {
-        "dataset": options.dataset or options.env,
-        "references": len(references),
-        "seed": options.seed,
-        "wrong_against_itself": [asdict(verdict) for verdict in failing],
-        "right_against_another": [asdict(verdict) for verdict in accepting],
-    }
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ warn_once = cache(warn)
 """`warn` of a line that is logged once in a process."""
 
 
-def track(items: Sequence[Item], title: str, unit: int = 1, every: float = 10.0) -> Iterator[Item]:
+def track(items: Sequence[Item], title: str, every: float = 10.0) -> Iterator[Item]:
     """Iterates over items and shows the progress on standard error.
 
     A bar on a terminal; else a line every few seconds.
@@ -72,7 +72,6 @@ def track(items: Sequence[Item], title: str, unit: int = 1, every: float = 10.0)
     Args:
         items: Items of the loop.
         title: Name of the loop.
-        unit: Number of things in one item.
         every: Seconds between lines.
     """
     from tqdm import tqdm
@@ -80,16 +79,15 @@ def track(items: Sequence[Item], title: str, unit: int = 1, every: float = 10.0)
     is_terminal = sys.stderr.isatty()
     # A terminal of unknown size reports 0, and tqdm would show nothing.
     width = (is_terminal and os.get_terminal_size(sys.stderr.fileno()).columns) or 80
-    options = {"disable": not is_terminal, "ncols": width, "nrows": 20, "unit_scale": unit}
+    options = {"disable": not is_terminal, "ncols": width, "nrows": 20}
     bar = tqdm(items, title, leave=False, file=sys.stderr, **options)
     last_line = start = time.monotonic()
     for count, item in enumerate(bar):
         now = time.monotonic()
         if not is_terminal and now - last_line >= every:
             last_line = now
-            remaining = (now - start) * (len(items) - count) / max(1, count)
-            fraction = f"{count * unit}/{len(items) * unit}"
-            print_line(f"{title} {fraction}  ETA {remaining:.0f} s", sys.stderr)
+            left = (now - start) * (len(items) - count) / max(1, count)
+            print_line(f"{title} {count}/{len(items)}  ETA {left:.0f} s", sys.stderr)
         yield item
 
 

@@ -1,153 +1,82 @@
 """Requests to a chat API: each has a deadline, and its answer a largest size."""
 
+import asyncio
+import functools
 import json
-import socket
-import threading
-import time
-import urllib.request
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
-from http.client import HTTPConnection, HTTPResponse, HTTPSConnection, IncompleteRead
-from typing import Any, Self
-from urllib.parse import urlsplit
+import ssl
+from typing import Any
 
 LIMIT = 2**24
 """Largest answer in bytes."""
+BUSY = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+"""Statuses after which a request is repeated."""
+_LONGEST_REFUSAL = 12_000
 
 
-def is_address(url: str) -> bool:
-    """True for a URL with a host and, if any, a valid port."""
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
+class RequestError(Exception):
+    """Raised when a request fails; `may_pass` tells whether a repetition may succeed."""
+
+    def __init__(self, fault: str, may_pass: bool) -> None:
+        super().__init__(fault)
+        self.may_pass = may_pass
 
 
-class Deadline:
-    """The end of a request: its connections break then, whatever they are waiting for.
-
-    The timeout of a socket is that of a single read, which a byte every second satisfies.
-
-    Args:
-        seconds: Time from now on.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
-        self._connections: list[socket.socket] = []
-        self._timer = threading.Timer(seconds, self._break)
-        self._timer.daemon = True
-
-    def __enter__(self) -> Self:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        for connection in self._connections:
-            connection.close()
-
-    def remaining(self) -> float:
-        """Seconds until the end; 0 after it."""
-        return max(0.0, self._end - time.monotonic())
-
-    def connect(self, address: tuple[str, int], *_: object) -> socket.socket:
-        """A connection that breaks at the end."""
-        fault = OSError(f"{address[0]} has no address")
-        for *_family, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
-            host, port = str(place[0]), int(place[1])
-            try:
-                connection = socket.create_connection((host, port), self.remaining())
-            except OSError as error:
-                fault = error
-                continue
-            # A duplicate, since TLS takes the original away.
-            self._connections.append(connection.dup())
-            if not self.remaining():
-                self._break()
-            return connection
-        raise fault
-
-    def _break(self) -> None:
-        for connection in self._connections:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-
-def post_json(url: str, body: Any, key: str, deadline: Deadline) -> Any:
-    """The JSON that a server answers to JSON.
+def post_json(url: str, body: Any, key: str, seconds: float) -> Any:
+    """The JSON that a server answers to JSON; no redirect is followed.
 
     Args:
         url: Address of the request.
         body: Its content.
-        key: Authorization, which a redirect to another address does not get.
-        deadline: End of the request.
+        key: Authorization.
+        seconds: Time for the whole answer.
 
     Raises:
-        OSError: The connection fails or breaks; an HTTPError where the server refuses.
-        HTTPException: The answer is no HTTP, or incomplete.
+        TimeoutError: The time has passed.
+        RequestError: The connection fails or breaks, or the server refuses.
         ValueError: The answer is too large or is no JSON.
     """
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-    request.add_unredirected_header("Authorization", f"Bearer {key}")
-    with _opener(deadline).open(request, timeout=deadline.remaining()) as response:
-        content = response.read(LIMIT + 1)
-        if len(content) > LIMIT:
-            raise ValueError(f"it is larger than {LIMIT:,} bytes")
-        if response.length:
-            raise IncompleteRead(content, response.length)
+    status, reason, content = asyncio.run(_answer(url, body, key, seconds))
+    if not 200 <= status < 300:
+        text = content.decode(errors="replace")
+        # No half of a key, each of whose characters may be an escape.
+        text = text if len(content) < _LONGEST_REFUSAL else text[: -7 * len(key)]
+        raise RequestError(f"HTTP {status} {reason}: {text}", status in BUSY)
     try:
         return json.loads(content)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def _opener(deadline: Deadline) -> urllib.request.OpenerDirector:
-    """HTTP and HTTPS, also by a proxy; not FTP, to which a redirect may lead."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        *(urllib.request.ProxyHandler(), urllib.request.UnknownHandler(), _Redirects()),
-        *(urllib.request.HTTPDefaultErrorHandler(), urllib.request.HTTPErrorProcessor()),
-        *(_Http(deadline), _Https(deadline)),
-    ):
-        opener.add_handler(handler)
-    return opener
+async def _answer(url: str, body: Any, key: str, seconds: float) -> tuple[int, str, bytes]:
+    """Status, reason and content, of a refusal only its beginning."""
+    import httpx2
+
+    # A bomb of compressed text would be larger than it seems.
+    headers = {"Authorization": f"Bearer {key}", "Accept-Encoding": "identity"}
+    content = b""
+    try:
+        # The timeouts of a client are those of a single read, which a byte a second satisfies.
+        async with (
+            asyncio.timeout(seconds),
+            httpx2.AsyncClient(timeout=None, verify=_trusted()) as client,
+            client.stream("POST", url, json=body, headers=headers) as response,
+        ):
+            most = LIMIT if response.is_success else _LONGEST_REFUSAL * response.is_error
+            async for part in response.aiter_raw():
+                content += part
+                if len(content) > most:
+                    break
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        if isinstance(error, TimeoutError):
+            raise
+        raise RequestError(str(error) or type(error).__name__, may_pass=True) from None
+    if response.is_success and len(content) > LIMIT:
+        raise ValueError(f"it is larger than {LIMIT:,} bytes")
+    return response.status_code, response.reason_phrase, content
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(
-        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        request = super().redirect_request(req, fp, code, msg, headers, newurl)
-        # The base class reads it to its end, which it may not have.
-        fp.close()
-        return request
+@functools.cache
+def _trusted() -> ssl.SSLContext:
+    import httpx2
 
-
-class _Http(urllib.request.HTTPHandler):
-    def __init__(self, deadline: Deadline) -> None:
-        super().__init__()
-        self._connection = partial(_connection, HTTPConnection, deadline)
-
-    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(self._connection, req)
-
-
-class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, deadline: Deadline) -> None:
-        super().__init__()
-        self._connection = partial(_connection, HTTPSConnection, deadline)
-
-    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(self._connection, req)
-
-
-def _connection(
-    kind: Callable[..., HTTPConnection], deadline: Deadline, host: str, **options: Any
-) -> HTTPConnection:
-    connection = kind(host, **options)
-    connection._create_connection = deadline.connect  # pyright: ignore[reportAttributeAccessIssue]
-    return connection
+    return httpx2.create_ssl_context()

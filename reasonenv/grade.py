@@ -19,7 +19,7 @@ from reasonenv.console import exit_status, new_parser, print_line, standard_stre
 from reasonenv.datasets.column_names import ANSWER_COLUMNS
 from reasonenv.errors import DataError, UsageError
 from reasonenv.files import parse_json, read_objects
-from reasonenv.grading import KINDS, VERSION, Grade
+from reasonenv.grading import KINDS, VERSION
 from reasonenv.workers import Grader
 
 _REFERENCES = ("reference", *ANSWER_COLUMNS)
@@ -46,20 +46,14 @@ def _run(options: Any) -> int:
     responses, references, choices, kinds = zip(*rows, strict=True)
     with Grader(prose=options.prose) as grader:
         grades = grader.grade(responses, references, choices, kinds)
+    count, right = len(grades), sum(grade.correct for grade in grades)
     for number, grade in enumerate(grades, start=1):
-        print_line(f"{number:>6}  {grade}" if len(grades) > 1 else str(grade))
-    if len(grades) > 1:
-        print_line(_summary(grades))
-    return 0 if all(grade.correct for grade in grades) else 1
-
-
-def _summary(grades: Sequence[Grade]) -> str:
-    right = sum(grade.correct for grade in grades)
-    unjudged = sum(grade.status not in ("ok", "no_answer") for grade in grades)
-    return (
-        f"{right} of {len(grades)} right, {unjudged} not judged; reasonenv.grading, "
-        f"version {VERSION}"
-    )
+        print_line(f"{number:>6}  {grade}" if count > 1 else str(grade))
+    if count > 1:
+        unjudged = sum(grade.status not in ("ok", "no_answer") for grade in grades)
+        grader = f"reasonenv.grading, version {VERSION}"
+        print_line(f"{right} of {count} right, {unjudged} not judged; {grader}")
+    return 0 if right == count else 1
 
 
 _Row = tuple[str, str, Sequence[str], str | None]

@@ -8,7 +8,6 @@ MM-EUREKA, examples/scripts/reward_func_qwen_instruct.py, https://github.com/Mod
 
 import functools
 import logging
-import os
 from typing import Any
 
 from reasonenv.grading import Grade
@@ -37,10 +36,6 @@ _LONGEST = 10_000
 @functools.cache
 def _pool() -> WorkerPool:
     return WorkerPool(num_workers=1, timeout=2.0, judge="reasonenv.mm_eureka:judge_with_status")
-
-
-# A forked child has none of the pool's threads.
-os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def judge_with_status(text: str, reference: str) -> tuple[bool, str]:

@@ -21,7 +21,6 @@ error and skipped. Status: 0 when the rest is scored, 1 with --strict when a lin
 """
 
 import argparse
-import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -69,21 +68,16 @@ def _run(options: argparse.Namespace) -> int:
             **comparison(graded, other, options.seed),
         }
     document = json.dumps(scores, indent=1)
-    for path, content in (
-        (options.output, document + "\n"),
-        (options.verdicts, _verdicts(graded)),
-    ):
+    for path, content in (options.output, document + "\n"), (options.verdicts, _verdicts(graded)):
         if path:
             with atomic_write(path) as file:
                 file.write_text(content, encoding="utf-8")
-    with contextlib.suppress(BrokenPipeError):
-        is_json = options.format == "json"
-        lines = (
-            document.splitlines() if is_json else table_lines(score_tables(scores), options.format)
-        )
-        for line in lines:
-            print_line(line)
-        sys.stdout.flush()
+    if options.format == "json":
+        lines = document.splitlines()
+    else:
+        lines = table_lines(score_tables(scores), options.format)
+    for line in lines:
+        print_line(line)
     return 1 if options.strict and scores["skipped"] else 0
 
 
@@ -98,9 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", metavar="FILE.json", help="file to write the scores to")
     add("--verdicts", metavar="FILE.jsonl", help="file to write a verdict a response to")
     add("--compare", metavar="OTHER.jsonl", help="responses to compare with, problem by problem")
-    add(
-        "--judge", metavar="MODULE:FUNCTION", help="judge in place of the rules; see scoring.judges"
-    )
+    about = "judge in place of the rules; see scoring.judges"
+    add("--judge", metavar="MODULE:FUNCTION", help=about)
     add("--seed", type=int, default=0, help="seed of maj@k, and of a test of many problems (0)")
     add("--strict", action="store_true", help="exit with status 1 when a line was skipped")
     return parser

@@ -22,7 +22,6 @@ import dataclasses
 import difflib
 import functools
 import inspect
-import os
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -198,7 +197,3 @@ def _answer(response: str, grade: Grade) -> str | None:
 def _pool() -> WorkerPool:
     judge = "reasonenv.adapters.reasoning_gym_judge:judge"
     return WorkerPool(num_workers=1, timeout=5.0, judge=judge)
-
-
-# A forked child has none of the pool's threads.
-os.register_at_fork(after_in_child=_pool.cache_clear)

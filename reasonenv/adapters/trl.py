@@ -22,6 +22,7 @@ and they can be pickled for a process of TRL.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reasonenv.adapters import shared_grader
@@ -119,25 +120,20 @@ def dataset(
 
     prompts = EnvPrompts(id, split, data, options)
     rows = Dataset.from_dict({"index": range(len(prompts))})
-    return rows.with_transform(_Transform(prompts))
+    return rows.with_transform(partial(_rows, prompts))
 
 
-@dataclass(frozen=True)
-class _Transform:
-    """The transform of a data set from indices to rows."""
-
-    prompts: EnvPrompts
-
-    def __call__(self, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
-        prompts = [self.prompts[index] for index in batch["index"]]
-        return {
-            "prompt": [_conversation(prompt) for prompt in prompts],
-            "images": [prompt.images for prompt in prompts],
-            "answer": [prompt.problem.answer for prompt in prompts],
-            "options": [list(prompt.problem.options) for prompt in prompts],
-            "kind": [prompt.problem.kind for prompt in prompts],
-            "problem_id": [prompt.problem.id for prompt in prompts],
-        }
+def _rows(prompts: EnvPrompts, batch: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
+    """The columns of the rows at some indices."""
+    rows = [prompts[index] for index in batch["index"]]
+    return {
+        "prompt": [_conversation(row) for row in rows],
+        "images": [row.images for row in rows],
+        "answer": [row.problem.answer for row in rows],
+        "options": [list(row.problem.options) for row in rows],
+        "kind": [row.problem.kind for row in rows],
+        "problem_id": [row.problem.id for row in rows],
+    }
 
 
 def _conversation(prompt: ProblemPrompt) -> list[dict[str, Any]]:

@@ -17,7 +17,8 @@ and majority votes read "pred".
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,8 @@ from reasonenv.workers import Grader
 
 MARK = "<image>"
 """verl's mark of an image."""
-ROWS = 256
+_ROWS = 256
 """Rows of a row group."""
-ACCURACY: Mapping[str, Any] = {"accuracy": 1.0}
 
 
 def compute_score(
@@ -56,7 +56,7 @@ def compute_scores(  # noqa: PLR0913 - verl's keywords
     ground_truths: Sequence[Any],
     extra_infos: Sequence[Mapping[str, Any] | None] | None = None,
     *,
-    rewards: Mapping[str, Any] = ACCURACY,
+    rewards: Mapping[str, Any] = MappingProxyType({"accuracy": 1.0}),
     grader: Grader | None = None,
     reward_router_address: object = None,
     reward_model_tokenizer: object = None,
@@ -131,24 +131,18 @@ def write(
     Raises:
         ValueError: When an argument does not fit, or a question contains "<image>".
     """
+    import pyarrow
     from pyarrow import parquet
 
     prompts = EnvPrompts(id, split, data, options)
     count = len(prompts) if num_problems is None else min(num_problems, len(prompts))
-    with atomic_write(path) as file, parquet.ParquetWriter(file, _schema()) as writer:
-        for table in _tables(prompts, count):
-            writer.write_table(table)
+    schema = _schema()
+    with atomic_write(path) as file, parquet.ParquetWriter(file, schema) as writer:
+        for start in range(0, count, _ROWS):
+            indices = range(start, min(start + _ROWS, count))
+            rows = [_row(prompts.name, index, prompts[index]) for index in indices]
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema))
     return count
-
-
-def _tables(prompts: EnvPrompts, count: int) -> Iterator[Any]:
-    """The tables of the row groups."""
-    import pyarrow
-
-    for start in range(0, count, ROWS):
-        numbers = range(start, min(start + ROWS, count))
-        rows = [_row(prompts.name, index, prompts[index]) for index in numbers]
-        yield pyarrow.Table.from_pylist(rows, _schema())
 
 
 def _row(source: str, index: int, prompt: ProblemPrompt) -> dict[str, Any]:

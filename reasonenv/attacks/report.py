@@ -2,26 +2,36 @@
 
 import argparse
 import json
+import os
 import tempfile
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 from reasonenv.attacks import Attack, corpus
-from reasonenv.attacks.foreign import ForeignGrader, Outcome
 from reasonenv.console import check_output_path, print_line, track
 from reasonenv.errors import UsageError
 from reasonenv.files import atomic_write
 from reasonenv.grading import VERSION
 from reasonenv.score_intervals import wilson
-from reasonenv.workers import Grader
+from reasonenv.workers import Grader, Judgement, WorkerPool
 
-OWN = f"reasonenv.grading, version {VERSION}"
+_OWN = f"reasonenv.grading, version {VERSION}"
 
-_Judge = Callable[[Attack], Outcome]
-_Graded = tuple[Attack, Outcome]
+
+class Outcome(NamedTuple):
+    """The outcome of one grading.
+
+    Args:
+        is_paid: True if the grader accepts the response.
+        failure: "raised" for an exception or a lost process, "hung" past the deadline, else "".
+        message: What was raised.
+    """
+
+    is_paid: bool
+    failure: str = ""
+    message: str = ""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,14 +47,21 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as folder:
         canary = Path(folder) / "canary"
         outcomes = grade(rows, canary, options.grader, options.deadline, options.num_workers)
-        report = {"grader": options.grader or OWN} | summary(rows, outcomes)
+        report = {"grader": options.grader or _OWN} | summary(rows, outcomes)
         report["code_ran"] = canary.exists()
     if options.output:
-        with atomic_write(options.output) as file:
-            text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
-            file.write_text(text, encoding="utf-8", errors="backslashreplace")
+        write(options.output, report)
     _print(report)
-    return 0 if _is_clean(report) else 1
+    faults = ("paid", "refused", "raised", "hung", "code_ran")
+    return 1 if any(report[name] for name in faults) else 0
+
+
+def write(path: str, report: dict[str, Any]) -> None:
+    """Writes a report as JSON."""
+    text = json.dumps(report, ensure_ascii=False, indent=1) + "\n"
+    with atomic_write(path) as file:
+        # Half of a surrogate pair has no UTF-8, but an escape in JSON.
+        file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def grade(
@@ -63,41 +80,32 @@ def grade(
         deadline: Seconds for one pair of another grader.
         num_workers: Processes at most; None for the number of cores, at most 8.
     """
-    with Grader(num_workers) as own, ThreadPoolExecutor(own.num_workers) as pool:
-        foreign = [ForeignGrader(name, deadline) for _ in range(own.num_workers)] if name else []
-        try:
-            if foreign:
-                pool.submit(foreign[0].start).result()
-            judge = _by_others(foreign, canary) if foreign else _by_own(own, canary)
-            futures = [pool.submit(judge, row) for row in rows]
-            return [future.result() for future in track(futures, "grading")]
-        finally:
-            pool.shutdown(cancel_futures=True)
-            for process in foreign:
-                process.close()
+    with Grader(num_workers) as own:
+        if name is None:
+            grades = [own.submit(*row.job(canary)) for row in track(rows, "grading")]
+            return [Outcome(grade.result().correct) for grade in grades]
+        pool = WorkerPool(
+            own.num_workers,
+            timeout=deadline,
+            judge="reasonenv.attacks.foreign:load",
+            arguments=(name, os.getcwd()),
+            wall_clock=deadline,
+            attempts=1,
+        )
+        with closing(pool):
+            if fault := pool.submit(finish=_outcome).result().message:
+                raise UsageError(f"--grader={name}: {fault}")
+            outcomes = [pool.submit(*row.job(canary)[:2], finish=_outcome) for row in rows]
+            return [outcome.result() for outcome in track(outcomes, "grading")]
 
 
-def _by_own(grader: Grader, canary: Path) -> _Judge:
-    def judge(row: Attack) -> Outcome:
-        response, reference, options = row.job(canary)
-        return Outcome(grader.submit(response, reference, options).result().correct)
-
-    return judge
-
-
-def _by_others(graders: Sequence[ForeignGrader], canary: Path) -> _Judge:
-    idle: SimpleQueue[ForeignGrader] = SimpleQueue()
-    for grader in graders:
-        idle.put(grader)
-
-    def judge(row: Attack) -> Outcome:
-        grader = idle.get()
-        try:
-            return grader.grade(*row.job(canary)[:2])
-        finally:
-            idle.put(grader)
-
-    return judge
+def _outcome(judgement: Judgement) -> Outcome:
+    if judgement.status == "timeout":
+        return Outcome(False, "hung")
+    if judgement.exit_code is not None:
+        message = f"its process ended with status {judgement.exit_code}"
+        return Outcome(False, "raised", message)
+    return Outcome(judgement.correct, "raised" if judgement.status else "", judgement.status)
 
 
 def summary(rows: Sequence[Attack], outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -117,26 +125,25 @@ def _is_error(row: Attack, outcome: Outcome) -> bool:
     return outcome.is_paid != row.is_right
 
 
-def _table(graded: Sequence[_Graded]) -> dict[str, dict[str, Any]]:
+def _table(graded: Sequence[tuple[Attack, Outcome]]) -> dict[str, dict[str, Any]]:
     """A line for each kind, and one for all."""
-    kinds = dict.fromkeys(sorted(row.kind for row, _ in graded))
-    lines = {kind: _line([pair for pair in graded if pair[0].kind == kind]) for kind in kinds}
-    return lines | ({"all": _line(graded)} if graded else {})
-
-
-def _line(graded: Sequence[_Graded]) -> dict[str, Any]:
-    errors = sum(_is_error(*pair) for pair in graded)
-    return {
-        "num": len(graded),
-        "errors": errors,
-        "interval": wilson(errors, len(graded)),
-        "raised": sum(outcome.failure == "raised" for _, outcome in graded),
-        "hung": sum(outcome.failure == "hung" for _, outcome in graded),
-    }
+    table: dict[str, dict[str, Any]] = {}
+    for kind in (*sorted({row.kind for row, _ in graded}), *(["all"] if graded else [])):
+        pairs = [pair for pair in graded if kind in (pair[0].kind, "all")]
+        errors = sum(_is_error(*pair) for pair in pairs)
+        failures = [outcome.failure for _, outcome in pairs]
+        table[kind] = {
+            "num": len(pairs),
+            "errors": errors,
+            "interval": wilson(errors, len(pairs)),
+            "raised": failures.count("raised"),
+            "hung": failures.count("hung"),
+        }
+    return table
 
 
 def _print(report: dict[str, Any]) -> None:
-    print_line(f"{report['grader']}")
+    print_line(report["grader"])
     for title, error, table in (
         ("wrong answers", "paid", report["attacks"]),
         ("right answers", "refused", report["controls"]),
@@ -154,7 +161,3 @@ def _print(report: dict[str, Any]) -> None:
         print_line(f"the first that raised is {name}: {message}")
     if report["code_ran"]:
         print_line("code of a response was run: never evaluate what a model wrote")
-
-
-def _is_clean(report: dict[str, Any]) -> bool:
-    return not any(report[name] for name in ("paid", "refused", "raised", "hung", "code_ran"))

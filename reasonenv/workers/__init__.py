@@ -7,16 +7,13 @@ Most answers are graded by bounded rules in the caller's process; only the rest 
         grades = grader.grade([r"\boxed{\frac{1}{2}}", r"\boxed{x + 1}"], ["0.5", "1 + x"])
 """
 
-import logging
 import os
-import queue
-import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from reasonenv.errors import UsageError
 from reasonenv.grading import (
@@ -28,19 +25,20 @@ from reasonenv.grading import (
     final_span,
     grade_by_rules,
 )
-from reasonenv.workers.process import ForkServer, GradingProcess
+from reasonenv.workers.pool import Judgement, WorkerPool, warn_of_count
 
-_LOG = logging.getLogger("reasonenv")
+__all__ = ["Grader", "Judgement", "WorkerPool"]
 _CACHE_SIZE = 20_000
 # Longer answers rarely repeat and would take much memory.
 _MAX_CACHED_LENGTH = 1_000
+_ERRORS = (
+    "answers without a verdict, which count as wrong, by an error in the grader's rules: %d so "
+    "far; please report the last one, which follows"
+)
 
 _Key = tuple[str, str, tuple[str, ...], str | None]
 _Cache = dict[_Key, Grade]
-_Pending = dict[_Key, Future[Grade]]
-_Remember = Callable[[Grade], object]
 _Request = tuple[str, str, *tuple[str | Sequence[str], ...]]
-_Job = tuple[_Request, Future[Grade], _Remember, Callable[[Grade], Grade]]
 
 
 class Grader:
@@ -71,10 +69,10 @@ class Grader:
         self.num_workers = num_workers or min(8, _num_cores())
         self.timeout, self.prose = timeout, prose
         self._cache: _Cache = {}
-        self._pending: _Pending = {}
+        self._pending: dict[_Key, Future[Grade]] = {}
         self._num_errors = 0
-        self._start()
-        _graders.add(self)
+        self._pool = WorkerPool(self.num_workers, timeout)
+        self._close = weakref.finalize(self, self._pool.close)
 
     def grade(
         self,
@@ -95,17 +93,17 @@ class Grader:
             UsageError: The lists differ in length, hold anything but texts, or a kind is unknown.
             ValueError: The grader is closed.
         """
-        lists = _texts("responses", responses), _texts("references", references)
-        choices = [()] * len(lists[0]) if options is None else list(options)
-        declared = [None] * len(lists[0]) if kinds is None else list(kinds)
-        if len({*map(len, (*lists, choices, declared))}) > 1:
-            counts = (
-                f"{len(lists[0])} responses, {len(lists[1])} references, {len(choices)} options"
-                + (f", {len(declared)} kinds" if kinds is not None else "")
-            )
+        choices = [()] * len(responses) if options is None else options
+        lists: dict[str, list[Any]] = {
+            "responses": _texts("responses", responses),
+            "references": _texts("references", references),
+            "options": [_texts("options", each) for each in choices],
+            "kinds": [None] * len(responses) if kinds is None else list(kinds),
+        }
+        if len({len(values) for values in lists.values()}) > 1:
+            counts = ", ".join(f"{len(values)} {name}" for name, values in lists.items())
             raise UsageError(f"{counts}: give one of each to each response")
-        choices = [_texts("options", each) for each in choices]
-        grades = [self._grade(*job) for job in zip(*lists, choices, declared, strict=True)]
+        grades = [self._grade(*job) for job in zip(*lists.values(), strict=True)]
         return [grade.result() if isinstance(grade, Future) else grade for grade in grades]
 
     def submit(
@@ -136,77 +134,41 @@ class Grader:
             raise ValueError("this Grader is closed: create a new one")
         check_kind(kind)
         try:
-            outcome = self._by_rules(response, reference, options, kind)
+            span = final_span(response, self.prose)
+            if span is None:
+                return Grade(False, None, "no_answer")
+            key = span.text, reference, tuple(options), kind
+            outcome = self._cache.get(key) or self._by_rules(span, key)
         # An error in the rules costs one answer, not the caller's run.
         except Exception as error:
-            self._warn_of(error)
+            self._num_errors += 1
+            warn_of_count(_ERRORS, self._num_errors, error)
             return Grade(False, None, "error")
-        return outcome if isinstance(outcome, Grade) else self._future(*outcome)
+        if not isinstance(outcome, Grade):
+            return self._future(key, span, outcome)
+        return outcome if outcome.source == span.source else replace(outcome, source=span.source)
 
-    def _by_rules(
-        self, response: str, reference: str, options: Sequence[str], kind: str | None
-    ) -> Grade | tuple[_Key, Span, _Request]:
-        """The grade, or the arguments of its future if a worker is needed."""
-        span = final_span(response, self.prose)
-        if span is None:
-            return Grade(False, None, "no_answer")
-        key = (span.text, reference, tuple(options), kind)
-        cached = self._cache.get(key)
-        if cached is not None:
-            return cached if cached.source == span.source else replace(cached, source=span.source)
+    def _by_rules(self, span: Span, key: _Key) -> Grade | _Request:
+        """The grade, or the arguments of a judgement if a worker is needed."""
+        _, reference, options, kind = key
         try:
             verdict, text = grade_by_rules(span.text, reference, options, kind)
         except OverBudget:
-            return key, span, (span.text, reference, key[2], kind or "")
+            return span.text, reference, options, kind or ""
         if verdict is None:
-            return key, span, (span.text, text)
-        grade = Grade(verdict[0], span.text, verdict[1])
-        grade = explained(grade, span, text, options, kind)
+            return span.text, text
+        grade = explained(Grade(verdict[0], span.text, verdict[1]), span, text, options, kind)
         _store(self._cache, key, grade)
         return grade
 
-    def _warn_of(self, error: Exception) -> None:
-        """Warns of the first error in the rules, and whenever their number has doubled."""
-        with self._lock:
-            self._num_errors += 1
-            num_errors = self._num_errors
-        if num_errors & (num_errors - 1) == 0:
-            _LOG.warning(
-                "answers without a verdict, which count as wrong, by an error in the grader's "
-                "rules: %d so far; please report the last one, which follows",
-                num_errors,
-                exc_info=error,
-            )
-
-    def _future(self, key: _Key, span: Span, request: _Request) -> Grade | Future[Grade]:
+    def _future(self, key: _Key, span: Span, request: _Request) -> Future[Grade]:
         """The future of a grade by a worker, one for all equal requests."""
-        with self._lock:
-            cached = self._cache.get(key) or self._pending.get(key)
-            if cached is not None:
-                return cached
-            pending, remember = self._pending, partial(_store, self._cache, key)
-            explain = partial(_explained, key=key, span=span, reference=request[1])
-            future = pending[key] = self._pool.submit(*request, remember=remember, explain=explain)
-        # Outside the lock: a future that is done already runs its callback at once.
-        future.add_done_callback(lambda _: pending.pop(key, None))
+        pending = self._pending
+        if (future := pending.get(key)) is None:
+            finish = partial(_finished, cache=self._cache, key=key, span=span, reference=request[1])
+            future = pending[key] = self._pool.submit(*request, finish=finish)
+            future.add_done_callback(lambda _: pending.pop(key, None))
         return future
-
-    def _start(self) -> None:
-        self._lock = threading.RLock()
-        self._pool = WorkerPool(self.num_workers, self.timeout)
-        self._close = weakref.finalize(self, self._pool.close)
-
-    def _start_in_child(self) -> None:
-        """Restarts in a forked child, which has neither the threads nor the workers."""
-        if self._close.detach() is None:  # closed
-            return
-        pending, self._pending = self._pending, {}
-        self._start()
-        for future in list(pending.values()):
-            if not future.done():
-                future.set_exception(
-                    RuntimeError("the process forked before this grade was ready: submit it again")
-                )
 
     def __enter__(self) -> Self:
         return self
@@ -215,105 +177,13 @@ class Grader:
         self.close()
 
 
-class WorkerPool:
-    """Threads with one worker each; they hold no reference to the grader.
-
-    Args:
-        num_workers: Processes at most.
-        timeout: CPU seconds for one pair.
-        judge: "module:function" of reasonenv that maps two texts to a verdict and its status.
-    """
-
-    def __init__(
-        self, num_workers: int, timeout: float, judge: str = "reasonenv.grading:worker_verdict"
-    ) -> None:
-        self._num_workers = num_workers
-        self._server = ForkServer(timeout, judge)
-        self._lock = threading.RLock()
-        self._closed = False
-        self._num_threads = 0
-        self._num_lost = self._num_reported = 0
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._idle = threading.Semaphore(0)
-
-    def submit(
-        self,
-        answer: str,
-        reference: str,
-        *others: str | Sequence[str],
-        remember: _Remember = lambda grade: None,
-        explain: Callable[[Grade], Grade] = lambda grade: grade,
-    ) -> Future[Grade]:
-        """Starts comparing a pair.
-
-        Args:
-            answer: The answer.
-            reference: The reference.
-            *others: Further arguments of the judge.
-            remember: Called with a grade that is a property of the pair, timeouts and exhausted
-                memory included; not with one whose worker ended or stopped for another reason.
-            explain: The grade with how it came about.
-        """
-        future: Future[Grade] = Future()
-        # Equal requests share a future, so none of them may cancel it.
-        future.set_running_or_notify_cancel()
-        with self._lock:
-            if self._closed:
-                raise ValueError("this Grader is closed: create a new one")
-            self._jobs.put(((answer, reference, *others), future, remember, explain))
-            if not self._idle.acquire(blocking=False) and self._num_threads < self._num_workers:
-                self._num_threads += 1
-                # A daemon, since an interpreter that exits must not wait for a grade. It lives
-                # until `close`, because the server ends with the thread that started it.
-                threading.Thread(target=self._work, name="reasonenv", daemon=True).start()
-        return future
-
-    def close(self) -> None:
-        """Ends the workers."""
-        with self._lock:
-            self._closed = True
-            if self._num_lost > self._num_reported:
-                self._warn_of_lost()
-            for _ in range(self._num_threads):
-                self._jobs.put(None)
-        self._server.stop()
-
-    def _work(self) -> None:
-        process = GradingProcess(self._server)
-        while (job := self._jobs.get()) is not None:
-            request, future, remember, explain = job
-            try:
-                judgement = process.judge(*request)
-                grade = explain(Grade(judgement.correct, request[0], judgement.status))
-                if judgement.is_lost:
-                    self._count_lost()
-                else:
-                    remember(grade)
-                future.set_result(grade)
-            # An error must not end this thread: other requests wait in the queue.
-            except Exception as error:
-                future.set_exception(error)
-            self._idle.release()
-        process.end()
-
-    def _count_lost(self) -> None:
-        """Warns of the first answer without a verdict, and whenever their number has doubled."""
-        with self._lock:
-            self._num_lost += 1
-            if self._num_lost >= 2 * self._num_reported:
-                self._warn_of_lost()
-
-    def _warn_of_lost(self) -> None:
-        self._num_reported = self._num_lost
-        _LOG.warning(
-            "answers without a verdict, which count as wrong: %d so far; for each of them two "
-            "grading processes were killed, stopped or crashed",
-            self._num_lost,
-        )
-
-
-def _explained(grade: Grade, key: _Key, span: Span, reference: str) -> Grade:
-    return explained(grade, span, reference, key[2], key[3])
+def _finished(judgement: Judgement, cache: _Cache, key: _Key, span: Span, reference: str) -> Grade:
+    """The grade of a judgement, remembered unless it was lost."""
+    grade = Grade(judgement.correct, span.text, judgement.status)
+    grade = explained(grade, span, reference, key[2], key[3])
+    if judgement.exit_code is None:
+        _store(cache, key, grade)
+    return grade
 
 
 def _store(cache: _Cache, key: _Key, grade: Grade) -> None:
@@ -341,14 +211,3 @@ def _texts(name: str, values: Sequence[str]) -> list[str]:
 def _num_cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-_graders: weakref.WeakSet[Grader] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for grader in _graders:
-        grader._start_in_child()
-
-
-os.register_at_fork(after_in_child=_after_fork)

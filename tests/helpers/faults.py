@@ -46,6 +46,9 @@ FAULTS = {
 
 def symbolic_verdict(answer: str, reference: str) -> tuple[bool, str]:
     """Runs the fault named by the first word of the answer; True for equal texts."""
+    if path := os.environ.get("JUDGED"):
+        with open(path, "a") as file:
+            file.write(answer + "\n")
     try:
         FAULTS.get(answer.split(maxsplit=1)[0], lambda: None)()
     except MemoryError:
