@@ -4,7 +4,6 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -39,28 +38,20 @@ def _make(kind: Any, environment: Environment, kwargs: dict[str, Any]) -> Any:
     """Divides the arguments between the problems and the class."""
     _check_names(environment, kwargs, kind)
     leaves_out = kwargs.get("without") == INVALID
-    definition = define(environment, kwargs)
-    check_rows(definition.problems)
-    env = kind(definition.problems, definition.rewards, prompt=definition.prompt, **kwargs)
+    problems, rewards, prompt = define(environment, kwargs)
+    check_rows(problems)
+    env = kind(problems, rewards, prompt=prompt, **kwargs)
     if leaves_out:  # images are read when their problem is posed
         env.left_out = {}
     return env
 
 
-@dataclass(frozen=True)
-class Definition:
-    """Problems, rewards and prompt of an environment, vectorised or not.
+def define(
+    environment: Environment, kwargs: dict[str, Any]
+) -> tuple[Problems, Rewards, str | PromptTemplate]:
+    """Problems, rewards and prompt by some arguments, which are removed from `kwargs`.
 
     Some of the problems may be rows that make none; see `selection.check_rows`.
-    """
-
-    problems: Problems
-    rewards: Rewards
-    prompt: str | PromptTemplate
-
-
-def define(environment: Environment, kwargs: dict[str, Any]) -> Definition:
-    """The definition of an environment by its arguments, which are removed from `kwargs`.
 
     Args:
         environment: A registered one.
@@ -77,7 +68,7 @@ def define(environment: Environment, kwargs: dict[str, Any]) -> Definition:
     chosen = select(problems, filter, without, keep, siblings, environment.cluster)
     choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
     rewards = _rewards(environment, problems, choice, unjudged)
-    return Definition(chosen, rewards, _prompt(environment, problems, kwargs.pop("prompt", None)))
+    return chosen, rewards, _prompt(environment, problems, kwargs.pop("prompt", None))
 
 
 def _problems(
@@ -124,7 +115,7 @@ def all_problems(
         id: Of the environment.
         split: None for the default one.
         data: As in `reasonenv.make`.
-        options: Further arguments; those that are not of its problems are ignored.
+        options: Further arguments of its problems, among others, which are ignored.
 
     Raises:
         UsageError: There is no such split, or the environment takes no data.
@@ -144,7 +135,7 @@ def invalid_rows(id: str, options: Mapping[str, Any]) -> list[InvalidRow]:
         UsageError: An argument does not fit.
         DataError: The data cannot be read.
     """
-    return list(invalid_rows_of(define(find(id), dict(options)).problems).values())
+    return list(invalid_rows_of(define(find(id), dict(options))[0]).values())
 
 
 def takes_option(id: str, name: str) -> bool:

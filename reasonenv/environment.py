@@ -82,11 +82,7 @@ class Environment:
         return frozenset(inspect.signature(self.problems or self._rows).parameters)
 
     def split_names(self, options: Mapping[str, Any] = _NO_OPTIONS) -> Sequence[str]:
-        """The splits, with a held-out one where the environment holds problems out itself.
-
-        Args:
-            options: Arguments of the problems, on which they may depend.
-        """
+        """The splits, which may depend on arguments of the problems, `options`."""
         if callable(self.splits):
             names = set(inspect.signature(self.splits).parameters) & set(options)
             return self.splits(**{name: options[name] for name in names})
@@ -97,12 +93,8 @@ class Environment:
     def resolve_split(self, split: str | None, options: Mapping[str, Any] = _NO_OPTIONS) -> Any:
         """The split itself; for None "train" if there is one, else the first, None without splits.
 
-        Args:
-            split: Name of a split, or None.
-            options: Further arguments of the environment, `holdout` among them.
-
         Raises:
-            UsageError: When there is no such split.
+            UsageError: When there is no such split, by further arguments such as `holdout`.
         """
         splits = self.split_names(options)
         if split is None:
@@ -115,11 +107,7 @@ class Environment:
         raise UsageError(f"{self.id} has no split {split!r}: there are {', '.join(splits)}")
 
     def evaluation_split(self, options: Mapping[str, Any] = _NO_OPTIONS) -> str:
-        """The split that scores are reported on: the first but "train", else what is held out.
-
-        Args:
-            options: Arguments, `holdout` among them, on which the splits may depend.
-        """
+        """The split that scores are reported on: the first but "train", else what is held out."""
         splits = self.split_names(options) or ("test",)
         if options.get("holdout") is not None and ("train" not in splits or len(splits) == 1):
             return HELD_OUT

@@ -111,8 +111,11 @@ def find(id: str) -> Environment:
     library, _, task = name.partition("/")
     if library in LIBRARIES and name not in registry:
         importlib.import_module(LIBRARIES[library]).register_task(task)
-    if name in registry:
-        return _resolve(name, registry[name])
+    if isinstance(entry := registry.get(name), str):
+        module, _, attribute = entry.partition(":")
+        entry = registry[name] = getattr(importlib.import_module(module), attribute)
+    if isinstance(entry, Environment):
+        return entry
     if name in RETIRED:
         raise UnknownEnvironmentError(
             f"{name} has become {RETIRED[name]}: take that, or release 0.3.0 of reasonenv, which "
@@ -125,14 +128,6 @@ def find(id: str) -> Environment:
     near = [ids[match] for match in matches]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(registry)}"
     raise UnknownEnvironmentError(f"no environment is called {id!r}: {hint}")
-
-
-def _resolve(id: str, entry: Environment | str) -> Environment:
-    if isinstance(entry, str):
-        module, _, name = entry.partition(":")
-        registry[id] = environment = getattr(importlib.import_module(module), name)
-        return environment
-    return entry
 
 
 def _import(module: str, id: str) -> None:

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import numpy as np
@@ -34,22 +34,18 @@ def check_env(make: Make) -> None:
         _check_no_observation_holds_the_reference,
         _check_final_infos,
         _check_misuse_is_an_error,
-    ):
-        with closing(_make(make)) as env:
-            check(env)
-    for check_envs in (
         _check_equal_seeds_give_equal_problems,
         _check_ranks_share_the_batch,
         _check_start_resumes_the_order,
         _check_indices_pose_these_problems,
         _check_submit_changes_nothing,
     ):
-        check_envs(make)
+        with ExitStack() as stack:
+            check(lambda stack=stack, **kwargs: stack.enter_context(closing(_make(make, kwargs))))
 
 
-def _make(make: Make, **kwargs: Any) -> ReasonVectorEnv:
-    numbers = {"num_envs": _NUM_PROMPTS * _GROUP_SIZE, "group_size": _GROUP_SIZE}
-    return make(**{**numbers, **kwargs})
+def _make(make: Make, kwargs: dict[str, Any]) -> ReasonVectorEnv:
+    return make(**{"num_envs": _NUM_PROMPTS * _GROUP_SIZE, "group_size": _GROUP_SIZE, **kwargs})
 
 
 def _ids(infos: dict[str, Any]) -> list[str]:
@@ -61,7 +57,8 @@ def _next_ids(env: ReasonVectorEnv) -> list[str]:
     return _ids(env.step([""] * env.num_envs)[4])
 
 
-def _check_spaces_contain_observations(env: ReasonVectorEnv) -> None:
+def _check_spaces_contain_observations(make: Make) -> None:
+    env = make()
     observations, _ = env.reset(seed=0)
     _check_contained(env, observations, "reset")
     env.action_space.seed(0)
@@ -81,7 +78,8 @@ def _check_contained(env: ReasonVectorEnv, observations: dict[str, Any], call: s
     assert observations in env.observation_space, f"{call} leaves the observation space"
 
 
-def _check_groups_share_a_problem(env: ReasonVectorEnv) -> None:
+def _check_groups_share_a_problem(make: Make) -> None:
+    env = make()
     observations, infos = env.reset(seed=0)
     for first in range(0, env.num_envs, _GROUP_SIZE):
         group = slice(first, first + _GROUP_SIZE)
@@ -90,7 +88,7 @@ def _check_groups_share_a_problem(env: ReasonVectorEnv) -> None:
 
 
 def _check_equal_seeds_give_equal_problems(make: Make) -> None:
-    one, two = _make(make), _make(make)
+    one, two = make(), make()
     before = repr((random.getstate(), np.random.get_state()))
     ids = _ids(one.reset(seed=7)[1])
     assert ids == _ids(two.reset(seed=7)[1]), "equal seeds give different problems"
@@ -98,11 +96,10 @@ def _check_equal_seeds_give_equal_problems(make: Make) -> None:
     assert _next_ids(one) == _next_ids(two), "equal seeds differ after a step"
     after = repr((random.getstate(), np.random.get_state()))
     assert before == after, "the environment touches a global random number generator"
-    one.close()
-    two.close()
 
 
-def _check_the_reference_earns_the_maximum(env: ReasonVectorEnv) -> None:
+def _check_the_reference_earns_the_maximum(make: Make) -> None:
+    env = make()
     env.reset(seed=0)
     references = env.step([""] * env.num_envs)[4]["reference"]
     env.reset(seed=0)
@@ -114,7 +111,8 @@ def _check_the_reference_earns_the_maximum(env: ReasonVectorEnv) -> None:
     assert (infos["status"] == "ok").all(), "a reference has a status other than ok"
 
 
-def _check_no_observation_holds_the_reference(env: ReasonVectorEnv) -> None:
+def _check_no_observation_holds_the_reference(make: Make) -> None:
+    env = make()
     observations, infos = env.reset(seed=0)
     assert set(observations) == {"system", "question", "images"}, f"keys {set(observations)}"
     assert not {"reference", "answer", "solution"} & set(infos), "infos of reset hold the reference"
@@ -129,7 +127,8 @@ def _check_no_observation_holds_the_reference(env: ReasonVectorEnv) -> None:
         )
 
 
-def _check_final_infos(env: ReasonVectorEnv) -> None:
+def _check_final_infos(make: Make) -> None:
+    env = make()
     observations, _ = env.reset(seed=0)
     infos = env.step([""] * env.num_envs)[4]
     names = {"accuracy", "format", "answer", "reference", "status", "problem_id"}
@@ -143,41 +142,33 @@ def _check_final_infos(env: ReasonVectorEnv) -> None:
 
 
 def _check_ranks_share_the_batch(make: Make) -> None:
-    whole = _make(make, num_envs=2 * _NUM_PROMPTS, group_size=1)
-    ranks = [
-        _make(make, num_envs=_NUM_PROMPTS, group_size=1, rank=rank, num_ranks=2)
-        for rank in range(2)
-    ]
+    whole = make(num_envs=2 * _NUM_PROMPTS, group_size=1)
+    ranks = [make(num_envs=_NUM_PROMPTS, group_size=1, rank=rank, num_ranks=2) for rank in range(2)]
     for env in (whole, *ranks):
         env.reset(seed=3)
     for _ in range(2):
         batch = _next_ids(whole)
         for rank, env in enumerate(ranks):
             assert _next_ids(env) == batch[rank::2], "a rank does not take its slice of the batch"
-    for env in (whole, *ranks):
-        env.close()
 
 
 def _check_start_resumes_the_order(make: Make) -> None:
-    one, two = _make(make), _make(make)
+    one, two = make(), make()
     one.reset(seed=5)
     _next_ids(one)
     start = {"start": one.position}
     assert _ids(two.reset(seed=5, options=start)[1]) == _next_ids(one), "start does not resume"
-    one.close()
-    two.close()
 
 
 def _check_indices_pose_these_problems(make: Make) -> None:
-    env = _make(make, num_envs=2, group_size=1)
+    env = make(num_envs=2, group_size=1)
     indices = [1, 0]
     ids = _ids(env.reset(options={"indices": indices})[1])
     assert ids == [env.problems[index].id for index in indices], "indices pose other problems"
-    env.close()
 
 
 def _check_submit_changes_nothing(make: Make) -> None:
-    plain, eager = _make(make), _make(make)
+    plain, eager = make(), make()
     plain.reset(seed=0)
     eager.reset(seed=0)
     # One is submitted as it is, one is changed afterwards, the others are not submitted.
@@ -187,11 +178,10 @@ def _check_submit_changes_nothing(make: Make) -> None:
     one, two = plain.step(responses), eager.step(responses)
     assert (one[1] == two[1]).all(), "submit changes the rewards"
     assert (one[4]["answer"] == two[4]["answer"]).all(), "submit changes the answers"
-    plain.close()
-    eager.close()
 
 
-def _check_misuse_is_an_error(env: ReasonVectorEnv) -> None:
+def _check_misuse_is_an_error(make: Make) -> None:
+    env = make()
     responses = [""] * env.num_envs
     _expect(ResetNeeded, lambda: env.step(responses), "step before reset")
     env.reset(seed=0)

@@ -224,12 +224,10 @@ def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
     environment = find(id)
     arguments |= {"split": environment.resolve_split(arguments.get("split"), arguments)}
-    definition = define(environment, arguments)
+    problems, rewards, prompt = define(environment, arguments)
     if arguments:
         raise UsageError(f"options: {id} takes no argument {next(iter(arguments))!r} in a mixture")
-    prompt = find_prompt(definition.prompt)
-    own = definition.problems, definition.rewards
-    return Part(id, *own, prompt, weight, environment.cluster)
+    return Part(id, problems, rewards, find_prompt(prompt), weight, environment.cluster)
 
 
 @dataclass(frozen=True)

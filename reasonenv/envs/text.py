@@ -68,6 +68,7 @@ Version History:
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -78,9 +79,7 @@ from reasonenv.grading.reading import final_answer
 from reasonenv.problem import Problem, answer_text
 from reasonenv.prompts import PROMPTS
 
-MODEL = "Qwen/Qwen3-4B"
 _MAA = "the Mathematical Association of America's"
-_TEST = {"test": datasets.Split("test")}
 _ANSWER = re.compile(r"#### *(-?[0-9.,]+)")
 _MARKS = re.compile(r"<<[^<>]*>>")
 _BEFORE, _AFTER = PROMPTS["dapo"].template.split("{question}")
@@ -153,32 +152,19 @@ def _object_with(name: str) -> datasets.Kind:
 
 
 def _benchmark(
-    id: str,
-    convert: Callable[[datasets.Row], Problem],
-    licence: str,
-    splits: Mapping[str, datasets.Split] = _TEST,
-    prompts: tuple[str, str] = ("boxed", "boxed"),
-    **columns: Any,
+    id: str, convert: Callable[[datasets.Row], Problem], licence: str, **columns: Any
 ) -> Environment:
-    """A row of this module: by default with one split and the box, `prompts` default and official.
+    """A row of this module: by default of one split, with the box as its prompt.
 
     Args:
         id: Of the environment.
         convert: Function of a row to its problem.
         licence: Of the data.
-        splits: As in `datasets.Schema`.
-        prompts: Names of the default prompt and of "official".
         **columns: Further arguments of `datasets.Schema`.
     """
-    return Environment(
-        id=id,
-        schema=datasets.Schema(splits=splits, **columns),
-        convert=convert,
-        prompt=prompts[0],
-        official=prompts[1],
-        model=MODEL,
-        licence=licence,
-    )
+    schema = datasets.Schema(**{"splits": {"test": datasets.Split("test")}, **columns})
+    own = {"schema": schema, "convert": convert, "licence": licence, "model": "Qwen/Qwen3-4B"}
+    return Environment(id=id, prompt="boxed", official="boxed", **own)
 
 
 _AIME: dict[str, Any] = {
@@ -246,7 +232,7 @@ GSM8K = _benchmark(
     texts=("question", "answer"),
     key="row",
 )
-DAPO_MATH = _benchmark(
+_DAPO = _benchmark(
     "DAPOMath17k-v0",
     _dapo,
     licence="Apache-2.0",
@@ -258,7 +244,6 @@ DAPO_MATH = _benchmark(
             "train", ("aime-2024", "test"), repository="BytedTsinghua-SIA/AIME-2024"
         ),
     },
-    prompts=("dapo", "official"),
     texts=(),
     values=("prompt", "reward_model", "extra_info"),
     kinds={
@@ -269,3 +254,4 @@ DAPO_MATH = _benchmark(
     answer="reward_model",
     unique=("prompt", "content"),
 )
+DAPO_MATH = replace(_DAPO, prompt="dapo", official="official")

@@ -4,6 +4,7 @@ import operator
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reasonenv.envs.families import checksum
 
@@ -17,8 +18,7 @@ HELDOUT_PERIOD = 5
 _OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One operation on two whole numbers; divisions are exact."""
 
     left: int
@@ -48,6 +48,8 @@ class Number:
         value: The number.
         steps: Of all numbers of a problem.
     """
+
+    __slots__ = ("_steps", "value")
 
     def __init__(self, value: int, steps: list[Step]) -> None:
         self.value, self._steps = value, steps

@@ -10,7 +10,10 @@ from helpers.written_runs import group, metrics, record, write_run
 from agents import report
 from agents.monitoring.logs import RunLog
 
-pytestmark = pytest.mark.skipif(not PROGRAM, reason="no Chromium here: apt install chromium")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not PROGRAM, reason="no Chromium here: apt install chromium"),
+]
 HOSTILE = (
     "<script>window.hurt = 1</script>",
     "</script><script>window.hurt = 2</script>",
