@@ -186,10 +186,12 @@ def check_arguments(arguments: EvaluationArguments) -> None:
     for name in json_object("env-options", arguments.env_options):
         if len(arguments.env) > 1 and not any(takes_option(env, name) for env in arguments.env):
             raise UsageError(f"--env-options: none of {' '.join(arguments.env)} takes {name!r}")
-    for name in ("max_response_length", "max_pixels", "sampler_batch_size", "top_k", "seed"):
-        value = getattr(arguments, name)
-        if value is not None:
-            check_integer(name.replace("_", "-"), value, MINIMA[name], MAXIMA[name])
+    names = ("max_response_length", "max_pixels", "sampler_batch_size", "top_k", "seed")
+    limits = {name: (MINIMA[name], MAXIMA[name]) for name in names}
+    limits |= dict.fromkeys(("num_problems", "num_samples"), (1, 2**31 - 1))
+    for name, ends in limits.items():
+        if (value := getattr(arguments, name)) is not None:
+            check_integer(name.replace("_", "-"), value, *ends)
     json_object("vllm", arguments.vllm)
     stop_strings(arguments.stop)
     check_top_p(arguments.top_p)

@@ -17,7 +17,7 @@ import reasonenv
 from agents.cli.json_flags import environment_options
 from agents.engines import RolloutEngine, TrainEngine, ranks
 from agents.engines.distributed import all_gather_object, error_on_all_ranks
-from agents.errors import PromptLengthError, UsageError, typed_errors
+from agents.errors import PromptLengthError, typed_errors
 from agents.evaluate.statistics import (
     LEFT_OUT,
     Evaluation,
@@ -69,15 +69,7 @@ class Evaluator:
     """
 
     def __init__(self, task: EvaluationTask) -> None:
-        """Makes the environment.
-
-        Args:
-            task: Problems and samples.
-
-        Raises:
-            ValueError: A number is out of range, or the environment cannot be made.
-        """
-        _check(task)
+        """Makes the environment of the task; raises ValueError where it cannot be made."""
         self.task = task
         options: dict[str, Any] = environment_options(task.env_options, task.data)
         self.split = task.split or find(task.env).evaluation_split(options)
@@ -293,15 +285,6 @@ def _say_once(line: str) -> None:
     """Prints a line, if any, to standard error, once however often a run is evaluated."""
     if line:
         print_line(line, sys.stderr)
-
-
-def _check(task: EvaluationTask) -> None:
-    for name, flag in (("num_problems", "num-problems"), ("num_samples", "samples")):
-        value = getattr(task, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{flag} is {value}: give at least 1")
-    if task.seed < 0:
-        raise UsageError(f"--seed is {task.seed}: give at least 0")
 
 
 def _largest_divisor(number: int, limit: int) -> int:

@@ -37,7 +37,6 @@ from reasonenv.registration import find
 from reasonenv.scoring import score
 
 RECORD, RESULTS = "run.json", "results.json"
-COLUMNS = ("id", "sample", "response", "correct", "length", "finished", "kind")
 
 
 class Stopped(Exception):  # noqa: N818 - no error: the responses are on the disk
@@ -59,10 +58,6 @@ class ResponseFile:
         """
         self.path = path
         self.rows: list[Row] = read_json_lines(path)
-        for number, row in enumerate(self.rows, 1):
-            missing = [name for name in COLUMNS if name not in row]
-            if missing:
-                raise RecordError(f"{path}, line {number} has no {missing[0]!r}: remove the file")
         if len(self.rows) > sum(sizes):
             raise RecordError(
                 f"{path} holds {len(self.rows)} responses, more than the {sum(sizes)} of this "
@@ -141,10 +136,7 @@ def _file_name(env: str) -> str:
 def trained_line(model: str, task: EvaluationTask, split: str) -> str:
     """A line where an evaluation poses problems that the model was trained on, else "".
 
-    Args:
-        model: Checkpoint of a run, which may begin with that of another; else nothing is known.
-        task: The evaluation.
-        split: Its split.
+    A checkpoint of a run may begin with that of another; of other models nothing is known.
     """
     folder = Path(model).resolve().parent.parent
     if not Path(model).is_dir() or not (folder / RECORD).is_file():
@@ -167,15 +159,7 @@ def trained_line(model: str, task: EvaluationTask, split: str) -> str:
 
 
 def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Compares settings with those of the responses and results in a folder; without, any do.
-
-    Args:
-        folder: Of an evaluation, new or not.
-        settings: Those that determine the responses, by the name of the flag.
-
-    Raises:
-        RecordError: In one line, with every setting that differs.
-    """
+    """Raises RecordError where settings differ from those of the responses in a folder, by name."""
     files = list(folder.glob("*.jsonl"))
     if not (folder / RECORD).exists():
         if files:

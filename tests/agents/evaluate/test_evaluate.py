@@ -306,7 +306,7 @@ def test_defaults_are_those_of_the_environments_and_the_model():
             "--env-options '{' is not valid JSON",
         ),
         ({"num_problems": 0}, "--num-problems is 0: give at least 1"),
-        ({"samples": 0}, "--samples is 0: give at least 1"),
+        ({"samples": 0}, "--num-samples is 0: give at least 1"),
         ({"temperature": -1}, "--temperature is -1.0"),
         ({"top_p": 2}, "--top-p is 2.0: give one in (0, 1]"),
         ({"top_k": -1}, "--top-k is -1: give at least 0"),

@@ -55,13 +55,6 @@ def test_a_line_that_is_not_json_is_reported(path):
         read(path)
 
 
-def test_a_line_that_is_no_response_is_reported(path):
-    with path.open("a") as file:
-        file.write('{"id": "7", "response": ""}\n')
-    with pytest.raises(ValueError, match="line 7 has no 'sample'"):
-        read(path)
-
-
 def test_a_file_with_too_many_responses_is_refused(path):
     with pytest.raises(ValueError, match="holds 6 responses, more than the 4 of"):
         ResponseFile(path, [3, 1])

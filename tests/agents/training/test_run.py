@@ -247,6 +247,7 @@ def test_a_run_is_evaluated_in_between_when_asked(tiny_folder, tmp_path):
     assert [row["step"] for row in read_json_lines(tmp_path / "evaluations.jsonl")] == [0, 2, 3]
 
 
+@pytest.mark.slow(reason="a run that saves at each step; test_checkpoints has the rule")
 def test_only_the_newest_checkpoints_are_kept(tiny_folder, tmp_path):
     train(tiny_folder, tmp_path, save_every=1, keep_checkpoints=2)
     assert {path.name for path in (tmp_path / "checkpoints").iterdir()} == {"step-2", "step-3"}

@@ -82,6 +82,7 @@ def test_a_run_with_adapters_that_was_stopped_goes_on_exactly(
 
 
 @needs_peft
+@pytest.mark.slow(reason="reads the checkpoint in a process of its own")
 def test_a_checkpoint_of_adapters_is_a_model_without_peft(adapted):
     checkpoint = latest(adapted)
     subprocess.run([sys.executable, "-c", WITHOUT_PEFT, str(checkpoint)], timeout=120, check=True)

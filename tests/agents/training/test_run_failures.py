@@ -155,6 +155,7 @@ def test_a_resumed_run_goes_back_no_more_often_than_one_that_was_not_stopped(
     assert "rolled back to step" not in capsys.readouterr().err
 
 
+@pytest.mark.slow(reason="two processes, one of them killed, for each moment")
 @pytest.mark.parametrize("moment", ["before the removal", "after the rollback"])
 def test_a_rollback_that_is_interrupted_is_neither_lost_nor_repeated(
     moment, tiny_folder, tmp_path, monkeypatch
@@ -329,7 +330,13 @@ def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
     assert train(tiny_folder, tmp_path, **LONG, resume=True)[-1]["step"] == 3
 
 
-@pytest.mark.parametrize(("fault", "status", "last"), [("nothing", 0, 3), ("terminate", 143, 2)])
+@pytest.mark.parametrize(
+    ("fault", "status", "last"),
+    [
+        pytest.param("nothing", 0, 3, marks=pytest.mark.slow(reason="a second such process")),
+        ("terminate", 143, 2),
+    ],
+)
 def test_a_run_whose_log_nobody_reads_any_more_loses_nothing(
     fault, status, last, tiny_folder, tmp_path
 ):
@@ -346,8 +353,8 @@ def test_a_run_whose_log_nobody_reads_any_more_loses_nothing(
 @pytest.mark.parametrize(
     "word",
     [
-        pytest.param("plan:", marks=pytest.mark.slow(reason="a second process that is stopped")),
-        "sampler and trainer",
+        pytest.param("plan:", marks=pytest.mark.slow(reason="a process that is stopped")),
+        pytest.param("sampler and trainer", marks=pytest.mark.slow(reason="another such process")),
     ],
 )
 def test_ctrl_c_before_the_first_step_leaves_no_traceback(word, tiny_folder, tmp_path):

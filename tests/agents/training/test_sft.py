@@ -250,6 +250,7 @@ def test_a_template_or_stop_strings_that_cannot_be_used_are_one_line(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow(reason="a process that trains; test_run_failures has one for runs")
 def test_a_training_whose_log_nobody_reads_any_more_goes_on_to_its_end(tiny_folder, tmp_path):
     sizes = {"num_steps": 2, "batch_size": 2, "num_problems": 2}
     words = flags(model=tiny_folder, output_dir=tmp_path / "out", **sizes)

@@ -83,8 +83,16 @@ def rewards_of(learner) -> torch.Tensor:
     return reward * (1 + NOISE)
 
 
-@pytest.mark.parametrize("kind", ["torch", "deepspeed-0", "deepspeed-2"])
-@pytest.mark.parametrize("has_stepped", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "has_stepped"),
+    [
+        ("torch", False),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow(reason="six steps of each learner again"))
+            for case in [("torch", True), *((f"deepspeed-{n}", b) for n in (0, 2) for b in (0, 1))]
+        ),
+    ],
+)
 def test_six_steps_with_equal_rewards_leave_weights_moments_and_schedule(kind, has_stepped, folder):
     engine, other = (tiny_engines.build(kind, folder) for _ in range(2))
     responses = responses_of(engine)
