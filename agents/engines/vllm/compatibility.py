@@ -33,7 +33,7 @@ ON_CPU: dict[str, Any] = {
     "enable_chunked_prefill": False,
 }
 """Further arguments without a GPU."""
-BANNED = "agents.engines.vllm.worker:BannedTokens"
+BANNED = "agents.engines.vllm.banned_tokens:BannedTokens"
 """Logits processor for a model with tokens that are never sampled."""
 _OLDEST_SERVER = (0, 30)
 """Version from which on vLLM's server takes weights without pickles and returns prompt ids."""
