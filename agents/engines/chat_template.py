@@ -115,7 +115,7 @@ def end_tokens(
     eos = getattr(generation, "eos_token_id", None)
     tokens = {tokenizer.eos_token_id, *([eos] if isinstance(eos, int) else eos or ())}
     # The text of a response has no special tokens.
-    special = special_names(tokenizer)
+    special = _special_names(tokenizer)
     for string, name in product(stop, special):
         if name in string and string not in special:
             raise UsageError(
@@ -157,7 +157,7 @@ def banned_tokens(tokenizer: Any, config: Any, eos: Sequence[int]) -> tuple[int,
     return tuple(sorted(banned - set(eos)))
 
 
-def special_names(tokenizer: Any) -> set[str]:
+def _special_names(tokenizer: Any) -> set[str]:
     """Names of all special tokens, those included that are such among the added tokens alone."""
     added = (token for token in tokenizer.added_tokens_decoder.values() if token.special)
     return {*tokenizer.all_special_tokens, *(token.content for token in added)}
@@ -165,7 +165,7 @@ def special_names(tokenizer: Any) -> set[str]:
 
 def special_tokens(tokenizer: Any) -> re.Pattern[str]:
     """A pattern of the names of all special tokens."""
-    names = sorted(special_names(tokenizer), key=len, reverse=True)
+    names = sorted(_special_names(tokenizer), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, names)) or "(?!)")
 
 

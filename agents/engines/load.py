@@ -93,7 +93,7 @@ def load_model(
     if images is not None and max_pixels is not None:
         images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
     chat = Chat(tokenizer, images, model.config, model.generation_config, chat_options)
-    check_forward(name, model, chat)
+    _check_forward(name, model, chat)
     return model, chat
 
 
@@ -115,21 +115,11 @@ def _check_patches(name: str, images: Any, config: Any) -> None:
         )
 
 
-def check_forward(name: str, model: Any, chat: Chat) -> None:
+def _check_forward(name: str, model: Any, chat: Chat) -> None:
     """Compares `Policy` with transformers' `eager` attention and a model's own forward pass.
 
-    Sampler and trainer share its code, so their parity does not show what it leaves out.
-
-    Two responses to a first prompt are compared, and two to one with an image if the model reads
-    any.
-
-    Args:
-        name: Of the model in errors.
-        model: Of transformers; gets the attention that `Policy` gives it.
-        chat: Its chat.
-
-    Raises:
-        ModelError: The model fails, or its log-probabilities are not finite or not the policy's.
+    Sampler and trainer share its code, so their parity does not show what it leaves out. Two
+    responses to a first prompt are compared, and two to one with an image if the model reads any.
     """
     tokens = chat.check()
     if model.device.type == "meta":

@@ -63,7 +63,7 @@ class Policy(nn.Module):
 
     def checkpoint_activations(self) -> None:
         """Recomputes activations in the backward pass: gradient checkpointing, without dropout."""
-        remove_dropout(self.model)
+        _remove_dropout(self.model)
         # transformers 5.23 renamed it.
         name = "activation_checkpointing_enable"
         renamed = hasattr(self.model, name)
@@ -209,7 +209,7 @@ class Policy(nn.Module):
 
     def logits(self, head: Tensor) -> Tensor:
         """Logits `[n v]` of the model, from those of its head."""
-        return model_logits(self.model, head)
+        return _model_logits(self.model, head)
 
     def _packed(
         self, packing: Packing, embedded: Tensor, positions: Tensor, deepstack: dict[str, Any]
@@ -249,7 +249,7 @@ def _for_rows(
     return {"visual_pos_masks": is_image[keys], "deepstack_visual_embeds": features}
 
 
-def model_logits(model: Any, logits: Tensor) -> Tensor:
+def _model_logits(model: Any, logits: Tensor) -> Tensor:
     """Logits `[... v]` as a model gives them, from those of its head: scaled or capped in some.
 
     Source: Granite divides (`logits_scaling`), Cohere multiplies (`logit_scale`), Gemma 2 caps
@@ -263,7 +263,7 @@ def model_logits(model: Any, logits: Tensor) -> Tensor:
     return (logits / cap).tanh() * cap if cap else logits
 
 
-def remove_dropout(model: nn.Module) -> None:
+def _remove_dropout(model: nn.Module) -> None:
     """Sets the probability of dropout to 0, of values, attention, layers and all else, for good.
 
     Each forward pass would be of another policy: models drop values in train mode, which gradient

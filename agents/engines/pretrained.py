@@ -215,7 +215,7 @@ def model_errors(name: str) -> Iterator[None]:
     except (AgentsError, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:
-        raise unavailable_model(name, error) from error
+        raise _unavailable_model(name, error) from error
     finally:
         logging.set_verbosity(verbosity)
 
@@ -226,7 +226,7 @@ _EXPLAINED = (OSError, ValueError, RuntimeError, ImportError, StrictDataclassErr
 """Errors whose message says enough without their type."""
 
 
-def unavailable_model(name: str, error: Exception) -> ModelError:
+def _unavailable_model(name: str, error: Exception) -> ModelError:
     """Error of one line for a model that cannot be loaded."""
     looks_like_folder = name.startswith((".", "/", "~")) or name.count("/") > 1
     if looks_like_folder and not Path(name).is_dir():

@@ -26,11 +26,11 @@ Precision = Literal["auto", "float32", "bfloat16"]
 LEAST_WEIGHTS = 50_000_000
 """Weights from which "auto" is bfloat16 on a CPU: more than the generated models have, 28 million,
 and less than the smallest pretrained one whose speed was measured, of 135 million."""
-INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
+_INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
 """Of x86 processors that multiply matrices in bfloat16; others emulate it."""
-NUM_PROBES = 3
+_NUM_PROBES = 3
 """Measurements of the free cores, of which the largest counts: a short load is no reason."""
-PROBE_SECONDS = 0.1
+_PROBE_SECONDS = 0.1
 TOLERANCE = 0.25
 """Part of a core that other processes may take."""
 TRAINER = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
@@ -48,7 +48,7 @@ OFF, WARN = 0, 1
 Only in the last one are the gradients of attention deterministic: with warnings PyTorch prefers the
 faster kernels, and says so.
 """
-LEAST_CAPABILITY = (9, 0)
+_LEAST_CAPABILITY = (9, 0)
 """Of such a GPU. On older ones vLLM replaces `aten::linear` too, by a kernel without gradient."""
 
 
@@ -65,14 +65,14 @@ def computation_dtype(precision: Precision, device: torch.device, num_weights: i
     """
     if precision != "auto":
         return torch.bfloat16 if precision == "bfloat16" else torch.float32
-    is_fast = multiplies_bfloat16() and num_weights >= LEAST_WEIGHTS
+    is_fast = _multiplies_bfloat16() and num_weights >= LEAST_WEIGHTS
     return torch.bfloat16 if device.type != "cpu" or is_fast else torch.float32
 
 
-def multiplies_bfloat16() -> bool:
+def _multiplies_bfloat16() -> bool:
     """True if this processor has instructions for matrix products in bfloat16."""
     capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # not in every PyTorch
-    return any(capabilities.get(name, False) for name in INSTRUCTIONS)
+    return any(capabilities.get(name, False) for name in _INSTRUCTIONS)
 
 
 def has_half_weights(precision: Precision, device_type: str) -> bool:
@@ -85,13 +85,13 @@ def has_half_weights(precision: Precision, device_type: str) -> bool:
     return precision == "bfloat16" or (precision == "auto" and device_type == "cuda")
 
 
-def free_cores(count: int, seconds: float = PROBE_SECONDS) -> float:
+def _free_cores(count: int) -> float:
     """CPU time by wall-clock time of `count` busy threads, in (0, count].
 
     A measurement, unlike the load average, holds within the quota of a container too.
     """
     with ThreadPoolExecutor(count) as pool:
-        return sum(pool.map(_core_share, [seconds] * count))
+        return sum(pool.map(_core_share, [_PROBE_SECONDS] * count))
 
 
 def _core_share(seconds: float) -> float:
@@ -121,8 +121,8 @@ def set_threads(previous: int | None = None) -> str:
         torch.set_num_threads(min(count, previous))
         return _difference(min(count, previous), previous)
     free = 0.0
-    for _ in range(NUM_PROBES):
-        free = max(free, free_cores(count))
+    for _ in range(_NUM_PROBES):
+        free = max(free, _free_cores(count))
         if free > count - TOLERANCE:
             return ""
     threads = max(1, math.floor(free + TOLERANCE))
@@ -154,8 +154,8 @@ def use_deterministic_kernels(*, vllm: bool) -> None:
     beside_vllm = vllm and torch.cuda.is_available()
     os.environ.update(BESIDE_VLLM if beside_vllm else TRAINER)
     torch.use_deterministic_algorithms(True)
-    if beside_vllm and (capability := torch.cuda.get_device_capability()) < LEAST_CAPABILITY:
-        least, own = ("{}.{}".format(*pair) for pair in (LEAST_CAPABILITY, capability))
+    if beside_vllm and (capability := torch.cuda.get_device_capability()) < _LEAST_CAPABILITY:
+        least, own = ("{}.{}".format(*pair) for pair in (_LEAST_CAPABILITY, capability))
         raise UsageError(
             f"--deterministic with vLLM in the trainer's process needs a GPU of compute capability "
             f"{least}, and this one has {own}: use --vllm-server or --sampler transformers"

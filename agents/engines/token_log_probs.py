@@ -15,7 +15,7 @@ LOGITS_PER_BLOCK = {"cuda": 2**24, "cpu": 2**19}
 """Of one pass of elementwise operations: on a GPU 64 MiB in float32; on a CPU 2 MiB, which its
 cache holds."""
 
-MIN_LOG_PROB = -1e4
+_MIN_LOG_PROB = -1e4
 """Of a log-probability: its exponential is 0, and its product with that is no NaN."""
 
 
@@ -123,7 +123,7 @@ class _TokenLogProb(torch.autograd.Function):
                 continue
             probability = log_probability.exp()
             # The terms p ln p of the entropy: 0, not NaN, for a banned token.
-            terms = log_probability.clamp_(min=MIN_LOG_PROB).mul_(probability)
+            terms = log_probability.clamp_(min=_MIN_LOG_PROB).mul_(probability)
             factor = gradient[rows] + by_entropy[rows] * entropy[rows]
             terms.mul_(by_entropy[rows, None]).add_(probability.mul_(factor[:, None])).neg_()
         return slope.scatter_add_(-1, tokens[:, None], gradient[:, None]), None, None
@@ -135,7 +135,7 @@ def _sums(logits: Tensor) -> tuple[Tensor, Tensor]:
     for rows in _blocks(logits):
         maximum = logits[rows].amax(-1)
         # A banned token, at -inf, has no part in the entropy: 0, not NaN.
-        offset = (logits[rows] - maximum[:, None]).clamp_(min=MIN_LOG_PROB)
+        offset = (logits[rows] - maximum[:, None]).clamp_(min=_MIN_LOG_PROB)
         weight = offset.exp()
         norm = weight.sum(-1)
         entropy[rows] = norm.log() - weight.mul_(offset).sum(-1) / norm

@@ -105,7 +105,7 @@ class TransformersSampler:
     def _check_lengths(self, prompts: Sequence[Prompt]) -> None:
         """Rejects tokens beyond the positions of the model, most of which it has never seen."""
         length = self.max_response_length
-        context = context_length(self.policy.model.config.get_text_config())
+        context = _context_length(self.policy.model.config.get_text_config())
         words = (
             f"and a response of {length} do not fit in this model's context of {context:g} tokens: "
             "lower --max-response-length or --max-pixels"
@@ -283,7 +283,7 @@ class _PaddedDecoder:
         self.hidden = hidden[:, -1]
 
 
-def context_length(config: Any) -> float:
+def _context_length(config: Any) -> float:
     """Positions of a model with a limit in its configuration, else infinity."""
     positions = getattr(config, "max_position_embeddings", None)
     rope = getattr(config, "rope_parameters", None) or {}

@@ -18,7 +18,7 @@ from agents.storage.cache import cache_folder
 VARIABLE = "VLLM_API_KEY"
 OPEN = ("/health", "/ping")
 """Paths of a server for which no key is needed."""
-CLOSED = ("/collective_rpc",)
+_CLOSED = ("/collective_rpc",)
 """Paths that are for nobody: vLLM runs any method of its workers there."""
 
 
@@ -47,7 +47,7 @@ class RequireKey:
         path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
         if is_request and path not in OPEN and not self._has_key(scope):
             await _refuse(send, 401, f"this server needs its key: {VARIABLE}")
-        elif is_request and path in CLOSED:
+        elif is_request and path in _CLOSED:
             await _refuse(send, 404, "there is no such route")
         else:
             await self.app(scope, receive, send)

@@ -15,14 +15,14 @@ from agents.engines.vllm.access import VARIABLE, api_key, key_file
 from agents.engines.vllm.compatibility import check_server_version
 from agents.errors import SamplerError, UsageError
 
-GENERATE = "/inference/v1/generate"
+_GENERATE = "/inference/v1/generate"
 CONNECTIONS = 512
 """Requests for responses that run at the same time."""
-CONNECT_TIMEOUT = 60.0
+_CONNECT_TIMEOUT = 60.0
 """Seconds in which a server must accept a connection, or answer a question about itself."""
-KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """Options of a socket by which a machine that is gone counts as lost after a minute."""
-CONNECTION_ERRORS = (OSError, http.client.HTTPException, json.JSONDecodeError)
+_CONNECTION_ERRORS = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
 class VLLMClient:
@@ -61,15 +61,15 @@ class VLLMClient:
         Raises:
             SamplerError: The server is too old, or takes weights from anyone.
         """
-        check_server_version(self._json("GET", "/version", CONNECT_TIMEOUT)["version"])
-        with self._response("GET", "/is_paused", CONNECT_TIMEOUT, headers={}) as response:
+        check_server_version(self._json("GET", "/version", _CONNECT_TIMEOUT)["version"])
+        with self._response("GET", "/is_paused", _CONNECT_TIMEOUT, headers={}) as response:
             if response.status == http.HTTPStatus.OK:
                 raise SamplerError(
                     f"the server at {self.url} takes weights from anyone who reaches it: start it "
                     f"with `{self._start_command()}`, or with --middleware "
                     "agents.engines.vllm.access.RequireKey"
                 )
-        return self._json("GET", "/server_info?config_format=json", CONNECT_TIMEOUT)["vllm_config"]
+        return self._json("GET", "/server_info?config_format=json", _CONNECT_TIMEOUT)["vllm_config"]
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> None:
         """Has the server do something, and waits until it is done."""
@@ -125,7 +125,7 @@ class VLLMClient:
 
     def local_address(self) -> str:
         """Address of this machine, as the server sees it."""
-        with self._connection(CONNECT_TIMEOUT) as connection:
+        with self._connection(_CONNECT_TIMEOUT) as connection:
             return connection.sock.getsockname()[0]
 
     def _pieces(
@@ -151,13 +151,13 @@ class VLLMClient:
         self, body: dict[str, Any], sockets: list[socket.socket]
     ) -> Iterator[dict[str, Any]]:
         """Pieces of the responses to one request, whose socket is added to the others."""
-        with self._response("POST", GENERATE, None, body, opened=sockets.append) as response:
-            self._check_status(response, GENERATE)
-            with self._connection_errors(GENERATE):
+        with self._response("POST", _GENERATE, None, body, opened=sockets.append) as response:
+            self._check_status(response, _GENERATE)
+            with self._connection_errors(_GENERATE):
                 for event in iter(partial(_event, response), b"[DONE]"):
                     piece = json.loads(event)
                     if "error" in piece:
-                        raise self._failed(GENERATE, piece)
+                        raise self._failed(_GENERATE, piece)
                     yield piece
 
     def _json(
@@ -222,7 +222,7 @@ class VLLMClient:
 
     @contextmanager
     def _connection(self, timeout: float | None) -> Iterator[http.client.HTTPConnection]:
-        connection = self._kind(self.host, self.port, timeout=CONNECT_TIMEOUT)
+        connection = self._kind(self.host, self.port, timeout=_CONNECT_TIMEOUT)
         try:
             connection.connect()
         except OSError as error:
@@ -233,9 +233,9 @@ class VLLMClient:
         try:
             connection.sock.settimeout(timeout)
             connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            for name in KEEP_ALIVE.keys() & vars(socket).keys():
+            for name in _KEEP_ALIVE.keys() & vars(socket).keys():
                 option = getattr(socket, name)
-                connection.sock.setsockopt(socket.IPPROTO_TCP, option, KEEP_ALIVE[name])
+                connection.sock.setsockopt(socket.IPPROTO_TCP, option, _KEEP_ALIVE[name])
             yield connection
         finally:
             connection.close()
@@ -244,7 +244,7 @@ class VLLMClient:
     def _connection_errors(self, path: str) -> Iterator[None]:
         try:
             yield
-        except CONNECTION_ERRORS as error:
+        except _CONNECTION_ERRORS as error:
             raise SamplerError(
                 f"{self._lost(path)} ({_line(error)}): see its log, restart it, and continue "
                 "with --resume"

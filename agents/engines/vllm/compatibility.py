@@ -33,11 +33,11 @@ ON_CPU: dict[str, Any] = {
     "enable_chunked_prefill": False,
 }
 """Further arguments without a GPU."""
-BANNED = "agents.engines.vllm.worker:BannedTokens"
+BANNED = "agents.engines.vllm.banned_tokens:BannedTokens"
 """Logits processor for a model with tokens that are never sampled."""
-OLDEST_SERVER = (0, 30)
+_OLDEST_SERVER = (0, 30)
 """Version from which on vLLM's server takes weights without pickles and returns prompt ids."""
-ENVIRONMENT_VARIABLES = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
+_ENVIRONMENT_VARIABLES = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
 """Variables that vLLM sets for its own child processes; they must not reach others."""
 
 
@@ -78,8 +78,8 @@ def check_server_version(version: str) -> None:
         SamplerError: It is too old.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version)
-    if numbers and tuple(map(int, numbers.groups())) < OLDEST_SERVER:
-        oldest = ".".join(map(str, OLDEST_SERVER))
+    if numbers and tuple(map(int, numbers.groups())) < _OLDEST_SERVER:
+        oldest = ".".join(map(str, _OLDEST_SERVER))
         raise SamplerError(
             f"vLLM {version} is too old for a server, which takes {oldest} or later: upgrade it, "
             "or use --sampler vllm, which has vLLM in the trainer's process"
@@ -139,7 +139,7 @@ def preserve_process_state() -> Iterator[None]:
 
     Warnings are silent meanwhile, and PyTorch's deterministic kernels off: vLLM has its own.
     """
-    environment = {name: os.environ.get(name) for name in ENVIRONMENT_VARIABLES}
+    environment = {name: os.environ.get(name) for name in _ENVIRONMENT_VARIABLES}
     python_state, numpy_state = random.getstate(), np.random.get_state()
     set_num_threads = torch.set_num_threads  # vLLM replaces the function
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []

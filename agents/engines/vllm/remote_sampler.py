@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 from torch import Tensor, distributed
 
+from agents.engines import ranks
 from agents.engines.chat import Chat
 from agents.engines.sampling import Sampling
 from agents.engines.vllm.client import VLLMClient
@@ -91,7 +92,7 @@ class RemoteSampler(RequestSampler):
             SamplerError: The server cannot load them.
         """
         self._has_weights, failure, weights = False, "", iter(weights)
-        if _rank() == 0:
+        if ranks()[0] == 0:
             try:
                 self._send(weights)
             except AgentsError as error:
@@ -175,10 +176,6 @@ class RemoteSampler(RequestSampler):
         finally:
             self.client.post("/resume")
         self._group = group
-
-
-def _rank() -> int:
-    return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def _broadcast(text: str) -> str:

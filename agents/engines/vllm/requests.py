@@ -35,14 +35,7 @@ class SamplingRequest:
     """Of the first response; response k of the group has seed + k."""
 
     def check_tokens(self, token_ids: Sequence[int]) -> None:
-        """Rejects a prompt that vLLM and the trainer tokenize differently.
-
-        Args:
-            token_ids: Of the prompt in vLLM.
-
-        Raises:
-            ParityError: They are not those of the trainer.
-        """
+        """Raises ParityError if vLLM has these tokens of the prompt, and the trainer has others."""
         if tuple(token_ids) != self.token_ids:
             raise ParityError(
                 f"vLLM reads a prompt as {len(token_ids)} tokens that are not the "
@@ -50,24 +43,16 @@ class SamplingRequest:
             )
 
 
-def sampling_requests(
+def _sampling_requests(
     prompts: tuple[Prompt, ...], seed: tuple[int, ...], convert: Callable[[Prompt], dict[str, Any]]
 ) -> list[SamplingRequest]:
-    """One request per group of equal neighbouring prompts, each with its own seed.
-
-    Args:
-        prompts: One per response.
-        seed: Any number of integers >= 0.
-        convert: From a prompt to vLLM's format.
-    """
+    """One request per group of equal neighbouring prompts, each with its own seed."""
     unique, rows = unique_prompts(prompts)
     requests, first = [], 0
-    for number, count in sorted(Counter(rows).items()):
-        prompt = unique[number]
+    for prompt, count in zip(unique, Counter(rows).values(), strict=True):
         entropy = np.random.SeedSequence(seed, spawn_key=(first,))
         start = int(entropy.generate_state(1, np.uint64)[0] >> 2)
-        request = SamplingRequest(convert(prompt), prompt.token_ids, first, count, start)
-        requests.append(request)
+        requests.append(SamplingRequest(convert(prompt), prompt.token_ids, first, count, start))
         first += count
     return requests
 
@@ -152,7 +137,7 @@ class RequestSampler:
         """
         if not self._has_weights:
             raise SamplerError("vLLM has no weights to sample from: call load_weights first")
-        requests = sampling_requests(prompts, seed, self._prompt)
+        requests = _sampling_requests(prompts, seed, self._prompt)
         rows = [Row() for _ in prompts]
         is_greedy = self.sampling.temperature == 0
         self._run(Rollout(prompts, requests, rows, self.chat.decode, finished, is_greedy))
@@ -180,12 +165,7 @@ class RequestSampler:
         check_prompt_lengths(prompts, self.max_length - self.max_response_length, words)
 
     def _options(self, count: int, seed: int | None) -> dict[str, Any]:
-        """JSON-serializable arguments of vLLM's `SamplingParams`.
-
-        Args:
-            count: Responses to the prompt.
-            seed: Of the first; None for vLLM's common generator.
-        """
+        """JSON-serializable arguments of vLLM's `SamplingParams`; no seed is that of vLLM."""
         stop, banned = list(self.chat.stop), list(self.sampling.banned)
         return {
             "temperature": self.sampling.temperature,

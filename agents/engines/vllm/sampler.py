@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from agents.engines import ranks
 from agents.engines.chat import Chat
 from agents.engines.process import OFF, limited_mode
 from agents.engines.sampling import Sampling
@@ -169,7 +170,7 @@ class VLLMSampler(RequestSampler):
             size = self.chat.image_processor.size
             pixels = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"]}
             defaults |= {"mm_processor_kwargs": pixels} | vision_options()
-        if _num_ranks() > 1:
+        if ranks()[1] > 1:
             defaults["distributed_executor_backend"] = "external_launcher"
         return defaults
 
@@ -267,15 +268,10 @@ def _discard(worker: Any) -> None:
     discard_layers(worker.model_runner.get_model(), worker.vllm_config.model_config)
 
 
-def _num_ranks() -> int:
-    """Number of torchrun's ranks."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
 def _check_split(options: Mapping[str, Any]) -> None:
     """Rejects processes of vLLM's own for a trainer, whose weights they cannot read."""
     size = options.get("tensor_parallel_size", 1)
-    is_split = isinstance(size, int) and size > 1 and _num_ranks() == 1
+    is_split = isinstance(size, int) and size > 1 and ranks()[1] == 1
     if is_split and options.get("load_format") == "dummy":
         raise SamplerError(
             f"tensor_parallel_size is {size}, and one process trains: start {size} that share "

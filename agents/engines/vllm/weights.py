@@ -40,18 +40,14 @@ class GlooGroup:
     """One member's end of a broadcast group on CPUs; member 0 sends."""
 
     def __init__(self, group: Any, timeout: float) -> None:
-        """Wraps a connected process group of gloo.
-
-        Args:
-            group: Of gloo.
-            timeout: Seconds that one member waits for the others.
-        """
-        self._group, self._timeout = group, timedelta(seconds=timeout)
+        """Wraps a process group of gloo, whose members wait `timeout` seconds for each other."""
+        self._group, self._options = group, distributed.BroadcastOptions()
+        self._options.timeout = timedelta(seconds=timeout)
 
     def start(self, weights: list[Tensor]) -> Callable[[], object]:
         """Starts to send weights of one dtype; the result waits until they have been received."""
         flat = torch.cat([weight.cpu().flatten() for weight in weights])
-        return self._start(flat).wait
+        return self._group.broadcast([flat], self._options).wait
 
     def broadcast(self, tensor: Tensor) -> None:
         """Takes part in the broadcast of a tensor on the CPU.
@@ -60,12 +56,7 @@ class GlooGroup:
             ConnectionError: Another member is gone.
         """
         with _connection_errors():
-            self._start(tensor).wait()
-
-    def _start(self, tensor: Tensor) -> Any:
-        options = distributed.BroadcastOptions()
-        options.timeout = self._timeout
-        return self._group.broadcast([tensor], options)
+            self._group.broadcast([tensor], self._options).wait()
 
 
 class NCCLGroup:
@@ -113,10 +104,10 @@ def join(client: VLLMClient, backend: str | None, num_workers: int) -> Group:
 
 def _join_gloo(client: VLLMClient, size: int) -> GlooGroup:
     address = client.local_address()
-    store = rendezvous(address, 0, size, hosts=True)
+    store = _rendezvous(address, 0, size, hosts=True)
     info = {"address": address, "port": store.port, "timeout": client.timeout}
     with client.posting("/init_weight_transfer_engine", {"init_info": info}):
-        return connect(store, 0, size, client.timeout)
+        return _connect(store, 0, size, client.timeout)
 
 
 def _join_nccl(client: VLLMClient, size: int) -> NCCLGroup:
@@ -133,20 +124,8 @@ def _join_nccl(client: VLLMClient, size: int) -> NCCLGroup:
         return NCCLGroup(common.uid_init_process_group(identifier, 0, size, device))
 
 
-def rendezvous(address: str, port: int, num_members: int, *, hosts: bool) -> Any:
-    """TCP store through which the members of a group find each other.
-
-    Each waits `RENDEZVOUS_TIMEOUT` seconds for the others.
-
-    Args:
-        address: Of the hosting member, as the others see it.
-        port: On which it listens; 0 for any free one, see `.port` of the store.
-        num_members: Size of the group.
-        hosts: True on the member that hosts the store.
-
-    Raises:
-        ConnectionError: The store cannot be reached.
-    """
+def _rendezvous(address: str, port: int, num_members: int, *, hosts: bool) -> Any:
+    """TCP store at an address of the hosting member, by which the members find each other."""
     timeout = timedelta(seconds=RENDEZVOUS_TIMEOUT)
     # A public name of torch that its stubs do not export.
     kind = distributed.TCPStore  # pyright: ignore[reportPrivateImportUsage]
@@ -154,18 +133,8 @@ def rendezvous(address: str, port: int, num_members: int, *, hosts: bool) -> Any
         return kind(address, port, num_members, hosts, timeout, wait_for_workers=False)
 
 
-def connect(store: Any, rank: int, size: int, timeout: float) -> GlooGroup:
-    """Joins a new group, and returns once all members have.
-
-    Args:
-        store: From `rendezvous`.
-        rank: Of this member; the trainer is 0.
-        size: Number of members.
-        timeout: Seconds that a member waits for the others in later broadcasts.
-
-    Raises:
-        ConnectionError: A member is missing.
-    """
+def _connect(store: Any, rank: int, size: int, timeout: float) -> GlooGroup:
+    """Joins a new group, in which the trainer is 0, and returns once all members have."""
     with _connection_errors():
         process_group = distributed.ProcessGroupGloo(store, rank, size, store.timeout)
     group = GlooGroup(process_group, timeout)
@@ -262,8 +231,8 @@ class Receiver:
         size = 1 + ranks.world_size_across_dp
         self._layouts = _layouts(self.model_config)
         repack_experts(self.model)
-        store = rendezvous(init_info["address"], init_info["port"], size, hosts=False)
-        self._group = connect(store, rank, size, init_info["timeout"])
+        store = _rendezvous(init_info["address"], init_info["port"], size, hosts=False)
+        self._group = _connect(store, rank, size, init_info["timeout"])
 
     def start_weight_update(self) -> None:
         """Prepares the layers to be loaded one after the other."""
@@ -298,7 +267,7 @@ class Receiver:
             return
         if self._missing == self._layouts[0] and names[0] not in self._missing:
             self._missing = dict(self._layouts[1])
-        dtype = take_layout(names, dtype_names, shapes, self._missing)
+        dtype = _take_layout(names, dtype_names, shapes, self._missing)
         sizes = [math.prod(shape) for shape in shapes]
         flat = torch.empty(sum(sizes), dtype=dtype)
         self._group.broadcast(flat)
@@ -322,23 +291,13 @@ class Receiver:
         discard_layers(self.model, self.model_config)
 
 
-def take_layout(
+def _take_layout(
     names: Sequence[Any],
     dtype_names: Sequence[Any],
     shapes: Sequence[Sequence[Any]],
     missing: dict[str, tuple[int, ...]],
 ) -> torch.dtype:
-    """Dtype of a bucket, whose weights are taken out of the missing ones.
-
-    Args:
-        names: Of the weights, in the trainer's checkpoint.
-        dtype_names: Of the weights, all the same.
-        shapes: Of the weights.
-        missing: Shapes of the weights that are still to come.
-
-    Raises:
-        ValueError: A name, a shape or the dtype does not fit.
-    """
+    """Dtype of a bucket that fits, whose weights are taken out of the missing ones."""
     for name, shape in zip(names, shapes, strict=True):
         if name not in missing:
             raise ValueError(f"{name!r:.100} is no weight of this model, or comes twice")

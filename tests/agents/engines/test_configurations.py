@@ -24,7 +24,7 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
-from agents.engines.transformers import context_length
+from agents.engines.transformers import _context_length
 from agents.errors import UsageError
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
@@ -67,11 +67,11 @@ def test_a_response_beyond_the_context_is_refused(tmp_path, kind):
 def test_the_context_is_that_of_the_configuration_with_scaled_positions():
     yarn = {"rope_type": "yarn", "factor": 4.0}
     of_layers = {"full_attention": {"rope_type": "default"}}
-    assert context_length(LlamaConfig(max_position_embeddings=64)) == 64
-    assert context_length(LlamaConfig(max_position_embeddings=64, rope_parameters=yarn)) == 256
+    assert _context_length(LlamaConfig(max_position_embeddings=64)) == 64
+    assert _context_length(LlamaConfig(max_position_embeddings=64, rope_parameters=yarn)) == 256
     layered = SimpleNamespace(max_position_embeddings=64, rope_parameters=of_layers)
-    assert context_length(layered) == 64
-    assert context_length(BloomConfig()) == math.inf
+    assert _context_length(layered) == 64
+    assert _context_length(BloomConfig()) == math.inf
 
 
 def test_a_model_that_changes_its_logits_in_another_way_is_refused(folder, monkeypatch):

@@ -15,7 +15,7 @@ import torch
 from agents.engines import vllm_server as server
 from agents.engines.vllm.access import VARIABLE, RequireKey, api_key, key_file
 from agents.engines.vllm.client import VLLMClient
-from agents.engines.vllm.weights import take_layout
+from agents.engines.vllm.weights import _take_layout
 from agents.errors import SamplerError, UsageError
 
 
@@ -153,9 +153,9 @@ SHAPES = {"a": (2,), "b": (3, 1)}
 
 def test_the_weights_of_the_model_pass_in_any_order():
     missing = dict(SHAPES)
-    assert take_layout(["b"], ["bfloat16"], [[3, 1]], missing) == torch.bfloat16
+    assert _take_layout(["b"], ["bfloat16"], [[3, 1]], missing) == torch.bfloat16
     assert missing == {"a": (2,)}
-    assert take_layout(["a"], ["float32"], [[2]], missing) == torch.float32
+    assert _take_layout(["a"], ["float32"], [[2]], missing) == torch.float32
     assert not missing
 
 
@@ -179,7 +179,7 @@ def test_the_weights_of_the_model_pass_in_any_order():
 )
 def test_an_announcement_that_fits_no_model_is_refused(names, dtypes, shapes, words):
     with pytest.raises(ValueError, match=words) as error:
-        take_layout(names, dtypes, shapes, dict(SHAPES))
+        _take_layout(names, dtypes, shapes, dict(SHAPES))
     assert len(str(error.value)) < 200
     assert "\n" not in str(error.value)
 

@@ -167,7 +167,7 @@ def test_pixels_are_normalized_on_the_host_where_vllm_would_on_the_device(monkey
 
 @pytest.mark.vllm
 def test_banned_tokens_are_those_of_the_newest_request_that_names_some():
-    kind = import_module("agents.engines.vllm.worker").BannedTokens
+    kind = import_module("agents.engines.vllm.banned_tokens").BannedTokens
     config = SimpleNamespace(model_config=SimpleNamespace(get_vocab_size=lambda: 5))
     processor = kind(config, torch.device("cpu"), False)
 

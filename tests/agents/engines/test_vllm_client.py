@@ -29,7 +29,7 @@ from agents.engines.vllm import client, weights
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.compatibility import BANNED
 from agents.engines.vllm.remote_sampler import RemoteSampler
-from agents.engines.vllm.requests import sampling_requests
+from agents.engines.vllm.requests import _sampling_requests
 from agents.engines.vllm_server import OPTIONS, command
 from agents.errors import SamplerError
 
@@ -189,11 +189,11 @@ class FakeServer(VLLMClient):
     def __init__(self, fails=()):
         super().__init__("http://there:1", 20)
         self.posts, self.received, self.fails = [], [], list(fails)
-        store = weights.rendezvous("127.0.0.1", 0, 2, hosts=True)
-        own = weights.rendezvous("127.0.0.1", store.port, 2, hosts=False)
+        store = weights._rendezvous("127.0.0.1", 0, 2, hosts=True)
+        own = weights._rendezvous("127.0.0.1", store.port, 2, hosts=False)
         with ThreadPoolExecutor(2) as pool:
             members = [(store, 0), (own, 1)]
-            joined = [pool.submit(weights.connect, *one, 2, 20) for one in members]
+            joined = [pool.submit(weights._connect, *one, 2, 20) for one in members]
             self.trainer, self.group = (one.result() for one in joined)
 
     def post(self, path, body=None):
@@ -209,7 +209,7 @@ class FakeServer(VLLMClient):
         if not names:
             return
         missing = dict(zip(names, map(tuple, shapes), strict=True))
-        dtype = weights.take_layout(names, dtype_names, shapes, missing)
+        dtype = weights._take_layout(names, dtype_names, shapes, missing)
         flat = torch.empty(sum(map(math.prod, shapes)), dtype=dtype)
         self.group.broadcast(flat)
         parts = flat.split([math.prod(shape) for shape in shapes])
@@ -270,20 +270,20 @@ def test_an_unreachable_trainer_is_an_error_with_its_address(monkeypatch):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(ConnectionError, match=rf"127.0.0.1[^\n]*{port}[^\n]*$"):
-        weights.rendezvous("127.0.0.1", port, 2, hosts=False)
+        weights._rendezvous("127.0.0.1", port, 2, hosts=False)
 
 
 def test_the_sender_notices_a_receiver_that_dies():
-    store = weights.rendezvous("127.0.0.1", 0, 2, hosts=True)
+    store = weights._rendezvous("127.0.0.1", 0, 2, hosts=True)
     script = (
         "import sys, torch; from agents.engines.vllm import weights;"
-        "store = weights.rendezvous('127.0.0.1', int(sys.argv[1]), 2, hosts=False);"
-        "group = weights.connect(store, 1, 2, 60);"
+        "store = weights._rendezvous('127.0.0.1', int(sys.argv[1]), 2, hosts=False);"
+        "group = weights._connect(store, 1, 2, 60);"
         "group.broadcast(torch.empty(2**20)); import os; os.kill(os.getpid(), 9)"
     )
     words = [sys.executable, "-c", script, str(store.port)]
     receiver = subprocess.Popen(words, env=torchrun.ENVIRONMENT)
-    group = weights.connect(store, 0, 2, 60)
+    group = weights._connect(store, 0, 2, 60)
     # What the operating system says at once, not that its timeout came to an end.
     with pytest.raises(ConnectionError, match=r"by peer|[Bb]roken pipe"):
         any(group.broadcast(torch.zeros(2**20)) for _ in range(10**6))
@@ -294,7 +294,7 @@ def test_images_are_sent_in_the_size_in_which_the_model_sees_them(connected):
     sampler = connected()
     processor = sampler.chat.image_processor
     prompts = sampler.encode(tiny_engines.observations(num_images=(0, 1, 3)))
-    requests = sampling_requests(prompts, (0,), sampler._prompt)
+    requests = _sampling_requests(prompts, (0,), sampler._prompt)
     bodies = [
         json.loads(json.dumps(sampler._body(request, prompts[request.first])))
         for request in requests
