@@ -13,7 +13,6 @@ from agents import warm_start
 from agents.cli.defaults import GENERATED
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.json_flags import json_object, stop_strings
 from agents.cli.settings import Run
 from agents.engines import RolloutEngine
 from agents.engines.chat import Chat
@@ -123,7 +122,7 @@ def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
         _sampling(options, chat.banned),
         options.max_response_length,
         log_probs=False,
-        options=defaults | json_object("vllm", options.vllm),
+        options=defaults | options.vllm,
     )
     try:
         yield sampler
@@ -138,7 +137,7 @@ def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tu
         _weight_dtype(options),
         options.max_pixels,
         trust_remote_code=options.trust_remote_code,
-        chat_options=ChatOptions(options.chat_template, stop_strings(options.stop)),
+        chat_options=ChatOptions(options.chat_template, options.stop),
     )
     for line in chat.remarks():
         print_line(line, sys.stderr)

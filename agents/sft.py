@@ -3,26 +3,27 @@
 It works for every environment whose problems have a `solution`. `agents.warm_start` is made of it.
 """
 
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
+from annotated_types import Interval
 from torch.nn.utils.rnn import pad_sequence
 
 import reasonenv
 from agents import tiny_model
-from agents.cli.checks import MAXIMA, MINIMA, MOST_RESPONSES, check_integer
+from agents.cli.checks import MOST_RESPONSES
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.interrupt import Interrupt
-from agents.cli.json_flags import environment_options, stop_strings
 from agents.cli.lasting_output import lasting_output
+from agents.cli.settings import environment_options
+from agents.cli.types import Amount, Count, EnvOptions, Seed, StopStrings, validated
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
@@ -60,7 +61,7 @@ class FineTuning:
 
     env: str = "Figures-v2"
     """Environment whose problems have worked solutions."""
-    env_options: str = "{}"
+    env_options: EnvOptions = field(default_factory=dict)
     """Further arguments of the environment as JSON, such as '{"slip": 0.5}' for solutions of
     Figures half of which have a slip."""
     data: str | None = None
@@ -74,24 +75,24 @@ class FineTuning:
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'. Saved with the model."""
-    stop: str | None = None
+    stop: StopStrings = None
     """Strings that end a response of the model when it samples, besides end tokens, as JSON:
     '["\\nQuestion:", "</answer>"]'. Training does not read them. By default the model's own, or
     "\\nQuestion:" where it has no chat template. Saved with the model."""
-    num_steps: int = 4000
+    num_steps: Count = 4000
     """Optimizer steps."""
-    batch_size: int = 48
+    batch_size: Annotated[int, Interval(ge=1, le=MOST_RESPONSES)] = 48
     """Solutions per step."""
-    num_problems: int = 1_000_000
+    num_problems: Count = 1_000_000
     """Number of problems, each used num_steps * batch_size / num_problems times."""
     balance: bool = True
     """Draw problems of a family (in their metadata) more often where the model's probability of
     their solutions is lower; no effect on problems without a family."""
     optimizer: Literal["muon", "adamw"] = "muon"
     """Muon for the matrices of linear layers and AdamW for other weights, or AdamW for all."""
-    learning_rate: float = 1e-3
+    learning_rate: Amount = 1e-3
     """Peak learning rate of AdamW, half of Muon's, after 50 steps of warm-up; cosine decay."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the untrained model's weights and of the order of the problems."""
     output_dir: Path = Path("sft")
     """Folder for the model, in Hugging Face format."""
@@ -182,7 +183,7 @@ def fine_tune(settings: FineTuning) -> Path:
         UsageError: The problems have no solutions, or the output directory is not empty.
         ModelError: The model cannot be loaded.
     """
-    _check(settings)
+    settings = validated(settings)
     target = settings.output_dir
     identity = {**asdict(settings), "output_dir": "", "data": data_digest(settings.data)}
     if staged_save.complete(target, identity):
@@ -227,7 +228,7 @@ def _show_progress(steps: Iterator[tuple[int, float, float]], num_steps: int) ->
 def _base(settings: FineTuning, envs: Any) -> tuple[Any, Chat]:
     """The base model; an untrained tiny model is never written to the output directory."""
     device = local_device()
-    chat_options = ChatOptions(settings.chat_template, stop_strings(settings.stop))
+    chat_options = ChatOptions(settings.chat_template, settings.stop)
     size = tiny_model.GENERATED.get(settings.model)
     if size is None:
         trust: Any = {"trust_remote_code": settings.trust_remote_code}
@@ -244,17 +245,6 @@ def _policy(settings: FineTuning, model: Any) -> Policy:
     if defaults(settings.env, settings.model).gradient_checkpointing:
         policy.checkpoint_activations()
     return policy
-
-
-def _check(settings: FineTuning) -> None:
-    for name in ("num_steps", "batch_size", "num_problems"):
-        check_integer(name.replace("_", "-"), getattr(settings, name), 1, 2**31 - 1)
-    if settings.batch_size > MOST_RESPONSES:
-        raise UsageError(f"--batch-size is {settings.batch_size}: give at most {MOST_RESPONSES}")
-    if not 0 <= settings.learning_rate < math.inf:
-        raise UsageError(f"--learning-rate is {settings.learning_rate}: give at least 0")
-    check_integer("seed", settings.seed, MINIMA["seed"], MAXIMA["seed"])
-    stop_strings(settings.stop)
 
 
 def _solution(problem: Problem) -> str:

@@ -11,10 +11,11 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
@@ -24,7 +25,7 @@ from agents import sft, tiny_model
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.json_flags import environment_options
+from agents.cli.types import EnvOptions
 from agents.engines.load import load_model, save_model
 from agents.engines.memory import keep_freed_memory
 from agents.engines.threads import set_threads
@@ -40,6 +41,8 @@ TINY = Path(__file__).parent / "tiny"
 """Folder of the tiny model after its warm start on Figures-v2, level 2, in float16."""
 TINY_LEVELS = (None, 1, 2)
 """Levels of Figures-v2 that it reads; None for the default."""
+Options = Mapping[str, Any]
+NONE: Options = MappingProxyType({})
 SLIP = 0.7
 """Probability that a solution of the second stage has a slip."""
 _FOREIGN = ("trust_remote_code", "chat_template", "stop")
@@ -47,35 +50,35 @@ _FOREIGN = ("trust_remote_code", "chat_template", "stop")
 
 
 def recipe(
-    env: str = FineTuning.env, env_options: str = "{}", seed: int = 0, model: str = "tiny"
+    env: str = FineTuning.env, env_options: Options = NONE, seed: int = 0, model: str = "tiny"
 ) -> tuple[FineTuning, ...]:
     """Stages of a warm start for a run: on the run's variant of Figures, else the default.
 
     Args:
         env: Environment of the run.
-        env_options: Arguments of the environment as JSON, such as '{"level": 2}'.
+        env_options: Arguments of the environment, such as level.
         seed: Of the run.
         model: "tiny" or "small".
     """
-    options = environment_options(env_options, None) if env == FineTuning.env else {}
+    options = env_options if env == FineTuning.env else {}
     variant = {name: options[name] for name in ("level", "families", "scale") if name in options}
-    clean = FineTuning(model=model, seed=seed, env_options=json.dumps(variant))
+    clean = FineTuning(model=model, seed=seed, env_options=variant)
     if model == "small":
         clean = replace(clean, batch_size=256, num_steps=3000, learning_rate=5e-4)
-    slips = json.dumps({**variant, "slip": SLIP, "problem_seed": 1})
+    slips = {**variant, "slip": SLIP, "problem_seed": 1}
     return clean, replace(
         clean, env_options=slips, num_steps=300, learning_rate=3e-4, balance=False
     )
 
 
 def folder(
-    env: str, env_options: str, seed: int, *, model: str = "tiny", is_fresh: bool = False
+    env: str, env_options: Options, seed: int, *, model: str = "tiny", is_fresh: bool = False
 ) -> Path:
     """Folder of a generated model after its warm start, which is trained if need be.
 
     Args:
         env: Environment of the run.
-        env_options: Arguments of the environment as JSON.
+        env_options: Arguments of the environment.
         seed: Of the run; not used by the warm start that is part of this package.
         model: "tiny" or "small".
         is_fresh: Train a warm start of this seed even if the package has one that fits.
@@ -85,11 +88,10 @@ def folder(
     return cached(recipe(env, env_options, seed, model))
 
 
-def _has_tiny(env: str, env_options: str) -> bool:
+def _has_tiny(env: str, options: Options) -> bool:
     """True if the tiny model of this package fits the environment."""
     if env != FineTuning.env:
         return True
-    options = environment_options(env_options, None)
     return options.get("level") in TINY_LEVELS and options.get("scale", 1) == 1
 
 
@@ -108,6 +110,7 @@ def cached(stages: Sequence[FineTuning]) -> Path:
 def _cached_stage(settings: FineTuning) -> Path:
     base = Path(settings.model).name
     key = {**asdict(settings), "model": base, "output_dir": "", "data": ""}
+    key["env_options"] = json.dumps(settings.env_options)
     key["format"] = tiny_model.FORMAT
     for name in _FOREIGN:
         del key[name]
@@ -150,7 +153,7 @@ class WarmStart:
 
     env: str = FineTuning.env
     """Environment of the run; the model learns on its variant of Figures, else on the default."""
-    env_options: str = "{}"
+    env_options: EnvOptions = field(default_factory=dict)
     """Variant of Figures as JSON: '{"level": 3}', or families, or scale."""
     model: Literal["tiny", "small"] = "tiny"
     """Generated model: tiny has 0.7 million parameters, small 28 million, for a GPU."""
@@ -164,6 +167,8 @@ def recipe_rows(stages: Sequence[FineTuning]) -> list[dict[str, Any]]:
     """The settings of stages that determine their numbers."""
     unused = ("data", "output_dir", *_FOREIGN)
     rows = [{k: v for k, v in asdict(stage).items() if k not in unused} for stage in stages]
+    for row in rows:
+        row["env_options"] = json.dumps(row["env_options"])
     return [rows[0], *(row | {"model": "that of the stage before"} for row in rows[1:])]
 
 

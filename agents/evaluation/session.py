@@ -103,7 +103,7 @@ def run_evaluation(
         RecordError: The folder holds responses to other settings.
         Stopped: After a signal, when the responses of the last batch are written.
     """
-    check_arguments(arguments)
+    arguments = check_arguments(arguments)
     folder, settings = arguments.folder(), arguments.response_settings()
     with ExitStack() as stack:
         evaluators = [stack.enter_context(closing(Evaluator(t))) for t in arguments.tasks()]

@@ -3,7 +3,7 @@
 import importlib
 from pathlib import Path
 
-from agents.cli.json_flags import environment_options
+from agents.cli.settings import environment_options
 from agents.errors import AgentsError
 from agents.evaluation.evaluator import EvaluationTask
 from agents.storage.provenance import read_run

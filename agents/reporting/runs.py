@@ -23,7 +23,7 @@ SEED_SETTINGS = {
     *("seed", "output_dir", "resume", "save_every", "save_minutes", "keep_checkpoints"),
     *("keep_best", "track", "show_responses"),
     *("evaluate_every", "microbatch_size", "tokens_per_microbatch", "sampler_batch_size"),
-    *("gradient_checkpointing", "max_skipped", "push_to_hub", "parity_tolerance"),
+    *("gradient_checkpointing", "push_to_hub", "parity_tolerance"),
 }
 """Settings in which runs of one curve may differ: no number of a run follows from them but by
 rounding, nor the problems of an evaluation."""

@@ -11,7 +11,7 @@ from agents.storage.provenance import read_run
 MAY_CHANGE = {
     *("num_steps", "save_every", "keep_checkpoints", "evaluate_every", "num_test_problems"),
     *("save_minutes", "keep_best", "track", "show_responses"),
-    *("output_dir", "resume", "on_collapse", "max_skipped", "push_to_hub"),
+    *("output_dir", "resume", "on_collapse", "push_to_hub"),
     *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
     *("sampler_batch_size", "deepspeed", "vllm", "parity_tolerance"),
     *("max_response_length", "max_pixels"),
@@ -23,9 +23,6 @@ a prompt that does not fit the model's context."""
 
 PLACE = ("run.output_dir", "run.resume")
 """Settings that say where and that a run is resumed."""
-
-ADDED = {"run.float32_head": False, "run.max_prompt_length": None}
-"""Settings that the records of 0.3.0 lack, and the value that they had."""
 
 
 def recorded_settings(folder: Path) -> dict[str, Any]:
@@ -69,7 +66,7 @@ def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool =
     changes = [
         f"{name} was {old!r} and is {new!r}"
         for name, (old, new) in different.items()
-        if name.split(".")[-1] not in may_change
+        if name.removeprefix("run.").partition(".")[0] not in may_change
     ]
     if changes and binding:
         raise UsageError(
@@ -97,32 +94,28 @@ def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, A
         for name, path in record["paths"].items()
         if path == os.path.abspath(str(new.get(f"run.{name}")))
     }
-    old = {name: value for name, value in ADDED.items() if name in new} | old
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
             yield name, old.get(name), new.get(name)
 
 
 def of_this_release(record: dict[str, Any], name: object) -> dict[str, Any]:
-    """The record of a run, with the names of settings that this release has.
+    """The record of a run, which is of a release with the settings of this one.
 
     Args:
         record: Content of `run.json`.
         name: Of the run or the file, for the error.
 
     Raises:
-        RecordError: The run is of an earlier release, or has a setting of it.
+        RecordError: The run is of an earlier release.
     """
     release = str((record.get("versions") or {}).get("reasonenv"))
     run = record["settings"].get("run")
-    has_steps = isinstance(run, dict) and run.pop("step_without_signal", False)
-    if has_steps or release.startswith(("0.1.", "0.2.")):
+    if release.startswith(("0.1.", "0.2.")) or (isinstance(run, dict) and "adam_beta1" in run):
         raise RecordError(
-            f"{name} is of release {release}{' with --step-without-signal' * has_steps}: continue "
-            "it with release 0.3.0, or begin a new run in another --output-dir"
+            f"{name} is of release {release}, whose settings are others: continue it with release "
+            "0.3.0, or begin a new run in another --output-dir"
         )
-    if isinstance(run, dict) and run.pop("tensorboard", False):  # of 0.3.0
-        run["track"] = [*run["track"], "tensorboard"]
     return record
 
 

@@ -1,7 +1,6 @@
 """Setup of a run: environment, engines, and the state of its last checkpoint."""
 
 import importlib
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +17,7 @@ from agents import warm_start
 from agents.cli.checks import check_run
 from agents.cli.defaults import GENERATED
 from agents.cli.exit import short
-from agents.cli.json_flags import environment_options, json_object
-from agents.cli.settings import Run
+from agents.cli.settings import Run, environment_options
 from agents.engines import ranks
 from agents.engines.chat import Chat, without_image_marks
 from agents.engines.determinism import use_deterministic_kernels
@@ -31,8 +29,8 @@ from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
 from agents.monitoring.evaluations import NAMES
-from agents.plan import local_plan, short_text
-from agents.planning.shapes import UnplannableError
+from agents.plan.memory import local_plan, short_text
+from agents.plan.shapes import UnplannableError
 from agents.storage import checkpoints
 from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
@@ -75,7 +73,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         AgentsError: A setting, the model or the checkpoint does not fit; no file has been written.
         ReasonEnvError: The environment or its data do not fit.
     """
-    check_run(run)
+    run = check_run(run)
     folder = run.folder(type(learner).__name__)
     _check_correction(run, learner)
     _check_group_size(run, learner)
@@ -177,7 +175,7 @@ def planned(run: Run, learner: Learner) -> Run:
     if not plan.setting.num_gpus or plan.setting.sampler != "vllm":
         return run
     share = {"gpu_memory_utilization": plan.vllm_share}
-    return replace(run, vllm=json.dumps(share | json_object("vllm", run.vllm)))
+    return replace(run, vllm=share | run.vllm)
 
 
 def summary(run: Run, learner: Learner, checkpoint: Path | None) -> str:

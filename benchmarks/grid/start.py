@@ -4,6 +4,7 @@ It is the tiny model after its warm start, in the cache, where the runs find it;
 the last word, after one of `NUM_STEPS` steps, there.
 """
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ NUM_STEPS = 60
 
 
 def main(seed: str, env: str, env_options: str, folder: str = "") -> None:
-    stages = recipe(env, env_options, int(seed))
+    stages = recipe(env, json.loads(env_options), int(seed))
     if folder:
         brief = replace(
             stages[0], num_steps=NUM_STEPS, output_dir=Path(folder).with_suffix(".half")

@@ -51,8 +51,9 @@ def run_seed(seed: int, flags: list[str], scratch: Path) -> dict[str, Any]:
     clock = Stopwatch(command, out / "metrics.jsonl")
     rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
     record = json.loads((out / "run.json").read_text())
-    env_options = record["settings"]["run"]["env_options"]
-    start = folder("Figures-v2", env_options, seed, is_fresh="--fresh" in flags)
+    options = record["settings"]["run"]["env_options"]
+    env_options = json.dumps(options)
+    start = folder("Figures-v2", options, seed, is_fresh="--fresh" in flags)
     return {
         "seed": seed,
         "command": "python -m agents.cpgd " + shlex.join(options),

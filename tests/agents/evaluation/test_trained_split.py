@@ -17,7 +17,7 @@ def checkpoint(folder, env="Letters-v0", options=None, data=None, model="tiny"):
 
 
 def line(model, split, options=None, env="Letters-v0", data=None):
-    task = EvaluationTask(env=env, env_options=json.dumps(options or {}), data=data)
+    task = EvaluationTask(env=env, env_options=options or {}, data=data)
     return trained_line(model, task, split)
 
 

@@ -15,7 +15,7 @@ from agents.engines.model import Policy
 from agents.engines.muon import use_muon
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
-from agents.plan import find_learner
+from agents.plan.__main__ import find_learner
 from agents.sft import FineTuning
 from agents.training.update import Passes, update
 

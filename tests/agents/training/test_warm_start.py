@@ -119,11 +119,11 @@ def test_who_waits_for_another_process_says_so(cache, capsys):
 
 
 def test_a_run_on_figures_warms_up_on_figures_of_its_level():
-    clean, slips = recipe(env_options='{"level": 3, "split": "test"}', seed=3)
-    assert json.loads(clean.env_options) == {"level": 3}
-    assert json.loads(slips.env_options) == {"level": 3, "slip": SLIP, "problem_seed": 1}
+    clean, slips = recipe(env_options={"level": 3, "split": "test"}, seed=3)
+    assert clean.env_options == {"level": 3}
+    assert slips.env_options == {"level": 3, "slip": SLIP, "problem_seed": 1}
     assert clean.seed == slips.seed == 3
-    assert recipe("Letters-v0", '{"size": 2}', seed=3) == recipe(seed=3)
+    assert recipe("Letters-v0", {"size": 2}, seed=3) == recipe(seed=3)
 
 
 def test_a_stage_begins_with_the_model_of_the_stage_before(cache, monkeypatch):
@@ -143,12 +143,12 @@ def test_a_stage_begins_with_the_model_of_the_stage_before(cache, monkeypatch):
 
 
 SHIPPED = [
-    ("Figures-v2", "{}"),
-    ("Figures-v2", '{"level": 1}'),
-    ("Figures-v2", '{"families": ["bar"]}'),
-    ("MMK12-v0", "{}"),
+    ("Figures-v2", {}),
+    ("Figures-v2", {"level": 1}),
+    ("Figures-v2", {"families": ["bar"]}),
+    ("MMK12-v0", {}),
 ]
-TRAINED = [("Figures-v2", '{"level": 3}'), ("Figures-v2", '{"scale": 2}')]
+TRAINED = [("Figures-v2", {"level": 3}), ("Figures-v2", {"scale": 2})]
 
 
 @pytest.mark.parametrize(("env", "options"), SHIPPED)
@@ -168,7 +168,7 @@ def test_another_model_is_trained_for_the_seed(monkeypatch, env, options, is_fre
 @pytest.mark.slow(reason="a model of 28 million parameters")
 def test_the_model_for_a_gpu_takes_its_stages_and_a_training_step_on_a_cpu_too(cache, tmp_path):
     level = '{"level": 3}'
-    stages = recipe(env_options=level, model="small")
+    stages = recipe(env_options=json.loads(level), model="small")
     assert {stage.model for stage in stages} == {"small"}
     model = cached([replace(stage, num_steps=1, batch_size=2) for stage in stages])
     sizes = flags(num_prompts=2, group_size=2, minibatch_size=4, max_response_length=8)
