@@ -7,6 +7,7 @@ from agents.cli.settings import environment_options
 from agents.errors import AgentsError
 from agents.evaluation.evaluator import EvaluationTask
 from agents.storage.provenance import read_run
+from agents.storage.resumed_settings import of_this_release
 from reasonenv.datasets import schema_of
 from reasonenv.entry_points import HELD_OUT, resolve_split
 from reasonenv.errors import ReasonEnvError
@@ -25,7 +26,7 @@ def trained_line(model: str, task: EvaluationTask, split: str) -> str:
     if not Path(model).is_dir() or not (folder / "run.json").is_file():
         return ""
     try:
-        run = read_run(folder)["settings"]["run"]
+        run = of_this_release(read_run(folder), folder)["settings"]["run"]
         own, env = environment_options(run["env_options"], run["data"]), find(run["env"]).id
         if task.env in own.get("envs", ()):  # of a mixture
             own, env = {**own, **(own.get("options") or {}).get(task.env, {})}, task.env

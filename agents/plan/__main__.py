@@ -11,7 +11,7 @@ import importlib
 import inspect
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Annotated
@@ -23,38 +23,12 @@ from agents.cli.checks import check_run
 from agents.cli.exit import errors_in_one_line
 from agents.cli.flags import parse_run
 from agents.cli.types import validated
-from agents.errors import REMEDIES, UsageError
+from agents.errors import UsageError
 from agents.learner import Learner
-from agents.plan.memory import PHASES, MemoryPlan, local_memory, plan_run, title
+from agents.plan.memory import MemoryPlan, local_memory, plan_run
+from agents.plan.text import plan_lines
 from agents.storage.json_files import json_value
 from reasonenv.console import print_line, short, standard_streams
-
-LABELS = {
-    "weights": "weights",
-    "masters": "weights in fp32",
-    "cast weights": "weights in bf16",
-    "gradients": "gradients",
-    "moments": "moments of AdamW",
-    "reference": "reference policy",
-    "activations": "activations",
-    "passing": "logits, or one layer",
-    "images": "vision tower",
-    "buckets": "ZeRO buffers",
-    "step": "gradients, copies",
-    "gathered": "gathered weights",
-    "vLLM": "vLLM, idle",
-    "vLLM weights": "vLLM weights",
-    "vLLM graphs": "vLLM activations",
-    "KV cache": "KV cache",
-    "drawing": "token sampling",
-    "context": "context, libraries",
-    "fragments": "fragmentation",
-}
-"""Label of each part in the table."""
-REMEDY = REMEDIES | {
-    "step": "give a higher ZeRO stage or an offloaded optimizer by --deepspeed, or --lora"
-}
-"""What lowers the memory of each phase."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,50 +92,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in _json(plan).splitlines() if machine.json else plan_lines(plan):
         print_line(line)
     return int(plan.verdict == "does not fit")
-
-
-def plan_lines(plan: MemoryPlan) -> Iterator[str]:
-    """The whole plan, line by line: a row for each kind of memory, a column for each phase."""
-    setting, run = plan.setting, plan.setting.run
-    yield from (title(setting), "")
-    rows = {
-        label: [p.get(name, 0.0) for p in plan.phases.values()] for name, label in LABELS.items()
-    }
-    rows = {label: cells for label, cells in rows.items() if max(cells) > 0.005}
-    rows["total"] = list(plan.totals.values())
-    yield _row("GiB on each GPU" if setting.num_gpus else "GiB", list(PHASES.values()))
-    for label, cells in rows.items():
-        yield _row(label, [f"{cell:.2f}" if cell else "" for cell in cells])
-    is_vllm = setting.sampler != "transformers"
-    share = f" (gpu_memory_utilization {plan.vllm_share:.2f})" * is_vllm
-    yield from (
-        "",
-        f"microbatch: {setting.microbatch_tokens:,} tokens; longest {setting.prompt_length} + "
-        f"{run.max_response_length} tokens",
-        f"sampling by {'vLLM' if is_vllm else 'transformers'}: {plan.kv_bytes / 1024:.0f} KiB of "
-        f"KV cache a token, {plan.responses_at_a_time} responses at a time{share}",
-        "",
-    )
-    yield from verdict_lines(plan)
-
-
-def verdict_lines(plan: MemoryPlan) -> Iterator[str]:
-    """Whether the run fits and, if not, the parts that take most, and what lowers them."""
-    name, memory = plan.peak, plan.setting.memory
-    parts = sorted(plan.phases[name].items(), key=lambda part: -part[1])[:3]
-    most = "; ".join(f"{LABELS[part]} {size:.1f}" for part, size in parts)
-    total = f"{plan.totals[name]:.1f} of {memory:.1f} GiB"
-    if plan.verdict == "fits":
-        yield f"fits: {total}, in {PHASES[name]}"
-        return
-    yield f"{plan.verdict}: {total}, in {PHASES[name]}; most of it {most}"
-    if not plan.responses_at_a_time:
-        yield f"the KV cache has no room for a response of {plan.setting.length:,} tokens"
-    yield f"{REMEDY[name]}, or take more GPUs"
-
-
-def _row(label: str, cells: list[str]) -> str:
-    return f"{label:<22}" + "".join(f"{cell:>19}" for cell in cells)
 
 
 def _json(plan: MemoryPlan) -> str:

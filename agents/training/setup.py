@@ -29,8 +29,9 @@ from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
 from agents.monitoring.evaluations import NAMES
-from agents.plan.memory import local_plan, short_text
+from agents.plan.memory import local_plan
 from agents.plan.shapes import UnplannableError
+from agents.plan.text import short_text
 from agents.storage import checkpoints
 from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value

@@ -14,8 +14,10 @@ from agents.errors import ModelError
 from agents.grpo import GRPO
 from agents.plan import memory as planner
 from agents.plan.__main__ import find_learner, main
-from agents.plan.memory import Setting, local_plan, make_plan, make_sharding, short_text
+from agents.plan.memory import local_plan, make_plan
+from agents.plan.setting import Setting, make_sharding
 from agents.plan.shapes import read_shape, shape_of
+from agents.plan.text import short_text
 from agents.references import old
 from agents.rpg import RPG
 from agents.training import setup
