@@ -8,8 +8,10 @@ import os
 import sys
 
 # Threads that wait for each other shall soon sleep, not spin: where another process needs their
-# core, spinning makes a step many times as slow. Read once, when torch is loaded.
-os.environ.setdefault("GOMP_SPINCOUNT", "3000")
+# core, spinning makes a step many times as slow. Read once, when torch is loaded. It would override
+# OMP_WAIT_POLICY, by which a user says the same.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 # Tensors of 2 MiB or more start at a page. At a multiple of 64 bytes, glibc cuts a few bytes off
 # each and gives them to others, so that the gap of a freed tensor is too small for the next of its
 # size: a training step's memory was up to twice that of its tensors.

@@ -26,10 +26,9 @@ REMEDIES = {
     ),
     "fine-tuning": "lower --batch-size, or choose a smaller --model",
     "generation": "lower --max-response-length or --num-responses, or give smaller images",
-    "the warm start": "end other programs, or choose --model tiny",
 }
 """What needs less memory, by phase; its flags are those of the command."""
-Phase = Literal["sampling", "training", "fine-tuning", "generation", "the warm start"]
+Phase = Literal["sampling", "training", "fine-tuning", "generation"]
 
 
 class AgentsError(Exception):

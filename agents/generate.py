@@ -11,10 +11,10 @@ from annotated_types import Interval
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.types import validated
-from agents.engines.precision import Precision
+from agents.engines.process import Precision
 from agents.errors import UsageError, typed_errors
-from agents.evaluate import loaded_sampler
-from agents.evaluation.arguments import EvaluationArguments, check_arguments
+from agents.evaluate.arguments import EvaluationArguments, check_arguments
+from agents.evaluate.sampler import loaded_sampler
 from agents.rollout import Responses
 from reasonenv.console import print_line
 from reasonenv.datasets import decode
@@ -33,7 +33,7 @@ class GenerationArguments:
     question: str
     """The question; "<image 1>" in it is the place of the first image, else images come first."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny' or 'small'."""
+    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny'."""
     image: tuple[Path, ...] = ()
     """Files of the images, such as PNG or JPEG."""
     prompt: Literal[

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from agents import references
@@ -47,7 +47,8 @@ class Learner(ABC):
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
-    """Names of `EXTRAS` that loss or advantages read from a batch; others are not computed."""
+    """Names of `EXTRAS`, or of others that an update is given, which loss or advantages read from a
+    batch; what is not named is not computed."""
 
     reduction: Reduction = token_mean
     """From the losses of tokens to a scalar."""
@@ -55,11 +56,12 @@ class Learner(ABC):
     """Cap > 0 of the importance weights π_old / μ of tokens drawn from the sampler's μ."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Raises UsageError for a name in `reads` that is none of `EXTRAS`."""
+        """Raises UsageError for `reads` that are no tuple of names."""
         super().__init_subclass__(**options)
-        if set(cls.reads) - set(EXTRAS):
+        if not isinstance(cls.reads, tuple) or not all(cls.reads):
             raise UsageError(
-                f"{cls.__name__} has reads = {cls.reads!r}: give a tuple of {', '.join(EXTRAS)}"
+                f"{cls.__name__} has reads = {cls.reads!r}: give a tuple of names, such as "
+                f"{', '.join(EXTRAS)}"
             )
 
     def __post_init__(self) -> None:
@@ -154,10 +156,8 @@ class Learner(ABC):
         *,
         sampler_log_prob: PerToken | None = None,
         entropy: PerToken | None = None,
-        old_entropy: PerToken | None = None,
-        texts: tuple[str, ...] | None = None,
-        tokens: Int[Tensor, "b t"] | None = None,
         reward_parts: Mapping[str, PerResponse] | None = None,
+        **extras: Any,
     ) -> Scalar:
         """The whole algorithm on tensors: the scalar to be minimised.
 
@@ -171,15 +171,14 @@ class Learner(ABC):
             sampler_log_prob: Under the sampler's distribution; None where that is the old policy.
             entropy: Of the policy being trained; carries a gradient. This and the following are
                 read by learners that name them in `reads`.
-            old_entropy: Of the policy that sampled.
-            texts: Of each response.
-            tokens: Token ids.
             reward_parts: Components of the reward of each response, by name.
+            extras: `old_entropy` of the policy that sampled, `texts`, `tokens`, and others.
 
         Raises:
             UsageError: `group_size` does not divide the number of responses, or the learner uses a
-                reference or reads a value and none is given, or a correction and log-probabilities
-                are NaN, or its loss or its advantage has another shape than it should.
+                reference or reads a value and none is given, or one is given that there is not, or
+                a correction and log-probabilities are NaN, or its loss or its advantage has another
+                shape than it should.
         """
         if len(reward) % group_size:
             raise UsageError(f"group_size {group_size} does not divide {len(reward)} responses")
@@ -187,13 +186,10 @@ class Learner(ABC):
             raise UsageError(
                 f"{type(self).__name__} with a reference constraint needs ref_log_prob"
             )
-        extras = self.select_extras(
-            entropy=entropy,
-            old_entropy=old_entropy,
-            texts=texts,
-            tokens=tokens,
-            reward_parts=RewardParts(reward_parts or {}),
-        )
+        if unknown := extras.keys() - {*EXTRAS, *self.reads}:
+            raise UsageError(f"{type(self).__name__} does not read {min(unknown)}")
+        parts_by_name = RewardParts(reward_parts or {})
+        extras = self.select_extras(entropy=entropy, reward_parts=parts_by_name, **extras)
         parts = extras.get("reward_parts", {}).items()
         groups = RewardParts({name: part.reshape(-1, group_size) for name, part in parts})
         advantage = self.checked_advantage(reward.reshape(-1, group_size), groups)
@@ -208,16 +204,17 @@ class Learner(ABC):
         return self.weighted(log_prob, batch, weight, entropy)
 
     def select_extras(self, **values: Any) -> dict[str, Any]:
-        """Those of the values that the learner `reads`, by name.
+        """Those of the values that the learner `reads`, by name; `entropy` may come with the loss.
 
         Raises:
-            UsageError: One of them is None or empty.
+            UsageError: One of them is missing, None or empty.
         """
-        extras = {name: value for name, value in values.items() if name in self.reads}
-        for name, value in extras.items():
-            if value is None or not len(value):
-                raise UsageError(f"{type(self).__name__} reads {name}, and none is given")
-        return extras
+        for name in self.reads:
+            value = values.get(name)
+            if (value is None or not len(value)) and (name != "entropy" or name in values):
+                there = "" if name in EXTRAS else f": there are {', '.join(values)}"
+                raise UsageError(f"{type(self).__name__} reads {name}, and none is given{there}")
+        return {name: value for name, value in values.items() if name in self.reads}
 
     def weighted(
         self,

@@ -18,7 +18,7 @@ PerResponse = Float[Tensor, " b"]
 Group = Float[Tensor, "p g"]
 Mask = Bool[Tensor, "b t"]
 EXTRAS = ("entropy", "old_entropy", "texts", "tokens", "reward_parts")
-"""Properties of `Batch` that a learner gets where its `reads` names them."""
+"""Properties of `Batch` that every update gives to a learner whose `reads` names them."""
 
 
 class RewardParts(dict[str, Any]):
@@ -107,7 +107,8 @@ class Batch:
     """By the sampler, of the distribution that it drew from, NaN where unknown; None where the
     sampler is the trainer."""
     extras: dict[str, Any] = field(default_factory=dict)
-    """Values of the properties below that the learner `reads`, by name."""
+    """Values that the learner `reads`, by name: of the properties below, or of others that the
+    update was given. Of each token, of each response, or dictionaries of such."""
 
     @property
     def entropy(self) -> PerToken:

@@ -17,10 +17,9 @@ from agents.engines.distributed import ON_ALL_RANKS, all_gather_object, error_on
 from agents.errors import SaveError, typed_errors
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before
-from agents.monitoring.contrast import logged_groups
 from agents.monitoring.logs import RunLog
 from agents.monitoring.timing import Clock, Interval
-from agents.monitoring.traces import Trace
+from agents.monitoring.traces import Trace, logged_groups
 from agents.rollout import Group, Responses
 from agents.storage import checkpoints, hub
 from agents.storage.json_files import read_steps

@@ -116,7 +116,7 @@ def responses_to(prompts: list[Prompt], lengths: Tensor, vocabulary: int) -> Res
 def figures_step(way: str) -> tuple[Callable[[], None], int]:
     """A training step of the tiny model, and its response tokens."""
     import reasonenv
-    from agents import tiny_model
+    from benchmarks.tiny import model as tiny_model
 
     with tempfile.TemporaryDirectory() as folder:
         tiny_model.save_untrained(

@@ -13,7 +13,7 @@ PAGE = "flags.md"
 SETTINGS = {
     "Training: python -m agents.cpgd, and all algorithms": ("agents/cli/settings.py", "Run"),
     "Evaluation: python -m agents.evaluate": (
-        "agents/evaluation/arguments.py",
+        "agents/evaluate/arguments.py",
         "EvaluationArguments",
     ),
     "Supervised fine-tuning: python -m agents.sft": ("agents/sft.py", "FineTuning"),

@@ -7,11 +7,12 @@
 Importing this package touches no data set and starts no process.
 """
 
+from reasonenv.environment import Environment
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem, Problems
-from reasonenv.registration import Registration, make, register, registry
+from reasonenv.registration import make, register, registry
 
-__all__ = ["Grade", "Problem", "Problems", "Registration", "make", "register", "registry"]
+__all__ = ["Environment", "Grade", "Problem", "Problems", "make", "register", "registry"]
 
 
 def __getattr__(name: str) -> str:

@@ -33,7 +33,6 @@ import gymnasium
 
 import reasonenv
 from reasonenv import messages as chat
-from reasonenv.atomic_write import named_errors
 from reasonenv.console import (
     add_data_flags,
     check_output_path,
@@ -47,8 +46,9 @@ from reasonenv.console import (
 )
 from reasonenv.datasets.selection import distinct_ids
 from reasonenv.endpoint import Deadline, is_address, post_json
-from reasonenv.entry_points import evaluation_split, training_note
 from reasonenv.errors import EndpointError, UsageError
+from reasonenv.files import named_errors
+from reasonenv.registration import find
 
 Client = Callable[[list[dict[str, Any]], int], str]
 """Function of messages and the seed of a sample to a response."""
@@ -222,9 +222,9 @@ def _env(options: argparse.Namespace) -> gymnasium.Env:
         raise UsageError(f"--timeout is {options.timeout}: give at most {LONGEST_TIMEOUT:,}")
     if not 0 <= options.temperature < float("inf"):
         raise UsageError(f"--temperature is {options.temperature}: give 0 or more, a finite number")
-    split = options.split or evaluation_split(options.env, arguments)
+    split = options.split or find(options.env).evaluation_split(arguments)
     env = reasonenv.make(options.env, **{"split": split, **arguments})
-    if not options.split and (note := training_note(options.env, split)):
+    if not options.split and (note := find(options.env).training_note(split)):
         print_line(note, sys.stderr)
     return env
 

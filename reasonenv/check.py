@@ -33,7 +33,6 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv import entry_points
-from reasonenv.atomic_write import atomic_write
 from reasonenv.attacks import report as attack_report
 from reasonenv.console import (
     add_data_flags,
@@ -49,7 +48,8 @@ from reasonenv.datasets import answer_keys
 from reasonenv.datasets.answer_keys import Reference
 from reasonenv.datasets.selection import listed
 from reasonenv.errors import DataError, UsageError
-from reasonenv.grading.reading.verdicts import kind_of
+from reasonenv.files import atomic_write
+from reasonenv.grading.reading import kind_of
 from reasonenv.registration import registry
 from reasonenv.workers import Grader
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from reasonenv.errors import ReasonEnvError, UsageError, is_explained, message_lines
-from reasonenv.json_objects import unique_keys
+from reasonenv.files import unique_keys
 
 LONGEST = 2000
 """Characters of an error, whatever value it names."""

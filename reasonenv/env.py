@@ -12,10 +12,10 @@ from reasonenv import render
 from reasonenv.datasets.images import png
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.notebook import Observation, ShortDict
 from reasonenv.ordering import ProblemOrder, parse_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
+from reasonenv.render import Observation, ShortDict
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import ImagesSpace, TextSpace
 from reasonenv.workers import Grader
@@ -44,7 +44,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         render_mode: "rgb_array", "ansi" or None.
     """
 
-    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's
+    metadata = {"render_modes": [*render.MODES], "render_fps": 1}  # noqa: RUF012 - Gymnasium's
 
     def __init__(
         self,
@@ -56,11 +56,9 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         timeout: float = 1.0,
         render_mode: str | None = None,
     ) -> None:
-        check_problems(problems)
-        self.problems = problems
-        self.rewards = rewards
-        self.instruction = find_prompt(prompt)
-        self.render_mode = check_render_mode(render_mode)
+        check_arguments(problems, render_mode)
+        self.problems, self.rewards = problems, rewards
+        self.instruction, self.render_mode = find_prompt(prompt), render_mode
         self.observation_space = observation_space()
         self.action_space = TextSpace()
         self.left_out: dict[int, str] | None = None
@@ -111,7 +109,7 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
             raise gymnasium.error.ResetNeeded("call reset before render")
         if self.render_mode is None:
             return warn_without_mode(self)
-        return render_frame(self.render_mode, self._problem, *self._result or (None, None))
+        return render.MODES[self.render_mode](self._problem, *self._result or (None, None))
 
     def _repr_png_(self) -> bytes | None:
         """A frame of the problem in a notebook; None before `reset`."""
@@ -165,17 +163,6 @@ def grade_info(problem: Problem, grade: Grade) -> dict[str, Any]:
     }
 
 
-def status_masks(statuses: np.ndarray) -> dict[str, np.ndarray]:
-    """For each status a mask of the responses: `.sum()` is their number, `.mean()` their share."""
-    return {status: np.asarray(statuses == status) for status in STATUSES}
-
-
-def render_frame(mode: str, problem: Problem, response: str | None, grade: Grade | None) -> Any:
-    """A frame in a render mode."""
-    modes = {"rgb_array": render.rgb_array, "ansi": render.ansi}
-    return modes[mode](problem, response, grade)
-
-
 def warn_without_mode(env: gymnasium.Env | gymnasium.vector.VectorEnv) -> None:
     """Warns, as Gymnasium's environments do, that there is nothing to render."""
     make = "make_vec" if isinstance(env, gymnasium.vector.VectorEnv) else "make"
@@ -200,14 +187,9 @@ def check_text(action: object, index: int | None = None) -> str:
     raise TypeError(f"an action is a text (str), not {type(action).__name__}{place}: {value}")
 
 
-def check_problems(problems: Sequence[Problem]) -> None:
-    """Raises UsageError when there are no problems."""
+def check_arguments(problems: Sequence[Problem], render_mode: str | None) -> None:
+    """Raises UsageError when there are no problems, or no such render mode."""
     if len(problems) == 0:
         raise UsageError("there are no problems: an environment needs at least one")
-
-
-def check_render_mode(mode: str | None) -> str | None:
-    """The render mode itself, if there is such a mode."""
-    if mode is not None and mode not in ReasonEnv.metadata["render_modes"]:
-        raise UsageError(f"unknown render_mode={mode!r}: take 'rgb_array', 'ansi' or None")
-    return mode
+    if render_mode not in (None, *render.MODES):
+        raise UsageError(f"unknown render_mode={render_mode!r}: take 'rgb_array', 'ansi' or None")

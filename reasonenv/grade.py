@@ -3,7 +3,7 @@ r"""Grades one response, or a file of responses, and says why.
     python -m reasonenv.grade 'so it is \boxed{\frac12}' 0.5
     python -m reasonenv.grade 'B. 12 cm' B --options '10 cm' '12 cm'
     python -m reasonenv.grade '\boxed{1200, 1400}' '[1200, 1400]' --kind list
-    python -m reasonenv.grade responses.jsonl        rows of response and reference: .jsonl or .csv
+    python -m reasonenv.grade responses.jsonl        rows of response and reference, or .json, .csv
 
 A line for each response: right or wrong, the answer and where it stood, what it was compared with,
 and the kind of the reference, which picks the reader. Columns of a file: `response`; the reference
@@ -11,16 +11,14 @@ by a usual name, as in `reasonenv.check`; `options`, a list, and `kind`, where t
 Status: 0 where all are right, 1 where one is not, 2 when nothing could be graded.
 """
 
-import csv
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reasonenv.console import exit_status, new_parser, print_line, standard_streams
 from reasonenv.datasets.column_names import ANSWER_COLUMNS
-from reasonenv.datasets.row_files import parse_lines
 from reasonenv.errors import DataError, UsageError
+from reasonenv.files import parse_json, read_objects
 from reasonenv.grading import KINDS, VERSION, Grade
 from reasonenv.workers import Grader
 
@@ -71,14 +69,7 @@ def _rows(path: Path) -> list[_Row]:
     """Response, reference, options and kind of each row of a file."""
     if not path.exists():
         raise UsageError(f"give a reference, or a file of rows: there is no file {str(path)!r:.80}")
-    if path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows: list[Any] = list(csv.DictReader(file))
-    elif path.suffix == ".jsonl":
-        rows = [row for _, row in parse_lines(path.read_text("utf-8-sig").splitlines(), path)]
-    else:
-        raise UsageError(f"{path}: rows are read from .jsonl and .csv")
-    if not rows:
+    if not (rows := list(read_objects(path))):
         raise DataError(f"{path} has no rows")
     return [_row(path, number, row) for number, row in enumerate(rows, start=1)]
 
@@ -91,10 +82,7 @@ def _row(path: Path, number: int, row: Mapping[str, Any]) -> _Row:
         raise DataError(f"{where}: a column response and one of the reference are needed")
     options = row.get("options") or ()
     if isinstance(options, str):
-        try:
-            options = json.loads(options)
-        except ValueError:
-            raise DataError(f"{where}: options {options!r:.60} are no JSON list") from None
+        options = parse_json(options, f"{where}: options {options!r:.60} are no JSON list")
     return response, str(reference), tuple(map(str, options)), row.get("kind") or None
 
 

@@ -4,11 +4,11 @@ import difflib
 import importlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
 
+from reasonenv.environment import Environment
 from reasonenv.errors import UsageError
 
 NAMESPACE = "reasonenv"
@@ -18,49 +18,33 @@ RETIRED = {"Figures-v0": "Figures-v2", "Figures-v1": "Figures-v2"}
 """Environments that release 0.3.0 was the last to have -> the one in their place."""
 
 
-@dataclass(frozen=True)
-class Registration:
-    """An environment's entry in the registry.
-
-    Args:
-        id: Such as "Figures-v2", or "reasoning_gym/chain_sum" with a namespace.
-        module: The module with `problems(split, ...)`, `REWARDS`, `PROMPT` and `SPLITS`, imported
-            when the environment is made.
-        model: Default base model of a run.
-    """
-
-    id: str
-    module: str
-    model: str = "tiny"
-
-    @property
-    def gymnasium_id(self) -> str:
-        """The id that Gymnasium knows, such as "reasonenv/Figures-v2"."""
-        return self.id if "/" in self.id else f"{NAMESPACE}/{self.id}"
-
-
 class UnknownEnvironmentError(UsageError, gymnasium.error.NameNotFound):
     """Raised when no environment has the requested name."""
 
 
-registry: dict[str, Registration] = {}
+registry: dict[str, Environment | str] = {}
+"""Environments by id; of one that is not imported yet its place, "module:NAME"."""
 
 
-def register(id: str, module: str, model: str = "tiny") -> None:
-    """Registers the environment of a module, with Gymnasium too.
+def register(environment: Environment) -> Environment:
+    """Registers an environment, with Gymnasium too; returns it."""
+    _register(environment.id, environment)
+    return environment
 
-    Args:
-        id: A name with its version, such as "Mine-v0".
-        module: Importable name of a module with `problems` and `REWARDS`; see `entry_points`.
-        model: Default base model of a run.
-    """
-    registration = registry[id] = Registration(id, module, model)
+
+def _register(id: str, entry: Environment | str) -> None:
+    registry[id] = entry
     gymnasium.register(
-        id=registration.gymnasium_id,
+        id=_gymnasium_id(id),
         entry_point="reasonenv.entry_points:make_env",
         vector_entry_point="reasonenv.entry_points:make_vector_env",
-        kwargs={"module": module},
+        kwargs={"environment": id},
     )
+
+
+def _gymnasium_id(id: str) -> str:
+    """The id that Gymnasium knows, such as "reasonenv/Figures-v2"."""
+    return id if "/" in id else f"{NAMESPACE}/{id}"
 
 
 def make(
@@ -100,7 +84,7 @@ def make(
     """
     if not isinstance(id, str):
         id, kwargs = "Mixture-v0", {**kwargs, "envs": list(id)}
-    name = find(id).gymnasium_id
+    name = _gymnasium_id(find(id).id)
     # The spec of an environment is written as JSON, which knows no paths.
     data = os.fspath(data) if isinstance(data, os.PathLike) else data
     options = {"split": split, "data": data, "num_workers": num_workers, **kwargs}
@@ -111,8 +95,8 @@ def make(
     return gymnasium.make(name, **options)
 
 
-def find(id: str) -> Registration:
-    """The registration of an id.
+def find(id: str) -> Environment:
+    """The environment of an id.
 
     As in Gymnasium, the module of "module:Mine-v0" is imported first, which registers it.
 
@@ -128,7 +112,7 @@ def find(id: str) -> Registration:
     if library in LIBRARIES and name not in registry:
         importlib.import_module(LIBRARIES[library]).register_task(task)
     if name in registry:
-        return registry[name]
+        return _resolve(name, registry[name])
     if name in RETIRED:
         raise UnknownEnvironmentError(
             f"{name} has become {RETIRED[name]}: take that, or release 0.3.0 of reasonenv, which "
@@ -143,6 +127,14 @@ def find(id: str) -> Registration:
     raise UnknownEnvironmentError(f"no environment is called {id!r}: {hint}")
 
 
+def _resolve(id: str, entry: Environment | str) -> Environment:
+    if isinstance(entry, str):
+        module, _, name = entry.partition(":")
+        registry[id] = environment = getattr(importlib.import_module(module), name)
+        return environment
+    return entry
+
+
 def _import(module: str, id: str) -> None:
     try:
         importlib.import_module(module)
@@ -155,23 +147,25 @@ def _import(module: str, id: str) -> None:
         ) from None
 
 
-_VISION, _TEXT = "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3-4B"
-_SMALL_TEXT = "HuggingFaceTB/SmolLM2-135M-Instruct"
-
-register("Figures-v2", "reasonenv.envs.figures", model="tiny")
-register("MMK12-v0", "reasonenv.envs.mmk12", _VISION)
-register("MathVista-v0", "reasonenv.envs.mathvista", _VISION)
-register("MathVerse-v0", "reasonenv.envs.mathverse", _VISION)
-register("MathVision-v0", "reasonenv.envs.mathvision", _VISION)
-register("OlympiadBench-v0", "reasonenv.envs.olympiadbench", _VISION)
-register("WeMath-v0", "reasonenv.envs.wemath", _VISION)
-register("AIME24-v0", "reasonenv.envs.aime24", _TEXT)
-register("AIME25-v0", "reasonenv.envs.aime25", _TEXT)
-register("AMC23-v0", "reasonenv.envs.amc23", _TEXT)
-register("MATH500-v0", "reasonenv.envs.math500", _TEXT)
-register("GSM8K-v0", "reasonenv.envs.gsm8k", _TEXT)
-register("DAPOMath17k-v0", "reasonenv.envs.dapo_math", _TEXT)
-register("MinervaMath-v0", "reasonenv.envs.minerva_math", _TEXT)
-register("WordProblems-v0", "reasonenv.envs.word_problems", _SMALL_TEXT)
-register("Mixture-v0", "reasonenv.envs.mixture")
-register("file", "reasonenv.envs.file", _SMALL_TEXT)
+BUILT_IN = {
+    "Figures-v2": "figures:ENVIRONMENT",
+    "MMK12-v0": "mmk12:ENVIRONMENT",
+    "MathVista-v0": "mathvista:ENVIRONMENT",
+    "MathVerse-v0": "mathverse:ENVIRONMENT",
+    "MathVision-v0": "mathvision:ENVIRONMENT",
+    "OlympiadBench-v0": "olympiadbench:ENVIRONMENT",
+    "WeMath-v0": "wemath:ENVIRONMENT",
+    "AIME24-v0": "text:AIME24",
+    "AIME25-v0": "text:AIME25",
+    "AMC23-v0": "text:AMC23",
+    "MATH500-v0": "text:MATH500",
+    "GSM8K-v0": "text:GSM8K",
+    "DAPOMath17k-v0": "text:DAPO_MATH",
+    "MinervaMath-v0": "text:MINERVA_MATH",
+    "WordProblems-v0": "word_problems:ENVIRONMENT",
+    "Mixture-v0": "mixture:ENVIRONMENT",
+    "file": "file:ENVIRONMENT",
+}
+"""Environments of this package: the module under `reasonenv.envs`, and the name in it."""
+for _id, _place in BUILT_IN.items():
+    _register(_id, f"reasonenv.envs.{_place}")

@@ -1,21 +1,25 @@
-"""A problem, its response and the verdict, as text or as an image."""
+"""Frames of a problem, its response and the verdict; observations and infos in a few words."""
 
 import textwrap
+from collections.abc import Iterable, Mapping
 from functools import cache
+from html import escape
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from reasonenv.console import printable
+from reasonenv.datasets.images import png_url
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
 
 _WIDTH, _MARGIN, _FONT_SIZE = 480, 12, 14
 _RED, _GREEN, _BLACK = (170, 20, 20), (10, 110, 40), (0, 0, 0)
-# Long responses are cut.
-_CHARACTERS = 4000
+# Long responses are cut, and so are long sequences and texts of observations.
+_CHARACTERS, _SHOWN, _LONGEST = 4000, 3, 60
 
 
 def ansi(problem: Problem, response: str | None, grade: Grade | None) -> str:
@@ -42,6 +46,10 @@ def rgb_array(problem: Problem, response: str | None, grade: Grade | None) -> np
         canvas.paste(part, (_MARGIN, y))
         y += part.height + _MARGIN
     return np.array(canvas)
+
+
+MODES = {"rgb_array": rgb_array, "ansi": ansi}
+"""Render modes of an environment."""
 
 
 def verdict_line(problem: Problem, grade: Grade) -> str:
@@ -87,3 +95,44 @@ def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
         except OSError:
             continue
     return ImageFont.load_default(_FONT_SIZE)
+
+
+class ShortDict(dict[str, Any]):
+    """A dict whose `repr` is short, of any number of texts and images."""
+
+    def __repr__(self) -> str:
+        return brief(self)
+
+
+class Observation(ShortDict):
+    """An observation, or those of several sub-environments: `system`, `question`, `images`."""
+
+    def _repr_html_(self) -> str:
+        """The first problems as HTML: their figures and questions."""
+        if isinstance(self["question"], str):
+            return _html(self["images"], self["question"])
+        pairs = list(dict(zip(self["question"], self["images"], strict=True)).items())
+        first = "".join(_html(images, question) for question, images in pairs[:_SHOWN])
+        return f"{first}<p>{len(self['question'])} observations of {len(pairs)} problems</p>"
+
+
+def brief(value: Any) -> str:
+    """A value as a short text: the first few elements of sequences, the size of images."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name!r}: {brief(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, np.ndarray) and value.ndim != 1:
+        return f"<array {'x'.join(map(str, value.shape))}>"
+    if isinstance(value, np.ndarray | tuple | list):
+        more = [f"... {len(value)} in all"] if len(value) > _SHOWN else []
+        return "(" + ", ".join([*map(brief, value[:_SHOWN]), *more]) + ")"
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def frames_html(frames: Iterable[np.ndarray]) -> str:
+    """Frames of an environment as HTML."""
+    return "".join(f'<img src="{png_url(frame)}">' for frame in frames)
+
+
+def _html(images: Iterable[np.ndarray], question: str) -> str:
+    return f'{frames_html(images)}<pre style="white-space: pre-wrap">{escape(question)}</pre>'

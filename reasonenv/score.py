@@ -27,7 +27,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from reasonenv.atomic_write import atomic_write
 from reasonenv.console import (
     add_data_flags,
     check_output_path,
@@ -37,6 +36,7 @@ from reasonenv.console import (
     print_line,
     standard_streams,
 )
+from reasonenv.files import atomic_write
 from reasonenv.score_tables import FORMATS, table_lines
 from reasonenv.scoring import judges
 from reasonenv.scoring.final_answers import GradedResponses

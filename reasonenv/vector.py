@@ -10,25 +10,22 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from reasonenv.env import (
+    STATUSES,
     ReasonEnv,
-    check_problems,
-    check_render_mode,
+    check_arguments,
     check_text,
     grade_info,
     make_observation,
     observation_space,
     order_seed,
-    render_frame,
-    status_masks,
     warn_without_mode,
 )
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.notebook import Observation, ShortDict, frames_html
 from reasonenv.ordering import ProblemOrder, leave_out, parse_options
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
-from reasonenv.render import rgb_array
+from reasonenv.render import MODES, Observation, ShortDict, frames_html, rgb_array
 from reasonenv.rewards import Rewards, total
 from reasonenv.spaces import TextSpace
 from reasonenv.workers import Grader
@@ -86,13 +83,13 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         num_ranks: int = 1,
         render_mode: str | None = None,
     ) -> None:
-        check_problems(problems)
+        check_arguments(problems, render_mode)
         _check_numbers(num_envs, group_size, rank, num_ranks)
         self.problems, self.rewards = problems, rewards
         self.num_envs, self.group_size = num_envs, group_size
         self.rank, self.num_ranks = rank, num_ranks
         self.instruction = find_prompt(prompt)
-        self.render_mode = check_render_mode(render_mode)
+        self.render_mode = render_mode
         self.single_observation_space = observation_space()
         self.single_action_space = TextSpace()
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -206,7 +203,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         self._check_reset("render")
         if self.render_mode is None:
             return warn_without_mode(self)
-        return tuple(render_frame(self.render_mode, *entry) for entry in self._entries())
+        return tuple(MODES[self.render_mode](*entry) for entry in self._entries())
 
     def _repr_html_(self) -> str | None:
         """Frames of the first problems in a notebook; None before `reset`."""
@@ -270,7 +267,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             name: np.array([parts[name] for parts in components]) for name in components[0]
         }
         infos |= {name: _objects([verdict[name] for verdict in verdicts]) for name in verdicts[0]}
-        infos["grade"] = status_masks(infos["status"])
+        infos["grade"] = {name: np.asarray(infos["status"] == name) for name in STATUSES}
         all_envs = np.ones(self.num_envs, dtype=bool)
         return ShortDict(
             **infos,

@@ -2,6 +2,7 @@ import importlib.util
 import os
 import re
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Sums differ by rounding with the number of threads; processes that tests start have one too.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Where `datasets` writes rows of Parquet; removed with this process.
+CACHE = tempfile.TemporaryDirectory(prefix="datasets-of-tests-")
+os.environ["HF_DATASETS_CACHE"] = CACHE.name
 # Otherwise a vLLM server would write one into the home directory.
 os.environ["VLLM_API_KEY"] = "key-of-the-tests"
 # A shell that starts pytest in the background has it ignore Ctrl-C, and all that it starts; nohup
@@ -101,7 +105,7 @@ def shared() -> Path:
 def tiny_folder(tmp_path_factory) -> Path:
     """An untrained tiny model; nobody writes into it."""
     pytest.importorskip("torch", reason="needs the extra train")
-    from agents import tiny_model
+    from benchmarks.tiny import model as tiny_model
 
     folder = tmp_path_factory.mktemp("tiny")
     tiny_model.save_untrained(

@@ -25,7 +25,7 @@ for split, start in (("train", 10), ("test", 50)):
 # %% [markdown]
 # ## The module
 #
-# A `Schema` describes the rows, `problems` makes a `Problem` of each. Parquet and JSON lines are
+# A `Schema` describes the rows, `problem` makes a `Problem` of each. Parquet and JSON lines are
 # read alike, images only when a problem is accessed, and an error in a row is reported in one line
 # with its number and id. With figures, `images=("image",)` names the column: in
 # Parquet the bytes, in JSON the name of a file in the folder, such as `"figures/1.png"`.
@@ -33,29 +33,30 @@ for split, start in (("train", 10), ("test", 50)):
 # %%
 module = """
 import reasonenv
-from reasonenv import Problem, datasets
+from reasonenv import Environment, Problem, datasets
 from reasonenv.rewards import accuracy, think_answer_format
 
-SPLITS = ("train", "test")
-PROMPT = "cpgd"
-REWARDS = {"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)}
 SCHEMA = datasets.Schema(
     name="sums",
     hub="me/sums",  # where it would be on the hub
-    splits={split: datasets.Split(split) for split in SPLITS},
+    splits={split: datasets.Split(split) for split in ("train", "test")},
     texts=("question", "answer", "id"),
 )
-
-
-def problems(split: str = "train", data: str | None = None):
-    return datasets.load(SCHEMA, split, data, problem)
 
 
 def problem(row) -> Problem:
     return Problem(id=row["id"], question=row["question"], answer=row["answer"])
 
 
-reasonenv.register("Sums-v0", "sums_env")
+reasonenv.register(
+    Environment(
+        id="Sums-v0",
+        schema=SCHEMA,
+        convert=problem,
+        rewards={"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)},
+        prompt="cpgd",
+    )
+)
 """
 Path("sums_env.py").write_text(module)
 sys.path.insert(0, os.getcwd())
@@ -87,17 +88,15 @@ print("status", check(["spoiled.jsonl"]))
 # %% [markdown]
 # ## Training on it
 #
-# Two steps with an untrained tiny model, to see that the path is whole. On a command line it is
-# `python -m agents.cpgd --env sums_env:Sums-v0 --data sums ...`: the module before the name is
-# imported first, and every other command takes it so too.
+# Two steps with the tiny model, which knows figures alone, to see that the path is whole. On a
+# command line it is `python -m agents.cpgd --env sums_env:Sums-v0 --data sums ...`: the module
+# before the name is imported first, and every other command takes it so too.
 
 # %%
-from agents import tiny_model
 from agents.cpgd import CPGD
 from agents.run import main
 
-tiny_model.save_untrained(Path("model"), rows, seed=0)
-words = "--env Sums-v0 --data sums --model model --num-steps 2 --num-prompts 4 --group-size 4"
+words = "--env Sums-v0 --data sums --model tiny --num-steps 2 --num-prompts 4 --group-size 4"
 words += " --minibatch-size 16 --max-response-length 12 --num-test-problems 0 --output-dir run"
 main(CPGD, words.split())
 
@@ -107,8 +106,8 @@ for line in Path("run/metrics.jsonl").read_text().splitlines():
     print({name: round(row[name], 3) for name in ("step", "reward/mean", "response/length_mean")})
 
 # %% [markdown]
-# It earns nothing: an untrained model writes noise. Train on a model that can already solve some
-# of your problems, or give it its first words with `python -m agents.sft`, from problems that
+# It earns nothing: the model knows no words. Train one that can already solve some of your
+# problems, or give it its first words with `python -m agents.sft`, from problems that
 # have a `solution`.
 
 # %%

@@ -20,15 +20,13 @@ random = np.random.default_rng(0)
 # %% [markdown]
 # ## From a model
 #
-# An untrained model, eight problems, two responses each: the path, not the score. The same
+# The tiny model, eight problems, two responses each: the path, not the score. The same
 # command continues where it was stopped, and `--samples 32` gives mean@32 and pass@32.
 
 # %%
-from agents import tiny_model
 from agents.evaluate import main as evaluate
 
-tiny_model.save_untrained(Path("model"), ["What is the sum of the numbers?"], seed=0)
-words = "--env Figures-v2 --model model --num-problems 8 --samples 2 --max-response-length 12"
+words = "--env Figures-v2 --model tiny --num-problems 8 --samples 2 --max-response-length 12"
 evaluate([*words.split(), "--output-dir", "evaluation"])
 
 # %% [markdown]

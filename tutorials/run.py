@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Reading a run
 #
-# A run leaves a folder. This one is ten steps of CPGD with an untrained tiny model on an
+# A run leaves a folder. This one is ten steps of CPGD with the tiny model on an
 # environment that pays for vowels, which even noise earns some of.
 
 # %%
@@ -11,24 +11,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from agents import tiny_model
 from agents.cpgd import CPGD
 from agents.run import main
 
 os.chdir(tempfile.mkdtemp())
 Path("vowels.py").write_text('''
 import reasonenv
-from reasonenv import Problem
-
-SPLITS = ("train", "test")
+from reasonenv import Environment, Problem
 
 
 def vowels(response, problem, grade):
     """Part of the response that is vowels."""
     return sum(letter in "aeiou" for letter in response) / max(1, len(response))
-
-
-REWARDS = {"accuracy": (1.0, vowels)}
 
 
 def problems(split="train"):
@@ -37,13 +31,19 @@ def problems(split="train"):
             for k in range(20)]
 
 
-reasonenv.register("Vowels-v0", "vowels")
+reasonenv.register(
+    Environment(
+        id="Vowels-v0",
+        problems=problems,
+        splits=("train", "test"),
+        rewards={"accuracy": (1.0, vowels)},
+    )
+)
 ''')
 sys.path.insert(0, os.getcwd())
 import vowels  # noqa: F401 - registers the environment
 
-tiny_model.save_untrained(Path("model"), ["Sing a song, la la la, in a loud voice"], seed=0)
-words = "--env Vowels-v0 --model model --num-steps 10 --num-prompts 4 --group-size 8"
+words = "--env Vowels-v0 --model tiny --num-steps 10 --num-prompts 4 --group-size 8"
 words += " --minibatch-size 32 --max-response-length 12 --num-test-problems 8"
 words += " --learning-rate 0.003 --output-dir run"
 main(CPGD, words.split())

@@ -9,9 +9,8 @@ from typing import Any
 import yaml
 
 from agents.errors import UsageError
-from agents.storage.resumed_settings import of_this_release
 from reasonenv.console import short
-from reasonenv.json_objects import unique_keys
+from reasonenv.files import read_regular, unique_keys
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -34,8 +33,7 @@ def read_config(path: Path) -> dict[str, Any]:
         UsageError: In one line, when the file cannot be read or holds no mapping.
     """
     try:
-        with path.open(encoding="utf-8") as file:
-            content = yaml.load(file, _UniqueKeys)
+        content = yaml.load(read_regular(path), _UniqueKeys)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise UsageError(
             f"--config {path} cannot be read: {' '.join(str(error).split())}"
@@ -47,7 +45,6 @@ def read_config(path: Path) -> dict[str, Any]:
         run, learner = recorded.get("run"), recorded.get("learner")
         if not (isinstance(run, dict) and isinstance(learner, dict)):
             raise UsageError(f"--config {path} is no record of a run: it lacks its settings")
-        of_this_release(content, f"--config {path}")
         content = {**run, **learner, "resume": False}
     settings = {name.replace("-", "_"): value for name, value in content.items()}
     if len(settings) < len(content):

@@ -8,9 +8,6 @@ from pathlib import Path
 from agents.cli.settings import Run
 from reasonenv.registration import find
 
-GENERATED = ("tiny", "small")
-"""Names of the models that are generated instead of loaded; see `agents.tiny_model`."""
-
 PAPER = {
     "num_steps": 610,
     "num_prompts": 128,
@@ -35,14 +32,6 @@ LAPTOP = {
 }
 """A pretrained model of some 100 million weights on a CPU: of 1e-5 to 2e-4, the rate at which
 SmolLM2-135M-Instruct learns word problems and answers held-out ones nearly as well as its own."""
-SMALL = {
-    "num_prompts": 64,
-    "minibatch_size": 256,
-    "microbatch_size": 256,
-    "learning_rate": 1e-4,
-}
-"""A model of 28 million parameters on one GPU."""
-
 SHORT = {
     "WordProblems-v0": {
         "num_steps": 60,
@@ -76,9 +65,7 @@ def defaults(env: str | None = None, model: str | None = None) -> Run:
     registration = find(env or Run.env)
     run = Run(env=registration.id, model=model or registration.model)
     width = _hidden_size(run.model)
-    if run.model == "small":
-        return replace(run, **SMALL)
-    if run.model in GENERATED or width <= TINY_WIDTH:
+    if run.model == "tiny" or width <= TINY_WIDTH:
         return run
     if width <= LAPTOP_WIDTH:
         return replace(run, **LAPTOP | SHORT.get(run.env, {}))

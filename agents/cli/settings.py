@@ -26,7 +26,7 @@ from agents.cli.types import (
     TopP,
 )
 from agents.engines.optimizer import Schedule
-from agents.engines.precision import Precision
+from agents.engines.process import Precision
 from agents.monitoring.trackers import Name
 
 COMMON = (
@@ -64,11 +64,8 @@ class Run:
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub. With --env
     file, your questions: .jsonl, .json, .csv, .parquet, or a folder."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format, or 'tiny' or 'small' (0.7 and 28 million
-    parameters, generated); by default the environment's."""
-    fresh: bool = False
-    """Train the warm start of the tiny model anew, for this seed, instead of beginning with the one
-    that is part of this package; on two quiet CPU cores it takes 25 minutes."""
+    """Hub name, folder in Hugging Face format, or 'tiny' (0.7 million parameters, which read
+    Figures-v2 at levels 1 and 2); by default the environment's."""
     trust_remote_code: bool = False
     """Run the Python code that a model brings (auto_map in its configuration). It can do anything
     that you can do: read it first."""
@@ -130,7 +127,7 @@ class Run:
     max_grad_norm: Annotated[float, Gt(0), AllowInfNan(False)] | None = 1.0
     """Norm to which the gradient of an optimizer step is clipped; None for no clipping."""
     seed: Seed = 0
-    """Seed of the problem order, the sampler and a warm start that is trained."""
+    """Seed of the problem order and the sampler."""
     freeze_vision: bool = False
     """Freeze the vision tower, as the released CPGD scripts do."""
     gradient_checkpointing: bool = False

@@ -10,7 +10,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from agents.errors import UsageError
 from reasonenv.console import short
-from reasonenv.json_objects import unique_keys
+from reasonenv.files import unique_keys
 
 D = TypeVar("D")
 MOST = 2**31 - 1

@@ -1,6 +1,5 @@
 """Observations as prompts of a model: chat template, token ids, image patches."""
 
-import json
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,29 +11,27 @@ import numpy as np
 from PIL import Image
 
 from agents.engines.chat_template import (
-    OWN_TEMPLATE,
     PLAIN_LINE,
     PLAIN_STOP,
     SYSTEM_LINE,
     ChatOptions,
+    banned_tokens,
+    check_token,
+    cut,
+    end_tokens,
     plain_template,
     read_template,
-    render,
-    unusable_template,
+    saved_stop_strings,
+    special_tokens,
     without_system,
 )
 from agents.engines.pretrained import one_line
-from agents.engines.special_tokens import banned_tokens, check_token, end_tokens, special_tokens
-from agents.engines.stop_strings import cut, saved_stop_strings
 from agents.errors import ModelError
 from agents.rollout import Prompt
 
 TEXT = "\ue000"
 """Placeholder of the first text in the rendered chat template, from Unicode's private use area; the
 next characters are those of the others."""
-_RENDERED: dict[str, str] = {}
-"""Rendered texts, by template, special tokens and placeholders: a model that is loaded once more,
-such as the next checkpoint of an evaluation, starts no process for them."""
 _IMAGE_MARK = re.compile(r"<image ([0-9]+)>")
 """Position of an image in an observation's question, counted from 1."""
 
@@ -71,7 +68,7 @@ class Chat:
         image_token = getattr(config, "image_token_id", None) or 0
         check_token("image", image_token, len(tokenizer))
         self.image_token = tokenizer.convert_ids_to_tokens(image_token)
-        self._template_name = OWN_TEMPLATE
+        self._template_name = "this model's chat template"
         self.is_plain = options.chat_template is None and tokenizer.chat_template is None
         """True if the model has no chat template, so that prompts are plain text."""
         if options.chat_template is not None:
@@ -230,8 +227,7 @@ class Chat:
         messages[chr(ord(TEXT) + len(messages))] = texts[-1]
         template = self._render(bool(system), texts, sizes)
         if any(template.count(mark) != 1 for mark in messages):
-            reason = "it does not repeat each message once"
-            raise unusable_template(reason, self._template_name)
+            raise self._unusable("it does not repeat each message once")
         tokens = self._encode(template, messages)
         if tokens and max(tokens) >= self.vocabulary:
             raise ModelError(
@@ -274,21 +270,23 @@ class Chat:
         pieces = text.split(self.image_token)
         if len(pieces) != len(sizes) + 1:
             reason = f"it has {len(pieces) - 1} placeholders for {len(sizes)} images"
-            raise unusable_template(reason, self._template_name)
+            raise self._unusable(reason)
         placeholders = [self.image_token * size for size in sizes] + [""]
         return "".join(map(operator.add, pieces, placeholders))
 
     def _template(self, messages: list[dict[str, Any]]) -> str:
-        """Messages of placeholders in the chat template, rendered once for each of their forms."""
-        own = (
-            type(self.tokenizer),
-            self.tokenizer.chat_template,
-            self.tokenizer.special_tokens_map,
-        )
-        form = json.dumps([*own, messages], default=str)
-        if form not in _RENDERED:
-            _RENDERED[form] = render(self.tokenizer, messages, self._template_name)
-        return _RENDERED[form]
+        """Messages in the chat template, up to the start of the response."""
+        try:
+            text = self.tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+            text.encode()  # which fails on half a surrogate pair, as tokenizers do
+        except Exception as error:  # a template is a program
+            raise self._unusable(one_line(error)) from error
+        return text
+
+    def _unusable(self, reason: str) -> ModelError:
+        return ModelError(f"{self._template_name} cannot be used: {reason}")
 
 
 def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int]]:

@@ -1,42 +1,16 @@
-"""Chat templates: a model's own, a user's or a plain one, rendered in a child process with bounds.
+"""Format of a chat: its template, what ends a response, and which tokens are never sampled."""
 
-A template is a program. The sandbox of jinja keeps it from files and from Python's internals, not
-from loops, recursion or memory: only the kernel ends those.
-"""
-
-import contextlib
-import faulthandler
-import gc
-import json
-import os
-import resource
-import signal
-import warnings
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from agents.engines.pretrained import one_line
 from agents.errors import CheckpointError, ModelError, UsageError
-from agents.storage.json_files import read_regular
 
-CPU_SECONDS = 5.0
-"""For one rendering; usual templates take milliseconds."""
-SECONDS = 60.0
-"""Wall-clock limit, for a child that does not run."""
-MEMORY = 2**30
-"""Bytes beyond those that this process has."""
-LENGTH = 2**20
-"""Characters of a rendered template, whose texts are placeholders."""
-_REASONS = {
-    signal.SIGPROF: f"it takes more than {CPU_SECONDS:.0f} s",
-    signal.SIGALRM: f"it takes more than {SECONDS:.0f} s",
-}
 FILE = "chat_template.jinja"
 """Name of the template's file in a model's folder."""
-OWN_TEMPLATE = "this model's chat template"
-"""Name of a template in messages, unless it is the user's."""
 PLAIN = """\
 {%- for message in messages -%}
 {%- if message.role == "user" -%}
@@ -53,11 +27,11 @@ PLAIN_LINE = (
     "this model has no chat template: its prompts are plain text, 'Question: ... Answer:', and a "
     "response ends at the next 'Question:' too (--chat-template and --stop choose others)"
 )
-
 SYSTEM_LINE = (
     "this model's chat template takes no system message: where a prompt has a system text, it "
     "stands in front of the question"
 )
+_CLOSING_TAG = re.compile(r"</[^<>]*>")
 
 
 @dataclass(frozen=True)
@@ -83,7 +57,7 @@ def read_template(path: Path) -> str:
         UsageError: The file cannot be read.
     """
     try:
-        return read_regular(path, LENGTH).decode("utf-8-sig")
+        return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"--chat-template {path} cannot be read: {reason}") from error
@@ -118,92 +92,111 @@ def without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [user | {"content": parts}]
 
 
-def render(tokenizer: Any, messages: Sequence[dict[str, Any]], name: str = OWN_TEMPLATE) -> str:
-    """Messages in the tokenizer's chat template, up to the start of the response.
+def end_tokens(
+    tokenizer: Any, generation: Any, vocabulary: int, stop: Sequence[str] = ()
+) -> tuple[int, ...]:
+    """Token ids that end a response, in order.
 
     Args:
-        tokenizer: Of transformers.
-        messages: Each with its role and content.
-        name: Of the template in an error.
+        tokenizer: Has one of them.
+        generation: The generation configuration, which may have others.
+        vocabulary: Number of tokens of the model.
+        stop: Stop strings, of which some may be special tokens.
 
     Raises:
-        ModelError: The template fails, does not end, or takes too much memory.
+        ModelError: There is none, or one is not of the model.
+        UsageError: A stop string has a special token and more.
     """
-
-    def template() -> str:
-        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-
-    receiver, sender = os.pipe()
-    with warnings.catch_warnings():
-        # Python warns of a fork beside threads: the child takes no lock that one could hold.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        _run_child(template, sender)
-    os.close(sender)
-    try:
-        with open(receiver, "rb") as pipe:
-            reply = pipe.read()
-    except BaseException:
-        os.kill(child, signal.SIGKILL)
-        raise
-    finally:
-        _, status = os.waitpid(child, 0)
-    text, reason = _text(reply, os.waitstatus_to_exitcode(status))
-    if reason:
-        raise unusable_template(reason, name)
-    return text
+    if tokenizer.eos_token_id is None:
+        raise ModelError(
+            "this model's tokenizer has no end token: name one as eos_token in its "
+            "tokenizer_config.json"
+        )
+    eos = getattr(generation, "eos_token_id", None)
+    tokens = {tokenizer.eos_token_id, *([eos] if isinstance(eos, int) else eos or ())}
+    # The text of a response has no special tokens.
+    special = special_names(tokenizer)
+    for string, name in product(stop, special):
+        if name in string and string not in special:
+            raise UsageError(
+                f"the stop string {string!r} has the special token {name!r}, which the text of a "
+                "response has not, and would never end one: give the token alone in --stop"
+            )
+    names = special.intersection(stop)
+    tokens |= set(tokenizer.convert_tokens_to_ids(sorted(names)))
+    for token in tokens:
+        check_token("end", token, vocabulary)
+    return tuple(sorted(tokens))
 
 
-def unusable_template(reason: str, name: str = OWN_TEMPLATE) -> ModelError:
-    """Error of one line for a chat template."""
-    return ModelError(f"{name} cannot be used: {reason}")
+def check_token(kind: str, token: Any, count: int) -> None:
+    """Rejects the id of a token that is not one of the first `count`."""
+    if not isinstance(token, int) or not 0 <= token < count:
+        raise ModelError(f"this model's {kind} token is {token!r}: it takes 0 to {count - 1}")
 
 
-def _text(reply: bytes, status: int) -> tuple[str, str]:
-    """The reply of a child, "" if a signal ended it, and the reason why it has no text."""
-    if status < 0:
-        number = signal.Signals(-status)
-        return "", _REASONS.get(number, f"it ends with {number.name}")
-    text, reason = json.loads(reply)
-    return text, reason
+def banned_tokens(tokenizer: Any, config: Any, eos: Sequence[int]) -> tuple[int, ...]:
+    """Token ids that are never sampled: vision placeholders, padding, ids without a token.
+
+    A sampled placeholder would make the next forward pass look for an image that does not exist. An
+    end token is never among them, also where the model pads with it.
+    """
+    names = (
+        "image_token_id",
+        "video_token_id",
+        "vision_start_token_id",
+        "vision_end_token_id",
+        "vision_token_id",
+    )
+    vocabulary = config.get_text_config().vocab_size
+    tokens: tuple[Any, ...] = tuple(getattr(config, name, None) for name in names)
+    banned = {token for token in tokens if token in range(vocabulary)}
+    banned |= set(range(vocabulary)) - set(tokenizer.get_vocab().values())
+    if tokenizer.pad_token_id is not None:
+        banned.add(tokenizer.pad_token_id)
+    return tuple(sorted(banned - set(eos)))
 
 
-def _run_child(template: Callable[[], str], sender: int) -> NoReturn:
-    """Sends the text, or the reason why there is none, and ends this process."""
-    try:
-        _set_limits()
-        reply = json.dumps(_attempt(template)).encode()
-        while reply:
-            reply = reply[os.write(sender, reply) :]
-    finally:
-        os._exit(0)
+def special_names(tokenizer: Any) -> set[str]:
+    """Names of all special tokens, those included that are such among the added tokens alone."""
+    added = (token for token in tokenizer.added_tokens_decoder.values() if token.special)
+    return {*tokenizer.all_special_tokens, *(token.content for token in added)}
 
 
-def _attempt(template: Callable[[], str]) -> tuple[str, str]:
-    """The text and "", or "" and the reason why there is none."""
-    try:
-        text = template()
-        text.encode()
-    except MemoryError:
-        return "", f"it takes more than {MEMORY / 2**30:.0f} GiB"
-    except Exception as error:
-        return "", one_line(error)
-    return ("", f"it writes {len(text)} characters") if len(text) > LENGTH else (text, "")
+def special_tokens(tokenizer: Any) -> re.Pattern[str]:
+    """A pattern of the names of all special tokens."""
+    names = sorted(special_names(tokenizer), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, names)) or "(?!)")
 
 
-def _set_limits() -> None:
-    """Has the kernel end this process when it exceeds a bound, whatever code it is in."""
-    faulthandler.disable()
-    for number in (signal.SIGPROF, signal.SIGALRM):
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # A collection could finalize what belongs to the parent, such as its connections.
-    gc.disable()
-    with contextlib.suppress(OSError, ValueError):  # not on Linux, or a lower limit stands
-        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, hard))
+def saved_stop_strings(generation: Any) -> tuple[str, ...]:
+    """Stop strings in a generation configuration: those of `save_stop_strings`, else its own.
+
+    Raises:
+        ModelError: They are no strings.
+    """
+    stop = getattr(generation, "stop", None)
+    stop = getattr(generation, "stop_strings", None) if stop is None else stop
+    stop = [stop] if isinstance(stop, str) else stop or []
+    if not isinstance(stop, list | tuple) or not all(isinstance(s, str) and s for s in stop):
+        raise ModelError(f"this model's generation_config.json has stop strings {stop!r:.99}")
+    return tuple(stop)
+
+
+def save_stop_strings(generation: Any, stop: Sequence[str]) -> None:
+    """Adds stop strings to a generation configuration, to be saved with it.
+
+    They are not its `stop_strings`, with which `generate` of transformers fails unless it is given
+    the tokenizer.
+    """
+    if stop or saved_stop_strings(generation):
+        generation.stop = list(stop)
+
+
+def cut(text: str, stop: Sequence[str]) -> str:
+    """A text up to its first stop string, which is left out unless it is a closing tag."""
+    matches = [(text.index(string), string) for string in stop if string in text]
+    if not matches:
+        return text
+    start, string = min(matches)
+    return text[: start + len(string)] if _CLOSING_TAG.fullmatch(string) else text[:start]

@@ -1,7 +1,7 @@
 """Training with DeepSpeed: GPUs, any number of ranks, state and weights sharded by ZeRO."""
 
 import atexit
-import copy
+import math
 import os
 import warnings
 import weakref
@@ -19,11 +19,10 @@ from torch.nn.utils import clip_grad_norm_
 from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, weights_only
-from agents.engines.checkpoint_names import checkpoint_weights
-from agents.engines.deepspeed_config import complete, is_plain
 from agents.engines.load import save_model
-from agents.engines.model import Policy
+from agents.engines.model import Policy, UnshardedReplica
 from agents.engines.optimizer import Optimization
+from agents.engines.pretrained import checkpoint_weights
 from agents.engines.sampling import Sampling
 from agents.errors import CheckpointError, MissingPackageError, UsageError
 from agents.rollout import PerToken, Responses
@@ -32,6 +31,15 @@ STATE = "deepspeed"
 """Folder within a checkpoint, and tag within that folder, of all ranks' states."""
 PATIENCE = timedelta(hours=1)
 """Time that a rank waits for another, which has then stopped for ever."""
+FIXED = {
+    "train_micro_batch_size_per_gpu": 1,
+    "gradient_accumulation_steps": 1,
+    "managed_gradient_accumulation": False,
+    "gradient_allreduce_op": "mean",
+}
+"""Options that a configuration cannot change, because the learner accumulates gradients itself."""
+BUCKET = 500_000_000
+"""Gradient elements that DeepSpeed reduces at once: two GiB in fp32."""
 
 
 class DeepSpeedEngine:
@@ -59,7 +67,6 @@ class DeepSpeedEngine:
         self.policy, self.chat, self.sampling = policy.ready(), chat, sampling
         num_trained = sum(weight.numel() for weight in self._trained())
         sizes: Any = {"cuda": cuda, "half": half, "num_weights": num_trained}
-        _check_names(config or {})
         settings = complete(config or {}, optimization, **sizes)
         is_sharded = settings["zero_optimization"]["stage"] == 3
         has_vision = hasattr(policy.model.config, "vision_config")
@@ -92,15 +99,12 @@ class DeepSpeedEngine:
     def forward(
         self, responses: Responses, entropy_gradient: bool = False
     ) -> tuple[PerToken, PerToken]:
-        """See `TrainEngine`."""
         return self.engine(responses, self.sampling, entropy_gradient)
 
     def backward(self, loss: Tensor) -> None:
-        """See `TrainEngine`."""
         self.engine.backward(loss * self.num_ranks)  # DeepSpeed divides by the number of ranks
 
     def step(self) -> dict[str, float]:
-        """See `TrainEngine`."""
         rate = self.engine.get_lr()[0]
         self.engine.step()
         if not self.engine.was_step_applied():
@@ -109,7 +113,6 @@ class DeepSpeedEngine:
         return {"train/grad_norm": float(norm), "train/lr": rate}
 
     def discard(self) -> dict[str, float]:
-        """See `TrainEngine`."""
         # DeepSpeed clears its buffers in a step alone: this one has neither optimizer nor schedule.
         optimizer, schedule = self.engine.basic_optimizer, self.engine.lr_scheduler
         step, optimizer.step = optimizer.step, lambda *_, **__: None
@@ -121,7 +124,6 @@ class DeepSpeedEngine:
         return {"train/grad_norm": 0.0, "train/lr": self.engine.get_lr()[0]}
 
     def all_gather(self, values: Tensor) -> Tensor:
-        """See `TrainEngine`."""
         own = values.detach().contiguous()
         if self.num_ranks == 1:
             return own
@@ -130,18 +132,15 @@ class DeepSpeedEngine:
         return torch.cat(parts)
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
-        """See `TrainEngine`; every rank must iterate over all of them."""
         import deepspeed
 
         return lora.merged_weights(self.policy.model, deepspeed.zero.GatheredParameters)
 
     def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
-        """See `TrainEngine`."""
         return checkpoint_weights(self.policy.model, self.weights())
 
     @contextmanager
     def unsharded(self) -> Iterator[Policy]:
-        """See `TrainEngine`."""
         if self._replica is None:
             yield self.policy
         else:
@@ -149,7 +148,6 @@ class DeepSpeedEngine:
                 yield policy
 
     def save(self, folder: Path) -> None:
-        """See `TrainEngine`."""
         import deepspeed
 
         weights = {name: weight.cpu() for name, weight in self.weights() if self.rank == 0}
@@ -163,7 +161,7 @@ class DeepSpeedEngine:
         distributed.barrier()
 
     def load(self, folder: Path) -> None:
-        """See `TrainEngine`.
+        """Restores a checkpoint of `save`; every rank calls it.
 
         Raises:
             CheckpointError: It is of another engine or model, or has an optimizer's state that ZeRO
@@ -174,7 +172,8 @@ class DeepSpeedEngine:
         path = checkpoint_path(folder, STATE)
         try:
             with checkpoint_errors(folder), weights_only(_saved_classes()):
-                self.engine.load_checkpoint(str(path), STATE, load_module_strict=not self._frozen())
+                is_whole = len(self._trained()) == len(list(self.policy.parameters()))
+                self.engine.load_checkpoint(str(path), STATE, load_module_strict=is_whole)
         except ZeRORuntimeException as error:
             raise CheckpointError(
                 f"the checkpoint {folder} does not fit this run: {_line(error)} Resume on as many "
@@ -182,17 +181,12 @@ class DeepSpeedEngine:
             ) from error
         if self._ratio is not None:
             # DeepSpeed restores the old run's rate; this run's schedule may be longer.
-            schedule = self.engine.lr_scheduler
-            ratio = self._ratio(schedule.last_epoch)
-            groups = self.engine.optimizer.param_groups
+            schedule, groups = self.engine.lr_scheduler, self.engine.optimizer.param_groups
             for group, rate in zip(groups, schedule.base_lrs, strict=True):
-                group["lr"] = rate * ratio
+                group["lr"] = rate * self._ratio(schedule.last_epoch)
 
     def _trained(self) -> list[Parameter]:
         return [weight for weight in self.policy.parameters() if weight.requires_grad]
-
-    def _frozen(self) -> bool:
-        return not all(weight.requires_grad for weight in self.policy.parameters())
 
     def _clear_gradients(self) -> None:
         """Drops a non-finite gradient that DeepSpeed keeps after a skipped step."""
@@ -208,44 +202,6 @@ class DeepSpeedEngine:
         optimizer.overflow = not torch.isfinite(self.grad_norm)
         if optimizer.overflow:
             optimizer.zero_grad()
-
-
-class UnshardedReplica:
-    """Replica of a sharded policy that refers to the full weights while they are gathered.
-
-    It lacks DeepSpeed's hooks, which gather and release each weight around its use and which all
-    ranks must reach equally often: within `gathered`, ranks may call it independently.
-    """
-
-    def __init__(self, policy: Policy) -> None:
-        """Args: the policy, before DeepSpeed shards its weights."""
-        self._sharded = list(policy.parameters())
-        self._full = [
-            Parameter(weight.detach().new_empty(0), requires_grad=False) for weight in self._sharded
-        ]
-        memo: dict[int, Any] = {id(buffer): buffer for buffer in policy.buffers()}
-        memo |= {id(weight): full for weight, full in zip(self._sharded, self._full, strict=True)}
-        self._policy = copy.deepcopy(policy, memo).eval()
-        self._is_gathered = False
-
-    @contextmanager
-    def gathered(self) -> Iterator[Policy]:
-        """Context that gives the replica with its weights; every rank must enter it."""
-        if self._is_gathered:
-            yield self._policy
-            return
-        import deepspeed
-
-        with deepspeed.zero.GatheredParameters(self._sharded):
-            for full, weight in zip(self._full, self._sharded, strict=True):
-                full.data = weight.data
-            self._is_gathered = True
-            try:
-                yield self._policy
-            finally:
-                self._is_gathered = False
-                for full in self._full:
-                    full.data = full.data.new_empty(0)
 
 
 def _release(engine: Any) -> None:
@@ -281,15 +237,6 @@ def _import(cuda: bool) -> Any:
     bf16_optimizer.see_memory_usage = lambda *_, **__: None
     warnings.filterwarnings("ignore", r".torch\.distributed\.\w+. is deprecated", FutureWarning)
     return deepspeed
-
-
-def _check_names(config: Mapping[str, Any]) -> None:
-    """Raises UsageError where no name is an option of DeepSpeed's, which ignores others."""
-    from deepspeed.runtime import constants
-
-    options = {"zero_optimization", *map(str, vars(constants).values())}
-    if config and not options & config.keys():
-        raise UsageError(f"--deepspeed has no option of DeepSpeed's: {', '.join(config)!s:.60}")
 
 
 def _join_ranks(deepspeed: Any, cuda: bool) -> None:
@@ -352,3 +299,102 @@ def _explained(error: RuntimeError) -> str | None:
 
 def _line(error: Exception) -> str:
     return " ".join(str(error).split())
+
+
+def complete(
+    config: Mapping[str, Any],
+    optimization: Optimization,
+    *,
+    cuda: bool,
+    half: bool | None = None,
+    num_weights: int = BUCKET,
+) -> dict[str, Any]:
+    """DeepSpeed configuration with defaults for options that are missing or "auto".
+
+    The defaults are AdamW with bf16, fp32 master weights and gradients and ZeRO stage 2 on GPUs,
+    and AdamW with fp32 and without ZeRO on CPUs.
+
+    Args:
+        config: As in DeepSpeed's JSON.
+        optimization: Of AdamW and of gradient clipping.
+        cuda: True to train on GPUs.
+        half: True for a policy in bfloat16; None for that on GPUs.
+        num_weights: That are trained; no gradient buffer needs to be larger.
+
+    Raises:
+        UsageError: A part is no object, or the stage of ZeRO is none.
+    """
+    options, limit = checked(config), optimization.max_grad_norm
+    half = cuda if half is None else half
+    defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(BUCKET, num_weights)}
+    zero = defaults | options.get("zero_optimization", {})
+    adamw = {
+        "lr": optimization.learning_rate,
+        "betas": list(optimization.betas),
+        "eps": optimization.epsilon,
+        "weight_decay": optimization.weight_decay,
+        # PyTorch's AdamW needs no compiler; an offloaded optimizer requires DeepSpeed's own.
+        "torch_adam": "offload_optimizer" not in zero,
+    }
+    settings = {
+        "bf16": {"enabled": half and not options.get("fp16", {}).get("enabled", False)},
+        # DeepSpeed clips to any limit but 0.
+        "gradient_clipping": 0.0 if math.isinf(limit) else limit,
+        **options,
+        "optimizer": _optimizer(options.get("optimizer", {}), adamw, fused=cuda),
+        "zero_optimization": zero,
+        **FIXED,
+    }
+    if zero["stage"] > 0 and settings["bf16"].get("enabled"):
+        settings.setdefault("data_types", {"grad_accum_dtype": "fp32"})
+    settings.pop("train_batch_size", None)
+    return settings
+
+
+def _optimizer(
+    options: Mapping[str, Any], adamw: Mapping[str, Any], *, fused: bool
+) -> dict[str, Any]:
+    """The user's optimizer; AdamW's missing parameters are those of `adamw`."""
+    if options.get("type", "AdamW") != "AdamW":
+        return dict(options)
+    params = {**adamw, **options.get("params", {})}
+    if fused and params["torch_adam"] and not params.get("foreach"):
+        # One kernel for each tensor, without a copy of a trained weight in fp32.
+        params.setdefault("fused", True)
+    return {"type": "AdamW", "params": params}
+
+
+def checked(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without its "auto" values.
+
+    Raises:
+        UsageError: A part is no object, or the stage of ZeRO is none.
+    """
+    options = _without_auto(config)
+    zero = options.get("zero_optimization", {})
+    parts = {n: options[n] for n in ("optimizer", "scheduler", "bf16", "fp16") if n in options}
+    parts["zero_optimization"] = zero
+    if isinstance(zero, Mapping):
+        parts |= {name: part for name, part in zero.items() if name.startswith("offload_")}
+        if zero.get("stage", 0) not in range(4):
+            raise UsageError(f"--deepspeed: stage is {zero['stage']!r}: give 0 to 3")
+    for name, part in parts.items():
+        if not isinstance(part, Mapping):
+            raise UsageError(f"--deepspeed: {name} is {part!r}: give an object")
+    return options
+
+
+def _without_auto(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without its "auto" values, by which transformers marks open options."""
+    options = {
+        key: _without_auto(value) if isinstance(value, Mapping) else value
+        for key, value in config.items()
+        if value != "auto"
+    }
+    return {key: value for key, value in options.items() if value != {} or config[key] == {}}
+
+
+def is_plain(settings: Mapping[str, Any]) -> bool:
+    """True if DeepSpeed does not wrap the optimizer; it then reports no norm when it clips."""
+    half = any(settings.get(name, {}).get("enabled") for name in ("bf16", "fp16"))
+    return not half and settings["zero_optimization"]["stage"] == 0

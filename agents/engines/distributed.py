@@ -16,15 +16,15 @@ ON_ALL_RANKS = "raised on all ranks"
 T = TypeVar("T")
 
 
-def all_gather_object(items: Sequence[T], engine: TrainEngine) -> list[T]:
+def all_gather_object(items: Sequence[T], engine: TrainEngine | None) -> list[T]:
     """All-gather of the items of all ranks, in the order of ranks; every rank calls it.
 
     Args:
         items: Of this rank, any number of them. A tensor that is a view is pickled with all of its
             storage.
-        engine: Of this rank.
+        engine: Of this rank; None for a process alone.
     """
-    if engine.num_ranks == 1:
+    if engine is None or engine.num_ranks == 1:
         return list(items)
     mine = torch.frombuffer(bytearray(pickle.dumps(items)), dtype=torch.uint8)
     sizes = engine.all_gather(torch.tensor([len(mine)])).tolist()

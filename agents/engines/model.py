@@ -5,20 +5,27 @@ features, position ids, packing. Axis letters: n tokens of a packed row, d dimen
 id, h features of a hidden state.
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from agents.engines import attention
-from agents.engines.dropout import remove_dropout
 from agents.engines.packing import Packing, pack
 from agents.engines.sampling import Sampling, unique_prompts
 from agents.engines.token_log_probs import log_prob
+from agents.errors import ModelError
 from agents.rollout import Prompt, Responses
+
+_DROPOUT = re.compile(r"drop|jitter")
+"""Within the names of probabilities in modules and configurations, such as attention_dropout,
+resid_pdrop, layerdrop, drop_path_rate, and of the noise on the router of a mixture of experts."""
 
 
 class Policy(nn.Module):
@@ -254,3 +261,84 @@ def model_logits(model: Any, logits: Tensor) -> Tensor:
     logits = logits / divisor if divisor else logits
     logits = logits * factor if factor else logits
     return (logits / cap).tanh() * cap if cap else logits
+
+
+def remove_dropout(model: nn.Module) -> None:
+    """Sets the probability of dropout to 0, of values, attention, layers and all else, for good.
+
+    Each forward pass would be of another policy: models drop values in train mode, which gradient
+    checkpointing needs.
+    """
+    parts: list[Any] = list(model.modules())
+    parts += [config for part in parts if (config := getattr(part, "config", None)) is not None]
+    for part in parts:
+        names = ("p",) if isinstance(part, nn.modules.dropout._DropoutNd) else ()
+        for name, value in list(vars(part).items()):
+            if isinstance(value, float) and (name in names or _DROPOUT.search(name)):
+                setattr(part, name, 0.0)
+
+
+class Float32Linear(nn.Linear):
+    """Linear layer that multiplies in float32, whatever the dtype of its weights and its input."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Float32 `[... out]` of `[... in]`."""
+        with torch.autocast(input.device.type, enabled=False):
+            bias = None if self.bias is None else self.bias.float()
+            return linear(input.float(), self.weight.float(), bias)
+
+
+def set_float32_head(model: Any) -> None:
+    """Has a model compute its logits in float32, without a change of its weights.
+
+    Source: the head of MiniMax-M1 (arXiv:2506.13585).
+
+    Raises:
+        ModelError: Its head is no linear layer.
+    """
+    head = model.get_output_embeddings()
+    if type(head) is not nn.Linear:
+        raise ModelError(
+            f"the head of this model is a {type(head).__name__}, which --float32-head does not "
+            "take: leave it out"
+        )
+    head.__class__ = Float32Linear  # the layer stays, for what shards, ties or adapts it
+
+
+class UnshardedReplica:
+    """Replica of a sharded policy that refers to the full weights while they are gathered.
+
+    It lacks DeepSpeed's hooks, which gather and release each weight around its use and which all
+    ranks must reach equally often: within `gathered`, ranks may call it independently.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        """Args: the policy, before DeepSpeed shards its weights."""
+        self._sharded = list(policy.parameters())
+        self._full = [
+            nn.Parameter(weight.detach().new_empty(0), requires_grad=False)
+            for weight in self._sharded
+        ]
+        memo: dict[int, Any] = {id(buffer): buffer for buffer in policy.buffers()}
+        memo |= {id(weight): full for weight, full in zip(self._sharded, self._full, strict=True)}
+        self._policy = copy.deepcopy(policy, memo).eval()
+        self._is_gathered = False
+
+    @contextmanager
+    def gathered(self) -> Iterator[Policy]:
+        """Context that gives the replica with its weights; every rank must enter it."""
+        if self._is_gathered:
+            yield self._policy
+            return
+        import deepspeed
+
+        with deepspeed.zero.GatheredParameters(self._sharded):
+            for full, weight in zip(self._full, self._sharded, strict=True):
+                full.data = weight.data
+            self._is_gathered = True
+            try:
+                yield self._policy
+            finally:
+                self._is_gathered = False
+                for full in self._full:
+                    full.data = full.data.new_empty(0)

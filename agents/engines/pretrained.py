@@ -1,20 +1,21 @@
 """Files of a model as transformers reads them: without running its code, with errors of one line.
 
-A model's folder is as foreign as a download: its files are checked before they are opened, its
-Python code runs only with `trust_remote_code`, and whatever transformers raises on it is a
-`ModelError`.
+A model's folder is as foreign as a download: its Python code runs only with `trust_remote_code`, a
+pickle of weights makes tensors only, and whatever transformers raises on it is a `ModelError`.
 """
 
 import os
 import pickle
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from torch import nn
+from torch import Tensor, nn
 from transformers import (
     AutoConfig,
     AutoImageProcessor,
@@ -23,18 +24,28 @@ from transformers import (
     AutoTokenizer,
     GenerationConfig,
 )
+from transformers.core_model_loading import revert_weight_conversion
+from transformers.modeling_utils import load_state_dict
 from transformers.utils import logging
+from transformers.utils.hub import cached_file
 
 from agents.errors import AgentsError, ModelError
-from agents.storage.json_files import read_json
 
 if not torch.cuda.is_available():
     # transformers imports DeepSpeed if it is installed, which would warn about a missing GPU.
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
+TINY = Path(__file__).parents[1] / "tiny"
+"""Folder of the tiny model, which reads Figures-v2 at levels 1 and 2, made by `benchmarks/tiny`."""
+
+
+def model_folder(name: str) -> str:
+    """The folder of the model that is called tiny; any other name as it is."""
+    return str(TINY) if name == "tiny" else name
+
 
 def load_config(name: str, *, trust_remote_code: bool = False) -> Any:
-    """Configuration of a model, whose files are checked first if it is a folder.
+    """Configuration of a model.
 
     Args:
         name: Hub name or folder.
@@ -43,12 +54,9 @@ def load_config(name: str, *, trust_remote_code: bool = False) -> Any:
     Raises:
         ModelError: It cannot be loaded, or needs code that is not trusted.
     """
-    _check_files(name)
     with model_errors(name):
         config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
-        parts = config, config.get_text_config(), getattr(config, "vision_config", None)
-    for part in parts:
-        _check_sizes(name, part)
+        config.get_text_config()
     kernel = config._attn_implementation
     if not trust_remote_code and "/" in str(kernel):
         raise ModelError(f"{name} needs the code of {kernel!r} on the hub: {_UNTRUSTED}")
@@ -130,6 +138,66 @@ def _auto(config: Any) -> Any:
     return AutoModelForImageTextToText if hasattr(config, "vision_config") else AutoModelForCausalLM
 
 
+_LAYER = re.compile(r".*?\.\d+\.|.*")
+
+
+def checkpoint_weights(
+    model: Any, weights: Iterable[tuple[str, Tensor]]
+) -> Iterator[tuple[str, Tensor]]:
+    """Names and tensors as in the checkpoint that was loaded, and tied weights by each name.
+
+    transformers stacks a layer's experts into one tensor and renames modules, for example, and
+    samplers other than its own read the names of checkpoints.
+
+    A vLLM that has packed its head would keep it if the tied one came by the embeddings' name only.
+    One layer is held at a time, and one weight where transformers converts none.
+
+    Args:
+        model: Of transformers; for one that was not loaded, the checkpoint is that of
+            `save_pretrained`.
+        weights: By their names in the model's `state_dict`, in its order.
+    """
+    converts = getattr(model, "_weight_conversions", None) != []
+    for _, items in groupby(weights, lambda x: _LAYER.findall(x[0])[0] if converts else x[0]):
+        yield from revert_weight_conversion(model, dict(items)).items()
+
+
+def check_names(name: str, model: Any) -> None:
+    """Rejects a model that `checkpoint_weights` does not turn into its checkpoint again.
+
+    Args:
+        name: Hub name or folder of the checkpoint.
+        model: Loaded from it, with whole weights.
+
+    Raises:
+        ModelError: A name or a shape differs, or a weight is missing.
+    """
+    tied, state = model.all_tied_weights_keys, model.state_dict()
+    own = {key: weight.to("meta") for key, weight in state.items() if key not in tied}
+    with model_errors(name):
+        saved = _shapes(name)
+        output = dict(checkpoint_weights(model, own.items()))
+    different = [key for key, weight in output.items() if saved.get(key) != weight.shape]
+    sizes = [sum(weight.numel() for weight in part.values()) for part in (own, output)]
+    if different or sizes[0] != sizes[1]:
+        raise ModelError(
+            f"transformers does not give the {len(output)} weights of {name} back by the names and "
+            f"shapes in its files, by which vLLM takes them ({len(different)} differ, "
+            f"{min(different, default='none')} first): use --sampler transformers"
+        )
+
+
+def _shapes(name: str) -> dict[str, torch.Size]:
+    """Shapes of the weights in a checkpoint's files, of which the headers are read."""
+    folder = Path(str(cached_file(name, "config.json"))).parent
+    files = sorted(folder.glob("*.safetensors")) or sorted(folder.glob("pytorch_model*.bin"))
+    return {
+        key: weight.shape
+        for file in files
+        for key, weight in load_state_dict(file, map_location="meta").items()
+    }
+
+
 @contextmanager
 def model_errors(name: str) -> Iterator[None]:
     """Turns what transformers raises on a model's files into a `ModelError`, and mutes its log.
@@ -152,11 +220,6 @@ def model_errors(name: str) -> Iterator[None]:
         logging.set_verbosity(verbosity)
 
 
-_SIZES = dict.fromkeys(("num_hidden_layers", "depth", "num_attention_heads", "num_heads"), 1000) | {
-    **dict.fromkeys(("num_key_value_heads", "patch_size", "spatial_merge_size"), 1000),
-    **dict.fromkeys(("hidden_size", "intermediate_size", "head_dim", "vocab_size"), 2**31),
-}
-"""Largest value of each size in a configuration; the smallest is 1."""
 _UNTRUSTED = "read it, and give --trust-remote-code to run it"
 _PICKLED = "its weights are a damaged pickle, or one that runs code: save them as safetensors"
 _EXPLAINED = (OSError, ValueError, RuntimeError, ImportError, StrictDataclassError)
@@ -179,7 +242,7 @@ def unavailable_model(name: str, error: Exception) -> ModelError:
             f"a file is damaged, or of a kind that transformers does not read: {one_line(error)}"
         )
     return ModelError(
-        f"cannot load the model {name!r}: {reason} (give 'tiny' or 'small', a folder in Hugging "
+        f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging "
         "Face format, or the name of a model on the hub)"
     )
 
@@ -193,35 +256,3 @@ def one_line(error: Exception) -> str:
     line, kind = message[:240], type(error).__name__
     is_explained = line and isinstance(error, _EXPLAINED)
     return line if is_explained else f"{kind}: {line}" if line else kind
-
-
-def _check_sizes(name: str, config: Any) -> None:
-    """Rejects sizes for which there is no model, or none that could be built in reasonable time."""
-    for key, maximum in _SIZES.items():
-        value = getattr(config, key, None)
-        if isinstance(value, int) and not 1 <= value <= maximum:
-            raise ModelError(
-                f"{name} has {key} {value} in its config.json: it takes 1 to {maximum}"
-            )
-
-
-def _check_files(name: str) -> None:
-    """Rejects a folder with a file that never ends, or whose index names a file elsewhere."""
-    folder = Path(name)
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise ModelError(f"{path} is no regular file: remove it")
-        if path.is_file() and path.name.endswith(".index.json"):
-            _check_index(path)
-
-
-def _check_index(path: Path) -> None:
-    """Rejects the index of weights in several files unless it names files of its own folder."""
-    files = read_json(path).get("weight_map")
-    if not isinstance(files, dict) or not files:
-        raise ModelError(f"{path} has no weight_map: it is damaged")
-    for file in files.values():
-        if not isinstance(file, str) or Path(file).name != file:
-            raise ModelError(
-                f"{path} names {file!r}, which is no file of its folder: do not use it"
-            )

@@ -11,10 +11,10 @@ from torch import Tensor
 from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, read_tensors
-from agents.engines.checkpoint_names import checkpoint_weights
-from agents.engines.load import load_weights, save_model
+from agents.engines.load import restore_weights, save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
+from agents.engines.pretrained import checkpoint_weights
 from agents.engines.sampling import Sampling
 from agents.rollout import PerToken, Responses
 
@@ -43,15 +43,12 @@ class TorchEngine:
     def forward(
         self, responses: Responses, entropy_gradient: bool = False
     ) -> tuple[PerToken, PerToken]:
-        """See `TrainEngine`."""
         return self.policy(responses, self.sampling, entropy_gradient)
 
     def backward(self, loss: Tensor) -> None:
-        """See `TrainEngine`."""
         loss.backward()
 
     def step(self) -> dict[str, float]:
-        """See `TrainEngine`."""
         rate = self.schedule.get_last_lr()[0]
         norm = torch.nn.utils.clip_grad_norm_(
             self.policy.parameters(), self.optimization.max_grad_norm
@@ -63,37 +60,30 @@ class TorchEngine:
         return {"train/grad_norm": norm.item(), "train/lr": float(rate)}
 
     def discard(self) -> dict[str, float]:
-        """See `TrainEngine`."""
         self.optimizer.zero_grad()
         return {"train/grad_norm": 0.0, "train/lr": float(self.schedule.get_last_lr()[0])}
 
     def all_gather(self, values: Tensor) -> Tensor:
-        """See `TrainEngine`."""
         return values
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
-        """See `TrainEngine`."""
         return lora.merged_weights(self.policy.model)
 
     def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
-        """See `TrainEngine`."""
         return checkpoint_weights(self.policy.model, self.weights())
 
     def unsharded(self) -> AbstractContextManager[Policy]:
-        """See `TrainEngine`."""
         return nullcontext(self.policy)
 
     def save(self, folder: Path) -> None:
-        """See `TrainEngine`."""
         save_model(folder, self.policy.model, self.chat)
         state = {"optimizer": self.optimizer.state_dict(), "steps": self.schedule.last_epoch}
         torch.save(state, folder / STATE)
 
     def load(self, folder: Path) -> None:
-        """See `TrainEngine`."""
         path = checkpoint_path(folder, STATE)
         state = read_tensors(path)
-        load_weights(self.policy.model, folder)
+        restore_weights(self.policy.model, folder)
         with checkpoint_errors(path):
             self.optimizer.load_state_dict(state["optimizer"])
             # Rebuilt, because this run's schedule may be longer than the saved one.

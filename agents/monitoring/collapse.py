@@ -4,7 +4,7 @@ The rules, their thresholds and sources are in `agents.monitoring.collapse_rules
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Literal
@@ -13,7 +13,6 @@ from agents.monitoring.collapse_rules import RULES, MetricHistory, Row
 from agents.storage.json_files import json_value
 
 Mode = Literal["warn", "stop", "rollback"]
-Action = Literal["continue", "stop", "rollback"]
 
 
 @dataclass(frozen=True)
@@ -50,20 +49,14 @@ def current_warnings(rows: Sequence[Row]) -> list[CollapseWarning]:
     return _warnings(rows, MetricHistory.from_rows(rows))
 
 
-def new_warnings(rows: Sequence[Row], reported_kinds: Collection[str]) -> list[CollapseWarning]:
-    """The current warnings of kinds that have not been reported: a run reports each kind once."""
-    return [warning for warning in current_warnings(rows) if warning.kind not in reported_kinds]
-
-
-def all_warnings(rows: Sequence[Row]) -> Iterator[CollapseWarning]:
+def all_warnings(rows: Sequence[Row]) -> list[CollapseWarning]:
     """Warnings of a whole run, each kind at its first detection."""
-    kinds: set[str] = set()
+    warnings: dict[str, CollapseWarning] = {}
     history = MetricHistory.from_rows(rows)
     for num_steps in range(1, len(rows) + 1):
         for warning in _warnings(rows, replace(history, num_steps=num_steps)):
-            if warning.kind not in kinds:
-                kinds.add(warning.kind)
-                yield warning
+            warnings.setdefault(warning.kind, warning)
+    return list(warnings.values())
 
 
 def _warnings(rows: Sequence[Row], history: MetricHistory) -> list[CollapseWarning]:
@@ -82,13 +75,6 @@ def _warnings(rows: Sequence[Row], history: MetricHistory) -> list[CollapseWarni
     ]
 
 
-def action(warnings: Sequence[CollapseWarning], mode: Mode) -> Action:
-    """Response of a run to new warnings: only a collapse stops it or rolls it back."""
-    if mode == "warn" or not any(warning.collapse for warning in warnings):
-        return "continue"
-    return mode
-
-
 def checkpoint_before(
     warnings: Sequence[CollapseWarning], checkpoints: Collection[int]
 ) -> int | None:
@@ -101,7 +87,7 @@ def checkpoint_before(
 class Decision:
     """Decision after a step."""
 
-    action: Action = "continue"
+    action: Literal["continue", "stop", "rollback"] = "continue"
     warnings: Sequence[CollapseWarning] = ()
     """New ones."""
     reason: str = ""
@@ -117,38 +103,32 @@ class CollapseMonitor:
     """Consecutive optimizer steps without a finite gradient after which the run stops."""
     rows: list[Any] = field(default_factory=list)
     """Metrics of each step, with its number."""
-    reported_kinds: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Counts the warnings of a resumed run's earlier steps as reported."""
-        self.reported_kinds |= {warning.kind for warning in all_warnings(self.rows)}
+        self._kinds = {warning.kind for warning in all_warnings(self.rows)}
 
     def update(self, step: int, metrics: Mapping[str, Any]) -> Decision:
-        """Adds the metrics of one step and decides on the run."""
+        """Adds the metrics of one step and decides; only a collapse stops or rolls back."""
         self.rows.append({"step": step, **json_value(metrics)})
-        if self._num_skipped() >= self.max_skipped:
-            return Decision("stop", reason=self._skip_reason())
-        warnings = new_warnings(self.rows, self.reported_kinds)
-        self.reported_kinds |= {warning.kind for warning in warnings}
+        # The norm of a step is the mean of those that are finite, and None where there is none.
+        lost = takewhile(
+            lambda row: row.get("train/skipped") and row.get("train/grad_norm") is None,
+            reversed(self.rows),
+        )
+        if sum(int(row["train/skipped"]) for row in lost) >= self.max_skipped:
+            reason = (
+                f"the gradients of {self.max_skipped} optimizer steps in a row were not finite, "
+                "and they were skipped: lower --learning-rate, or look for a loss that overflows"
+            )
+            return Decision("stop", reason=reason)
+        warnings = [w for w in current_warnings(self.rows) if w.kind not in self._kinds]
+        self._kinds |= {warning.kind for warning in warnings}
         reason = next((str(warning) for warning in warnings if warning.collapse), "")
-        return Decision(action(warnings, self.mode), warnings, reason)
+        action = "continue" if not reason or self.mode == "warn" else self.mode
+        return Decision(action, warnings, reason)
 
     def rewind(self, step: int) -> None:
         """Drops the metrics and warnings of all steps after a rollback's checkpoint."""
         self.rows = [row for row in self.rows if row["step"] <= step]
-        self.reported_kinds = {warning.kind for warning in all_warnings(self.rows)}
-
-    def _num_skipped(self) -> int:
-        """Consecutive optimizer steps without a finite gradient, up to now."""
-        # The norm of a step is the mean of those that are finite, and None where there is none.
-        skipped_rows = takewhile(
-            lambda row: row.get("train/skipped") and row.get("train/grad_norm") is None,
-            reversed(self.rows),
-        )
-        return sum(int(row["train/skipped"]) for row in skipped_rows)
-
-    def _skip_reason(self) -> str:
-        return (
-            f"the gradients of {self.max_skipped} optimizer steps in a row were not finite, and "
-            "they were skipped: lower --learning-rate, or look for a loss that overflows"
-        )
+        self.__post_init__()

@@ -30,8 +30,6 @@ WINDOW = 5
 """Steps in the moving median of a metric, so that a single odd step triggers no rule."""
 Row = Mapping[str, Any]
 """Metrics of a step; one that is missing or None triggers no rule."""
-SKIPPED_UPDATE = "update skipped"
-"""Derived column: 1 for an update that skipped an optimizer step, else 0."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +43,14 @@ class MetricHistory:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row]) -> "MetricHistory":
-        """Metrics of all steps of a run, with the derived column `SKIPPED_UPDATE`."""
+        """Metrics of all steps of a run."""
         names = {name for row in rows for name in row}
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}
-        # Logs from before train/skipped existed have null for a gradient that was not finite.
-        columns[SKIPPED_UPDATE] = [
-            float(bool(row.get("train/skipped")) or row.get("train/grad_norm", 0.0) is None)
-            for row in rows
-        ]
         return cls(columns, len(rows))
+
+    def last(self, name: str) -> float:
+        """Value at the last step."""
+        return self.columns[name][self.num_steps - 1] if name in self.columns else math.nan
 
     def initial(self, name: str) -> float:
         """Median over the first `WINDOW` steps; NaN before step 2 `WINDOW`."""
@@ -80,7 +77,42 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def ratio_explosion(history: MetricHistory) -> str:
+class Rule(NamedTuple):
+    """A check of the metrics and the advice that it gives."""
+
+    kind: str
+    evidence: Callable[[MetricHistory], str]
+    """Metrics, their values and thresholds in words; empty if the rule does not fire."""
+    collapse: bool
+    """True if the run is lost unless it changes, False if it only wastes compute."""
+    window: int
+    """Number of the last steps that it looks at; it does not fire before."""
+    advice: str
+    """Likely cause and remedy."""
+
+
+RULES: list[Rule] = []
+"""All rules."""
+
+
+def _rule(
+    kind: str, advice: str, *, collapse: bool = True, window: int = WINDOW
+) -> Callable[..., Any]:
+    """Decorator that makes a rule of the function of its evidence."""
+
+    def add(evidence: Callable[[MetricHistory], str]) -> Callable[[MetricHistory], str]:
+        RULES.append(Rule(kind, evidence, collapse, window, advice))
+        return evidence
+
+    return add
+
+
+@_rule(
+    "ratio",
+    "The policy moves too far within an update: lower --learning-rate, use a clip that bounds "
+    "the ratio (CPGD, or a dual clip), or larger minibatches",
+)
+def _ratio(history: MetricHistory) -> str:
     """Importance ratios beyond every cap in use: 3 in CPGD's drift and dual clip, 10 in RPG's.
 
     A loss that is linear in the ratio has the variance of the largest ratio. A small ratio is
@@ -92,7 +124,12 @@ def ratio_explosion(history: MetricHistory) -> str:
     return f"policy/ratio_min is {low:.2g}, below 0.01" if low < 0.01 else ""
 
 
-def kl_explosion(history: MetricHistory) -> str:
+@_rule(
+    "kl",
+    "The updates are too large for the KL term or the clip to hold: lower --learning-rate, "
+    "clip, or raise beta or the drift coefficient",
+)
+def _kl(history: MetricHistory) -> str:
     """KL above 0.1 nats per token in one update, or above 1 from the reference policy.
 
     Successful runs nearly always stay below 0.01 per update.
@@ -103,17 +140,25 @@ def kl_explosion(history: MetricHistory) -> str:
     return f"policy/kl_ref is {ref:.3g} nats a token, above 1" if ref > 1 else ""
 
 
-def entropy_explosion(history: MetricHistory) -> str:
+@_rule(
+    "entropy_rise",
+    "Responses turn into noise: lower --learning-rate, or subtract the group's mean reward",
+)
+def _entropy_rise(history: MetricHistory) -> str:
     """Entropy above three times its initial value, and at least 0.2 nats above it."""
     initial, recent = history.initial("policy/entropy"), history.recent("policy/entropy")
-    if recent > 3 * initial and recent > initial + 0.2:
-        return (
-            f"policy/entropy is {recent:.3g} nats, {recent / initial:.1f} times that of the start"
-        )
-    return ""
+    if not recent > max(3 * initial, initial + 0.2):
+        return ""
+    return f"policy/entropy is {recent:.3g} nats, {recent / initial:.1f} times that of the start"
 
 
-def entropy_collapse(history: MetricHistory) -> str:
+@_rule(
+    "entropy_fall",
+    "Sampling has become greedy: raise --clip-high above --clip-low (DAPO), lower "
+    "--learning-rate, check --temperature, or give more varied problems",
+    collapse=False,
+)
+def _entropy_fall(history: MetricHistory) -> str:
     """Entropy below 0.05 nats and a twentieth of its initial value, at an accuracy below 0.9.
 
     At a higher accuracy, low entropy is the normal end of learning; above 0.05 nats a token, groups
@@ -121,30 +166,34 @@ def entropy_collapse(history: MetricHistory) -> str:
     """
     initial, recent = history.initial("policy/entropy"), history.recent("policy/entropy")
     accuracy = history.recent("reward/accuracy")
-    if recent < 0.05 and recent < initial / 20 and accuracy < 0.9:
-        return (
-            f"policy/entropy fell from {initial:.3g} to {recent:.2g} nats "
-            f"at accuracy {accuracy:.2f}"
-        )
-    return ""
+    if not (recent < 0.05 and recent < initial / 20 and accuracy < 0.9):
+        return ""
+    return f"policy/entropy fell from {initial:.3g} to {recent:.2g} nats at accuracy {accuracy:.2f}"
 
 
-def accuracy_drop(history: MetricHistory) -> str:
+@_rule(
+    "accuracy",
+    "The policy has collapsed: look at the other warnings and at the responses, go back to a "
+    "checkpoint, and lower --learning-rate or add a clip",
+)
+def _accuracy(history: MetricHistory) -> str:
     """Accuracy below half of its best, where the best is above 0.1: a lower one may be luck."""
     best, recent = history.best("reward/accuracy"), history.recent("reward/accuracy")
-    if best > 0.1 and recent < best / 2:
-        return f"reward/accuracy fell from {best:.2f} to {recent:.2f}"
-    return ""
+    is_low = best > 0.1 and recent < best / 2
+    return f"reward/accuracy fell from {best:.2f} to {recent:.2f}" if is_low else ""
 
 
-def reward_hacking(history: MetricHistory) -> str:
+@_rule(
+    "hacking",
+    "The format reward is earned without right answers: lower its weight, or pay it only "
+    "with a right answer; look at the responses",
+)
+def _hacking(history: MetricHistory) -> str:
     """Accuracy down by a fifth while the format reward rises, or by half while it stays high."""
     initial, recent = history.initial("reward/format"), history.recent("reward/format")
-    if not recent > max(0.5, initial - 0.05):
-        return ""
     best, accuracy = history.best("reward/accuracy"), history.recent("reward/accuracy")
     drop = max(0.05, best / 5) if recent > initial + 0.1 else max(0.1, best / 2)
-    if not accuracy < best - drop:
+    if not (recent > max(0.5, initial - 0.05) and accuracy < best - drop):
         return ""
     return (
         f"reward/format went from {initial:.2f} to {recent:.2f} while reward/accuracy fell from "
@@ -152,180 +201,72 @@ def reward_hacking(history: MetricHistory) -> str:
     )
 
 
-def length_collapse(history: MetricHistory) -> str:
+@_rule(
+    "shrinking",
+    "Short responses earn as much, as with a format reward alone or without a clip: look at "
+    "the responses, clip (--clip-low, --clip-high), lower the weight of format",
+)
+def _shrinking(history: MetricHistory) -> str:
     """Responses below a third of their initial length without a gain in accuracy.
 
     Where a quarter or more of the first ones were cut off at the length limit, they have to become
     shorter: that is no sign of a collapse.
     """
-    name = "response/length_mean"
+    name, accuracy = "response/length_mean", "reward/accuracy"
     initial, recent = history.initial(name), history.recent(name)
-    if history.initial("response/truncated") >= 0.25:
+    has_gain = history.recent(accuracy) > history.initial(accuracy) + 0.05
+    is_cut = history.initial("response/truncated") >= 0.25
+    if not recent < initial / 3 or has_gain or is_cut:
         return ""
-    if recent < initial / 3 and not _accuracy_gain(history):
-        return f"{name} fell from {initial:.4g} to {recent:.4g} tokens"
-    return ""
+    return f"{name} fell from {initial:.4g} to {recent:.4g} tokens"
 
 
-def length_explosion(history: MetricHistory) -> str:
-    """Responses above three times their initial length without a gain in accuracy."""
-    name = "response/length_mean"
-    initial, recent = history.initial(name), history.recent(name)
-    if recent > 3 * initial and not _accuracy_gain(history):
-        return f"{name} rose from {initial:.4g} to {recent:.4g} tokens"
-    return ""
-
-
-def truncation(history: MetricHistory) -> str:
+@_rule(
+    "truncated",
+    "Truncated responses earn no reward: raise --max-response-length, or use --overlong-buffer",
+    collapse=False,
+)
+def _truncated(history: MetricHistory) -> str:
     """At least half of the responses cut off at the length limit, before their answer.
 
     Not within the first two windows, in which a model may still learn the limit.
     """
-    if history.num_steps < 2 * WINDOW:
-        return ""
-    recent = history.recent("response/truncated")
-    return f"response/truncated is {recent:.2f}, at least 0.5" if recent >= 0.5 else ""
+    recent, is_late = history.recent("response/truncated"), history.num_steps >= 2 * WINDOW
+    return f"response/truncated is {recent:.2f}, at least 0.5" if is_late and recent >= 0.5 else ""
 
 
-def uniform_groups(history: MetricHistory) -> str:
-    """Under 10 % of groups with both right and wrong responses, at an accuracy below 0.9."""
-    mixed, accuracy = history.recent("rollout/mixed"), history.recent("reward/accuracy")
-    if mixed < 0.1 and accuracy < 0.9:
-        return f"rollout/mixed is {mixed:.2f}, below 0.1, at accuracy {accuracy:.2f}"
-    return ""
-
-
-def no_signal(history: MetricHistory) -> str:
+@_rule(
+    "no_signal",
+    "Groups of equal rewards have no advantage: if that goes on, choose easier or harder "
+    "problems, raise --group-size, or sample more with --max-generations",
+    collapse=False,
+    window=1,
+)
+def _no_signal(history: MetricHistory) -> str:
     """No optimizer step of the last update had a signal: there was nothing to learn."""
-    last = {
-        name: (history.columns.get(name) or [math.nan] * history.num_steps)[history.num_steps - 1]
-        for name in ("train/no_signal", "rollout/mixed")
-    }
-    if last["train/no_signal"] != 1:
+    if history.last("train/no_signal") != 1:
         return ""
-    kind = "both right and wrong responses" if last["rollout/mixed"] == 0 else "different rewards"
+    is_equal = history.last("rollout/mixed") == 0
+    kind = "both right and wrong responses" if is_equal else "different rewards"
     return f"no group with {kind}: nothing to learn (train/no_signal is 1)"
 
 
-def sampler_mismatch(history: MetricHistory) -> str:
+@_rule(
+    "sampler",
+    "Sampler and trainer have different policies: check precision, weights, --top-p and "
+    "--top-k, or use --sampler-correction",
+    collapse=False,
+)
+def _sampler(history: MetricHistory) -> str:
     """Sampler and trainer more than 0.05 nats per token apart; in float32 it is about 1e-6."""
     recent = history.recent("sampler/log_prob_diff_mean")
     return f"sampler/log_prob_diff_mean is {recent:.3g} nats, above 0.05" if recent > 0.05 else ""
 
 
-def skipped_updates(history: MetricHistory) -> str:
-    """Non-finite gradients in most of the last updates."""
-    end = history.num_steps
-    count = int(sum(history.columns[SKIPPED_UPDATE][end - WINDOW : end]))
-    return f"{count} of the last {WINDOW} updates skipped a step" if count > WINDOW // 2 else ""
-
-
-def _accuracy_gain(history: MetricHistory) -> bool:
-    return history.recent("reward/accuracy") > history.initial("reward/accuracy") + 0.05
-
-
-class Rule(NamedTuple):
-    """A check of the metrics and the advice that it gives."""
-
-    kind: str
-    evidence: Callable[[MetricHistory], str]
-    """Metrics, their values and thresholds in words; empty if the rule does not fire."""
-    collapse: bool
-    """True if the run is lost unless it changes, False if it only wastes compute."""
-    advice: str
-    """Likely cause and remedy."""
-    window: int = WINDOW
-    """Number of the last steps that it looks at; it does not fire before."""
-
-
-RULES = (
-    Rule(
-        "ratio",
-        ratio_explosion,
-        True,
-        "The policy moves too far within an update: lower --learning-rate, use a clip that bounds "
-        "the ratio (CPGD, or a dual clip), or larger minibatches",
-    ),
-    Rule(
-        "kl",
-        kl_explosion,
-        True,
-        "The updates are too large for the KL term or the clip to hold: lower --learning-rate, "
-        "clip, or raise beta or the drift coefficient",
-    ),
-    Rule(
-        "entropy_rise",
-        entropy_explosion,
-        True,
-        "Responses turn into noise: lower --learning-rate, or subtract the group's mean reward",
-    ),
-    Rule(
-        "entropy_fall",
-        entropy_collapse,
-        False,
-        "Sampling has become greedy: raise --clip-high above --clip-low (DAPO), lower "
-        "--learning-rate, check --temperature, or give more varied problems",
-    ),
-    Rule(
-        "accuracy",
-        accuracy_drop,
-        True,
-        "The policy has collapsed: look at the other warnings and at the responses, go back to a "
-        "checkpoint, and lower --learning-rate or add a clip",
-    ),
-    Rule(
-        "hacking",
-        reward_hacking,
-        True,
-        "The format reward is earned without right answers: lower its weight, or pay it only "
-        "with a right answer; look at the responses",
-    ),
-    Rule(
-        "shrinking",
-        length_collapse,
-        True,
-        "Short responses earn as much, as with a format reward alone or without a clip: look at "
-        "the responses, clip (--clip-low, --clip-high), lower the weight of format",
-    ),
-    Rule(
-        "growing",
-        length_explosion,
-        False,
-        "Length is rewarded or no longer bounded: look for repetition, use --overlong-buffer, or a "
-        "reduction that does not favour long responses",
-    ),
-    Rule(
-        "truncated",
-        truncation,
-        False,
-        "Truncated responses earn no reward: raise --max-response-length, or use --overlong-buffer",
-    ),
-    Rule(
-        "equal_groups",
-        uniform_groups,
-        False,
-        "Groups of equal rewards have no advantage: choose problems of middling difficulty, raise "
-        "--group-size, or sample more with --max-generations (dynamic sampling)",
-    ),
-    Rule(
-        "no_signal",
-        no_signal,
-        False,
-        "Groups of equal rewards have no advantage: if that goes on, choose easier or harder "
-        "problems, raise --group-size, or sample more with --max-generations",
-        window=1,
-    ),
-    Rule(
-        "sampler",
-        sampler_mismatch,
-        False,
-        "Sampler and trainer have different policies: check precision, weights, --top-p and "
-        "--top-k, or use --sampler-correction",
-    ),
-    Rule(
-        "skipped",
-        skipped_updates,
-        True,
-        "Gradients overflow: look at the loss and the ratios before, lower --learning-rate",
-    ),
+@_rule(
+    "skipped", "Gradients overflow: look at the loss and the ratios before, lower --learning-rate"
 )
+def _skipped(history: MetricHistory) -> str:
+    """Non-finite gradients in most of the last updates."""
+    is_common = history.recent("train/skipped") > 0
+    return "most of the last updates skipped a step (train/skipped)" if is_common else ""

@@ -5,8 +5,8 @@ same folder, and `run.json`. Each is valid JSON at any moment, except for the la
 `.jsonl` after a kill; `read_steps` skips an incomplete line, and a resumed run removes it.
 
 A line of `rollouts/step-N.jsonl` is one response of the rollout of step N. There are two groups,
-the first and, of the others, the one with the most contrast (`contrast`), so means over these lines
-are not those of the run:
+the first and, of the others, the one with the most contrast (`traces.contrast`), so means over
+these lines are not those of the run:
 
 - `index`: position in this rank's rollout; `group`: position of its group.
 - `system`, `question`: text of the problem; `images`: names of files, shared by the group.
@@ -18,7 +18,9 @@ are not those of the run:
   Responses that were not trained on lack these three.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -26,15 +28,19 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agents.monitoring.evaluations import evaluation_metrics
 from agents.monitoring.progress_bar import ProgressBar
-from agents.monitoring.shown_responses import ResponseDisplay
-from agents.monitoring.trackers import Name, Trackers
+from agents.monitoring.shown_responses import response_lines
+from agents.monitoring.timing import Interval
+from agents.monitoring.trackers import COLUMNS, Name, Tracker, start_tracker
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_steps
 
 INFO_NAMES = ("problem_id", "accuracy", "format", "answer", "reference", "status")
 """Infos of the environment in the row of a response."""
+EVALUATION_METRICS = ("accuracy", "standard_error", "length_mean", "truncated")
+"""Numbers of an evaluation that are metrics."""
+SHOWN_SECONDS = 60.0
+"""Least time between two responses on the terminal."""
 
 
 class RunLog:
@@ -71,9 +77,13 @@ class RunLog:
             return
         (folder / "rollouts").mkdir(parents=True, exist_ok=True)
         _remove_after(folder, start)
-        self._trackers = Trackers(trackers, folder, json_value(settings or {}), start, self.say)
-        self._progress = ProgressBar(num_steps, start, curve=_accuracies(folder))
-        self._display = ResponseDisplay(num_shown, self.say)
+        options = json_value(settings or {})
+        self._trackers = {n: start_tracker(n, folder, options, start) for n in trackers}
+        rows = read_steps(folder / "metrics.jsonl")
+        values = {row["step"]: row.get("reward/accuracy") for row in rows}
+        accuracies = {step: value for step, value in values.items() if value is not None}
+        self._progress = ProgressBar(num_steps, start, curve=accuracies)
+        self._num_shown, self._shown = num_shown, Interval(SHOWN_SECONDS, last=-math.inf)
 
     def __enter__(self) -> "RunLog":
         return self
@@ -87,7 +97,7 @@ class RunLog:
             return
         row = json_value(metrics)
         append(self.folder / "metrics.jsonl", json_line({"step": step, **row}))
-        self._trackers.log(step, row)
+        self._track(step, row)
         self._progress.show(step, row)
 
     def write_evaluation(self, step: int, result: Mapping[str, Any]) -> None:
@@ -95,7 +105,7 @@ class RunLog:
         if self.writes:
             row = {"step": step, **json_value(result)}
             append(self.folder / "evaluations.jsonl", json_line(row))
-            self._trackers.log(step, evaluation_metrics(row))
+            self._track(step, evaluation_metrics(row))
 
     def write_rollout(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         self,
@@ -141,14 +151,22 @@ class RunLog:
                 rows.append(json_value(row))
         path = self.folder / "rollouts" / f"step-{step}.jsonl"
         write_atomically(path, b"".join(map(json_line, rows)))
-        self._trackers.log_responses(step, rows)
+        # A response may contain half of a surrogate pair, which UTF-8 cannot encode.
+        table = [
+            [v.encode(errors="replace").decode() if isinstance(v, str) else v for v in values]
+            for values in ([row.get(name) for name in COLUMNS] for row in rows)
+        ]
+        self._each_tracker(lambda tracker: tracker.log_table(step, table))
 
     def show_responses(self, step: int, rollout: Any, group_size: int) -> None:
-        """Shows some problems of a `Rollout` with a response each, if it is time."""
-        if self.writes:
-            texts, rewards = rollout.responses.texts, rollout.rewards
-            parts = rollout.observations, texts, rewards, rollout.infos
-            self._display.show(step, *parts, group_size)
+        """Shows the first problems of a `Rollout` with a response each, if it is time."""
+        if self.writes and self._num_shown and self._shown.is_due():
+            firsts = range(0, len(rollout.responses.texts), group_size)[: self._num_shown]
+            for line in response_lines(
+                step, rollout, firsts, shutil.get_terminal_size().columns - 1
+            ):
+                self.say(line)
+            self._shown.restart()
 
     def activity(self, name: str, done: int = 0, total: int = 0) -> None:
         """Shows an activity within a step, such as sampling, on the progress bar."""
@@ -168,7 +186,6 @@ class RunLog:
         """Removes the records of later steps, before a rollback continues."""
         if self.writes:
             _remove_after(self.folder, step)
-            self._trackers.rewind(step)
 
     def close(self, failed: bool = False) -> None:
         """Closes the progress bar and the trackers; may be called twice.
@@ -178,7 +195,23 @@ class RunLog:
         """
         if self.writes:
             self._progress.close()
-            self._trackers.close(failed)
+            self._each_tracker(lambda tracker: tracker.close(failed))
+            self._trackers = {}
+
+    def _track(self, step: int, values: Mapping[str, Any]) -> None:
+        """Logs the numbers among some values; others, such as None, are left out."""
+        numbers = {n: v for n, v in values.items() if isinstance(v, int | float)}
+        self._each_tracker(lambda tracker: tracker.log(step, numbers))
+
+    def _each_tracker(self, action: Callable[[Tracker], object]) -> None:
+        """Acts on all trackers; one that fails is left out from then on, and a line says so."""
+        for name, tracker in list(self._trackers.items()):
+            try:
+                action(tracker)
+            except Exception as error:  # each library has types of its own
+                del self._trackers[name]
+                reason = " ".join(str(error).split())[:200] or type(error).__name__
+                self.say(f"warning: {name} fails ({reason}): the run goes on without it")
 
     def _write_images(self, name: str, images: Sequence[np.ndarray]) -> list[str]:
         names = [f"{name}-{j}.png" for j in range(len(images))]
@@ -201,8 +234,20 @@ def _remove_after(folder: Path, step: int) -> None:
             path.unlink()
 
 
-def _accuracies(folder: Path) -> list[tuple[int, float]]:
-    """Steps of a run so far and the accuracies of their responses."""
-    rows = read_steps(folder / "metrics.jsonl")
-    values = ((row["step"], row.get("reward/accuracy")) for row in rows)
-    return [(step, v) for step, v in values if isinstance(v, int | float) and 0 <= v <= 1]
+def evaluation_metrics(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Metrics of a line of `evaluations.jsonl`, such as `evaluation/test/accuracy`."""
+    names = [name for name in EVALUATION_METRICS if name in row]
+    return {f"evaluation/{row['split']}/{name}": row[name] for name in names}
+
+
+def best_step(folder: Path, metric: str, steps: Collection[int]) -> int | None:
+    """Earliest of some steps at which a metric is greatest; None without evaluations.
+
+    Args:
+        folder: Run directory.
+        metric: A name of `evaluation_metrics`.
+        steps: Those with a model that can be kept.
+    """
+    rows = [row for row in read_steps(folder / "evaluations.jsonl") if row["step"] in steps]
+    values = [(evaluation_metrics(row).get(metric), -row["step"]) for row in rows]
+    return -max(pairs)[1] if (pairs := [pair for pair in values if pair[0] is not None]) else None

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from agents.cli.settings import Run
-from agents.engines.deepspeed_config import complete
+from agents.engines.deepspeed import complete
 from agents.engines.optimizer import Optimization
-from agents.engines.precision import computation_dtype, has_half_weights
+from agents.engines.process import computation_dtype, has_half_weights
 from agents.errors import UsageError
 from agents.plan import formulas
 from agents.plan.formulas import Sharding

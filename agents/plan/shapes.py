@@ -7,9 +7,8 @@ from typing import Any
 from torch import nn
 from transformers import Qwen2_5_VLConfig, Qwen2Config, Qwen3Config
 
-from agents import tiny_model
 from agents.engines import attention
-from agents.engines.pretrained import empty_model, load_config
+from agents.engines.pretrained import empty_model, load_config, model_folder
 from agents.errors import ModelError
 
 
@@ -87,7 +86,7 @@ class UnplannableError(ModelError):
 
 
 def read_shape(name: str, *, trust_remote_code: bool = False) -> Shape:
-    """The shape of a generated model, of one in a folder, or of one on the hub.
+    """The shape of the tiny model, of one in a folder, or of one on the hub.
 
     Args:
         name: Of the model.
@@ -97,13 +96,9 @@ def read_shape(name: str, *, trust_remote_code: bool = False) -> Shape:
         ModelError: In one line, when its configuration cannot be loaded.
         UnplannableError: It is no dense transformer.
     """
-    if name in tiny_model.GENERATED:
-        # Its vocabulary depends on the problems, by a few rows.
-        tokens = tiny_model.tokenizer(["How many letters are there?"])
-        return shape_of(name, tiny_model.config(tokens, tiny_model.GENERATED[name]))
     if not Path(name).is_dir() and name in KNOWN:
         return shape_of(name, known_config(name))
-    config = load_config(name, trust_remote_code=trust_remote_code)
+    config = load_config(model_folder(name), trust_remote_code=trust_remote_code)
     return shape_of(name, config, trust_remote_code=trust_remote_code)
 
 

@@ -1,6 +1,5 @@
 """Checkpoints, atomic even if a run is killed, and the start or resumption of a run."""
 
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,40 +45,33 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
         RecordError: The record of the run is damaged.
         CheckpointError: There are checkpoints, and each is damaged.
     """
-    names = [name for name in RUN_FILES if (folder / name).exists()]
-    if names and not resume:
+    has_run = any((folder / name).exists() for name in RUN_FILES)
+    if has_run and not resume:
         raise UsageError(
             f"{folder} has another run: continue it with --resume, or give another --output-dir"
         )
-    if resume and not names:
+    if resume and not has_run:
         records = [*sorted(folder.glob("*/run.json")), *sorted(folder.parent.glob("*/run.json"))]
-        runs = [str(path.parent) for path in records]
-        there = f"there are {', '.join(runs[:10])}{', ...' * (len(runs) > 10)}" if runs else "none"
+        runs = "there are " + ", ".join(str(path.parent) for path in records[:10])
         raise UsageError(
-            f"{folder} has no run to resume, and beside it {there}: give the folder of one "
-            "by --output-dir, or start one without --resume"
+            f"{folder} has no run to resume, and beside it {runs if records else 'none'}: give the "
+            "folder of one by --output-dir, or start one without --resume"
         )
-    if names:
+    if has_run:
         check_settings(folder, settings, binding=_has_results(folder))
     if rank != 0:
         return None
-    checkpoint = _complete_rollback(folder, recover(folder)) if names else None
+    checkpoint = recover(folder) if has_run else None
     if checkpoint is None:
         rollbacks.clear(folder)
-    return checkpoint
-
-
-def _complete_rollback(folder: Path, checkpoint: Path | None) -> Path | None:
-    """The checkpoint of a rollback that was recorded and then interrupted; else the given one."""
-    if checkpoint is None:
         return None
     last = rollbacks.last_rollback(folder)
     is_before = read_state(checkpoint).get("num_rollbacks", 0) < last.count
-    goal = recover(folder, last.step) if is_before and step_of(checkpoint) > last.step else None
-    if goal is None:
-        return checkpoint
-    remove_after(folder, step_of(goal))
-    return goal
+    # A rollback was recorded, and then interrupted.
+    if is_before and step_of(checkpoint) > last.step and (goal := recover(folder, last.step)):
+        remove_after(folder, step_of(goal))
+        return goal
+    return checkpoint
 
 
 def _has_results(folder: Path) -> bool:
@@ -182,20 +174,7 @@ def latest(folder: Path) -> Path | None:
     Raises:
         CheckpointError: There are checkpoints, and each is damaged.
     """
-    checkpoint, damages = _newest_intact(folder)
-    if checkpoint is None:
-        _refuse(folder, damages)
-    return checkpoint
-
-
-def _refuse(folder: Path, damages: Mapping[Path, str]) -> None:
-    """Raises CheckpointError if there is damage, of every checkpoint."""
-    if damages:
-        listed = "; ".join(f"{path.name}: {reason}" for path, reason in damages.items())
-        raise CheckpointError(
-            f"every checkpoint of {folder} is damaged ({listed}): bring one back from a copy, or "
-            f"remove {folder / 'checkpoints'}, and --resume starts from the beginning"
-        )
+    return _newest_intact(folder)[0]
 
 
 def recover(folder: Path, last: int | None = None) -> Path | None:
@@ -208,21 +187,40 @@ def recover(folder: Path, last: int | None = None) -> Path | None:
     Raises:
         CheckpointError: Without `last`: there are checkpoints, and each is damaged.
     """
-    _remove_leftovers(folder / "checkpoints")
+    for path in (folder / "checkpoints").glob(".step-*"):  # the remains of an interrupted save
+        shutil.rmtree(path, ignore_errors=True)
     checkpoint, damages = _newest_intact(folder, last)
     if checkpoint is None:
-        _refuse(folder, damages if last is None else {})
         return None
     for path, reason in damages.items():
-        aside = _move_aside(path)
+        aside = path.with_name(f"damaged-{path.name}")
+        shutil.rmtree(aside, ignore_errors=True)  # of an earlier time
+        path.rename(aside)  # so that its step can be saved again
         line = f"{path} is damaged ({reason}): renamed {aside.name}; {checkpoint.name} is used"
         print_line(line, sys.stderr)
     return checkpoint
 
 
+def _newest_intact(folder: Path, last: int | None = None) -> tuple[Path | None, dict[Path, str]]:
+    """Newest intact checkpoint up to a step, and the damage of each newer one."""
+    damages: dict[Path, str] = {}
+    for path in reversed(_all(folder)):
+        if last is None or step_of(path) <= last:
+            if not (reason := damage(path)):
+                return path, damages
+            damages[path] = reason
+    if damages and last is None:
+        listed = "; ".join(f"{path.name}: {reason}" for path, reason in damages.items())
+        raise CheckpointError(
+            f"every checkpoint of {folder} is damaged ({listed}): bring one back from a copy, or "
+            f"remove {folder / 'checkpoints'}, and --resume starts from the beginning"
+        )
+    return None, damages
+
+
 def steps(folder: Path) -> list[int]:
     """Steps of all checkpoints of the run in `folder`, in order."""
-    return [step_of(path) for path in _all(folder / "checkpoints")]
+    return [step_of(path) for path in _all(folder)]
 
 
 def remove_after(
@@ -231,22 +229,15 @@ def remove_after(
     """Removes all checkpoints after a step; every rank calls it."""
     barrier()
     if rank == 0:
-        _remove([path for path in _all(folder / "checkpoints") if step_of(path) > step])
+        _remove(path for path in _all(folder) if step_of(path) > step)
     barrier()
 
 
 def resume_hint(folder: Path) -> str:
     """The way to continue an interrupted run, in words."""
-    paths = _all(folder / "checkpoints")
+    paths = _all(folder)
     where = f"from {paths[-1].name}" if paths else "from the beginning: nothing was saved yet"
     return f"--resume continues {where}"
-
-
-def _all(checkpoints: Path) -> list[Path]:
-    """Checkpoints in the order of steps."""
-    return sorted(
-        (path for path in checkpoints.glob("step-*") if NAME.fullmatch(path.name)), key=step_of
-    )
 
 
 def path_of(folder: Path, step: int) -> Path:
@@ -254,31 +245,13 @@ def path_of(folder: Path, step: int) -> Path:
     return folder / "checkpoints" / f"step-{step}"
 
 
-def _newest_intact(folder: Path, last: int | None = None) -> tuple[Path | None, dict[Path, str]]:
-    """Newest intact checkpoint up to a step, and the damage of each newer one."""
-    damages: dict[Path, str] = {}
-    for path in reversed(_all(folder / "checkpoints")):
-        if last is not None and step_of(path) > last:
-            continue
-        if not (reason := damage(path)):
-            return path, damages
-        damages[path] = reason
-    return None, damages
-
-
-def _move_aside(checkpoint: Path) -> Path:
-    """Renames a damaged checkpoint, so that its step can be saved again."""
-    names = (f"damaged-{checkpoint.name}{suffix}" for suffix in ("", *map("-{}".format, range(99))))
-    aside = (checkpoint.with_name(name) for name in names)
-    return checkpoint.rename(next(path for path in aside if not os.path.lexists(path)))
+def _all(folder: Path) -> list[Path]:
+    """Checkpoints of the run in `folder`, in the order of steps."""
+    paths = (folder / "checkpoints").glob("step-*")
+    return sorted((path for path in paths if NAME.fullmatch(path.name)), key=step_of)
 
 
 def _remove(checkpoints: Iterable[Path]) -> None:
     """Removes checkpoints; renames first, so that a kill leaves no partial one."""
     for path in checkpoints:
         shutil.rmtree(path.rename(path.with_name(f".{path.name}.old")), ignore_errors=True)
-
-
-def _remove_leftovers(checkpoints: Path) -> None:
-    for path in checkpoints.glob(".step-*"):
-        shutil.rmtree(path, ignore_errors=True)

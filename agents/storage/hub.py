@@ -49,17 +49,12 @@ def model_files(folder: Path) -> list[str]:
         ModelError: The folder has no model.
     """
     names = sorted(path.name for path in folder.glob("*") if path.is_file())
-    patterns = (*_MODEL_FILES, "*.py") if _has_code(folder) else _MODEL_FILES
+    has_code = "config.json" in names and "auto_map" in read_json(folder / "config.json")
+    patterns = (*_MODEL_FILES, "*.py") if has_code else _MODEL_FILES
     files = [name for name in names if any(fnmatch(name, each) for each in patterns)]
     if "config.json" not in files or not any(name.endswith(".safetensors") for name in files):
         raise ModelError(f"{folder} has no model: give a checkpoint, such as those of a run")
     return files
-
-
-def _has_code(folder: Path) -> bool:
-    """Whether the model has classes in Python files of its own."""
-    path = folder / "config.json"
-    return path.exists() and "auto_map" in read_json(path)
 
 
 def upload(folder: Path, name: str, private: bool | None = None) -> str:

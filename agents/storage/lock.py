@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,7 +12,6 @@ from agents.errors import UsageError
 
 LOCK = ".lock"
 """File within the directory, with the process that writes there."""
-_HOLDER = re.compile(r"process \d{1,20} on [\w.-]{1,99}", re.ASCII)
 
 
 @contextmanager
@@ -29,38 +27,25 @@ def locked(folder: Path) -> Iterator[None]:
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
-    holder = _holder(path)  # before the attempt, which truncates the file in old filelocks
+    # Before the attempt, which truncates the file in old filelocks.
+    holder = path.read_text(errors="replace") if path.is_file() else ""
     lock = FileLock(path, timeout=0)
     try:
         lock.acquire()
     except Timeout as error:
         raise UsageError(
-            f"{folder} is in use by {holder}: wait for its end, stop it, or give another "
-            "--output-dir"
+            f"{folder} is in use by {holder or 'another process'}: wait for its end, stop it, or "
+            "give another --output-dir"
         ) from error
     try:
         path.write_text(f"process {os.getpid()} on {platform.node()}")
         yield
     finally:
         lock.release()
-        if is_new:
-            _remove_if_empty(folder)
-
-
-def _remove_if_empty(folder: Path) -> None:
-    """Removes a folder with nothing but a lock in it; one that cannot be removed stays."""
-    with suppress(OSError):
-        if [entry.name for entry in folder.iterdir()] == [LOCK]:
-            (folder / LOCK).unlink()
-            folder.rmdir()
-
-
-def _holder(path: Path) -> str:
-    try:
-        text = path.read_bytes()[:200].decode(errors="replace") if path.is_file() else ""
-    except OSError:  # of another user
-        text = ""
-    return text if _HOLDER.fullmatch(text) else "another process"
+        with suppress(OSError):  # a folder that cannot be removed stays
+            if is_new and [entry.name for entry in folder.iterdir()] == [LOCK]:
+                path.unlink()
+                folder.rmdir()
 
 
 def _check_writable(folder: Path) -> None:

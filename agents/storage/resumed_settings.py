@@ -29,22 +29,17 @@ def recorded_settings(folder: Path) -> dict[str, Any]:
     """Settings of the run and its learner by the names of their fields, and its `algorithm`.
 
     Raises:
-        RecordError: The record is missing or damaged, or the run is of an earlier release.
+        RecordError: The record is missing or damaged, or none of a training run.
     """
-    content = of_this_release(read_run(folder), folder)
-    record = content["settings"]
-    parts = [record.get(name) for name in ("run", "learner")]
-    if not all(isinstance(part, dict) for part in parts):
-        raise RecordError(
-            f"{folder / 'run.json'} is damaged, it lacks settings: bring it back from a copy, or "
-            "give another --output-dir without --resume"
-        )
-    settings = parts[0] | parts[1]
+    record = read_run(folder)
+    if not {"run", "learner", "algorithm"} <= record["settings"].keys():
+        raise RecordError(f"{folder} is no training run: give the folder of one by --output-dir")
     # A run may be resumed from another working directory.
-    settings |= {n: path for n, path in content["paths"].items() if os.path.exists(str(path))}
-    for place in PLACE:
-        settings.pop(place.removeprefix("run."), None)
-    return settings | {"algorithm": record.get("algorithm")}
+    paths = {name: path for name, path in record["paths"].items() if os.path.exists(path)}
+    settings = record["settings"]["run"] | record["settings"]["learner"] | paths
+    places = {place.removeprefix("run.") for place in PLACE}
+    own = {name: value for name, value in settings.items() if name not in places}
+    return own | {"algorithm": record["settings"]["algorithm"]}
 
 
 def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool = True) -> None:
@@ -57,18 +52,28 @@ def check_settings(folder: Path, settings: Mapping[str, Any], *, binding: bool =
 
     Raises:
         UsageError: One differs that determines the numbers of the run.
-        RecordError: The record is missing or damaged, or the run is of an earlier release.
+        RecordError: The record is missing or damaged, or of a release with other settings.
     """
     different = {name: values for name, *values in _changes(folder, settings)}
+    if not binding:
+        return
     # A shorter response may leave no room for the buffer at its end.
     with_length = {"overlong_buffer"} if "run.max_response_length" in different else set()
-    may_change = MAY_CHANGE | with_length
     changes = [
         f"{name} was {old!r} and is {new!r}"
         for name, (old, new) in different.items()
-        if name.removeprefix("run.").partition(".")[0] not in may_change
+        if name.split(".")[-1] not in MAY_CHANGE | with_length
     ]
-    if changes and binding:
+    record = read_run(folder)
+    names, old_names = _names(settings), _names(record["settings"])
+    if names != old_names and record["settings"].get("algorithm") == settings.get("algorithm"):
+        release = record["versions"].get("reasonenv", "of before")
+        raise RecordError(
+            f"{folder} is of release {release}, with other settings "
+            f"({', '.join(sorted(names ^ old_names))}): continue it with that release, or give "
+            "another --output-dir without --resume"
+        )
+    if changes:
         raise UsageError(
             f"{folder} cannot resume with other settings: {'; '.join(changes)}; "
             "use the old ones, or give another --output-dir without --resume"
@@ -87,7 +92,7 @@ def describe_changes(folder: Path, settings: Mapping[str, Any]) -> str:
 
 def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Dotted name, recorded value and present value of each setting that differs."""
-    record = of_this_release(read_run(folder), folder)
+    record = read_run(folder)
     old, new = flat_settings(record["settings"]), flat_settings(settings)
     old |= {
         f"run.{name}": new[f"run.{name}"]
@@ -99,30 +104,15 @@ def _changes(folder: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, A
             yield name, old.get(name), new.get(name)
 
 
-def of_this_release(record: dict[str, Any], name: object) -> dict[str, Any]:
-    """The record of a run, which is of a release with the settings of this one.
-
-    Args:
-        record: Content of `run.json`.
-        name: Of the run or the file, for the error.
-
-    Raises:
-        RecordError: The run is of an earlier release.
-    """
-    release = str((record.get("versions") or {}).get("reasonenv"))
-    run = record["settings"].get("run")
-    if release.startswith(("0.1.", "0.2.")) or (isinstance(run, dict) and "adam_beta1" in run):
-        raise RecordError(
-            f"{name} is of release {release}, whose settings are others: continue it with release "
-            "0.3.0, or begin a new run in another --output-dir"
-        )
-    return record
+def _names(settings: Mapping[str, Any]) -> set[str]:
+    """Names of the settings of a run and its learner."""
+    return {name for part in ("run", "learner") for name in settings.get(part, {})}
 
 
-def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings as a flat dict with dotted names."""
+def flat_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of run and learner by dotted names, beside the others."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
-        inner = flat_settings(value, f"{prefix}{name}.") if isinstance(value, dict) else None
-        flat |= inner or {f"{prefix}{name}": value}
+        is_part = isinstance(value, dict)
+        flat |= {f"{name}.{n}": v for n, v in value.items()} if is_part else {name: value}
     return flat

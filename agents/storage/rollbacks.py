@@ -9,9 +9,7 @@ interrupts is completed when the run resumes.
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from agents.errors import RecordError
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import read_json
 
@@ -37,22 +35,9 @@ class Rollback:
 
 
 def last_rollback(folder: Path) -> Rollback:
-    """The last rollback of the run in a folder; one to nowhere, with the count 0, if none.
-
-    Raises:
-        RecordError: The file is damaged.
-    """
+    """The last rollback of the run in a folder; one to nowhere, with the count 0, if none."""
     path = folder / "checkpoints" / FILE
-    if not path.exists():
-        return Rollback(0, 0, 0)
-    record = read_json(path)
-    values: list[Any] = [record.get(name) for name in ("step", "position", "count")]
-    if not all(type(value) is int and 0 <= value < 2**63 for value in values):
-        raise RecordError(
-            f"{path} is damaged: bring it back from a copy, or remove it, and the run "
-            "may pose problems again and roll back once more"
-        )
-    return Rollback(*values)
+    return Rollback(**read_json(path)) if path.exists() else Rollback(0, 0, 0)
 
 
 def clear(folder: Path) -> None:

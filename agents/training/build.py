@@ -13,11 +13,11 @@ from agents.cli.settings import Run
 from agents.engines import RolloutEngine, TrainEngine, lora, ranks
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
-from agents.engines.checkpoint_names import check_names
 from agents.engines.load import apply_liger, load_model, local_device
-from agents.engines.model import Policy
+from agents.engines.model import Policy, set_float32_head
 from agents.engines.optimizer import Optimization
-from agents.engines.precision import computation_dtype, has_half_weights, set_float32_head
+from agents.engines.pretrained import check_names
+from agents.engines.process import computation_dtype, has_half_weights
 from agents.engines.reference_policy import ReferencePolicy, needs_reference_model
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine

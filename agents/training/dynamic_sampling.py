@@ -21,6 +21,8 @@ from agents.training import microbatches
 
 Patches = Callable[[Sequence[Any]], tuple[Tensor, Tensor]]
 """From images to their patches and grids, the same on every rank; see `Chat.patches`."""
+Place = tuple[int, int]
+"""Rank of a group, and its index there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,38 +124,21 @@ def balance_tokens(
         engine: Of this rank.
         patches: Of the model.
     """
-    num, rank = len(reward), engine.rank
+    num = len(reward)
     size = minibatch_size // (reward.shape[1] * engine.num_ranks)
     if engine.num_ranks == 1 or size < 1 or num % size:
         return responses, reward
     groups = split_groups(0, responses, reward)
     counts = torch.tensor([[_count_tokens(group.responses) for group in groups]])
     tokens = engine.all_gather(counts).tolist()
-    # Group n, numbered through all ranks, is group n % num of rank n // num.
-    assignment: list[list[int]] = [[] for _ in tokens]
+    assignment: list[list[Place]] = [[] for _ in tokens]
     for start in range(0, num, size):
-        minibatch = _assign_minibatch(tokens, start, size)
-        for numbers, new_numbers in zip(assignment, minibatch, strict=True):
-            numbers.extend(new_numbers)
-    moves = sorted(
-        n for dest, numbers in enumerate(assignment) for n in numbers if n // num != dest
-    )
-    if not moves:
-        return responses, reward
-    outgoing = [groups[n % num] for n in moves if n // num == rank]
-    transfers = dict(zip(moves, _all_gather_groups(outgoing, engine), strict=True))
-    local = [
-        groups[n % num] if n // num == rank else _unpack(transfers[n], patches)
-        for n in assignment[rank]
-    ]
-    return _rows(local)
-
-
-def _assign_minibatch(tokens: Sequence[Sequence[int]], start: int, size: int) -> list[list[int]]:
-    """Groups of each rank in the minibatch at `start`, numbered through all ranks."""
-    num = len(tokens[0])
-    assignment = microbatches.balanced_groups([rank[start : start + size] for rank in tokens])
-    return [[n // size * num + start + n % size for n in numbers] for numbers in assignment]
+        minibatch = [counts[start : start + size] for counts in tokens]
+        for places, numbers in zip(
+            assignment, microbatches.balanced_groups(minibatch), strict=True
+        ):
+            places += [(n // size, start + n % size) for n in numbers]
+    return _rows(_exchange(groups, assignment, engine, patches))
 
 
 def _count_tokens(group: Responses) -> int:
@@ -198,30 +183,34 @@ def _redistribute(
 ) -> list[ResponseGroup]:
     """At most `share` groups on each rank, after moving surplus groups to ranks with a deficit."""
     counts = engine.all_gather(torch.tensor([len(groups)])).tolist()
-    deficits = [max(0, share - count) for count in counts]
-    outgoing = _cap([max(0, count - share) for count in counts], sum(deficits))
-    incoming = _cap(deficits, sum(outgoing))
-    local = groups[:share]
-    if not sum(outgoing):
-        return local
-    transfers = _all_gather_groups(groups[share : share + outgoing[engine.rank]], engine)
-    start = sum(incoming[: engine.rank])
-    own = transfers[start : start + incoming[engine.rank]]
-    return local + [_unpack(group, patches) for group in own]
+    surplus = [(rank, i) for rank, count in enumerate(counts) for i in range(share, count)]
+    assignment: list[list[Place]] = []
+    for rank, count in enumerate(counts):
+        deficit = max(0, share - count)
+        own = [(rank, i) for i in range(min(share, count))]
+        assignment.append(own + surplus[:deficit])
+        surplus = surplus[deficit:]
+    return _exchange(groups, assignment, engine, patches)
 
 
-def _cap(amounts: Sequence[int], total: int) -> list[int]:
-    """The amounts, reduced from the last on until their sum is at most `total`."""
-    result = []
-    for amount in amounts:
-        result.append(min(amount, total))
-        total -= result[-1]
-    return result
-
-
-def _all_gather_groups(groups: Sequence[ResponseGroup], engine: TrainEngine) -> list[ResponseGroup]:
-    """Groups of all ranks, in the order of ranks; see `_unpack`."""
-    return all_gather_object([_pack(group) for group in groups], engine)
+def _exchange(
+    groups: Sequence[ResponseGroup],
+    assignment: Sequence[Sequence[Place]],
+    engine: TrainEngine,
+    patches: Patches,
+) -> list[ResponseGroup]:
+    """The groups of this rank after those of all ranks have moved to where they are assigned."""
+    moves = sorted(
+        place for rank, places in enumerate(assignment) for place in places if place[0] != rank
+    )
+    arrived: dict[Place, ResponseGroup] = {}
+    if moves:
+        outgoing = [_pack(groups[i]) for rank, i in moves if rank == engine.rank]
+        arrived = dict(zip(moves, all_gather_object(outgoing, engine), strict=True))
+    return [
+        groups[i] if rank == engine.rank else _unpack(arrived[rank, i], patches)
+        for rank, i in assignment[engine.rank]
+    ]
 
 
 def _pack(group: ResponseGroup) -> ResponseGroup:

@@ -1,6 +1,5 @@
 """Setup of a run: environment, engines, and the state of its last checkpoint."""
 
-import importlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -13,22 +12,19 @@ from typing import Any
 import torch
 
 import reasonenv
-from agents import warm_start
 from agents.cli.checks import check_run
-from agents.cli.defaults import GENERATED
 from agents.cli.exit import short
 from agents.cli.settings import Run, environment_options
 from agents.engines import ranks
 from agents.engines.chat import Chat, without_image_marks
-from agents.engines.determinism import use_deterministic_kernels
 from agents.engines.distributed import error_on_all_ranks
-from agents.engines.memory import keep_freed_memory
+from agents.engines.pretrained import model_folder
+from agents.engines.process import set_threads, use_deterministic_kernels
 from agents.engines.sampling import check_prompt_lengths
-from agents.engines.threads import set_threads
 from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
-from agents.monitoring.evaluations import NAMES
+from agents.monitoring.logs import EVALUATION_METRICS
 from agents.plan.memory import local_plan
 from agents.plan.shapes import UnplannableError
 from agents.plan.text import short_text
@@ -45,13 +41,7 @@ from agents.training.state import RunState
 from reasonenv import rewards
 from reasonenv.console import printable
 from reasonenv.datasets import Subset, listed, without_images
-from reasonenv.entry_points import (
-    HELD_OUT,
-    LONGEST_SPLIT,
-    resolve_split,
-    split_names,
-    takes_argument,
-)
+from reasonenv.environment import HELD_OUT, LONGEST_SPLIT
 from reasonenv.errors import DataError, ReasonEnvError
 from reasonenv.grading import VERSION
 from reasonenv.registration import find
@@ -88,7 +78,6 @@ def prepare(run: Run, learner: Learner) -> RunState:
     print_once(summary(run, learner, checkpoint))
     if checkpoint:
         print_once(describe_changes(folder, settings))
-    keep_freed_memory()
     num_threads = last_num_threads(folder) if checkpoint else None
     if run.deterministic:
         use_deterministic_kernels(vllm=run.vllm_server is None and uses_vllm(run.sampler))
@@ -100,8 +89,8 @@ def prepare(run: Run, learner: Learner) -> RunState:
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
         _check_best(run.keep_best, splits)
-        options = run if run.model in GENERATED else planned(run, learner)
-        engines = build(options, model_folder(run), learner.reference_schedule)
+        options = run if run.model == "tiny" else planned(run, learner)
+        engines = build(options, model_folder(run.model), learner.reference_schedule)
         stack.enter_context(closing(engines.sampler))
         lines = keep_short_problems(envs, engines.chat, run.max_prompt_length)
         for line in (*model_lines(engines), *lines):
@@ -141,7 +130,7 @@ def _check_group_size(run: Run, learner: Learner) -> None:
 
 def _check_best(metric: str | None, splits: Sequence[str]) -> None:
     """Validates --keep-best; raises UsageError for a metric that no evaluation has."""
-    metrics = [f"evaluation/{split}/{name}" for split in splits for name in NAMES]
+    metrics = [f"evaluation/{split}/{name}" for split in splits for name in EVALUATION_METRICS]
     if metric is not None and metric not in metrics:
         there = f"there are {', '.join(metrics)}" if metrics else "the run has no evaluation"
         raise UsageError(f"--keep-best {short(metric)} is no metric of an evaluation: {there}")
@@ -195,15 +184,6 @@ def summary(run: Run, learner: Learner, checkpoint: Path | None) -> str:
     return (
         f"{name} on {run.env}, model {run.model}: {run.num_steps} steps of {step}, "
         f"into {run.folder(name)}{start}\n{describe_engines(run)}"
-    )
-
-
-def model_folder(run: Run) -> str:
-    """Folder or hub name of the base model; a generated one is trained if need be."""
-    if run.model not in GENERATED:
-        return run.model
-    return str(
-        warm_start.folder(run.env, run.env_options, run.seed, model=run.model, is_fresh=run.fresh)
     )
 
 
@@ -303,12 +283,12 @@ def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[s
 
 def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
     """All splits except the training split and, with a message, those missing in local data."""
-    module = importlib.import_module(find(run.env).module)
-    training_split = options.get("split") or resolve_split(module, None, options)
-    splits = split_names(module, options)
+    environment = find(run.env)
+    training_split = options.get("split") or environment.resolve_split(None, options)
+    splits = environment.split_names(options)
     # Without a training split, the splits of a benchmark overlap the problems trained on.
     others = splits if "train" in splits else ()
-    holds_out = not takes_argument(module, "holdout") or HELD_OUT in splits
+    holds_out = "holdout" not in environment.parameters or HELD_OUT in splits
     own = (HELD_OUT,) if options.get("holdout") is not None and holds_out else ()
     names = [split for split in dict.fromkeys((*others, *own)) if split != training_split]
     if splits and not names:

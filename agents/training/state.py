@@ -9,16 +9,15 @@ import torch
 
 from agents.cli.settings import Run
 from agents.engines.chat_template import check_template
-from agents.evaluation.evaluator import EvaluationTask, evaluate
-from agents.evaluation.model_usage import usage_section
+from agents.evaluate.evaluator import EvaluationTask, evaluate
 from agents.learner import Learner
-from agents.monitoring.evaluations import best_step
-from agents.monitoring.logs import RunLog
+from agents.monitoring.logs import RunLog, best_step
 from agents.monitoring.timing import Interval
 from agents.storage import checkpoints, integrity, rollbacks
 from agents.storage.json_files import read_steps
 from agents.storage.model_card import write_model_card
 from agents.training.build import Engines
+from agents.training.model_usage import usage_section
 from agents.training.update import Passes
 from reasonenv.console import print_line
 

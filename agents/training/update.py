@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from agents.learner import Learner
 from agents.losses import clipped_tokens
 from agents.monitoring.metrics import Statistics, rollout_metrics, token_kl
 from agents.monitoring.traces import Trace
-from agents.rollout import Batch, Group, Mask, PerResponse, PerToken, Responses, RewardParts
+from agents.rollout import Batch, Group, PerResponse, PerToken, Responses, RewardParts
 from agents.training import microbatches
 from agents.training.microbatches import Load
 
@@ -77,7 +78,7 @@ class Passes:
         ]
 
 
-def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
+def update(  # noqa: PLR0913 - a rollout, its engine, and some that few runs have
     learner: Learner,
     engine: TrainEngine,
     responses: Responses,
@@ -85,6 +86,7 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
     passes: Passes,
     reference: Policy | None = None,
     *,
+    extras: Mapping[str, Any] | None = None,
     trace: Trace | None = None,
     before_step: Callable[[], object] = lambda: None,
 ) -> dict[str, float]:
@@ -108,13 +110,15 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
         passes: Minibatches, microbatches, epochs.
         reference: Needed when the learner `uses_reference`. A minibatch is trained with the
             reference of its turn; token-level advantages are those of the start.
+        extras: Values besides `EXTRAS` for a learner whose `reads` names them: on the CPU, of each
+            token or of each response.
         trace: Filled with the update's effect on each token, where it is given.
         before_step: Called before each optimizer step.
 
     Raises:
         UsageError: In one line, when `reference` is missing, or a minibatch would not be whole
             groups, or `sampler_correction` has no log-probabilities of the sampler, or a learner
-            that reads the components of the rewards has none.
+            reads a value that is not given.
     """
     if learner.uses_reference and reference is None:
         raise UsageError(f"{type(learner).__name__} with a reference constraint needs a reference")
@@ -122,8 +126,8 @@ def update(  # noqa: PLR0913 - a rollout, its engine, and two that few runs have
         is_missing = responses.sampler_log_prob[responses.mask].isnan().any()[None]
         learner.check_sampler(bool(engine.all_gather(is_missing).any()))
     reference = reference if learner.uses_reference else None
-    parts = learner, engine, responses, reward, passes, reference, trace, before_step
-    return _Update(*parts).run()
+    parts = learner, engine, responses, reward, passes, reference, extras or {}
+    return _Update(*parts, trace, before_step).run()
 
 
 @dataclass(eq=False)
@@ -147,6 +151,7 @@ class _Update:
     reward: Group
     passes: Passes
     reference: Policy | None
+    extras: Mapping[str, Any]
     trace: Trace | None
     before_step: Callable[[], object]
 
@@ -190,6 +195,7 @@ class _Update:
             texts=self.responses.texts,
             tokens=self.responses.tokens,
             reward_parts=self.responses.reward_parts,
+            **self.extras,
         )
         advantage = self._advantage(extras.get("reward_parts", {})).flatten().double().cpu()
         old_log_prob = self._unknown()
@@ -224,20 +230,16 @@ class _Update:
         lengths = self.lengths[:, first:last]
         weights = self.learner.reduction(lengths.flatten(), self.group_size)
         weight = weights.view_as(lengths)[self.engine.rank]
-        totals = torch.zeros(1, 3, dtype=torch.float64)
+        sums = torch.zeros(2, dtype=torch.float64)
+        slopes = []
         for part in parts:
-            log_prob, entropy = self.engine.forward(
-                self.responses.rows(part.start, part.stop), **self.forward_options
-            )
-            self._store(part, log_prob.detach(), entropy.detach())
-            batch = self.batch.rows(part.start, part.stop, log_prob.shape[1]).to(log_prob)
-            part_weight = weight[part.start - first : part.stop - first].to(log_prob)
-            loss, clipped, has_signal = self._backward(log_prob, entropy, batch, part_weight)
-            row = [loss, token_kl(log_prob, batch), has_signal]
-            totals += torch.tensor([row], dtype=torch.float64)
-            self.statistics.add(log_prob, entropy, clipped, batch)
-            if self.trace is not None:
-                self.trace.add(part, log_prob, clipped, batch)
+            part_weight = weight[part.start - first : part.stop - first]
+            part_sums, slope = self._backward(part, part_weight)
+            sums += torch.tensor(part_sums, dtype=torch.float64)
+            slopes.append(slope)
+        # Read at last: a microbatch is prepared while the one before is in its backward pass.
+        signal = torch.stack(slopes).any().cpu().double()
+        totals = torch.cat([sums, signal[None]])[None]
         loss, kl, signals = self.engine.all_gather(totals).sum(0).tolist()
         metrics = {"train/loss": loss, "train/no_signal": float(not signals)}
         if self.reference is not None:
@@ -246,6 +248,36 @@ class _Update:
             self.before_step()
         metrics |= self.engine.step() if signals else self.engine.discard()
         return metrics | {"train/skipped": float(not math.isfinite(metrics["train/grad_norm"]))}
+
+    def _backward(self, part: slice, weight: PerResponse) -> tuple[list[float], Tensor]:
+        """Adds the gradient of a microbatch.
+
+        Returns:
+            Its loss and its token KL to the reference; and, on the device, whether the slope of
+            some token is not 0.
+        """
+        log_prob, entropy = self.engine.forward(
+            self.responses.rows(part.start, part.stop), **self.forward_options
+        )
+        self._store(part, log_prob.detach(), entropy.detach())
+        batch = self.batch.rows(part.start, part.stop, log_prob.shape[1]).to(log_prob)
+        with clipped_tokens() as masks:
+            loss = self.learner.weighted(log_prob, batch, weight.to(log_prob), entropy)
+        clipped = torch.zeros_like(batch.mask)
+        for mask in masks:
+            clipped |= mask
+        self.statistics.add(log_prob, entropy, clipped, batch)
+        if self.trace is not None:
+            self.trace.add(part, log_prob, clipped, batch)
+        sums = [loss.item(), token_kl(log_prob, batch)]
+        inputs = [values for values in (log_prob, entropy) if values.requires_grad]
+        for values in inputs:
+            values.retain_grad()
+        self.engine.backward(loss)
+        has_slope = log_prob.new_zeros((), dtype=torch.bool)
+        for values in inputs:
+            has_slope |= values.grad.any() if values.grad is not None else False
+        return sums, has_slope
 
     def _store(self, part: slice, log_prob: PerToken, entropy: PerToken) -> None:
         """Writes values of the policy for those of policies that it still equals."""
@@ -259,26 +291,6 @@ class _Update:
         for values, new, is_policy in equals:
             if is_policy and values is not None:
                 values[part, :width] = new.to(values)
-
-    def _backward(
-        self, log_prob: PerToken, entropy: PerToken, batch: Batch, weight: PerResponse
-    ) -> tuple[float, Mask, bool]:
-        """Adds the gradient of a microbatch.
-
-        Returns:
-            Its loss, the clipped tokens, unmasked, and True if the slope of some token is not 0.
-        """
-        with clipped_tokens() as masks:
-            loss = self.learner.weighted(log_prob, batch, weight, entropy)
-        inputs = [values for values in (log_prob, entropy) if values.requires_grad]
-        for values in inputs:
-            values.retain_grad()
-        self.engine.backward(loss)
-        clipped = torch.zeros_like(batch.mask)
-        for mask in masks:
-            clipped |= mask
-        has_signal = any(values.grad is not None and bool(values.grad.any()) for values in inputs)
-        return loss.item(), clipped, has_signal
 
     def _log_prob(self, policy: Policy, minibatches: Iterable[Sequence[slice]]) -> PerToken:
         """Log-probability of each token under a policy; NaN for tokens of other minibatches."""
@@ -311,7 +323,7 @@ class _Update:
         return self.engine.all_gather(part[None]).sum(0)
 
     def _is_reference(self) -> bool:
-        """True while the policy has the weights of its reference."""
+        """True while the policy has the weights, and the prompts, of its reference."""
         return isinstance(self.reference, ReferencePolicy) and self.reference.is_policy
 
     def _count(self, step: dict[str, float]) -> None:

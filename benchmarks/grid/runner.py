@@ -17,7 +17,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-from agents.cli.settings import Run
 from agents.run import EXIT_COLLAPSED
 from agents.storage.checkpoints import latest
 from benchmarks.grid import raw
@@ -115,7 +114,7 @@ def run_all(tasks: Sequence[Task], folder: Path, crew: Crew) -> list[str]:
     progress = Progress(len(todo), len(crew.places))
     failures = []
     with _workers(crew) as pool:
-        begin_with = {(t.seed, *_model(t)): t for t in reversed(todo)}
+        begin_with = {t.seed: t for t in reversed(todo) if BRIEF in t.words}
         starts = [pool.submit(make_start, task, crew) for task in begin_with.values()]
         for future in _finished(starts):
             failures += future.result()
@@ -191,22 +190,15 @@ def brief(task: Task, crew: Crew) -> Path:
 
 def make_start(task: Task, crew: Crew) -> list[str]:
     """Makes the model that a task begins with, once for all tasks of its seed; what went wrong."""
-    model, env, options = _model(task)
-    wanted = [str(brief(task, crew))] if model == BRIEF else []
-    if model not in ("tiny", BRIEF) or any(Path(name).exists() for name in wanted):
+    folder = brief(task, crew)
+    if (folder / "config.json").exists():
         return []
     log = crew.scratch / f"start-seed{task.seed}.log"
-    module = ["benchmarks.grid.start", str(task.seed), env, options, *wanted]
+    module = ["benchmarks.grid.start", str(task.seed), str(folder)]
     status, _ = crew.run(module, log)
     if status and not crew.stopping:
         return [f"failed: the model of seed {task.seed}, status {status}; see {log}"]
     return []
-
-
-def _model(task: Task) -> tuple[str, str, str]:
-    flags = ("--model", "tiny"), ("--env", Run.env), ("--env-options", "{}")
-    model, env, options = (task.flag(*flag) for flag in flags)
-    return model, env, options
 
 
 @contextmanager

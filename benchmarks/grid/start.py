@@ -1,30 +1,22 @@
 """Makes the model that the runs of a seed begin with: python -m benchmarks.grid.start SEED ...
 
-It is the tiny model after its warm start, in the cache, where the runs find it; with a folder as
-the last word, after one of `NUM_STEPS` steps, there.
+It is a tiny model after a warm start of `NUM_STEPS` steps, in the folder that is the last word.
 """
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-from agents.sft import fine_tune
-from agents.warm_start import cached, recipe
+from benchmarks.tiny.recipe import recipe
+from benchmarks.tiny.stage import train
 
 NUM_STEPS = 60
 """Enough to write in the format now and then, so that there is something to learn from."""
 
 
-def main(seed: str, env: str, env_options: str, folder: str = "") -> None:
-    stages = recipe(env, json.loads(env_options), int(seed))
-    if folder:
-        brief = replace(
-            stages[0], num_steps=NUM_STEPS, output_dir=Path(folder).with_suffix(".half")
-        )
-        fine_tune(brief).rename(folder)
-    else:
-        cached(stages)
+def main(seed: str, folder: str) -> None:
+    brief = replace(recipe(seed=int(seed))[0], num_steps=NUM_STEPS)
+    train(brief, Path(folder))
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agents.warm_start import SLIP, TINY
+from agents.engines.pretrained import TINY
 from benchmarks.quickstart.run import accuracies
+from benchmarks.tiny.recipe import SLIP
 
 HERE = Path(__file__).parent
 PROBE = 40
@@ -48,7 +49,8 @@ def rejection(seed: int, scratch: Path) -> dict[str, Any]:
 def supervised(slip: float, seed: int, limit: float, scratch: Path) -> dict[str, Any]:
     """Supervised steps on solutions, as many as fit the seconds."""
     options = json.dumps({"slip": slip, "problem_seed": 2 + seed})
-    words = ["agents.sft", "--model", str(TINY), "--env-options", options, "--seed", str(seed)]
+    words = ["benchmarks.tiny.stage", "--model", str(TINY), "--env-options", options]
+    words += ["--seed", str(seed)]
     words += ["--learning-rate", "3e-4", "--no-balance"]
 
     def steps(count: int) -> tuple[Path, float]:

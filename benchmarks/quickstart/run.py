@@ -28,8 +28,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agents.warm_start import cached, folder, recipe
+from agents.engines.pretrained import TINY
 from benchmarks.quickstart.families import by_family
+from benchmarks.tiny.recipe import make, recipe
 
 HERE = Path(__file__).parent
 CURVES = ("reward/accuracy", "response/length_mean", "policy/entropy", "policy/clip_fraction")
@@ -42,18 +43,26 @@ CURVE_PROBLEMS, END_PROBLEMS = 260, 1300
 """Problems of a checkpoint on the way, and of the first and the last model."""
 
 
-def run_seed(seed: int, flags: list[str], scratch: Path) -> dict[str, Any]:
-    """Seconds, memory, curves and evaluations of one seed."""
+def run_seed(seed: int, flags: list[str], scratch: Path, start: Path) -> dict[str, Any]:
+    """Seconds, memory, curves and evaluations of one seed, from a model to begin with."""
     out = scratch / "run"
     options = ["--seed", str(seed), *flags]
+    model = [] if start == TINY else ["--model", str(start)]
     saving = ["--save-every", str(INTERVAL), "--keep-checkpoints", "1000"]
-    command = [sys.executable, "-m", "agents.cpgd", *options, *saving, "--output-dir", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "agents.cpgd",
+        *options,
+        *model,
+        *saving,
+        "--output-dir",
+        str(out),
+    ]
     clock = Stopwatch(command, out / "metrics.jsonl")
     rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
     record = json.loads((out / "run.json").read_text())
-    options = record["settings"]["run"]["env_options"]
-    env_options = json.dumps(options)
-    start = folder("Figures-v2", options, seed, is_fresh="--fresh" in flags)
+    env_options = json.dumps(record["settings"]["run"]["env_options"])
     return {
         "seed": seed,
         "command": "python -m agents.cpgd " + shlex.join(options),
@@ -141,15 +150,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="*", default=[])
     parser.add_argument("--name", default="level2")
     parser.add_argument("--clean", action="store_true", help="the model before its slips")
+    parser.add_argument("--fresh", action="store_true", help="from a new warm start of each seed")
     arguments, flags = parser.parse_known_args()
     if arguments.clean:
-        rows = accuracies(cached(recipe()[:1]))
+        with tempfile.TemporaryDirectory() as scratch:
+            rows = accuracies(make(recipe()[:1], Path(scratch)))
         (HERE / "clean.json").write_text(json.dumps(rows, indent=1) + "\n")
     path = HERE / f"{arguments.name}.json"
     for seed in arguments.seeds:
         with tempfile.TemporaryDirectory() as scratch:
-            os.environ["REASONENV_CACHE"] = scratch
-            row = run_seed(seed, flags, Path(scratch))
+            stages = recipe(seed=seed) if arguments.fresh else ()
+            start = make(stages, Path(scratch)) if stages else TINY
+            row = run_seed(seed, flags, Path(scratch), start)
         before = json.loads(path.read_text()) if path.exists() else []
         others = [run for run in before if run["seed"] != seed]
         runs = sorted([*others, row], key=lambda run: run["seed"])

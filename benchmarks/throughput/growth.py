@@ -17,7 +17,6 @@ import numpy as np
 from PIL import Image
 
 from agents.storage.json_files import read_json_lines
-from agents.warm_start import cached, recipe
 from throughput import problems, sizes
 from throughput.figures import phases
 from throughput.side import BENCHMARKS, PROJECT
@@ -26,7 +25,7 @@ from throughput.sizes import SIZES
 TILE = 28
 """Pixels of a token of an image, in width and in height."""
 SEES = "tiny"
-"""The vision-language model that the project makes by program."""
+"""The vision-language model that is part of the package."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,6 @@ def measured(folder: Path, threads: int, points: tuple[Point, ...] = POINTS) -> 
     """All points; seconds of the phases of the median step."""
     problems.write(folder / "data")
     sizes.write(folder / "model", SIZES["tiny"])
-    cached(recipe())  # Once, in this process: no part of a point.
     rows = []
     for number, point in enumerate(points):
         rows.append(_measured(point, folder, folder / f"run-{number}", threads))

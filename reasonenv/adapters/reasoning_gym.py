@@ -24,13 +24,12 @@ import functools
 import inspect
 import os
 import pickle
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import ModuleType
 from typing import Any
 
+from reasonenv.environment import Environment
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.problem import LazySequence, Problem
@@ -65,15 +64,16 @@ def register_task(task: str) -> None:
         near = difflib.get_close_matches(task, tasks, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(tasks)}"
         raise UnknownEnvironmentError(f"reasoning_gym has no task {task!r}: {hint}")
-    module = ModuleType(f"{__name__}.{task}", __doc__)
-    vars(module).update(
-        problems=_loader(task, tasks[task][1]),
-        REWARDS={"score": (1.0, score)},
-        PROMPT=PROMPT,
-        SPLITS=SPLITS,
+    register(
+        Environment(
+            id=PREFIX + task,
+            problems=_loader(task, tasks[task][1]),
+            splits=SPLITS,
+            rewards={"score": (1.0, score)},
+            prompt=PROMPT,
+            model=_MODEL,
+        )
     )
-    sys.modules[module.__name__] = module
-    register(PREFIX + task, module.__name__, _MODEL)
 
 
 def _tasks(task: str) -> Mapping[str, Any]:

@@ -24,9 +24,9 @@ import numpy as np
 
 from reasonenv.adapters import shared_grader
 from reasonenv.adapters.env_prompts import EnvPrompts, ProblemPrompt
-from reasonenv.atomic_write import atomic_write
 from reasonenv.datasets.images import png
 from reasonenv.errors import DataError
+from reasonenv.files import atomic_write
 from reasonenv.problem import Problem
 from reasonenv.rewards import by_name, total
 from reasonenv.workers import Grader

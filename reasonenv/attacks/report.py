@@ -9,11 +9,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from reasonenv.atomic_write import atomic_write
 from reasonenv.attacks import Attack, corpus
 from reasonenv.attacks.foreign import ForeignGrader, Outcome
 from reasonenv.console import check_output_path, print_line, track
 from reasonenv.errors import UsageError
+from reasonenv.files import atomic_write
 from reasonenv.grading import VERSION
 from reasonenv.score_intervals import wilson
 from reasonenv.workers import Grader

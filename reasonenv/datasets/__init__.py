@@ -1,20 +1,17 @@
 """Rows of a hub data set, or of local files in the same format, as problems.
 
-A module of an environment describes its rows with a `Schema`, and converts a row to a `Problem`;
-the rest is here. Text columns are in memory, images are read and decoded on access.
+An environment describes its rows with a `Schema`, and converts a row to a `Problem`; the rest is
+here. Text columns are in memory, images are read and decoded on access.
 """
 
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets import hub, local
 from reasonenv.datasets.images import decode, decode_all
-from reasonenv.datasets.row_tables import Table
 from reasonenv.datasets.schema import (
     ANSWER,
     ANSWERS,
@@ -29,17 +26,17 @@ from reasonenv.datasets.schema import (
     Split,
     check_present,
     check_values,
-    schema_of,
 )
 from reasonenv.datasets.selection import (
     INVALID,
+    ConcatRows,
     Subset,
     distinct_ids,
     held_out,
-    invalid_rows_of,
     listed,
     without_images,
 )
+from reasonenv.datasets.table import Table
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import LazyProblems, Problem
 
@@ -65,8 +62,6 @@ __all__ = [
     "held_out",
     "listed",
     "load",
-    "loader",
-    "schema_of",
     "without_images",
 ]
 
@@ -88,7 +83,7 @@ class Rows(LazyProblems):
         self._name = f"{schema.name} {split}"
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self._table.rows)
 
     def keys(self) -> list[str]:
         """The keys of the rows as texts, where a row has none its number."""
@@ -117,7 +112,7 @@ class Rows(LazyProblems):
         index = self.wrap(index)
         row: Row = {}
         try:
-            row = {"row": index, **self._table.words(index)}
+            row = {"row": index, **self._table.rows[index]}
             check_present(self._schema, row)
             check_values(self._schema, row)
             problem = self._convert(row)
@@ -129,32 +124,6 @@ class Rows(LazyProblems):
         except (ValueError, OSError) as error:
             name, reason = row.get(self._schema.key), str(error).partition("\n")[0]
             raise DataError(f"{self._name}, row {index} (id {name!r}): {reason}") from error
-
-
-class ConcatRows(LazyProblems):
-    """The concatenated problems of several sequences, such as data sets."""
-
-    def __init__(self, parts: Sequence[Sequence[Problem]]) -> None:
-        self._parts = parts
-        self._starts = [0, *accumulate(map(len, parts))]
-
-    def __len__(self) -> int:
-        return self._starts[-1]
-
-    def make(self, index: int, with_images: bool) -> Problem:
-        """The problem at an index."""
-        index = self.wrap(index)
-        number = bisect_right(self._starts, index) - 1
-        part, row = self._parts[number], index - self._starts[number]
-        return part[row] if with_images else without_images(part, row)
-
-    def invalid_rows(self) -> dict[int, InvalidRow]:
-        """Those of the parts, by number."""
-        return {
-            start + row: invalid
-            for start, part in zip(self._starts, self._parts, strict=False)
-            for row, invalid in invalid_rows_of(part).items()
-        }
 
 
 def load(
@@ -183,18 +152,6 @@ def load(
     if data is None:
         return Rows(hub.hub_table(schema, split), convert, schema, split)
     return Rows(local.local_table(schema, split, Path(data)), convert, schema, split)
-
-
-def loader(
-    schema: Schema, convert: Callable[[Row], Problem], default: str
-) -> Callable[..., Sequence[Problem]]:
-    """The function `problems` of an environment's module: `load` with a default split."""
-
-    def problems(split: str = default, data: str | None = None) -> Sequence[Problem]:
-        """The problems of a split, from the hub or from local files; see `load`."""
-        return load(schema, split, data, convert)
-
-    return problems
 
 
 def _is_blank(value: Any) -> bool:

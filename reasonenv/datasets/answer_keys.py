@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets.column_names import ANSWER_COLUMNS, ID_COLUMNS, OPTION_COLUMNS, cell
-from reasonenv.datasets.regular_files import check_regular
-from reasonenv.datasets.row_files import SUFFIXES, iter_rows, parse_json, parse_lines
+from reasonenv.datasets.local import SUFFIXES
 from reasonenv.errors import DataError, MissingDataError
+from reasonenv.files import read_rows
 from reasonenv.grading import KINDS, final_answer
 
 _LETTERS = "ABCDEFGHIJ"
@@ -55,8 +55,8 @@ def read_references(
     """The references in a file, or in those files of a folder that have a column of answers.
 
     Args:
-        path: A file of JSON lines, JSON or Parquet, or a folder with such files. JSON may be a
-            list of rows or an object of rows by id; a row may be the answer itself.
+        path: A file, see `files.read_rows`, or a folder with such files. A row may be the answer
+            itself.
         answer_column: Column of the answers; None for the first of `ANSWER_COLUMNS`. Of a worked
             solution, the text after `####` or its final answer counts; of a list, all of it.
         options_column: Column of the texts of multiple choices; None for `OPTION_COLUMNS`.
@@ -70,7 +70,7 @@ def read_references(
         return _read_folder(path, answer_column, options_column)
     if not path.exists():
         raise MissingDataError(f"there is no file {path}")
-    rows = list(_rows(check_regular(path)))
+    rows = list(_rows(path))
     if not rows:
         raise DataError(f"{path} has no rows")
     columns = list(rows[0][1])
@@ -101,32 +101,15 @@ def _read_folder(folder: Path, answer: str | None, options: str | None) -> list[
 
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Name and content of each row."""
-    try:
-        content = _content(path)
-    except DataError:
-        raise
-    except (ValueError, OSError) as error:
-        raise DataError(f"{path} cannot be read: {str(error).partition(chr(10))[0]}") from None
-    pairs = content.items() if isinstance(content, dict) else enumerate(content)
-    for key, row in pairs:
-        if isinstance(row, list) and row and isinstance(content, dict):
-            yield from ((f"{key}/{index}", _as_row(path, item)) for index, item in enumerate(row))
+    for index, row in enumerate(read_rows(path)):
+        value = row.read(path)
+        if row.key is not None and isinstance(value, list) and value:
+            yield from ((f"{row.key}/{i}", _as_row(path, item)) for i, item in enumerate(value))
         else:
-            mapping = _as_row(path, row)
+            mapping = _as_row(path, value)
             name = _first(mapping, ID_COLUMNS)
+            key = index if row.key is None else row.key
             yield str(key if name is None else cell(mapping, name)), mapping
-
-
-def _content(path: Path) -> Any:
-    if path.suffix == ".parquet":
-        return list(iter_rows(path))
-    text = path.read_text(encoding="utf-8-sig")
-    if path.suffix == ".jsonl":
-        return [value for _, value in parse_lines(text.splitlines(), path)]
-    content = parse_json(text, f"{path} cannot be read")
-    if not isinstance(content, list | dict):
-        raise DataError(f"{path}: a list or an object of rows was expected, not {content!r:.40}")
-    return content
 
 
 def _as_row(path: Path, row: Any) -> Mapping[str, Any]:

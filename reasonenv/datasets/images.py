@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, UnidentifiedImageError, features
 
-from reasonenv.datasets.regular_files import read_regular
 from reasonenv.errors import DataError
+from reasonenv.files import read_regular
 from reasonenv.pixels import rgb
 
 _AVIF = ("AVIF",) if "avif" in features.modules and features.check("avif") else ()

@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Integral
@@ -15,9 +15,9 @@ from PIL import Image
 
 from reasonenv.datasets.column_names import Columns, cell
 from reasonenv.datasets.images import data_url
-from reasonenv.datasets.row_files import parse_json
-from reasonenv.envs.option_text import LETTERS, lettered_lines, option_texts
+from reasonenv.datasets.option_text import LETTERS, lettered_lines, option_texts
 from reasonenv.errors import DataError
+from reasonenv.files import parse_json
 from reasonenv.grading import KINDS, final_answer
 from reasonenv.problem import Problem
 
@@ -34,23 +34,19 @@ class QuestionRow:
     """A row of questions.
 
     Args:
-        row: Its values.
+        row: Its values; of images that are read on access, functions to read them.
         columns: Its columns by field.
         folders: Folders of the files of its images; see `question_files.QuestionRows`.
-        read: Function of a column to images that are read on access; None without such columns.
     """
 
     row: Mapping[str, Any]
     columns: Columns
     folders: Sequence[Path] = ()
-    read: Callable[[str], Any] | None = None
 
     def value(self, field: str) -> Any:
         """The value of a field; None where it has no column or is missing."""
-        for name in self.columns[field]:
-            value = self._cell(name)
-            return None if _is_missing(value) else value
-        return None
+        value = self._cell(self.columns[field][0]) if self.columns[field] else None
+        return None if _is_missing(value) else value
 
     def _cell(self, name: str) -> Any:
         """The value of a column; a list, where pandas has an array of one axis."""
@@ -82,6 +78,11 @@ class QuestionRow:
             metadata={k: v for k, v in values.items() if isinstance(v, str | int | float)},
         )
 
+    @property
+    def is_read_on_access(self) -> bool:
+        """True where some of its images are."""
+        return any(callable(self._cell(name)) for name in self.columns["images"])
+
     def images(self, on_access: bool = True) -> list[tuple[str, Any]]:
         """The images before decoding, each with its place.
 
@@ -94,17 +95,19 @@ class QuestionRow:
         pairs: list[tuple[str, Any]] = []
         for name in self.columns["images"]:
             value = self._cell(name)
-            value = self.read(name) if self.read and on_access and value is None else value
+            if callable(value):
+                value = value() if on_access else None
             value = _listed(value) if isinstance(value, str) else value
-            values = value if isinstance(value, list | tuple) else [value]
-            pairs += [(name, each) for each in values if not _is_missing(each)]
-        return [self._image(f"column {name!r}", value) for name, value in pairs]
+            for each in value if isinstance(value, list | tuple) else [value]:
+                if not _is_missing(each):
+                    pairs.append((f"column {name!r}", self._image(name, each)))
+        return pairs
 
-    def _image(self, place: str, value: Any) -> tuple[str, Any]:
+    def _image(self, name: str, value: Any) -> Any:
         try:
-            return place, _located(value, self.folders)
+            return _located(value, self.folders)
         except DataError as error:
-            raise DataError(f"{place}: {error}") from None
+            raise DataError(f"column {name!r}: {error}") from None
 
     def text(self, field: str) -> str | None:
         """The text or number of a field as text; None where it is missing.
@@ -113,8 +116,7 @@ class QuestionRow:
             DataError: It is neither.
         """
         value = self.value(field)
-        text = None if value is None else _plain_text(value)
-        if value is not None and text is None:
+        if (text := _plain_text(value)) is None and value is not None:
             raise self._unfit(field, value, "a text or a number")
         return text
 
@@ -132,13 +134,13 @@ class QuestionRow:
         return value
 
     def _unfit(self, field: str, value: object, expected: str) -> DataError:
-        name = self.columns[field][0]
-        hint = ""
-        if isinstance(value, Mapping) and value:
-            hint = f"; name a part of it, columns={{{field!r}: '{name}.{_text_part(value)}'}}"
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            hint = f"; name a part of it, columns={{{field!r}: '{name}.0.{_text_part(value[0])}'}}"
-        return DataError(f"column {name!r} holds {value!r:.60}: {expected} was expected{hint}")
+        name, part, hint = self.columns[field][0], value, ""
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            name, part = f"{name}.0", value[0]
+        if isinstance(part, Mapping) and part:
+            hint = f"; name a part of it, columns={{{field!r}: '{name}.{_text_part(part)}'}}"
+        line = f"column {self.columns[field][0]!r} holds {value!r:.60}: {expected} was expected"
+        return DataError(line + hint)
 
     def _answer(self) -> tuple[str, str | None]:
         """The answer, and the worked solution where there is one."""
@@ -175,9 +177,7 @@ class QuestionRow:
             value = [f"{str(k).upper()}. {_plain_text(v)}" for k, v in items if not _is_missing(v)]
         if value is None or (isinstance(value, list | tuple) and not value):
             return ()
-        texts = (
-            [_plain_text(each) or "" for each in value] if isinstance(value, list | tuple) else []
-        )
+        texts = [_plain_text(v) or "" for v in value] if isinstance(value, list | tuple) else []
         if not 2 <= len(texts) <= len(LETTERS) or "" in texts:
             raise self._unfit("options", value, "a list of 2 to 26 texts")
         return option_texts(texts) or tuple(texts)

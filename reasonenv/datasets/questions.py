@@ -1,9 +1,8 @@
 """Problems of a user's own questions, each row checked, the images read on access."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from reasonenv.datasets.column_names import Columns, check_choice, find_columns
@@ -12,6 +11,7 @@ from reasonenv.datasets.question_files import QuestionRows, read_questions
 from reasonenv.datasets.question_row import QuestionRow, check_marks
 from reasonenv.datasets.schema import InvalidRow
 from reasonenv.errors import DataError
+from reasonenv.files import FileRow
 from reasonenv.problem import LazyProblems, Problem
 
 
@@ -94,32 +94,24 @@ def load_questions(data: Any, columns: object = None) -> list[Question]:
     sources = read_questions(data)
     questions: list[Question] = []
     for source in sources:
-        rows = [row for row in source.rows if isinstance(row, Mapping)]
+        rows = [row.value for row in source.rows if isinstance(row.value, Mapping)]
         if not rows:
-            reason = next(row for row in source.rows if isinstance(row, DataError))
-            raise DataError(f"{source.name}: no {source.place} can be read; the first: {reason}")
+            (unit, fault) = source.rows[0].unit, _fault(source.rows[0])
+            raise DataError(f"{source.name}: no {unit} can be read; the first: {fault}")
         fields = find_columns(choice, rows, source.name)
         prefix = f"{os.path.splitext(source.name)[0]}/" if len(sources) > 1 else ""
-        questions += _questions(source, fields, prefix)
+        questions += [_question(source, row, fields, prefix) for row in source.rows]
     return _with_own_ids(questions)
 
 
-def _questions(source: QuestionRows, columns: Columns, prefix: str) -> Iterator[Question]:
+def _question(source: QuestionRows, file_row: FileRow, columns: Columns, prefix: str) -> Question:
+    place = f"{source.name}, {file_row.place}"
+    # Beside ids of a column, a number could be that of another row.
+    id = place if columns["id"] else f"{prefix}{file_row.number}"
     split = None if columns["split"] else source.split or "train"
-    for index, raw in enumerate(source.rows):
-        place = f"{source.name}, {source.place} {index + 1}"
-        # Beside ids of a column, a number could be that of another row.
-        id = place if columns["id"] else f"{prefix}{index + 1}"
-        if isinstance(raw, DataError):
-            yield Question(id, place, "", split, raw)
-        elif raw is not None:
-            read = partial(source.image, index) if source.image else None
-            row = QuestionRow(raw, columns, source.folders, read)
-            yield _question(row, id, place, split)
-
-
-def _question(row: QuestionRow, id: str, place: str, split: str | None) -> Question:
-    """The question of a row; `id` and `split` are used where it has no column for them."""
+    if not isinstance(file_row.value, Mapping):
+        return Question(id, place, "", split, _fault(file_row))
+    row = QuestionRow(file_row.value, columns, source.folders)
     text = row.value("question")
     text = text if isinstance(text, str) else ""
     try:
@@ -128,24 +120,29 @@ def _question(row: QuestionRow, id: str, place: str, split: str | None) -> Quest
             raise row.empty("split")
         problem: Problem | DataError = row.problem(id)
         images = row.images(on_access=False)
-        if row.read is None:
+        if not row.is_read_on_access:
             check_marks(problem.question, len(images))
     except DataError as error:
         problem = error
     return Question(id, place, text, split, problem, row.images)
 
 
+def _fault(row: FileRow) -> DataError:
+    """Why a row is none."""
+    if isinstance(row.value, DataError):
+        return row.value
+    expected = 'an object was expected, {"question": ..., "answer": ...}'
+    return DataError(f"it is {row.value!r:.40}: {expected}")
+
+
 def _with_own_ids(questions: Sequence[Question]) -> list[Question]:
     """The questions; one with the id of an earlier one is no problem, and has its place as id."""
-    places: dict[str, str] = {}
-    for question in questions:
-        places.setdefault(question.id, question.place)
-    fault = "its id {!r:.40} is that of {}: give it another, or none by columns={{'id': None}}"
-    return [
-        question
-        if (place := places[question.id]) == question.place
-        else replace(
-            question, id=question.place, problem=DataError(fault.format(question.id, place))
-        )
-        for question in questions
-    ]
+    first: dict[str, str] = {}
+    checked = []
+    for each in questions:
+        if (place := first.setdefault(each.id, each.place)) != each.place:
+            line = f"its id {each.id!r:.40} is that of {place}: give it another, or none by "
+            fault = DataError(line + "columns={'id': None}")
+            each = replace(each, id=each.place, problem=fault)  # noqa: PLW2901
+        checked.append(each)
+    return checked

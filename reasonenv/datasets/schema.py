@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 from reasonenv.errors import DataError
@@ -157,11 +156,6 @@ class Schema:
     def folders(self) -> list[str]:
         """Subfolders of local files: that of a repository, and those of configurations."""
         return ["data", *sorted({split.config for split in self.splits.values() if split.config})]
-
-
-def schema_of(module: ModuleType) -> Schema | None:
-    """The `SCHEMA` of an environment's module; None for one that generates its problems."""
-    return getattr(module, "SCHEMA", None)
 
 
 def check_columns(schema: Schema, where: str, kinds: Mapping[str, str]) -> None:

@@ -1,8 +1,10 @@
 """Selection of problems of a split: by metadata, without some ids, held out."""
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,32 @@ class Subset(LazyProblems):
         if not (rows := invalid_rows_of(self._problems)):
             return {}
         return {place: rows[i] for place, i in enumerate(self._indices) if i in rows}
+
+
+class ConcatRows(LazyProblems):
+    """The concatenated problems of several sequences, such as data sets."""
+
+    def __init__(self, parts: Sequence[Sequence[Problem]]) -> None:
+        self._parts = parts
+        self._starts = [0, *accumulate(map(len, parts))]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def make(self, index: int, with_images: bool) -> Problem:
+        """The problem at an index."""
+        index = self.wrap(index)
+        number = bisect_right(self._starts, index) - 1
+        part, row = self._parts[number], index - self._starts[number]
+        return part[row] if with_images else without_images(part, row)
+
+    def invalid_rows(self) -> dict[int, InvalidRow]:
+        """Those of the parts, by number."""
+        return {
+            start + row: invalid
+            for start, part in zip(self._starts, self._parts, strict=False)
+            for row, invalid in invalid_rows_of(part).items()
+        }
 
 
 def without_images(problems: Sequence[Problem], index: int) -> Problem:

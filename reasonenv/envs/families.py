@@ -3,7 +3,8 @@
 import zlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
 from reasonenv.errors import UsageError
 from reasonenv.problem import LazySequence, Problem
@@ -11,16 +12,34 @@ from reasonenv.problem import LazySequence, Problem
 AnyFamily = TypeVar("AnyFamily")
 
 
+@dataclass(frozen=True, kw_only=True)
 class DrawnProblems(LazySequence[Problem]):
-    """Problems drawn by program, each a pure function of its id.
+    """Problems of one split and level drawn by program, each a pure function of its id.
 
     Any index from 0 on is a problem; the length only says where one pass over them ends.
+
+    Args:
+        split: Name of the split.
+        level: Number of the level.
+        problem_seed: Chooses another sequence of problems.
+        families: Families to draw from, which have names.
+        is_whole_level: True if these are all that the level has.
     """
 
+    split: str
+    level: int
+    problem_seed: int
+    families: tuple[Any, ...]
+    is_whole_level: bool
+
+    version: ClassVar[str]
+    """First part of the ids, such as "figures-v2"."""
+
     @property
-    @abstractmethod
     def source(self) -> str:
-        """First part of the ids, with all that chooses problems but the index."""
+        """The ids up to the index; they name the families where these are not all of the level."""
+        names = "" if self.is_whole_level else ":" + "+".join(each.name for each in self.families)
+        return f"{self.version}/{self.level}{names}/{self.split}/{self.problem_seed}"
 
     @abstractmethod
     def draw(self, id: str) -> Problem:
@@ -41,40 +60,54 @@ def checksum(*parts: object) -> int:
     return zlib.crc32(repr(parts).encode())
 
 
-def check_split_and_level(
-    environment: str, split: str, splits: Sequence[str], level: int, levels: Sequence[int]
-) -> None:
-    """Raises UsageError for a split or a level that an environment does not have."""
+def choose_families(
+    environment: str,
+    families: Mapping[int, Mapping[str, AnyFamily]],
+    level: int,
+    names: Sequence[str] | None,
+) -> dict[str, Any]:
+    """The level, the families of some names, or all of them for None, and whether these are all.
+
+    Args:
+        environment: Its id, for messages.
+        families: By level and name.
+        level: Number of the level.
+        names: Names to choose.
+
+    Returns:
+        Arguments of `DrawnProblems`.
+
+    Raises:
+        UsageError: In one line, for an unknown level or name, a text instead of a list, or an
+            empty list.
+    """
+    if level not in families:
+        *others, last = map(str, families)
+        raise UsageError(
+            f"level {level!r} of {environment} is unknown: take {', '.join(others)} or {last}"
+        )
+    of_level = families[level]
+    if isinstance(names, str):
+        raise UsageError(f"families is {names!r}: give a list of names")
+    names = tuple(of_level) if names is None else tuple(names)
+    for name in names:
+        if name not in of_level:
+            source = f"level {level} of {environment}"
+            raise UsageError(f"family {name!r} is not in {source}: take of {', '.join(of_level)}")
+    if not names:
+        raise UsageError("families is empty: name at least one, or leave it out for all")
+    chosen = tuple(of_level[name] for name in names)
+    return {"level": level, "families": chosen, "is_whole_level": names == tuple(of_level)}
+
+
+def check_split(environment: str, split: str, splits: Sequence[str]) -> str:
+    """The split itself.
+
+    Raises:
+        UsageError: The environment does not have it.
+    """
     if split not in splits:
         raise UsageError(
             f"split {split!r} of {environment} is unknown: take one of {', '.join(splits)}"
         )
-    if level not in levels:
-        *others, last = map(str, levels)
-        raise UsageError(
-            f"level {level!r} of {environment} is unknown: take {', '.join(others)} or {last}"
-        )
-
-
-def choose_families(
-    families: Mapping[str, AnyFamily], names: Sequence[str] | None, source: str
-) -> tuple[AnyFamily, ...]:
-    """The families of some names, or all of them for None.
-
-    Args:
-        families: Families of a level.
-        names: Names to choose.
-        source: Name of the level for messages, such as "level 1 of Figures-v2".
-
-    Raises:
-        UsageError: In one line, for an unknown name, a text instead of a list, or an empty list.
-    """
-    if isinstance(names, str):
-        raise UsageError(f"families is {names!r}: give a list of names")
-    names = tuple(families) if names is None else names
-    for name in names:
-        if name not in families:
-            raise UsageError(f"family {name!r} is not in {source}: take of {', '.join(families)}")
-    if not names:
-        raise UsageError("families is empty: name at least one, or leave it out for all")
-    return tuple(families[name] for name in names)
+    return split

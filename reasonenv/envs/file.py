@@ -40,12 +40,8 @@ from typing import Any
 
 from reasonenv.datasets.questions import Question, Questions, load_questions
 from reasonenv.datasets.selection import held_out
-from reasonenv.entry_points import HELD_OUT
+from reasonenv.environment import HELD_OUT, Environment
 from reasonenv.errors import UsageError
-from reasonenv.rewards import accuracy
-
-PROMPT = "boxed"
-REWARDS = {"accuracy": (1.0, accuracy)}
 
 
 def splits(
@@ -101,3 +97,12 @@ def _load(data: Any, columns: Mapping[str, Any] | None) -> list[Question]:
 def _splits(questions: Sequence[Question]) -> tuple[str, ...]:
     names = dict.fromkeys(row.split for row in questions if row.split is not None)
     return tuple(sorted(names, key=lambda name: name != "train")) or ("train",)
+
+
+ENVIRONMENT = Environment(
+    id="file",
+    problems=problems,
+    splits=splits,
+    prompt="boxed",
+    model="HuggingFaceTB/SmolLM2-135M-Instruct",
+)

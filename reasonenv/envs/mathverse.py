@@ -41,15 +41,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from reasonenv import datasets
-from reasonenv.envs.option_text import option_texts
+from reasonenv.datasets.option_text import option_texts
+from reasonenv.environment import Environment
 from reasonenv.problem import Problem
-from reasonenv.rewards import accuracy
-
-SPLITS = ("testmini", "testmini_text_only")
-PROMPT = "cpgd"
-OFFICIAL = "official"
-REWARDS = {"accuracy": (1.0, accuracy)}
-CLUSTER = "problem_index"
 
 _ONLY = "testmini_text_only"
 
@@ -85,8 +79,7 @@ _KIND = {
 }
 
 
-def problems(split: str = "testmini", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+def _problems(split: str, data: str | None = None) -> Sequence[Problem]:
     schema = replace(SCHEMA, images=()) if split == _ONLY else SCHEMA
     return datasets.load(schema, split, data, _problem)
 
@@ -125,3 +118,15 @@ def _query(question: str, is_choice: bool) -> str:
         f"{about}{please} first conduct reasoning, and then answer the question and provide "
         f"{_KIND[is_choice]}, at the end.{question}"
     )
+
+
+ENVIRONMENT = Environment(
+    id="MathVerse-v0",
+    schema=SCHEMA,
+    problems=_problems,
+    prompt="cpgd",
+    official="official",
+    cluster="problem_index",
+    model="Qwen/Qwen2.5-VL-7B-Instruct",
+    licence="MIT",
+)

@@ -39,19 +39,14 @@ Version History:
 import re
 
 from reasonenv import datasets
-from reasonenv.envs.option_text import LETTERS, lettered_lines
+from reasonenv.datasets.option_text import LETTERS, lettered_lines
+from reasonenv.environment import Environment
 from reasonenv.problem import Problem
-from reasonenv.rewards import accuracy
-
-SPLITS = ("test", "testmini")
-PROMPT = "cpgd"
-OFFICIAL = "official"
-REWARDS = {"accuracy": (1.0, accuracy)}
 
 SCHEMA = datasets.Schema(
     name="mathvision",
     hub="MathLLMs/MathVision",
-    splits={split: datasets.Split(split) for split in SPLITS},
+    splits={split: datasets.Split(split) for split in ("test", "testmini")},
     texts=("question", "answer", "id", "subject"),
     values=("options", "level"),
     kinds={"options": datasets.TEXTS, "level": datasets.NUMBER, "solution": datasets.TEXT},
@@ -94,4 +89,12 @@ def _with_image_mark(question: str) -> str:
     return _MARK.sub(image, question, count=1)
 
 
-problems = datasets.loader(SCHEMA, _problem, "test")
+ENVIRONMENT = Environment(
+    id="MathVision-v0",
+    schema=SCHEMA,
+    convert=_problem,
+    prompt="cpgd",
+    official="official",
+    model="Qwen/Qwen2.5-VL-7B-Instruct",
+    licence="MIT",
+)

@@ -35,15 +35,10 @@ Version History:
 """
 
 from reasonenv import datasets
-from reasonenv.envs.option_text import letter_of, lettered_lines
+from reasonenv.datasets.option_text import letter_of, lettered_lines
+from reasonenv.environment import Environment
 from reasonenv.errors import DataError
 from reasonenv.problem import Problem
-from reasonenv.rewards import accuracy
-
-SPLITS = ("testmini",)
-PROMPT = "cpgd"
-OFFICIAL = "official"
-REWARDS = {"accuracy": (1.0, accuracy)}
 
 SCHEMA = datasets.Schema(
     name="mathvista",
@@ -102,4 +97,12 @@ def _hint(row: datasets.Row) -> str:
     return f"Hint: Please answer the question {_HINTS[kind]}."
 
 
-problems = datasets.loader(SCHEMA, _problem, "testmini")
+ENVIRONMENT = Environment(
+    id="MathVista-v0",
+    schema=SCHEMA,
+    convert=_problem,
+    prompt="cpgd",
+    official="official",
+    model="Qwen/Qwen2.5-VL-7B-Instruct",
+    licence="CC BY-SA 4.0",
+)

@@ -44,17 +44,8 @@ import numpy as np
 from reasonenv.datasets import ConcatRows
 from reasonenv.datasets.schema import InvalidRow
 from reasonenv.datasets.selection import Subset, invalid_rows_of, warn_once, without_images
-from reasonenv.entry_points import (
-    HELD_OUT,
-    LONGEST_SPLIT,
-    NUM_GENERATED,
-    env_definition,
-    evaluation_split,
-    module_of,
-    resolve_split,
-    split_names,
-    takes_option,
-)
+from reasonenv.entry_points import define, takes_option
+from reasonenv.environment import HELD_OUT, LONGEST_SPLIT, NUM_GENERATED, Environment
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
 from reasonenv.problem import LazyProblems, Problem
@@ -62,7 +53,7 @@ from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.registration import find
 from reasonenv.rewards import Rewards, total
 
-CLUSTER = "cluster"
+_CLUSTER = "cluster"
 Options = Mapping[str, Mapping[str, Any]]
 
 # The problems of a pass and their permutation are held in memory, 16 bytes a problem.
@@ -79,7 +70,7 @@ class Part(LazyProblems):
         rewards: Its rewards.
         prompt: Its prompt.
         weight: Share of its problems, relative to the others.
-        cluster: Its `CLUSTER`.
+        cluster: Metadata that is the cluster of a problem.
     """
 
     id: str
@@ -87,7 +78,7 @@ class Part(LazyProblems):
     rewards: Rewards
     prompt: PromptTemplate
     weight: float
-    cluster: str | None = None
+    cluster: str = ""
 
     def __len__(self) -> int:
         return len(self.problems)
@@ -96,9 +87,9 @@ class Part(LazyProblems):
         """The problem at an index, with the id of the part as metadata."""
         own = self.problems
         problem = own[index] if with_images else without_images(own, index)
-        cluster = problem.metadata.get(self.cluster) if self.cluster else None
+        cluster = problem.metadata.get(self.cluster)
         cluster = None if cluster in (None, "") else f"{self.id}/{cluster}"
-        common = {"env": self.id, CLUSTER: cluster}
+        common = {"env": self.id, _CLUSTER: cluster}
         metadata = {**common, **problem.metadata, **common}  # "env" first, the kind in evaluations
         return replace(problem, id=f"{self.id}/{problem.id}", metadata=metadata)
 
@@ -150,7 +141,7 @@ def splits(
 ) -> tuple[str, ...]:
     """Those of its parts together; no "train" where all are benchmarks without it."""
     own = _part_options(envs, data, options, holdout)
-    if not any("train" in split_names(module_of(id), own[id]) for id in own):
+    if not any("train" in find(id).split_names(own[id]) for id in own):
         return ("test",) if holdout is None else ("test", HELD_OUT)
     return ("train", "test") if any(_has_unseen(id, own[id]) for id in own) else ("train",)
 
@@ -180,7 +171,7 @@ def problems(
                 warn_once(f"{id} has no problems beside those to train on: the test leaves it out")
                 del own[id]
         for id, each in own.items():
-            each["split"] = evaluation_split(id, each)
+            each["split"] = find(id).evaluation_split(each)
     elif split not in (None, "train"):
         own = {id: {"split": split, **each} for id, each in own.items()}
     parts = [_part(id, shares[id], each) for id, each in own.items()]
@@ -207,8 +198,9 @@ def _part_options(
 
 def _has_unseen(id: str, options: Mapping[str, Any]) -> bool:
     """True if a part is evaluated on another split than it is trained on."""
-    training = options.get("split") or resolve_split(module_of(id), None, options)
-    return evaluation_split(id, options) != training
+    environment = find(id)
+    training = options.get("split") or environment.resolve_split(None, options)
+    return environment.evaluation_split(options) != training
 
 
 def _ids(envs: Sequence[str]) -> list[str]:
@@ -230,14 +222,14 @@ def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
 
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
-    module = module_of(id)
-    arguments |= {"split": resolve_split(module, arguments.get("split"), arguments)}
-    definition = env_definition(module, arguments)
+    environment = find(id)
+    arguments |= {"split": environment.resolve_split(arguments.get("split"), arguments)}
+    definition = define(environment, arguments)
     if arguments:
         raise UsageError(f"options: {id} takes no argument {next(iter(arguments))!r} in a mixture")
     prompt = find_prompt(definition.prompt)
-    cluster = getattr(module, "CLUSTER", None)
-    return Part(id, definition.problems, definition.rewards, prompt, weight, cluster)
+    own = definition.problems, definition.rewards
+    return Part(id, *own, prompt, weight, environment.cluster)
 
 
 @dataclass(frozen=True)
@@ -264,11 +256,19 @@ class OwnPrompt:
         return self.prompts[str(problem.metadata["env"])].ask(problem)
 
 
-def rewards(mixture: Mixture) -> Rewards:
-    """The rewards of a mixture."""
+def _rewards(mixture: Mixture) -> Rewards:
     return {"own": (1.0, OwnReward({part.id: part.rewards for part in mixture.parts}))}
 
 
-def prompt(mixture: Mixture) -> PromptTemplate:
-    """The prompt of a mixture."""
+def _prompt(mixture: Mixture) -> PromptTemplate:
     return OwnPrompt({part.id: part.prompt for part in mixture.parts})
+
+
+ENVIRONMENT = Environment(
+    id="Mixture-v0",
+    problems=problems,
+    splits=splits,
+    rewards=_rewards,
+    prompt=_prompt,
+    cluster=_CLUSTER,
+)

@@ -33,19 +33,15 @@ Version History:
 """
 
 from reasonenv import datasets
+from reasonenv.environment import Environment
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy, think_answer_format
-
-SPLITS = ("train", "test")
-PROMPT = "cpgd"
-OFFICIAL = "mm_eureka"
-REWARDS = {"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)}
 
 SCHEMA = datasets.Schema(
     name="mmk12",
     hub="FanqingM/MMK12",
     revision="372a609268ea79b5e78d90ab173e02c37b486163",
-    splits={split: datasets.Split(split) for split in SPLITS},
+    splits={split: datasets.Split(split) for split in ("train", "test")},
     texts=("question", "answer", "id", "subject"),
     images=("image",),
     paths=("image", "image_path"),
@@ -61,4 +57,13 @@ def _problem(row: datasets.Row) -> Problem:
     )
 
 
-problems = datasets.loader(SCHEMA, _problem, "train")
+ENVIRONMENT = Environment(
+    id="MMK12-v0",
+    schema=SCHEMA,
+    convert=_problem,
+    rewards={"accuracy": (1.0, accuracy), "format": (0.5, think_answer_format)},
+    prompt="cpgd",
+    official="mm_eureka",
+    model="Qwen/Qwen2.5-VL-7B-Instruct",
+    licence="Apache-2.0",
+)

@@ -48,9 +48,9 @@ from functools import partial
 
 from reasonenv import datasets
 from reasonenv.console import warn
-from reasonenv.datasets.row_files import parse_json
+from reasonenv.environment import Environment
+from reasonenv.files import parse_json
 from reasonenv.problem import Problem
-from reasonenv.rewards import accuracy
 
 PARTS = (
     "OE_TO_maths_en_COMP",
@@ -58,11 +58,6 @@ PARTS = (
     "OE_TO_physics_en_COMP",
     "OE_MM_physics_en_COMP",
 )
-SPLITS = ("test", *PARTS)
-PROMPT = "cpgd"
-OFFICIAL = "official"
-REWARDS = {"accuracy": (1.0, accuracy)}
-CLUSTER = "context"
 
 _MARK = re.compile(r"<(img|image)_(\d+)>")
 
@@ -96,8 +91,7 @@ _TYPES = {
 }
 
 
-def problems(split: str = "test", data: str | None = None) -> Sequence[Problem]:
-    """The problems of a split, from the hub or from local files; see `reasonenv.datasets.load`."""
+def _problems(split: str, data: str | None = None) -> Sequence[Problem]:
     if split != "test":
         return datasets.load(SCHEMA, split, data, partial(_problem, part=split))
     parts: list[datasets.Rows] = []
@@ -196,3 +190,16 @@ def _answer_type(row: datasets.Row) -> str:
         return f"The problem has multiple answers, each of them should be {types[0]}. "
     order = ", ".join(types)
     return f"The problem has multiple answers, with the answers in order being {order}. "
+
+
+ENVIRONMENT = Environment(
+    id="OlympiadBench-v0",
+    schema=SCHEMA,
+    problems=_problems,
+    splits=("test", *PARTS),
+    prompt="cpgd",
+    official="official",
+    cluster="context",
+    model="Qwen/Qwen2.5-VL-7B-Instruct",
+    licence="Apache-2.0",
+)

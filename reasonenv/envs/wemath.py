@@ -36,15 +36,9 @@ Version History:
 import re
 
 from reasonenv import datasets
-from reasonenv.envs.option_text import lettered_lines, option_texts
+from reasonenv.datasets.option_text import lettered_lines, option_texts
+from reasonenv.environment import Environment
 from reasonenv.problem import Problem
-from reasonenv.rewards import accuracy
-
-SPLITS = ("testmini",)
-PROMPT = "cpgd"
-OFFICIAL = "official"
-REWARDS = {"accuracy": (1.0, accuracy)}
-CLUSTER = "ID"
 
 
 def _is_key(value: object) -> bool:
@@ -93,4 +87,13 @@ def _options(text: str) -> tuple[str, ...]:
     )
 
 
-problems = datasets.loader(SCHEMA, _problem, "testmini")
+ENVIRONMENT = Environment(
+    id="WeMath-v0",
+    schema=SCHEMA,
+    convert=_problem,
+    prompt="cpgd",
+    official="official",
+    cluster="ID",
+    model="Qwen/Qwen2.5-VL-7B-Instruct",
+    licence="CC BY-NC 4.0",
+)

@@ -21,9 +21,17 @@ from reasonenv.grading.budget import MAX_OPERATIONS, OverBudget, budgeted
 from reasonenv.grading.fallback import is_unsafe, symbolic_verdict
 from reasonenv.grading.numeric.exact import TooLarge
 from reasonenv.grading.parsing.grammar import read
-from reasonenv.grading.reading import Span, final_answer, final_span, separated, solution_answer
-from reasonenv.grading.reading.verdicts import KINDS, kind_of
-from reasonenv.grading.reading.verdicts import verdict as rule_verdict
+from reasonenv.grading.reading import (
+    KINDS,
+    Span,
+    final_answer,
+    final_span,
+    kind_of,
+    plain_verdict,
+    separated,
+    solution_answer,
+)
+from reasonenv.grading.reading import verdict as rule_verdict
 
 VERSION = 3
 """Version of the verdicts, another one after any change of a rule: scores and rewards are
@@ -162,6 +170,8 @@ def grade_by_rules(
         OverBudget: The rules take more operations than their budget has: `worker_verdict` applies
             them without one, in a process that can be killed.
     """
+    if not options and (decided := plain_verdict(answer, reference)) is not None:
+        return RuleVerdict((decided, "ok"), reference)
     with budgeted(MAX_OPERATIONS):
         return _unbudgeted(answer, reference, options, kind)
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from reasonenv.entry_points import cluster
 from reasonenv.errors import DataError
 from reasonenv.grading import Grade
 from reasonenv.problem import answer_text
+from reasonenv.registration import find
 from reasonenv.workers import Grader
 
 Row = Mapping[str, Any]
@@ -77,7 +77,8 @@ class GradedResponses:
     @cached_property
     def clusters(self) -> dict[str, Hashable]:
         """The cluster of every problem, of itself alone where it has nothing in common."""
-        return {name: cluster(self.env, label) or (name,) for name, label in self.labels.items()}
+        cluster_of = find(self.env).cluster_of
+        return {name: cluster_of(label) or (name,) for name, label in self.labels.items()}
 
     @cached_property
     def samples(self) -> dict[str, list[Grade]]:

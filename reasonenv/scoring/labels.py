@@ -7,26 +7,22 @@ the requested ids is taken.
 import os
 import re
 from collections import ChainMap
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from reasonenv.datasets import VARIABLE
-from reasonenv.datasets.row_files import SUFFIXES, dataset_folder, iter_rows, split_of_file
-from reasonenv.datasets.schema import Schema, check_values, schema_of
+from reasonenv.datasets.local import data_files, dataset_folder, split_of_file
+from reasonenv.datasets.schema import Schema, check_values
 from reasonenv.datasets.selection import warn_once, without_images
-from reasonenv.entry_points import (
-    HELD_OUT,
-    all_problems,
-    evaluation_split,
-    module_of,
-    resolve_split,
-    split_names,
-    takes_argument,
-)
+from reasonenv.entry_points import all_problems
+from reasonenv.environment import HELD_OUT
 from reasonenv.errors import DataError, MissingDataError, UsageError
+from reasonenv.files import read_objects
 from reasonenv.problem import Problem
+from reasonenv.registration import find
 from reasonenv.scoring.final_answers import Row
 
 _SHARD = re.compile(r"-\d+-of-\d+$")
@@ -72,27 +68,21 @@ def load_labels(
         MissingDataError: When there is no file of labels.
         UsageError: When a file cannot be read, or no id is known.
     """
-    module = module_of(env_id)
-    schema = schema_of(module)
+    environment = find(env_id)
+    schema = environment.schema
     if schema is None:
         return _of_problems(env_id, ids, options)
-    columns, split = columns or (schema.answer,), options["split"]
+    split, data = options["split"], options["data"] or os.environ.get(VARIABLE)
     if split == HELD_OUT:
-        split = resolve_split(module, None)
-    data = options["data"] or os.environ.get(VARIABLE)
+        split = environment.resolve_split(None)
     folder = dataset_folder(schema.name, Path(data)) if data else None
-    parts = _local(schema, folder, columns) if folder else _hub(schema, split)
+    parts = _local(schema, folder, columns or (schema.answer,)) if folder else _hub(schema, split)
     if split in parts:
         parts = {split: parts[split]}
     elif split is not None and not pooled and not schema.splits.keys().isdisjoint(parts):
         raise UsageError(f"{folder} has no split {split!r} of {schema.name}: {', '.join(parts)}")
-    if not parts:
-        raise MissingDataError(
-            f"{folder} has no labels of {schema.name}: JSON or Parquet with the columns "
-            f"{', '.join(columns)} was expected"
-        )
     labels = {name: _select(rows, schema, set(ids), name) for name, rows in parts.items()}
-    best = _best(labels, evaluation_split(env_id), split)
+    best = _best(labels, environment.evaluation_split(), split)
     if pooled:
         ordered = sorted(labels, key=[*schema.splits, *labels].index)
         # Of one id in several parts it is that of the first part, as in the environment.
@@ -114,7 +104,7 @@ def _best(labels: Mapping[str, Labels], main: str, split: str | None) -> Labels:
     return labels[best]
 
 
-def row_id(row: Row, number: int, schema: Schema) -> str:
+def _row_id(row: Row, number: int, schema: Schema) -> str:
     """The id of a row in its environment: the data set's own, or the row's number."""
     extra = row.get("extra_info")
     if isinstance(extra, Mapping) and "index" in extra:
@@ -127,78 +117,67 @@ def _select(rows: Iterable[Row], schema: Schema, ids: set[str], part: str) -> La
     """The rows of the requested ids, which may be "id" or "part/id".
 
     Raises:
-        DataError: Two rows of one id have different answers.
+        DataError: A value is of another kind, or two rows of one id have different answers.
     """
-    labels = Labels()
-    names = set()
+    labels, names = Labels(), set()
     for number, row in enumerate(rows):
-        name = row_id(row, number, schema)
-        labels.example = labels.example or name
+        name = _row_id(row, number, schema)
         names.add(name)
-        for spelling in (name, f"{part}/{name}"):
-            if spelling in ids and labels.rows.get(spelling) != {"part": part, **row}:
-                renaming = schema.renaming(row)
-                label = {renaming.get(column, column): value for column, value in row.items()}
-                try:
-                    check_values(schema, label)
-                except DataError as error:
-                    raise DataError(f"label {name!r} of {part}: {error}") from None
-                first = labels.rows.setdefault(spelling, {"part": part, **label})
-                if str(first.get(schema.answer)) != str(label.get(schema.answer)):
-                    line = f"two rows of {part} have the id {name!r} and different answers"
-                    raise DataError(f"{line}: remove one")
+        for spelling in {name, f"{part}/{name}"} & ids:
+            renaming = schema.renaming(row)
+            label = {renaming.get(column, column): value for column, value in row.items()}
+            first = labels.rows.setdefault(spelling, {"part": part, **label})
+            try:
+                check_values(schema, label)
+            except DataError as error:
+                raise DataError(f"label {name!r} of {part}: {error}") from None
+            if str(first.get(schema.answer)) != str(label.get(schema.answer)):
+                line = f"two rows of {part} have the id {name!r} and different answers"
+                raise DataError(f"{line}: remove one")
+        labels.example = labels.example or name
     labels.total = len(names)
     return labels
 
 
 def _local(schema: Schema, folder: Path, columns: Sequence[str]) -> dict[str, Iterable[Row]]:
-    """The rows of the files that hold labels, by split."""
-    places = [folder, *(folder / name for name in schema.folders())]
+    """The rows of the files that hold labels, by split, or by the name of another file."""
     parts: dict[str, list[Path]] = {}
-    for place in places:
-        for file in sorted(place.iterdir()) if place.is_dir() else ():
-            if file.suffix in SUFFIXES and _has_labels(file, schema, columns):
-                parts.setdefault(_part(file, schema), []).append(file)
-    return {part: _rows(paths) for part, paths in parts.items()}
-
-
-def _rows(paths: Sequence[Path]) -> Iterator[Row]:
-    for file in paths:
-        yield from iter_rows(file)
+    for file in data_files(schema, folder):
+        if _has_labels(file, schema, columns):
+            part = split_of_file(file, schema.files()) or _SHARD.sub("", file.stem)
+            parts.setdefault(part, []).append(file)
+    if not parts:
+        raise MissingDataError(
+            f"{folder} has no labels of {schema.name}: JSON or Parquet with the columns "
+            f"{', '.join(columns)} was expected"
+        )
+    return {part: chain.from_iterable(map(read_objects, paths)) for part, paths in parts.items()}
 
 
 def _has_labels(file: Path, schema: Schema, columns: Sequence[str]) -> bool:
     try:
-        row = next(iter_rows(file), {})
+        row = next(read_objects(file), {})
     except DataError:
-        # Other JSON, such as scores, holds no labels.
-        return False
-    names = set(row) | set(schema.renaming(row).values())
-    return bool(row) and names.issuperset(columns)
-
-
-def _part(file: Path, schema: Schema) -> str:
-    """The split of a file by the beginning of its name, else its own name."""
-    return split_of_file(file, schema.files()) or _SHARD.sub("", file.stem)
+        return False  # other JSON, such as scores
+    return bool(row) and {*row, *schema.renaming(row).values()}.issuperset(columns)
 
 
 def _hub(schema: Schema, split: str | None) -> dict[str, Iterable[Row]]:
     from reasonenv.datasets.hub import hub_table
 
     names = [name for name in schema.splits if split in (None, name)] or list(schema.splits)
-    tables = {name: hub_table(schema, name) for name in names}
-    return {name: (table.words(i) for i in range(len(table))) for name, table in tables.items()}
+    return {name: hub_table(schema, name).rows for name in names}
 
 
 def _of_problems(env_id: str, ids: Collection[str], options: Mapping[str, Any]) -> Labels:
     """The labels of an environment without a schema: of its problems, drawn or from any file."""
-    module = module_of(env_id)
-    main = evaluation_split(env_id, options)
-    splits = [name for name in split_names(module, options) if name != main]
+    environment = find(env_id)
+    main = environment.evaluation_split(options)
+    splits = [name for name in environment.split_names(options) if name != main]
     labels: dict[str, Labels] = {}
     for name in [options["split"]] if options["split"] else [main, *splits]:
         labels[name] = _of_split(all_problems(env_id, name, options["data"], options), ids)
-        if len(labels[name].rows) == len(ids) or not takes_argument(module, "data"):
+        if len(labels[name].rows) == len(ids) or "data" not in environment.parameters:
             break
     return _best(labels, main, options["split"])
 

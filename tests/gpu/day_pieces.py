@@ -146,7 +146,7 @@ LIKE_SMALL = (
     *("--max-response-length", 64, "--max-pixels", 64 * 28**2, "--learning-rate", 1e-4),
     *("--sampler-batch-size", 512, "--microbatch-size", 256),
 )
-"""Settings of `--model small`; those of a folder of this size are for a processor."""
+"""Settings of a small model on a GPU; the defaults of its size are for a processor."""
 
 
 def warm_start(folder: Path, rehearse: bool) -> Any:
@@ -155,7 +155,7 @@ def warm_start(folder: Path, rehearse: bool) -> Any:
     shutil.rmtree(model, ignore_errors=True)
     size, steps, batch = ("tiny", 2, 4) if rehearse else ("small", 600, 256)
     words = ["--model", size, "--num-steps", steps, "--batch-size", batch, "--output-dir", model]
-    command("-m", "agents.sft", *words, "--learning-rate", 5e-4, *LEVEL)
+    command("-m", "benchmarks.tiny.stage", *words, "--learning-rate", 5e-4, *LEVEL)
     return {"files": sorted(path.name for path in model.iterdir())}
 
 

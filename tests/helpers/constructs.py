@@ -12,9 +12,8 @@ from typing import Any
 from helpers.regex_steps import example, parser
 from reasonenv.grading.parsing import expressions, grammar, notation, tokens
 from reasonenv.grading.parsing import quantities as units
-from reasonenv.grading.parsing.counts import MAGNITUDES
-from reasonenv.grading.parsing.units import UNITS
-from reasonenv.grading.reading import formulas, guard, letters, lines, names, sections
+from reasonenv.grading.parsing.units import MAGNITUDES, UNITS
+from reasonenv.grading.reading import formulas, letters, lines, names, sections
 from reasonenv.grading.reading import words as texts
 
 _LRU_CACHE = type(functools.lru_cache(len))
@@ -197,7 +196,7 @@ def numerals() -> Iterator[tuple[str, Construct]]:
 def markers() -> Iterator[tuple[str, Construct]]:
     """Spellings, symbols, delimiters and spaces, each by an example of its pattern."""
     patterns = [pattern for _, pattern, _ in (*notation._REWRITES, *notation._SPELLINGS)]
-    for module in (notation, formulas, guard, letters, lines, names, sections, texts):
+    for module in (notation, formulas, letters, lines, names, sections, texts):
         patterns += [value for value in vars(module).values() if isinstance(value, re.Pattern)]
     for pattern in {pattern.pattern: pattern for pattern in patterns}.values():
         unit = example(parser.parse(pattern.pattern, pattern.flags), pattern.flags)
@@ -207,7 +206,6 @@ def markers() -> Iterator[tuple[str, Construct]]:
     symbols = {
         *notation._SIGNS,
         *notation._SUPERSCRIPTS,
-        *notation._GREEK,
     }
     for symbol in sorted({*symbols, *"①０＋（", *" \t\n`#*_~.\\{}$%&^\"'"}):
         yield f"symbol {symbol!r}", repeated(symbol)

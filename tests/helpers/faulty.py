@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from helpers import letters, vowels
-from reasonenv import register
+from reasonenv import Environment, register
 from reasonenv.errors import DataError
 from reasonenv.problem import LazySequence, Problem
 from reasonenv.rewards import accuracy
 
-SPLITS = ("train", "test")
 REWARDS = {"accuracy": (0.5, accuracy), "letters": (1.0, letters.letters)}
 
 
@@ -38,4 +37,6 @@ def problems(
     return Faulty(vowels.problems(split, size), *faults)
 
 
-register("Faulty-v0", "helpers.faulty")
+FAULTY = register(
+    Environment(id="Faulty-v0", problems=problems, splits=letters.SPLITS, rewards=REWARDS)
+)

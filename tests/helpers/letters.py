@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reasonenv import register
+from reasonenv import Environment, register
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
 from reasonenv.rewards import accuracy
@@ -34,4 +34,4 @@ def problems(split: str = "train", size: int = 10) -> list[Problem]:
     ]
 
 
-register("Letters-v0", "helpers.letters")
+LETTERS = register(Environment(id="Letters-v0", problems=problems, splits=SPLITS, rewards=REWARDS))

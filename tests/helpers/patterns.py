@@ -52,7 +52,7 @@ def _modules() -> Iterator[ModuleType]:
         path = importlib.import_module(package).__path__
         for module in pkgutil.walk_packages(path, f"{package}."):
             # Two need vLLM and verifiers, which import them.
-            if not module.name.endswith(("__main__", ".vllm.receiver", ".adapters.taskset")):
+            if not module.name.endswith(("__main__", ".vllm.worker", ".adapters.taskset")):
                 yield importlib.import_module(module.name)
 
 

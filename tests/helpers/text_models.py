@@ -9,14 +9,14 @@ import torch
 import transformers
 from transformers import GenerationConfig
 
-from agents import tiny_model
+from agents.engines.chat_template import cut
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
-from agents.engines.stop_strings import cut
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
+from benchmarks.tiny import model as tiny_model
 
 CPU = torch.device("cpu")
 WORDS = "What is the sum of the numbers? How many vowels are there? Question: Answer:"

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch.optim import SGD
 
-from agents import tiny_model
 from agents.engines.chat import Chat
 from agents.engines.deepspeed import DeepSpeedEngine
 from agents.engines.load import load_model
@@ -21,6 +20,7 @@ from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
 from agents.rollout import Prompt, Responses
+from benchmarks.tiny import model as tiny_model
 
 gc.freeze()  # DeepSpeed collects garbage often, and what was imported is none
 

@@ -17,7 +17,7 @@ from transformers import (
 )
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
-from agents import tiny_model
+from benchmarks.tiny import model as tiny_model
 
 TEXT = {
     **{"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": 64},

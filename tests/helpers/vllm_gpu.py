@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from transformers import GenerationConfig, Qwen2_5_VLForConditionalGeneration
 
-from agents import tiny_model
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
@@ -21,6 +20,7 @@ from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.vllm.sampler import VLLMSampler
 from agents.training import parity
+from benchmarks.tiny import model as tiny_model
 from helpers.tiny_engines import observations
 
 LENGTH = 64

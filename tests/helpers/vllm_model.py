@@ -7,7 +7,6 @@ import pytest
 import torch
 from transformers import GenerationConfig, Qwen2Config, Qwen2ForCausalLM
 
-from agents import tiny_model
 from agents.cpgd import CPGD
 from agents.engines.load import load_model
 from agents.engines.model import Policy
@@ -16,6 +15,7 @@ from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.vllm.sampler import VLLMSampler
 from agents.training.update import Passes, update
+from benchmarks.tiny import model as tiny_model
 
 LENGTH = 24
 BOUND = 1e-4

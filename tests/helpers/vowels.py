@@ -1,11 +1,9 @@
 """An environment that an untrained model answers now right, now wrong, for the tests of runs."""
 
 from helpers import letters
-from reasonenv import register
+from reasonenv import Environment, register
 from reasonenv.grading import Grade
 from reasonenv.problem import Problem
-
-SPLITS = ("train",)
 
 
 def many(response: str, problem: Problem, grade: Grade) -> float:
@@ -30,4 +28,4 @@ def problems(split: str = "train", size: int = 24) -> list[Problem]:
     ]
 
 
-register("Vowels-v0", "helpers.vowels")
+register(Environment(id="Vowels-v0", problems=problems, splits=("train",), rewards=REWARDS))

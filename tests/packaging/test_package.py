@@ -27,6 +27,7 @@ ALLOWED = {
     "datasets": (
         "reasonenv/datasets/hub.py",
         "reasonenv/datasets/question_files.py",
+        "reasonenv/datasets/table.py",
         "reasonenv/adapters/trl.py",
     ),
 }

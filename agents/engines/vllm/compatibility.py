@@ -1,23 +1,20 @@
 """Compatibility with vLLM: defaults, installation check, patches, isolation of process state."""
 
-import copyreg
 import importlib.metadata
 import importlib.util
 import os
 import random
 import re
 import warnings
-from abc import ABCMeta
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from agents.engines.determinism import OFF, limited_mode
+from agents.engines.process import OFF, limited_mode
 from agents.errors import AgentsError, MissingPackageError, SamplerError
 
 DEFAULTS: dict[str, Any] = {
@@ -36,6 +33,8 @@ ON_CPU: dict[str, Any] = {
     "enable_chunked_prefill": False,
 }
 """Further arguments without a GPU."""
+BANNED = "agents.engines.vllm.worker:BannedTokens"
+"""Logits processor for a model with tokens that are never sampled."""
 OLDEST_SERVER = (0, 30)
 """Version from which on vLLM's server takes weights without pickles and returns prompt ids."""
 ENVIRONMENT_VARIABLES = ("LD_PRELOAD", "LOCAL_WORLD_SIZE")
@@ -98,48 +97,6 @@ def vision_options() -> dict[str, Any]:
     return {"limit_mm_per_prompt": {"video": 0}} | ({name: False} if name in arguments else {})
 
 
-class _LocalClass(ABCMeta):
-    """Metaclass of a class that vLLM sends to its processes, where a call makes it again."""
-
-    made_by: tuple[Callable[..., type], tuple[Any, ...]]
-
-
-def _reduce(cls: _LocalClass) -> Any:
-    return vars(cls).get("made_by", cls.__qualname__)  # of a subclass its name, as usual
-
-
-copyreg.pickle(_LocalClass, _reduce)  # pyright: ignore[reportArgumentType]
-
-
-def banned_tokens_processor(banned: tuple[int, ...]) -> type:
-    """Class of a logits processor for vLLM that gives these tokens probability 0.
-
-    One processor serves all requests; a `logit_bias` per request would be rebuilt, token by token,
-    whenever a request ends. It implements the interfaces of both model runners of vLLM.
-    """
-    names = ("vllm.v1.sample.logits_processor", "vllm.v1.worker.gpu.sample.logits_processor")
-    modules = [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
-    bases: tuple[Any, ...] = tuple(module.LogitsProcessor for module in modules)
-
-    class BannedTokensProcessor(*bases, metaclass=_LocalClass):
-        made_by = banned_tokens_processor, (banned,)
-
-        def __init__(self, config: Any, owner: Any, *_: Any) -> None:
-            device = getattr(owner, "device", owner)
-            self.banned = torch.tensor(banned, dtype=torch.long, device=device)
-
-        def apply(self, logits: Tensor, *_: Any) -> Tensor:
-            return logits.index_fill_(-1, self.banned, -torch.inf)
-
-        def is_argmax_invariant(self) -> bool:
-            return False
-
-        def update_state(self, batch_update: Any) -> None:
-            """No-op: there is no state per request."""
-
-    return BannedTokensProcessor
-
-
 def layerwise_reload() -> Any:
     """Module of vLLM that loads weights layer by layer, in each layer's layout."""
     return importlib.import_module("vllm.model_executor.model_loader.reload.layerwise")
@@ -162,11 +119,6 @@ def _pack(method: Any, layer: Any) -> None:
     type(method).process_weights_after_loading(method, layer)
 
 
-def discard_partial_load(worker: Any) -> None:
-    """Drops the partially received layers of a vLLM worker; see `discard_layers`."""
-    discard_layers(worker.model_runner.get_model(), worker.vllm_config.model_config)
-
-
 def discard_layers(model: Any, config: Any) -> None:
     """Drops the partially received layers of a vLLM model, which keep their old weights.
 
@@ -183,9 +135,9 @@ def discard_layers(model: Any, config: Any) -> None:
 
 @contextmanager
 def preserve_process_state() -> Iterator[None]:
-    """Restores random states, environment variables and thread settings; silences warnings.
+    """Restores what vLLM changes when it starts: random states, environment variables, threads.
 
-    vLLM has deterministic kernels of its own, so PyTorch's are off meanwhile.
+    Warnings are silent meanwhile, and PyTorch's deterministic kernels off: vLLM has its own.
     """
     environment = {name: os.environ.get(name) for name in ENVIRONMENT_VARIABLES}
     python_state, numpy_state = random.getstate(), np.random.get_state()

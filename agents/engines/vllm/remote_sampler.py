@@ -7,7 +7,7 @@ and gloo otherwise, and never through a disk.
 
 import base64
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -17,21 +17,15 @@ from PIL import Image
 from torch import Tensor, distributed
 
 from agents.engines.chat import Chat
-from agents.engines.sampling import Row, Sampling, collate
+from agents.engines.sampling import Sampling
 from agents.engines.vllm.client import VLLMClient
-from agents.engines.vllm.sampling_requests import (
-    SamplingRequest,
-    check_lengths,
-    check_tokens,
-    sampling_options,
-    sampling_requests,
-)
-from agents.engines.vllm.weight_sender import Group, join, send
+from agents.engines.vllm.requests import RequestSampler, Rollout, SamplingRequest
+from agents.engines.vllm.weights import Group, join, send
 from agents.errors import AgentsError, SamplerError
-from agents.rollout import Prompt, Responses
+from agents.rollout import Prompt
 
 
-class RemoteSampler:
+class RemoteSampler(RequestSampler):
     """A `RolloutEngine` on a vLLM server; all ranks of the trainer share the server.
 
     Each response has its own seed, so requests of other ranks change its rounding at most.
@@ -61,15 +55,12 @@ class RemoteSampler:
         Raises:
             SamplerError: There is no such server.
         """
-        self.chat = chat
-        self.sampling = sampling
-        self.max_response_length = max_response_length
-        self.log_probs = log_probs
+        super().__init__(chat, sampling, max_response_length, log_probs=log_probs)
         self.client = VLLMClient(url, timeout)
         config = self.client.config()
         model, ranks = config["model_config"], config["parallel_config"]
         self._check_model(model)
-        self.dtype: torch.dtype = getattr(torch, model["dtype"].removeprefix("torch."))
+        self.dtype = getattr(torch, model["dtype"].removeprefix("torch."))
         self.max_length = int(model["max_model_len"])
         self._num_workers = ranks["world_size"] * ranks["data_parallel_size"]
         self._backend = (config["weight_transfer_config"] or {}).get("backend")
@@ -90,14 +81,8 @@ class RemoteSampler:
                 f"and that of the server at {url} has none: start it with this model"
             )
 
-    def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        """See `RolloutEngine`."""
-        prompts = self.chat.encode(observations)
-        check_lengths(prompts, self.max_response_length, self.max_length)
-        return prompts
-
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """See `RolloutEngine`; every rank iterates over `weights`, and only rank 0 sends them.
+        """Replaces the server's weights: every rank iterates over them, and rank 0 sends them.
 
         They are sent in the trainer's dtype, and vLLM casts them to its own. All ranks return once
         the server has loaded them, or raise together.
@@ -126,78 +111,41 @@ class RemoteSampler:
         """Leaves the server, which keeps running and can serve another run."""
         self._group = None
 
-    def generate(
-        self,
-        prompts: tuple[Prompt, ...],
-        seed: tuple[int, ...],
-        finished: Callable[[int, str], object] | None = None,
-    ) -> Responses:
-        """See `RolloutEngine`.
-
-        Raises:
-            SamplerError: The server fails, is lost, or has no weights.
-            UsageError: A prompt is too long.
-        """
-        if not self._has_weights:
-            raise SamplerError("the server has no weights to sample from: call load_weights first")
-        requests = sampling_requests(prompts, seed, self._prompt)
-        rows, parts = [Row() for _ in prompts], {}
-        bodies = [partial(self._body, request, prompts[request.first]) for request in requests]
+    def _run(self, rollout: Rollout) -> None:
+        bodies = [
+            partial(self._body, request, rollout.prompts[request.first])
+            for request in rollout.requests
+        ]
         # An open connection would keep the server sampling after an error.
         with closing(self.client.generate(bodies)) as pieces:
             for number, piece in pieces:
-                request = requests[number]
+                request = rollout.requests[number]
                 if (tokens := piece.get("prompt_token_ids")) is not None:
-                    check_tokens(tokens, request.token_ids)
+                    request.check_tokens(tokens)
                 for choice in piece["choices"]:
-                    row = parts.setdefault((number, choice["index"]), Row())
-                    for index in self._extend(row, choice, request, rows):
-                        if finished is not None:
-                            finished(index, row.text)
-        return collate(prompts, rows, self.chat.ended, log_probs=self.log_probs)
+                    self._extend(rollout, request, choice)
 
     def _extend(
-        self, row: Row, choice: Mapping[str, Any], request: SamplingRequest, rows: list[Row]
-    ) -> Iterable[int]:
-        """Adds a piece to a response and gives its rows at its end: when greedy, the group's."""
-        greedy = self.sampling.temperature == 0
-        row.tokens += choice["token_ids"]
-        if choice["logprobs"] is not None:
-            # vLLM returns the model's log-probability; under greedy decoding it is 0.
-            content = choice["logprobs"]["content"]
-            row.log_probs += [0.0 if greedy else token["logprob"] for token in content]
-        if choice["finish_reason"] is None:
-            return ()
-        if choice["finish_reason"] not in ("stop", "length"):
+        self, rollout: Rollout, request: SamplingRequest, choice: Mapping[str, Any]
+    ) -> None:
+        reason, log_probs = choice["finish_reason"], None
+        if reason not in (None, "stop", "length"):
             raise SamplerError(
-                f"the vLLM server at {self.client.url} ended a response early: "
-                f"{choice['finish_reason']}"
+                f"the vLLM server at {self.client.url} ended a response early: {reason}"
             )
-        row.text = self.chat.decode(row.tokens)
-        first = request.first + choice["index"]
-        group = range(first, first + (request.count if greedy else 1))
-        for index in group:
-            rows[index] = row
-        return group
+        if choice["logprobs"] is not None:
+            log_probs = [token["logprob"] for token in choice["logprobs"]["content"]]
+        parts = choice["index"], choice["token_ids"], log_probs
+        rollout.extend(request, *parts, is_last=reason is not None)
 
-    def _prompt(self, prompt: Prompt) -> dict[str, Any]:
-        """A prompt as JSON, without its images and with one placeholder for each of them."""
-        check_lengths((prompt,), self.max_response_length, self.max_length)
+    def _convert(self, prompt: Prompt) -> dict[str, Any]:
         if not prompt.images:
             return {"token_ids": prompt.token_ids}
         return {"token_ids": self.chat.collapsed(prompt), "return_token_ids": True}
 
     def _body(self, request: SamplingRequest, prompt: Prompt) -> dict[str, Any]:
-        """Body of a request to /inference/v1/generate; vLLM expands the placeholders itself."""
-        length, log_probs = self.max_response_length, self.log_probs
-        options = sampling_options(self.sampling, length, self.chat, log_probs=log_probs)
-        options |= {
-            "n": 1 if self.sampling.temperature == 0 else request.count,
-            "seed": request.seed,
-            "detokenize": bool(self.chat.stop),
-            "flat_logprobs": True,
-            "extra_args": {"banned": self.chat.banned},
-        }
+        """Body of a request to /inference/v1/generate."""
+        options = self._options(request.count, request.seed)
         images = [{"type": "image_url", "url": url} for url in self._urls(prompt)]
         content = {"content_parts": images} if images else {}
         return request.prompt | content | {"sampling_params": options, "stream": True}

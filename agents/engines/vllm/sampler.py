@@ -7,8 +7,8 @@ import gc
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +17,23 @@ from PIL import Image
 from torch import Tensor
 
 from agents.engines.chat import Chat
-from agents.engines.sampling import Row, Sampling, collate
+from agents.engines.process import OFF, limited_mode
+from agents.engines.sampling import Sampling
 from agents.engines.vllm.compatibility import (
+    BANNED,
     DEFAULTS,
     ON_CPU,
-    banned_tokens_processor,
     check_installed,
-    discard_partial_load,
+    discard_layers,
     preserve_process_group,
     preserve_process_state,
     repack_experts,
     sampler_errors,
     vision_options,
 )
-from agents.engines.vllm.sampling_requests import (
-    SamplingRequest,
-    check_lengths,
-    check_tokens,
-    sampling_options,
-    sampling_requests,
-    vllm_params,
-)
+from agents.engines.vllm.requests import RequestSampler, Rollout, SamplingRequest
 from agents.errors import SamplerError
-from agents.rollout import Prompt, Responses
+from agents.rollout import Prompt
 
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine in this process, where the weights are
@@ -48,7 +42,7 @@ ENVIRONMENT = {
 }
 
 
-class VLLMSampler:
+class VLLMSampler(RequestSampler):
     """A `RolloutEngine` on vLLM, which prefills each prompt once for its group.
 
     Each response has its own seed, so other requests of a batch change its rounding at most; but
@@ -83,10 +77,7 @@ class VLLMSampler:
                 split over processes of its own and to load a trainer's weights.
             MissingPackageError: vLLM is not installed.
         """
-        self.chat = chat
-        self.sampling = sampling
-        self.max_response_length = max_response_length
-        self.log_probs = log_probs
+        super().__init__(chat, sampling, max_response_length, log_probs=log_probs)
         options = dict(options or {})
         check_installed(sees=chat.image_processor is not None)
         os.environ.update(ENVIRONMENT)
@@ -98,7 +89,7 @@ class VLLMSampler:
             vllm = importlib.import_module("vllm")
             self.llm = vllm.LLM(str(folder), **(self._defaults() | options))
         config = self.llm.llm_engine.vllm_config
-        self.dtype: torch.dtype = config.model_config.dtype
+        self.dtype = config.model_config.dtype
         self.max_length = int(config.model_config.max_model_len)
         parallel = config.parallel_config
         # Processes of vLLM's own, where this one is alone, are no ranks.
@@ -113,21 +104,15 @@ class VLLMSampler:
         if not self._has_weights:
             self.llm.apply_model(repack_experts)
 
-    def encode(self, observations: Mapping) -> tuple[Prompt, ...]:
-        """See `RolloutEngine`."""
-        prompts = self.chat.encode(observations)
-        check_lengths(prompts, self.max_response_length, self.max_length)
-        return prompts
-
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """See `RolloutEngine`; names and shapes are those of the trainer's `state_dict`.
+        """Replaces vLLM's weights by the trainer's, layer by layer.
 
         The caches of prefixes and images, which are of the old weights, are reset.
 
         Raises:
             SamplerError: vLLM cannot load them, or the iterator fails; a later call may succeed.
         """
-        with preserve_process_state(), sampler_errors("vLLM cannot load the weights"):
+        with limited_mode(OFF), sampler_errors("vLLM cannot load the weights"):
             self._wake("weights")
             self._has_weights = False
             # Loads layer by layer into the layout of the kernels, without a second full copy.
@@ -135,7 +120,7 @@ class VLLMSampler:
             try:
                 self.llm.collective_rpc("reload_weights", kwargs=update)
             except BaseException:
-                self.llm.collective_rpc(discard_partial_load)
+                self.llm.collective_rpc(_discard)
                 raise
             self._reset_caches()
         self._has_weights = True
@@ -165,31 +150,6 @@ class VLLMSampler:
             # vLLM's finalizers must run within this context.
             gc.collect()
 
-    def generate(
-        self,
-        prompts: tuple[Prompt, ...],
-        seed: tuple[int, ...],
-        finished: Callable[[int, str], object] | None = None,
-    ) -> Responses:
-        """See `RolloutEngine`.
-
-        Ranks that share one vLLM (`tensor_parallel_size`) must all call it.
-
-        Raises:
-            SamplerError: vLLM fails, or has no weights.
-            UsageError: A prompt is too long.
-            ParityError: vLLM tokenizes a prompt differently from `encode`.
-        """
-        if not self._has_weights:
-            raise SamplerError("vLLM has no weights to sample from: call load_weights first")
-        requests = sampling_requests(prompts, seed, self._input)
-        rows = [Row() for _ in prompts]
-        with preserve_process_state():
-            with sampler_errors("vLLM cannot sample"):
-                self._wake("kv_cache")
-            self._run(requests, rows, finished)
-        return collate(prompts, rows, self.chat.ended, log_probs=self.log_probs)
-
     def _defaults(self) -> dict[str, Any]:
         """Default arguments of `vllm.LLM`."""
         cuda, sees = torch.cuda.is_available(), self.chat.image_processor is not None
@@ -204,7 +164,7 @@ class VLLMSampler:
         defaults |= on_gpu if cuda else ON_CPU
         if self.sampling.banned:
             # Any processor costs the overlap of scheduling and sampling.
-            defaults["logits_processors"] = [banned_tokens_processor(self.sampling.banned)]
+            defaults["logits_processors"] = [BANNED]
         if sees:
             size = self.chat.image_processor.size
             pixels = {"min_pixels": size["shortest_edge"], "max_pixels": size["longest_edge"]}
@@ -213,9 +173,7 @@ class VLLMSampler:
             defaults["distributed_executor_backend"] = "external_launcher"
         return defaults
 
-    def _input(self, prompt: Prompt) -> dict[str, Any]:
-        """A prompt in vLLM's format, with one placeholder per image, which vLLM expands itself."""
-        check_lengths((prompt,), self.max_response_length, self.max_length)
+    def _convert(self, prompt: Prompt) -> dict[str, Any]:
         if not prompt.images:
             return {"prompt_token_ids": list(prompt.token_ids)}
         images = [Image.fromarray(image) for image in prompt.images]
@@ -235,25 +193,31 @@ class VLLMSampler:
             raise RuntimeError("its prefix cache is in use: it still samples")
         self.llm.llm_engine.reset_encoder_cache()
 
-    def _seed(self, batches: list[list[SamplingRequest]]) -> None:
-        """Seeds the generator from which vLLM draws for requests without a seed, if there are any.
+    @contextmanager
+    def _seeded(self, batches: list[list[SamplingRequest]]) -> Iterator[None]:
+        """Context of vLLM's draws, after which PyTorch's generators are as before.
 
-        Its schedule orders the draws, and would depend on what the caches hold.
+        Requests without a seed of their own draw from one generator, in the order of vLLM's
+        schedule, which would depend on what the caches hold.
         """
-        if self._one_seed:
-            self._reset_caches()
-            torch.manual_seed(next(request.seed for batch in batches for request in batch))
+        devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+        with torch.random.fork_rng(devices):
+            if self._one_seed:
+                self._reset_caches()
+                torch.manual_seed(next(request.seed for batch in batches for request in batch))
+            yield
 
-    def _run(
-        self,
-        requests: list[SamplingRequest],
-        rows: list[Row],
-        finished: Callable[[int, str], object] | None,
-    ) -> None:
-        """Fills `rows` with the responses and reports each as it finishes."""
+    def _run(self, rollout: Rollout) -> None:
+        """Fills a rollout; ranks that share one vLLM (`tensor_parallel_size`) all call it."""
+        with limited_mode(OFF):  # vLLM has deterministic kernels of its own
+            with sampler_errors("vLLM cannot sample"):
+                self._wake("kv_cache")
+            batches = self._all_gather(rollout.requests)
+            with self._seeded(batches):
+                self._sample(rollout, batches)
+
+    def _sample(self, rollout: Rollout, batches: list[list[SamplingRequest]]) -> None:
         engine, ids, own = self.llm.llm_engine, [], {}
-        batches = self._all_gather(requests)
-        self._seed(batches)
         try:
             for rank, batch in enumerate(batches):
                 for request in batch:
@@ -262,14 +226,14 @@ class VLLMSampler:
                         params = self._params(request.count, request.seed)
                         (prompt,) = self.llm.renderer.render_cmpl([request.prompt])
                         engine.add_request(ids[-1], prompt, params)
-                    if batch is requests:
+                    if batch is rollout.requests:
                         own[ids[-1]] = request
             while engine.has_unfinished_requests():
                 with sampler_errors("vLLM failed while sampling"):
                     outputs = engine.step()
                 for output in outputs:
                     if output.request_id in own:
-                        self._store(own[output.request_id], output, rows, finished)
+                        self._extend(rollout, own[output.request_id], output)
         except BaseException:
             engine.abort_request(ids)
             raise
@@ -285,34 +249,22 @@ class VLLMSampler:
         return batches
 
     def _params(self, count: int, seed: int) -> Any:
-        length = self.max_response_length
-        options = sampling_options(self.sampling, length, self.chat, log_probs=self.log_probs)
-        count = 1 if self.sampling.temperature == 0 else count
-        own_seed = None if self._one_seed else seed
-        return vllm_params(options | {"n": count, "seed": own_seed})
+        """`SamplingParams` of a request, of which vLLM then reports new tokens only."""
+        vllm = importlib.import_module("vllm.sampling_params")
+        options = self._options(count, None if self._one_seed else seed)
+        return vllm.SamplingParams(**options, output_kind=vllm.RequestOutputKind.DELTA)
 
-    def _store(
-        self,
-        request: SamplingRequest,
-        output: Any,
-        rows: list[Row],
-        finished: Callable[[int, str], object] | None,
-    ) -> None:
-        """Appends vLLM's new tokens to their rows: the whole group when decoding is greedy."""
-        check_tokens(output.prompt_token_ids, request.token_ids)
-        greedy = self.sampling.temperature == 0
+    def _extend(self, rollout: Rollout, request: SamplingRequest, output: Any) -> None:
+        request.check_tokens(output.prompt_token_ids)
         for part in output.outputs:
-            for number in range(request.count) if greedy else (part.index,):
-                index = request.first + number
-                rows[index].tokens.extend(part.token_ids)
-                if self.log_probs:
-                    # vLLM returns the model's log-probability; under greedy decoding it is 0.
-                    zeros = [0.0] * len(part.token_ids)
-                    rows[index].log_probs.extend(zeros if greedy else part.logprobs.logprobs)
-                if part.finish_reason is not None:
-                    rows[index].text = self.chat.decode(rows[index].tokens)
-                    if finished is not None:
-                        finished(index, rows[index].text)
+            log_probs = part.logprobs.logprobs if self.log_probs else None
+            is_last = part.finish_reason is not None
+            rollout.extend(request, part.index, part.token_ids, log_probs, is_last=is_last)
+
+
+def _discard(worker: Any) -> None:
+    """Drops what a worker has received of weights that do not come to their end."""
+    discard_layers(worker.model_runner.get_model(), worker.vllm_config.model_config)
 
 
 def _num_ranks() -> int:

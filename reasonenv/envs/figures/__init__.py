@@ -82,24 +82,23 @@ Version History:
 
 from collections.abc import Sequence
 
-from reasonenv.envs.families import check_split_and_level, choose_families
-from reasonenv.envs.figures import arithmetic, charts, clocks, counting, geometry
+from reasonenv.environment import Environment
+from reasonenv.envs.families import check_split, choose_families
+from reasonenv.envs.figures import arithmetic, charts, counting, geometry
 from reasonenv.envs.figures.family import SPLITS, Family
 from reasonenv.envs.figures.problems import Figures
 from reasonenv.errors import UsageError
 from reasonenv.rewards import accuracy, think_answer_format
 
-__all__ = ["FAMILIES", "LEVELS", "PROMPT", "REWARDS", "SPLITS", "Figures", "problems"]
+__all__ = ["ENVIRONMENT", "FAMILIES", "LEVELS", "REWARDS", "SPLITS", "Figures", "problems"]
 
-LEVELS = (1, 2, 3)
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
-PROMPT = "plain"
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
         arithmetic.Sum(),
         geometry.Perimeter(),
-        clocks.HourHand(),
+        arithmetic.HourHand(),
         arithmetic.NumberLine(),
         geometry.Angle(),
         arithmetic.Missing(),
@@ -110,12 +109,17 @@ FAMILIES: dict[str, Family] = {
         charts.Bar(),
         charts.Coordinates(),
         charts.Graph(),
-        clocks.BothHands(),
+        arithmetic.BothHands(),
         geometry.Side(),
         counting.Shapes(),
         charts.Difference(),
         charts.Slope(),
     )
+}
+LEVELS = (1, 2, 3)
+_BY_LEVEL = {
+    level: {name: family for name, family in FAMILIES.items() if family.level <= level}
+    for level in LEVELS
 }
 
 
@@ -143,12 +147,13 @@ def problems(
     Raises:
         UsageError: For an unknown split, level or family, or a slip or scale out of range.
     """
-    check_split_and_level("Figures-v2", split, SPLITS, level, LEVELS)
+    check_split("Figures-v2", split, SPLITS)
     if not 0 <= slip <= 1:
         raise UsageError(f"slip is {slip}: give a probability in [0, 1]")
     if not isinstance(scale, int) or scale < 1:
         raise UsageError(f"scale is {scale!r}: give a whole number >= 1")
-    of_level = {name: family for name, family in FAMILIES.items() if family.level <= level}
-    selection = choose_families(of_level, families, f"level {level} of Figures-v2")
-    is_whole_level = selection == tuple(of_level.values())
-    return Figures(split, level, problem_seed, slip, scale, selection, is_whole_level)
+    choice = choose_families("Figures-v2", _BY_LEVEL, level, families)
+    return Figures(split=split, problem_seed=problem_seed, slip=slip, scale=scale, **choice)
+
+
+ENVIRONMENT = Environment(id="Figures-v2", problems=problems, splits=SPLITS, rewards=REWARDS)

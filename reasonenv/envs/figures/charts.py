@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reasonenv.envs.figures.canvas import BLUE, RED, Canvas, Color, Point, Style, middle
-from reasonenv.envs.figures.family import Family, Operands
-from reasonenv.envs.figures.steps import Steps
+from reasonenv.envs.figures.family import Family, Operands, Steps
 
 BARS = "KLMN"
 """Names of the bars, none of which is the letter of an option."""

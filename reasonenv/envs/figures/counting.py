@@ -4,8 +4,7 @@ import random
 from fractions import Fraction
 
 from reasonenv.envs.figures.canvas import BLUE, GREEN, RED, TILE, Canvas, Color, Style, middle
-from reasonenv.envs.figures.family import Family, Operands
-from reasonenv.envs.figures.steps import Steps
+from reasonenv.envs.figures.family import Family, Operands, Steps
 
 
 class Dots(Family):

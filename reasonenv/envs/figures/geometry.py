@@ -4,8 +4,7 @@ import random
 from math import radians, tan
 
 from reasonenv.envs.figures.canvas import Canvas, Style
-from reasonenv.envs.figures.family import Family, Operands
-from reasonenv.envs.figures.steps import Steps
+from reasonenv.envs.figures.family import Family, Operands, Steps
 
 
 class Rectangle(Family):

@@ -4,10 +4,10 @@ import random
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import ClassVar
 
 from reasonenv.envs.families import DrawnProblems
-from reasonenv.envs.figures.family import Family, Operands, draw_operands, draw_style
-from reasonenv.envs.figures.steps import Steps, work
+from reasonenv.envs.figures.family import Family, Operands, Steps, draw_operands, draw_style, work
 from reasonenv.problem import Problem
 
 CHOICE_LEVEL = 3
@@ -19,24 +19,15 @@ NUM_CANDIDATES = 32
 LETTERS = "ABCD"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Figures(DrawnProblems):
     """Problems of one split and level; each a pure function of its id, slip and scale."""
 
-    split: str
-    level: int
-    problem_seed: int
+    families: tuple[Family, ...]
     slip: float
     scale: int
-    families: tuple[Family, ...]
-    is_whole_level: bool
-    """True if the families are all that the level has."""
 
-    @property
-    def source(self) -> str:
-        """First part of the ids; it names the families where they are not all of the level."""
-        names = "" if self.is_whole_level else ":" + "+".join(each.name for each in self.families)
-        return f"figures-v2/{self.level}{names}/{self.split}/{self.problem_seed}"
+    version: ClassVar = "figures-v2"
 
     def draw(self, id: str) -> Problem:
         """The problem of an id."""

@@ -63,23 +63,18 @@ Version History:
 
 from collections.abc import Sequence
 
-from reasonenv.envs.families import check_split_and_level, choose_families
-from reasonenv.envs.word_problems import numbers, one_step, several_steps, two_steps
-from reasonenv.envs.word_problems.family import Family
+from reasonenv.environment import Environment
+from reasonenv.envs.families import check_split, choose_families
 from reasonenv.envs.word_problems.problems import WordProblems
-from reasonenv.rewards import accuracy
+from reasonenv.envs.word_problems.table import FAMILIES
 
-__all__ = ["FAMILIES", "PROMPT", "REWARDS", "SPLITS", "WordProblems", "problems"]
+__all__ = ["ENVIRONMENT", "FAMILIES", "SPLITS", "WordProblems", "problems"]
 
 SPLITS = ("train", "test", "heldout", "heldout_phrasings")
 LEVELS = (1, 2, 3, 4)
-REWARDS = {"accuracy": (1.0, accuracy)}
-PROMPT = "plain"
-CLUSTER = "fact"
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for module in (numbers, one_step, two_steps, several_steps)
-    for family in module.FAMILIES
+_BY_LEVEL = {
+    level: {name: family for name, family in FAMILIES.items() if level in family.levels}
+    for level in LEVELS
 }
 
 
@@ -103,8 +98,15 @@ def problems(
     Raises:
         UsageError: For an unknown split, level or family.
     """
-    check_split_and_level("WordProblems-v0", split, SPLITS, level, LEVELS)
-    of_level = {name: family for name, family in FAMILIES.items() if level in family.levels}
-    selection = choose_families(of_level, families, f"level {level} of WordProblems-v0")
-    is_whole_level = selection == tuple(of_level.values())
-    return WordProblems(split, level, problem_seed, selection, is_whole_level)
+    check_split("WordProblems-v0", split, SPLITS)
+    choice = choose_families("WordProblems-v0", _BY_LEVEL, level, families)
+    return WordProblems(split=split, problem_seed=problem_seed, **choice)
+
+
+ENVIRONMENT = Environment(
+    id="WordProblems-v0",
+    problems=problems,
+    splits=SPLITS,
+    cluster="fact",
+    model="HuggingFaceTB/SmolLM2-135M-Instruct",
+)

@@ -1,17 +1,73 @@
-"""Families of word problems: numbers, the steps to the answer, and phrasings."""
+"""Families of word problems: operands, the steps to the answer, and phrasings."""
 
+import operator
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from reasonenv.envs.families import checksum
-from reasonenv.envs.word_problems.steps import Fact, Step, Work
 
+Fact = tuple[str, int, int]
+"""Two addends ("+") or two factors ("*"), the smaller one first."""
 Operands = tuple[int, ...]
 """Numbers that a question states, each at least 2, so that its nouns are plural."""
 
 HELDOUT_PERIOD = 5
 """One in so many facts is held out."""
+_OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation on two whole numbers; divisions are exact."""
+
+    left: int
+    sign: str
+    right: int
+
+    @property
+    def value(self) -> int:
+        """The result."""
+        return _OPERATIONS[self.sign](self.left, self.right)
+
+    @property
+    def fact(self) -> Fact:
+        """The fact behind the step: 7 + 8, 8 + 7, 15 - 7 and 15 - 8 have the same one."""
+        part = self.left if self.sign in "+*" else self.value
+        kind = "+" if self.sign in "+-" else "*"
+        return kind, min(part, self.right), max(part, self.right)
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.sign} {self.right} = {self.value}"
+
+
+class Number:
+    """A whole number whose operations are recorded as steps, in the order in which they are done.
+
+    Args:
+        value: The number.
+        steps: Of all numbers of a problem.
+    """
+
+    def __init__(self, value: int, steps: list[Step]) -> None:
+        self.value, self._steps = value, steps
+
+    def _step(self, sign: str, other: "Number") -> "Number":
+        step = Step(self.value, sign, other.value)
+        self._steps.append(step)
+        return Number(step.value, self._steps)
+
+    def __add__(self, other: "Number") -> "Number":
+        return self._step("+", other)
+
+    def __sub__(self, other: "Number") -> "Number":
+        return self._step("-", other)
+
+    def __mul__(self, other: "Number") -> "Number":
+        return self._step("*", other)
+
+    def __truediv__(self, other: "Number") -> "Number":
+        return self._step("/", other)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +78,7 @@ class Family:
         name: Its name.
         levels: Levels that pose it.
         sample: Draws the operands of a level.
-        solve: Computes the answer from the operands, step by step.
+        solve: Formula of the answer by the operands.
         reasons: A phrase for each step of the solution; empty for bare arithmetic.
         phrasings: Questions; {a}, {b}, ... stand for the operands, other fields for a
             `scene.Scene`.
@@ -32,16 +88,16 @@ class Family:
     name: str
     levels: tuple[int, ...]
     sample: Callable[[random.Random, int], Operands]
-    solve: Callable[..., int]
+    solve: Callable[..., Number]
     reasons: tuple[str, ...]
     phrasings: tuple[str, ...]
     heldout_phrasings: tuple[str, ...]
 
     def steps(self, operands: Operands) -> tuple[Step, ...]:
         """The steps to the answer, which is the value of the last one."""
-        work = Work()
-        self.solve(work, *operands)
-        return tuple(work.steps)
+        steps: list[Step] = []
+        self.solve(*(Number(value, steps) for value in operands))
+        return tuple(steps)
 
     def solution(self, steps: tuple[Step, ...]) -> str:
         """A worked solution in words."""

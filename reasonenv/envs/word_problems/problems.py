@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from typing import ClassVar
 
 from reasonenv.envs.families import DrawnProblems, checksum
 from reasonenv.envs.word_problems.family import Family, Operands, draw_operands
@@ -12,22 +13,13 @@ TEST_PERIOD = 9
 """One in so many questions of "train" and "test" is for "test"."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WordProblems(DrawnProblems):
     """Problems of one split and level; each a pure function of its id."""
 
-    split: str
-    level: int
-    problem_seed: int
     families: tuple[Family, ...]
-    is_whole_level: bool
-    """True if the families are all that the level has."""
 
-    @property
-    def source(self) -> str:
-        """First part of the ids; it names the families where they are not all of the level."""
-        names = "" if self.is_whole_level else ":" + "+".join(each.name for each in self.families)
-        return f"word-problems-v0/{self.level}{names}/{self.split}/{self.problem_seed}"
+    version: ClassVar = "word-problems-v0"
 
     def draw(self, id: str) -> Problem:
         """The problem of an id."""

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from reasonenv.grading.equivalence import Match, Verdict, conjunction
 from reasonenv.grading.equivalence.normal_form import defined_value, definition
-from reasonenv.grading.equivalence.verdicts import Match, Verdict, conjunction
 from reasonenv.grading.numeric.exact import TooLarge
-from reasonenv.grading.parsing.nodes import Node
+from reasonenv.grading.parsing.nodes import Node, equation
 
 MAX_PAIRS = 4096
 """Pairs of elements at most that are compared, when the order is free."""
@@ -20,10 +20,10 @@ def same_collection(a: Node, r: Node, matches: Match) -> Verdict:
     if "tuple" in (a.op, r.op):
         return _same_coordinates(a, r, matches)
     if "relation" in (a.op, r.op):
-        return _values_of_name(a, r, matches)
-    if a.op == "set" and len(a.args) == 1:
-        return matches(a.args[0], r)
-    return matches(a, r.args[0]) if r.op == "set" and len(r.args) == 1 else False
+        left, right = _values_of_name(a), _values_of_name(r)
+        return False if left is None or right is None else matches(left, right)
+    left, right = (n.args[0] if n.op == "set" and len(n.args) == 1 else n for n in (a, r))
+    return (left is not a or right is not r) and matches(left, right)
 
 
 def same_unordered(answers: Sequence[Node], references: Sequence[Node], matches: Match) -> Verdict:
@@ -62,39 +62,27 @@ def same_ordered(answers: Sequence[Node], references: Sequence[Node], matches: M
     """True if each answer equals the reference at the same position."""
     if len(answers) != len(references):
         return False
-    return conjunction(matches(a, r) for a, r in zip(answers, references, strict=True))
+    return conjunction(map(matches, answers, references))
 
 
-def same_tuple(a: Node, r: Node, matches: Match) -> Verdict:
-    """Points and intervals: brackets and order count."""
-    if a.op == r.op:
+def same_rows(a: Node, r: Node, matches: Match) -> Verdict:
+    """Points, intervals and matrices; a row or a column of a matrix may be written as a point."""
+    if a.op == r.op == "tuple":
         return a.args[0] == r.args[0] and same_ordered(a.args[1], r.args[1], matches)
-    return same_ordered(_cells(a), _cells(r), matches) if "matrix" in (a.op, r.op) else False
-
-
-def same_matrix(a: Node, r: Node, matches: Match) -> Verdict:
-    """Matrices, cell by cell; a row or a column may be written as a point."""
-    a, r = _as_matrix(a), _as_matrix(r)
+    rows, others = _rows(a), _rows(r)
     if a.op != r.op:
-        return same_tuple(a, r, matches) if "tuple" in (a.op, r.op) else False
-    if len(a.args) != len(r.args):
+        rows, others = ([sum(n, ())] if {len(x) for x in n} == {1} else n for n in (rows, others))
+    if not rows or len(rows) != len(others):
         return False
-    return conjunction(same_ordered(x, y, matches) for x, y in zip(a.args, r.args, strict=True))
+    return conjunction(same_ordered(x, y, matches) for x, y in zip(rows, others, strict=True))
 
 
-def _as_matrix(node: Node) -> Node:
-    """[[1, 2], [3, 4]] as a matrix; any other node unchanged."""
-    if node.op == "tuple" and all(row.op == "tuple" for row in node.args[1]):
-        return Node("matrix", tuple(row.args[1] for row in node.args[1]))
-    return node
-
-
-def _cells(node: Node) -> Sequence[Node]:
-    """The coordinates of a point, or of a matrix that is one row or one column."""
-    if node.op == "tuple":
-        return node.args[1]
-    rows = node.args
-    return rows[0] if len(rows) == 1 else tuple(row[0] for row in rows if len(row) == 1)
+def _rows(node: Node) -> Sequence[tuple[Node, ...]]:
+    """The rows of a matrix, also of one written as [[1, 2], [3, 4]]; a point is one row."""
+    if node.op != "tuple":
+        return node.args if node.op == "matrix" else ()
+    items = node.args[1]
+    return [row.args[1] for row in items] if all(x.op == "tuple" for x in items) else [items]
 
 
 def _same_coordinates(a: Node, r: Node, matches: Match) -> Verdict:
@@ -102,26 +90,23 @@ def _same_coordinates(a: Node, r: Node, matches: Match) -> Verdict:
     point, listed = (a, r) if a.op == "tuple" else (r, a)
     if point.args[0] != "()" or not all(definition(item) for item in listed.args):
         return False
-    values = [defined_value(item) for item in listed.args]
-    if point is r:
-        return same_ordered(values, r.args[1], matches)
-    return same_ordered(a.args[1], values, matches)
+    left, right = (
+        node.args[1] if node is point else list(map(defined_value, node.args)) for node in (a, r)
+    )
+    return same_ordered(left, right, matches)
 
 
-def _values_of_name(a: Node, r: Node, matches: Match) -> Verdict:
-    """The values of x = {1, 2} against 1, 2, and (a, b) = (3, 4) against a = 3, b = 4."""
-    relation = a if a.op == "relation" else r
-    equation = definition(relation)
-    value = equation and equation[1]
-    if value is not None and value.op == "tuple":
-        names, values = relation.args[1]
-        if names.op != "tuple" or len(names.args[1]) != len(values.args[1]):
-            return False
-        pairs = zip(names.args[1], values.args[1], strict=True)
-        value = Node("list", tuple(Node("relation", (("=",), pair)) for pair in pairs))
-    elif value is None or value.op not in _UNORDERED:
-        return False
-    return matches(value, r) if relation is a else matches(a, value)
+def _values_of_name(node: Node) -> Node | None:
+    """The values of x = {1, 2}, and a = 3, b = 4 of (a, b) = (3, 4); other collections as such."""
+    if node.op != "relation":
+        return node
+    defined = definition(node)
+    if defined is None or defined[1].op != "tuple":
+        return defined[1] if defined and defined[1].op in _UNORDERED else None
+    names, values = node.args[1]
+    if names.op != "tuple" or len(names.args[1]) != len(values.args[1]):
+        return None
+    return Node("list", tuple(map(equation, names.args[1], values.args[1])))
 
 
 def _without_names(
@@ -133,8 +118,8 @@ def _without_names(
     becomes one point.
     """
     sides = (answers, references)
-    names = [{equation[0] for equation in map(definition, side) if equation} for side in sides]
-    values = [[defined_value(item) for item in side] for side in sides]
+    names = [{defined[0] for defined in map(definition, side) if defined} for side in sides]
+    values = [list(map(defined_value, side)) for side in sides]
     if _are_numbered(*names) or _are_numbered(*reversed(names)):
         return values[0], values[1]
     if names[0] != names[1] and all(not each or _are_roots(each) for each in names):

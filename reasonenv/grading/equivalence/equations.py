@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from reasonenv.grading.equivalence.collections import same_unordered
+from reasonenv.grading.equivalence import Match, Verdict, conjunction
+from reasonenv.grading.equivalence.collections import same_ordered, same_unordered
 from reasonenv.grading.equivalence.intervals import REAL_LINE, same_intervals, solution_set
 from reasonenv.grading.equivalence.normal_form import contains, definition, labeled_value
-from reasonenv.grading.equivalence.verdicts import Match, Verdict, conjunction
 from reasonenv.grading.numeric.equality import constant_factor, same_expression
 from reasonenv.grading.numeric.exact import exact_value
 from reasonenv.grading.parsing.nodes import (
@@ -43,7 +43,7 @@ def same_solution_set(a: Node, r: Node, matches: Match) -> Verdict:
     if a.op != r.op:
         return False
     if a.op == "builder":
-        return conjunction(matches(x, y) for x, y in zip(a.args, r.args, strict=True))
+        return same_ordered(a.args, r.args, matches)
     return same_unordered(a.args, r.args, matches) if a.op in ("list", "union") else False
 
 
@@ -51,28 +51,19 @@ def same_equation(a: Node, r: Node, matches: Match) -> Verdict:
     """Equations are equal up to a factor; x = 5 may be written 5, and 5 as a + b = 5."""
     left, right = definition(a), definition(r)
     if a.op == r.op:
-        if set(a.args[0]) != {"="} or set(r.args[0]) != {"="}:
-            return _same_statement(a, r, matches)
-        if left and right and _is_same_name(left[0], right[0]):
-            return matches(_in_variable_of(r, a, left[1]), right[1])
-        return len(a.args[0]) == len(r.args[0]) and _same_up_to_factor(a, r, matches)
+        (ops, sides), (ref_ops, ref_sides) = a.args, r.args
+        if {*ops, *ref_ops} == {"="}:
+            if left and right and _is_same_name(left[0], right[0]):
+                return matches(_in_variable_of(r, a, left[1]), right[1])
+            return len(ops) == len(ref_ops) and _same_up_to_factor(sides, ref_sides, matches)
+        # Of statements such as A ⊂ B, p ⇒ q and AB ∥ CD the order counts unless it says nothing.
+        verdict = ops == ref_ops and same_ordered(sides, ref_sides, matches)
+        is_turned = ops == ref_ops and not verdict and SYMMETRIC.issuperset(ops)
+        return same_ordered(sides[::-1], ref_sides, matches) if is_turned else verdict
     value = left[1] if left is not None else labeled_value(a)
     if value is not None and r.op != "relation":
         return matches(value, r)
-    if right is not None and a.op != "relation":
-        return matches(a, right[1])
-    return False
-
-
-def _same_statement(a: Node, r: Node, matches: Match) -> Verdict:
-    """Statements such as A ⊂ B, p ⇒ q and AB ∥ CD: the order counts unless they are symmetric."""
-    (ops, sides), (ref_ops, ref_sides) = a.args, r.args
-    if ops != ref_ops:
-        return False
-    verdict = conjunction(matches(x, y) for x, y in zip(sides, ref_sides, strict=True))
-    if verdict or not SYMMETRIC.issuperset(ops):
-        return verdict
-    return conjunction(matches(x, y) for x, y in zip(sides[::-1], ref_sides, strict=True))
+    return matches(a, right[1]) if right is not None and a.op != "relation" else False
 
 
 def same_congruence(a: Node, r: Node, matches: Match) -> Verdict:
@@ -91,30 +82,31 @@ def same_ratio(a: Node, r: Node, matches: Match) -> Verdict:
     if a.op != r.op:
         left, right = _quotient(a), _quotient(r)
         return left is not None and right is not None and matches(left, right)
-    if len(a.args) != len(r.args) or [_is_zero(x) for x in a.args] != [_is_zero(x) for x in r.args]:
+    zeros, others = ([is_constant(x) and exact_value(x) == 0 for x in n.args] for n in (a, r))
+    if zeros != others or zeros[-1]:
         return False
-    terms = [(x, y) for x, y in zip(a.args, r.args, strict=True) if not _is_zero(x)]
-    if not terms or _is_zero(a.args[-1]):
-        return False
-    (first, other), *rest = terms
-    return conjunction(same_expression(product([first, y]), product([x, other])) for x, y in rest)
+    pairs = [pair for *pair, zero in zip(a.args, r.args, zeros, strict=True) if not zero]
+    first, other = pairs[0]
+    return conjunction(
+        same_expression(product([first, y]), product([x, other])) for x, y in pairs[1:]
+    )
 
 
-def _is_zero(node: Node) -> bool:
-    return is_constant(node) and exact_value(node) == 0
+def _quotient(node: Node) -> Node | None:
+    """The value of a ratio of two, or of an expression."""
+    if node.op != "ratio":
+        return node if node.op in EXPRESSIONS else None
+    return product([node.args[0], inverse(node.args[1])]) if len(node.args) == 2 else None
 
 
 def _same_inequality(a: Node, r: Node, matches: Match) -> Verdict:
     """Two inequalities, up to a positive factor of the difference of their sides."""
     (ops, sides), (ref_ops, ref_sides) = a.args, r.args
-    if len(ops) != len(ref_ops):
-        return False
     if len(ops) > 1:
         if ops[0][0] != ref_ops[0][0]:
             sides, ops = sides[::-1], tuple(MIRRORED[op] for op in ops[::-1])
-        pairs = zip(sides, ref_sides, strict=True)
-        return ops == ref_ops and conjunction(matches(x, y) for x, y in pairs)
-    if ops[0].strip("<>") != ref_ops[0].strip("<>"):
+        return ops == ref_ops and same_ordered(sides, ref_sides, matches)
+    if len(ref_ops) > 1 or ops[0].strip("<>") != ref_ops[0].strip("<>"):
         return False
     ratio = constant_factor(_difference(ops[0], sides), _difference(ref_ops[0], ref_sides))
     return ratio is not None and (ratio > 0 or "!=" in ops)
@@ -126,15 +118,13 @@ def _difference(op: str, sides: Sequence[Node]) -> Node:
     return Node("add", (left, negative(right)))
 
 
-def _same_up_to_factor(a: Node, r: Node, matches: Match) -> Verdict:
-    left, right = a.args[1], r.args[1]
-    for sides in (right, right[::-1]):
-        if conjunction(matches(x, y) for x, y in zip(left, sides, strict=True)):
-            return True
+def _same_up_to_factor(left: Sequence[Node], right: Sequence[Node], matches: Match) -> Verdict:
+    if any(same_ordered(left, sides, matches) for sides in (right, right[::-1])):
+        return True
     if len(left) > 2:
         return False
     differences = [_cleared(_difference("=", each)) for each in (left, right)]
-    return constant_factor(*differences) is not None
+    return constant_factor(differences[0], differences[1]) is not None
 
 
 def _cleared(difference: Node) -> Node:
@@ -161,10 +151,3 @@ def _in_variable_of(reference: Node, answer: Node, value: Node) -> Node:
     if old.op == new.op == "sym" and old != new:
         return FALSE if contains(value, new) else substituted(value, old, new)
     return value
-
-
-def _quotient(node: Node) -> Node | None:
-    """The value of a ratio of two, or of an expression."""
-    if node.op != "ratio":
-        return node if node.op in EXPRESSIONS else None
-    return product([node.args[0], inverse(node.args[1])]) if len(node.args) == 2 else None

@@ -1,10 +1,11 @@
 """Sets of real numbers: intervals, inequalities and their unions, in one form."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 from reasonenv.grading.budget import spend
-from reasonenv.grading.equivalence.verdicts import Verdict, conjunction
+from reasonenv.grading.equivalence import Verdict, conjunction
 from reasonenv.grading.numeric.equality import float_value, same_expression
 from reasonenv.grading.parsing.nodes import (
     MIRRORED,
@@ -31,6 +32,12 @@ class Interval(NamedTuple):
     high: Node | None
     high_closed: bool
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The endpoints as floating-point numbers."""
+        low, high = (end and float_value(end) for end in (self.low, self.high))
+        return -inf if low is None else low, inf if high is None else high
+
 
 _ALL = Interval(None, False, None, False)
 Intervals = list[Interval]
@@ -49,11 +56,19 @@ def same_intervals(a: Intervals, b: Intervals) -> Verdict:
     """True if two unions consist of the same intervals, in any order."""
     if len(a) != len(b):
         return False
-    pairs = zip(sorted(a, key=_key), sorted(b, key=_key), strict=True)
-    return conjunction(_same_interval(x, y) for x, y in pairs)
+    a, b = (sorted(each, key=lambda interval: interval.ends) for each in (a, b))
+    return conjunction(map(_same_interval, a, b))
 
 
-def _interval(brackets: str, items: Sequence[Node]) -> SolutionSet | None:
+def _same_interval(a: Interval, b: Interval) -> Verdict:
+    if (a.low_closed, a.high_closed) != (b.low_closed, b.high_closed):
+        return False
+    ends = ((a.low, b.low), (a.high, b.high))
+    return conjunction(x is y if x is None or y is None else same_expression(x, y) for x, y in ends)
+
+
+def _interval(args: tuple[str, Sequence[Node]]) -> SolutionSet | None:
+    brackets, items = args
     if len(items) != 2:
         return None
     low, high = map(_endpoint, items)
@@ -65,15 +80,16 @@ def _endpoint(node: Node) -> Node | None:
     return None if "infty" in node.kinds else node
 
 
-def _relation(ops: Sequence[str], sides: Sequence[Node]) -> SolutionSet | None:
-    if len(ops) == 1 and ops[0] == "in":
-        inner = solution_set(sides[1])
-        return (inner[0], _variable(sides[0])) if inner else None
-    if ops == ("=",) and _variable(sides[0]) is not None and _is_bound(sides[1]):
-        return [Interval(sides[1], True, sides[1], True)], _variable(sides[0])
-    if any(op not in MIRRORED for op in ops) or len(ops) > 2:
+def _relation(args: tuple[Sequence[str], Sequence[Node]]) -> SolutionSet | None:
+    """A comparison, two of them, or an equation with a value."""
+    ops, (left, *_, right) = args
+    if ops == ("=",) and (name := _variable(left)) is not None and _is_bound(right):
+        return [Interval(right, True, right, True)], name
+    if not all(op in MIRRORED for op in ops):
         return None
-    return _comparison(ops[0], *sides) if len(ops) == 1 else _between(ops, sides)
+    if len(ops) == 1:
+        return _comparison(ops[0], left, right)
+    return _between(ops, args[1]) if len(ops) == 2 else None
 
 
 def _comparison(op: str, left: Node, right: Node) -> SolutionSet | None:
@@ -118,25 +134,53 @@ def _absolute(op: str, left: Node, right: Node) -> SolutionSet | None:
     return _intersection(above[0], below[0]) if is_between else [*above[0], *below[0]], above[1]
 
 
+def _solved(left: Node, bound: Node) -> tuple[str, Node, bool] | None:
+    """Variable, bound and the sign of a: a x + b < c as x < (c - b) / a, True if a < 0."""
+    if (variable := _variable(left)) is not None:
+        return variable, bound, False
+    terms = left.args if left.op == "add" else (left,)
+    rising = [term for term in terms if not _is_bound(term)]
+    factors = rising[0].args if len(rising) == 1 and rising[0].op == "mul" else rising
+    names = [factor for factor in factors if not _is_bound(factor)]
+    if len(rising) != 1 or len(names) != 1 or names[0].op != "sym":
+        return None
+    slope = product([*(factor for factor in factors if _is_bound(factor)), num(1)])
+    if (value := float_value(slope)) is None:
+        return None
+    shifted = Node("add", (bound, *(negative(term) for term in terms if _is_bound(term))))
+    return names[0].args[0], product([shifted, inverse(slope)]), value < 0
+
+
+def _variable(node: Node) -> str | None:
+    """The name of a variable or of a function value; None for any other node."""
+    if node.op == "sym":
+        return node.args[0]
+    return f"{node.args[0]}()" if node.op == "call" else None
+
+
+def _is_bound(node: Node) -> bool:
+    """True if a node can bound an interval: a constant, finite or infinite."""
+    return node.op not in _COMPOUNDS and is_known(node)
+
+
 def _union(items: Sequence[Node]) -> SolutionSet | None:
     """The union of sets over one variable, or over none."""
-    total: Intervals = []
-    variables: set[str] = set()
-    for item in items:
-        solutions = solution_set(item)
-        if solutions is None:
-            return None
-        total += solutions[0]
-        variables |= {solutions[1]} if solutions[1] else set()
-    return (total, variables.pop() if variables else None) if len(variables) < 2 else None
+    solutions = [solution for item in items if (solution := solution_set(item))]
+    names = {name for _, name in solutions if name}
+    if len(solutions) < len(items) or len(names) > 1:
+        return None
+    return [
+        each for intervals, _ in solutions for each in intervals
+    ], names.pop() if names else None
 
 
 def _system(items: Sequence[Node]) -> SolutionSet | None:
     """The intersection of all items; if it is empty, the union, as in "x < 1, x > 4"."""
     union = _union(items)
-    is_system = union and union[1] is not None and all(item.op == "relation" for item in items)
-    common = _common(items) if is_system and len(items) <= MAX_CONDITIONS else []
-    return (common, union[1]) if union and common else union
+    if union is None or union[1] is None or len(items) > MAX_CONDITIONS:
+        return union
+    is_system = all(item.op == "relation" for item in items)
+    return ((is_system and _common(items)) or union[0]), union[1]
 
 
 def _conjunction(items: Sequence[Node]) -> SolutionSet | None:
@@ -155,8 +199,9 @@ def _common(items: Sequence[Node]) -> Intervals:
     return common
 
 
-def _difference(whole: Node, *removed: Node) -> SolutionSet | None:
+def _difference(args: Sequence[Node]) -> SolutionSet | None:
     r"""R \setminus { 2 }, R \setminus { 2 } \setminus { 3 }."""
+    whole, *removed = args
     solutions = solution_set(whole)
     points = [point for each in removed if each.op == "set" for point in each.args]
     is_finite = all(each.op == "set" for each in removed) and all(map(_is_bound, points))
@@ -177,57 +222,12 @@ def _intersection(a: Intervals, b: Intervals) -> Intervals:
 
 def _overlap(x: Interval, y: Interval) -> Interval | None:
     """The intersection of two intervals; None if it is empty."""
-    lower = max((x, y), key=lambda each: (_key(each)[0], not each.low_closed))
-    upper = min((x, y), key=lambda each: (_key(each)[1], each.high_closed))
-    low, high = _key(lower)[0], _key(upper)[1]
+    lower = max((x, y), key=lambda each: (each.ends[0], not each.low_closed))
+    upper = min((x, y), key=lambda each: (each.ends[1], each.high_closed))
+    low, high = lower.ends[0], upper.ends[1]
     if low > high or (low == high and not (lower.low_closed and upper.high_closed)):
         return None
     return Interval(lower.low, lower.low_closed, upper.high, upper.high_closed)
-
-
-def _solved(left: Node, bound: Node) -> tuple[str, Node, bool] | None:
-    """Variable, bound and the sign of a: a x + b < c as x < (c - b) / a, True if a < 0."""
-    variable = _variable(left)
-    if variable is not None:
-        return variable, bound, False
-    terms = left.args if left.op == "add" else (left,)
-    offset = tuple(term for term in terms if _is_bound(term))
-    rising = [term for term in terms if not _is_bound(term)]
-    factors = rising[0].args if len(rising) == 1 and rising[0].op == "mul" else rising
-    names = [factor for factor in factors if not _is_bound(factor)]
-    if len(rising) != 1 or len(names) != 1 or names[0].op != "sym":
-        return None
-    slope = product([*(factor for factor in factors if _is_bound(factor)), num(1)])
-    value = float_value(slope)
-    if value is None:
-        return None
-    shifted = Node("add", (bound, *map(negative, offset)))
-    return names[0].args[0], product([shifted, inverse(slope)]), value < 0
-
-
-def _variable(node: Node) -> str | None:
-    """The name of a variable or of a function value; None for any other node."""
-    if node.op == "sym":
-        return node.args[0]
-    return f"{node.args[0]}()" if node.op == "call" else None
-
-
-def _is_bound(node: Node) -> bool:
-    """True if a node can bound an interval: a constant, finite or infinite."""
-    return node.op not in _COMPOUNDS and is_known(node)
-
-
-def _key(interval: Interval) -> tuple[float, float]:
-    low = None if interval.low is None else float_value(interval.low)
-    high = None if interval.high is None else float_value(interval.high)
-    return (float("-inf") if low is None else low, float("inf") if high is None else high)
-
-
-def _same_interval(a: Interval, b: Interval) -> Verdict:
-    if (a.low_closed, a.high_closed) != (b.low_closed, b.high_closed):
-        return False
-    ends = ((a.low, b.low), (a.high, b.high))
-    return conjunction(x is y if x is None or y is None else same_expression(x, y) for x, y in ends)
 
 
 def _points(items: Sequence[Node]) -> SolutionSet | None:
@@ -237,13 +237,13 @@ def _points(items: Sequence[Node]) -> SolutionSet | None:
     return [Interval(item, True, item, True) for item in items], None
 
 
-_RULES: Mapping[str, Callable[[Sequence[Any]], SolutionSet | None]] = {
-    "tuple": lambda args: _interval(*args),
-    "relation": lambda args: _relation(*args),
+_RULES: Mapping[str, Callable[[Any], SolutionSet | None]] = {
+    "tuple": _interval,
+    "relation": _relation,
     "list": _system,
     "union": _union,
     "intersection": _conjunction,
-    "minus": lambda args: _difference(*args),
+    "minus": _difference,
     "set": _points,
     "builder": lambda args: solution_set(args[1]),
 }

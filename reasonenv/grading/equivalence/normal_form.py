@@ -1,5 +1,9 @@
-"""Normal form of an answer: no intermediate steps, approximations or ±; and definitions x = 5."""
+"""Normal form of an answer: no intermediate steps, approximations or ±; definitions x = 5.
 
+With the names that an answer may choose: integer parameters of families, constants of integration.
+"""
+
+import re
 from collections.abc import Iterator, Sequence
 
 from reasonenv.grading.numeric.equality import decimal_of, float_value, same_value
@@ -11,10 +15,10 @@ from reasonenv.grading.parsing.nodes import (
     Node,
     children,
     is_constant,
+    is_known,
     map_children,
     negative,
     num,
-    product,
     substituted,
     walk,
 )
@@ -24,7 +28,7 @@ _COORDINATES = frozenset(Node("sym", (letter,)) for letter in "xyz")
 _STATISTICS = frozenset(
     Node("pow", (Node("sym", (letter,)), num(2))) for letter in ("R", "K", "S", "s", "chi", "sigma")
 )
-_NAMING_FUNCTIONS = frozenset(["sin", "cos", "tan", "prime"])
+_NAMING = frozenset(["sin", "cos", "tan", "prime"])
 
 
 def normal_form(node: Node) -> Node | None:
@@ -41,7 +45,7 @@ def normal_form(node: Node) -> Node | None:
         return _without_approximation(node)
     if node.op == "relation" and set(node.args[0]) == {"="}:
         return _equation(node.args[1])
-    return _scaled_matrix(node) if "matrix" in node.kinds else node
+    return node
 
 
 def splits_alternatives(a: Node, b: Node) -> bool:
@@ -99,18 +103,6 @@ def _sign_cases(node: Node) -> Node:
     return Node("list", (_with_sign(node, True), _with_sign(node, False)))
 
 
-def _scaled_matrix(node: Node) -> Node:
-    """A number times a matrix as a matrix; any other node unchanged."""
-    matrices = [part for part in node.args if isinstance(part, Node) and part.op == "matrix"]
-    if node.op != "mul" or len(matrices) != 1:
-        return node
-    factors = [part for part in node.args if part.op != "matrix"]
-    if any(part.op not in EXPRESSIONS for part in factors):
-        return node
-    rows = matrices[0].args
-    return Node("matrix", tuple(tuple(product([*factors, x]) for x in row) for row in rows))
-
-
 def _with_sign(node: Node, upper: bool) -> Node:
     """The node with the upper or the lower sign of each ±."""
     if node.op != "pm":
@@ -125,9 +117,9 @@ def _without_approximation(node: Node) -> Node | None:
     cut = ops.index("~")
     if cut == len(ops) - 1 and _is_name(sides[cut]):
         return normal_form(Node("relation", (("=",) * len(ops), (*sides[: cut + 1], sides[-1]))))
-    if _is_plain_number(sides[cut]):
-        return None
-    if _disagree(sides[cut], sides[-1]):
+    if all(part.op in ("num", "mul") for part in walk(sides[cut])) or _disagree(
+        sides[cut], sides[-1]
+    ):
         return None
     exact = sides[: cut + 1]
     return exact[0] if len(exact) == 1 else normal_form(Node("relation", (ops[:cut], exact)))
@@ -140,16 +132,14 @@ def _disagree(exact: Node, rounded: Node) -> bool:
     return x is not None and y is not None and abs(x - y) > max(unit / 2, abs(x) / 200)
 
 
-def _is_plain_number(node: Node) -> bool:
-    return node.op == "num" or (node.op == "mul" and all(_is_plain_number(n) for n in node.args))
-
-
 def _equation(sides: Sequence[Node]) -> Node | None:
     """1 + 1 = 2 as 2, x = 1 + 1 = 2 as x = 2; None for the false 1 + 1 = 3, and for 2 = 2."""
-    if _is_counted(sides):
-        *computations, result = sides
-        number = _equation([*computations, result.args[0]])
-        return number and Node("quantity", (number, *result.args[1:]))
+    *computations, result = sides
+    if result.op == "quantity" and all(map(_is_value, computations)):
+        value, unit, _ = result.args
+        if is_constant(value) and (unit is None or unit.dimension):  # 8 + 3 = 11 apples
+            number = _equation([*computations, value])
+            return number and Node("quantity", (number, *result.args[1:]))
     constants = [side for side in sides if _is_value(side)]
     if not all(_agree(constants[0], other) for other in constants[1:]):
         return None
@@ -163,15 +153,6 @@ def _equation(sides: Sequence[Node]) -> Node | None:
     elif len(sides) > 2 and all(map(_is_name, sides[:-1])) and not _is_name(sides[-1]):
         sides = (sides[0], sides[-1])  # y = f(x) = 2x
     return Node("relation", (("=",) * (len(sides) - 1), tuple(sides)))
-
-
-def _is_counted(sides: Sequence[Node]) -> bool:
-    """True for 8 + 3 = 11 apples, where the last number alone has a unit."""
-    *computations, result = sides
-    if result.op != "quantity" or not all(map(_is_value, computations)):
-        return False
-    number, unit, _ = result.args
-    return is_constant(number) and (unit is None or bool(unit.dimension))
 
 
 def _contradicts(side: Node, name: Node, value: Node) -> bool:
@@ -200,23 +181,23 @@ def _is_name(node: Node) -> bool:
     if node.op in ("sym", "call", "opaque") or _is_letter(node):
         return True
     if node.op == "mul":
-        return all(_is_capital(n) or _is_inverse_name(n) or _is_product_name(n) for n in node.args)
-    if node.op in ("ratio", "union", "intersection", "minus"):
-        return all(_is_name(part) for part in node.args)
-    if node.op == "tuple":
-        return all(_is_name(part) for part in node.args[1])
-    return _is_named_function(node) if node.op == "fn" else node in _STATISTICS
+        return all(map(_is_part_of_name, node.args))
+    if node.op == "fn":
+        name, (inner, *_) = node.args
+        return _is_length(inner) if name == "abs" else name in _NAMING and _is_name(inner)
+    if node.op in ("ratio", "union", "intersection", "minus", "tuple"):
+        return all(map(_is_name, children(node)))
+    return node in _STATISTICS
 
 
-def _is_named_function(node: Node) -> bool:
-    """True for sin A, A' and the length |AB|."""
-    name, (inner, *_) = node.args
-    if name == "abs":
-        return _is_vector(inner)
-    return name in _NAMING_FUNCTIONS and _is_name(inner)
+def _is_part_of_name(node: Node) -> bool:
+    """True for the factors of AB and AB/CD."""
+    if node.op == "pow":
+        return node.args[1] == MINUS_ONE and _is_name(node.args[0])
+    return _is_capital(node) or (node.op == "mul" and _is_name(node))
 
 
-def _is_vector(node: Node) -> bool:
+def _is_length(node: Node) -> bool:
     """True for the inside of |AB|, |a| with an arrow and |z|: of a length, not of an equation."""
     if node.op == "sym":
         return node.args[0] in ("z", "w") or " " in node.args[0]
@@ -242,7 +223,8 @@ def _unknowns(node: Node) -> Iterator[object]:
     if node.op in UNKNOWN:
         yield node
         return
-    capitals = tuple(part for part in children(node) if node.op == "mul" and _is_vertex(part))
+    factors = children(node) if node.op == "mul" else []
+    capitals = tuple(p for p in factors if _is_capital(p.args[0] if p.op == "pow" else p))
     if capitals:
         yield capitals
     for part in children(node):
@@ -254,19 +236,6 @@ def _is_capital(node: Node) -> bool:
     return node.op == "sym" and node.args[0][:1].isupper()
 
 
-def _is_vertex(node: Node) -> bool:
-    """True for a letter of a segment, and for the last one of its power, AB^2."""
-    return _is_capital(node) or (node.op == "pow" and _is_capital(node.args[0]))
-
-
-def _is_inverse_name(node: Node) -> bool:
-    return node.op == "pow" and node.args[1] == MINUS_ONE and _is_name(node.args[0])
-
-
-def _is_product_name(node: Node) -> bool:
-    return node.op == "mul" and _is_name(node)
-
-
 def _name(node: Node) -> str:
     if node.op == "sym":
         return node.args[0]
@@ -274,3 +243,110 @@ def _name(node: Node) -> str:
         # P(A) and P(B) are two values, where f(x) and f(t) are one function.
         return repr(node) if _is_capital(node.args[1][0]) else f"{node.args[0]}()"
     return repr(node)
+
+
+_INTEGERS = Node("sym", ("mathbb Z",))
+_NUMBERS = frozenset(Node("sym", (f"mathbb {name}",)) for name in "RCQ")
+_PARAMETERS = tuple("klmnt")
+_CONSTANT = re.compile(r"[CcK](?:_\d)?")
+_VARIABLES = frozenset(["x", "y", "t", "u", "s", "z", "theta"])
+_SUMS = frozenset(
+    ["add", "mul", "pm", "deg", "list", "either", "set", "tuple", "relation", "union"]
+)
+
+
+def with_shared_names(answer: Node, reference: Node) -> tuple[Node, Node]:
+    """Two nodes with one name for an integer parameter and for each constant of integration.
+
+    kπ is nπ, declared as integers or not; the k of a reference that declares none must stand in
+    multiples of π or of degrees alone, since it may be a real number elsewhere. x^2 + C_1 is
+    x^2 + C, and c x, c in R, is c x.
+    """
+    if "sym" not in answer.kinds or answer == reference:
+        return answer, reference
+    left, right = _with_shared_parameter(*map(_without_domain, (answer, reference)))
+    return _with_shared_integration_constants(left, right), right
+
+
+def _declared(node: Node) -> tuple[Node, Node | None, Node | None]:
+    """A formula, a name of it and the set of numbers that the name is declared to be from."""
+    match node:
+        case Node(op="list", args=(*items, Node(op="relation", args=(("in",), (name, numbers))))):
+            if name.op == "sym" and items:
+                return items[0] if len(items) == 1 else Node("list", tuple(items)), name, numbers
+    return node, None, None
+
+
+def _without_domain(node: Node) -> Node:
+    formula, name, numbers = _declared(node)
+    return formula if name and numbers in _NUMBERS and name in walk(formula) else node
+
+
+def _with_shared_parameter(a: Node, b: Node) -> tuple[Node, Node]:
+    """Two nodes with one name for an integer parameter: kπ, k ∈ Z is nπ, n ∈ Z, and kπ."""
+    left, name, is_declared = _family(a)
+    right, other, is_other_declared = _family(b)
+    if name is None or other is None:
+        return a, b
+    if not is_other_declared and not _is_period(right, other):
+        return a, b
+    if not is_declared and not is_other_declared and not _is_period(left, name):
+        return a, b
+    if name == other:
+        return left, right
+    return (a, b) if other in walk(left) else (substituted(left, name, other), right)
+
+
+def _family(node: Node) -> tuple[Node, Node | None, bool]:
+    """A family of solutions, its integer parameter if it has one, and True if it declares that."""
+    formula, name, numbers = _declared(node)
+    if numbers == _INTEGERS:
+        return formula, name, True
+    if node.op in ("num", "sym") or "sym" not in node.kinds:
+        return node, None, False
+    names = {part for part in walk(node) if part.op == "sym" and part.args[0] in _PARAMETERS}
+    return node, names.pop() if len(names) == 1 else None, False
+
+
+def _is_period(node: Node, name: Node) -> bool:
+    """True if a name occurs only as a factor, or in a linear one, of π or of an angle."""
+    if node == name or name.args == ("t",):
+        return False
+    if name not in walk(node):
+        return True
+    if node.op == "mul":
+        others = [factor for factor in node.args if not is_known(factor)]
+        angles = [f for f in node.args if is_known(f) and not f.kinds.isdisjoint(["pi", "deg"])]
+        if angles:
+            return len(others) == 1 and _is_linear(others[0], name)
+    return node.op in _SUMS and all(_is_period(part, name) for part in children(node))
+
+
+def _is_linear(node: Node, name: Node) -> bool:
+    """True if a node is a sum of numbers and of multiples of a name."""
+    if node == name or is_known(node):
+        return True
+    if node.op == "mul" and sum(not is_known(part) for part in node.args) != 1:
+        return False
+    return node.op in ("add", "mul") and all(_is_linear(part, name) for part in node.args)
+
+
+def _with_shared_integration_constants(answer: Node, reference: Node) -> Node:
+    """The answer with the reference's constants of integration, if all its symbols are theirs."""
+    names, others = _integration_constants(answer), _integration_constants(reference)
+    if not names or len(names) != len(others) or names == others:
+        return answer
+    is_same_case = [name.upper() for name in names] == [name.upper() for name in others]
+    if len(names) > 1 and not is_same_case:
+        return answer
+    for name, other in zip(names, others, strict=True):
+        answer = substituted(answer, Node("sym", (name,)), Node("sym", (other,)))
+    return answer
+
+
+def _integration_constants(node: Node) -> list[str]:
+    """Constants of integration in a function of usual variables, sorted; none in other formulas."""
+    names = {part.args[0] for part in walk(node) if part.op == "sym"}
+    constants = {name for name in names if _CONSTANT.fullmatch(name)}
+    variables = names - constants
+    return sorted(constants) if variables and variables <= _VARIABLES else []

@@ -8,14 +8,12 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from reasonenv.grading.equivalence.verdicts import Match, Verdict
+from reasonenv.grading.equivalence import Match, Verdict
 from reasonenv.grading.numeric.equality import float_value, same_expression, to_radians
-from reasonenv.grading.parsing.counts import changes_value, leaves_value, same_counted
 from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, num, product
-from reasonenv.grading.parsing.units import UNITS, Unit
+from reasonenv.grading.parsing.units import UNITS, Unit, changes_value, leaves_value, same_counted
 
-_DEGREE = UNITS["degree"]
-_PERCENT = UNITS["%"]
+_DEGREE, _PERCENT = UNITS["degree"], UNITS["%"]
 _DIRECTION = re.compile(
     r"\b(?:north|south|east|west|up|down|left|right|forward|backward|inward|outward"
     r"|(?:counter|anti)?clockwise)"
@@ -44,7 +42,7 @@ class Quantity(NamedTuple):
 def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
     """True if two values are equal, at least one of them with a unit."""
     a, r = _quantity(answer), _quantity(reference)
-    if a is None or r is None or _opposed(a.words, r.words) or _is_changed(a, r):
+    if a is None or r is None or _is_changed(a, r):
         return False
     if r.unit is None:
         return _against_plain_number(a, r, matches)
@@ -53,36 +51,29 @@ def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
         is_percent = not r.unit.dimension and not a.words  # 0.5 and 50 are both 50 %
         return matches(a.value, r.base_value) if is_percent and not verdict else verdict
     if a.unit.dimension != r.unit.dimension:
-        return _same_angle(a, r)
-    if a.unit.factor == r.unit.factor:
-        return matches(a.value, r.value)
-    return matches(a.base_value, r.base_value)
+        is_angle = {*a.unit.dimension, *r.unit.dimension} == {"angle", "arc"}
+        angles = [to_radians(x.value) if x.unit is _DEGREE else x.value for x in (a, r)]
+        return same_expression(angles[0], angles[1]) if is_angle else False
+    is_same = a.unit.factor == r.unit.factor
+    return matches(a.value, r.value) if is_same else matches(a.base_value, r.base_value)
 
 
 def _quantity(node: Node) -> Quantity | None:
-    """Value, unit and words of a quantity or a number, 2 h 30 min as 2.5 h; None for others."""
+    """Value, unit and words of a quantity or a number; None for others."""
     if node.op == "quantity":
         value, unit, words = node.args
         is_angle = value.op == "deg" and unit is None
         return Quantity(value.args[0], _DEGREE, words) if is_angle else Quantity(*node.args)
     if node.op == "deg":
         return Quantity(node.args[0], _DEGREE, "")
-    if node.op != "compound":
-        return Quantity(node, None, "") if node.op in EXPRESSIONS else None
-    large, small = map(_quantity, node.args)
-    if not (large and small and large.unit and small.unit):
-        return None
-    if large.unit.dimension != small.unit.dimension:
-        return None
-    rest = product([small.value, num(small.unit.factor / large.unit.factor)])
-    return Quantity(Node("add", (large.value, rest)), large.unit, small.words)
+    return Quantity(node, None, "") if node.op in EXPRESSIONS else None
 
 
 def is_measured(node: Node | None) -> bool:
     """True for a value with a unit, or an equation with one."""
-    if node is None or node.op == "relation":
-        return node is not None and is_measured(node.args[1][-1])
-    return node.op == "quantity" and node.args[1] is not None
+    if node is not None and node.op == "relation":
+        return is_measured(node.args[1][-1])
+    return node is not None and node.op == "quantity" and node.args[1] is not None
 
 
 def _against_plain_number(a: Quantity, r: Quantity, matches: Match) -> Verdict:
@@ -103,6 +94,9 @@ def _is_changed(a: Quantity, r: Quantity) -> bool:
     """True if the words of one side alone change its value, or may do so after the answer."""
     if same_counted(a.words, r.words):
         return False
+    left, right = (set(_DIRECTION.findall(each.words.lower())) for each in (a, r))
+    if left and right and left != right:
+        return True
     size = float_value(a.value)
     is_one = size is not None and 0 < abs(size) <= 1
     is_known = leaves_value(a.words, a.unit is not None, is_one) or _related(a.words, r.words)
@@ -113,19 +107,3 @@ def _related(words: str, others: str) -> bool:
     """True if two notes have a word in common, singular or plural."""
     left, right = ({word.rstrip("s") for word in text.lower().split()} for text in (words, others))
     return bool(left & right)
-
-
-def _opposed(words: str, others: str) -> bool:
-    """True if both notes give a direction, and the two differ."""
-    left, right = (set(_DIRECTION.findall(text.lower())) for text in (words, others))
-    return bool(left and right) and left != right
-
-
-def _same_angle(a: Quantity, r: Quantity) -> Verdict:
-    """Degrees against radians; False for any other units of different dimensions."""
-    dimensions = [set(each.unit.dimension) for each in (a, r) if each.unit]
-    if dimensions == [{"angle"}, {"arc"}]:
-        return same_expression(to_radians(a.value), r.value)
-    if dimensions == [{"arc"}, {"angle"}]:
-        return same_expression(a.value, to_radians(r.value))
-    return False

@@ -5,14 +5,20 @@ symbols: in floating point at eight points, enough to separate most different on
 digits at two of the points where those agree.
 """
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import floor, log10
 from typing import Any, NamedTuple
 
 from reasonenv.grading.budget import counted_cache
-from reasonenv.grading.numeric.evaluation import ExpressionEvaluator
+from reasonenv.grading.numeric.evaluation import (
+    FINE,
+    ROUGH,
+    ExpressionEvaluator,
+    Precision,
+    is_real,
+)
 from reasonenv.grading.numeric.exact import TooLarge, exact_value
-from reasonenv.grading.numeric.precision import FINE, ROUGH, Precision, is_real
 from reasonenv.grading.parsing.nodes import PI, Node, is_known, num, product
 
 NUM_POINTS = 8
@@ -54,15 +60,24 @@ def same_expression(a: Node, b: Node) -> bool | None:
     return None if verdict is False and "opaque" in kinds else verdict
 
 
+def _pairs(
+    a: Node, b: Node, points: range, natural: bool = True, real: bool = False
+) -> Iterator[tuple[int, Any, Any]]:
+    """The points where both expressions have a floating-point value, or the class TooLarge."""
+    for point in points:
+        left, right = (_value(node, ROUGH, point, natural, real) for node in (a, b))
+        if left is not None and right is not None:
+            yield point, left, right
+
+
 def _agree_in_domain(a: Node, b: Node) -> bool | None:
     """True if two expressions agree at the points where all their parts are real; else undecided.
 
     There are points of many sizes, so that some lie in a narrow domain.
     """
     agreeing: list[int] = []
-    for point in range(NUM_POINTS * _NUM_SIZES):
-        left, right = (_value(node, ROUGH, point, True, True) for node in (a, b))
-        if None in (left, right) or TooLarge in (left, right):
+    for point, left, right in _pairs(a, b, range(NUM_POINTS * _NUM_SIZES), real=True):
+        if TooLarge in (left, right):
             continue
         if not _near(left, right, _ROUGH_TOLERANCE):
             return None
@@ -87,13 +102,8 @@ def constant_factor(a: Node, b: Node) -> float | None:
         a: An expression, not identically 0.
         b: Another.
     """
-    ratios: list[complex] = []
-    for point in range(6):
-        above, below = (_value(node, ROUGH, point, True, False) for node in (a, b))
-        if None in (above, below) or TooLarge in (above, below):
-            continue
-        if abs(below) >= 1e-9 and abs(above) >= 1e-9:
-            ratios.append(above / below)
+    pairs = [pair for _, *pair in _pairs(a, b, range(6)) if TooLarge not in pair]
+    ratios = [x / y for x, y in pairs if abs(x) >= 1e-9 and abs(y) >= 1e-9]
     if len(ratios) < 3 or abs(ratios[0].imag) > 1e-9:
         return None
     first = ratios[0]
@@ -103,13 +113,13 @@ def constant_factor(a: Node, b: Node) -> float | None:
 
 def _is_proportional(a: Node, b: Node) -> bool:
     """True if a / b has the same value in 150 digits at two points."""
-    first, second = (_values(a, b, FINE, point, True) for point in range(2))
-    if first is None or second is None:
+    above, other_above = (_value(a, FINE, point, True, False) for point in range(2))
+    below, other_below = (_value(b, FINE, point, True, False) for point in range(2))
+    if not {None, TooLarge}.isdisjoint((above, below, other_above, other_below)):
         return False
-    (above, below), (other_above, other_below) = first, second
-    if above == other_above:
-        return False  # constants, and of these any two are proportional
-    return _near(above * other_below, other_above * below, FINE.rounding)
+    # Of constants any two are proportional.
+    is_constant = above == other_above
+    return not is_constant and _near(above * other_below, other_above * below, FINE.rounding)
 
 
 def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
@@ -117,44 +127,39 @@ def _agree_at_points(a: Node, b: Node, natural: bool) -> bool | None:
     varies = not (is_known(a) and is_known(b))
     points = range(NUM_POINTS if varies else 1)
     agreeing: list[int] = []
-    for point in points:
-        try:
-            values = _values(a, b, ROUGH, point, natural)
-        except TooLarge:
-            agreeing.append(point)  # floating point cannot separate them
-            continue
-        if values is None or (varies and is_real(values[0]) != is_real(values[1])):
-            continue
-        if not _near(*values, _ROUGH_TOLERANCE):
-            return False
+    for point, left, right in _pairs(a, b, points, natural):
+        # Values too large for floating point are left to 150 digits.
+        if TooLarge not in (left, right):
+            if varies and is_real(left) != is_real(right):
+                continue
+            if not _near(left, right, _ROUGH_TOLERANCE):
+                return False
         agreeing.append(point)
     if len(agreeing) < min(NUM_FINE_POINTS, len(points)):
         return None
     return _agree_precisely(a, b, agreeing[:NUM_FINE_POINTS], natural)
 
 
-def _agree_precisely(a: Node, b: Node, points: list[int], natural: bool) -> bool | None:
-    """True if two expressions have the same value in 150 digits at every point."""
-    pairs = [_values(a, b, FINE, point, natural) for point in points]
-    verdicts = [None if pair is None else _near(*pair, FINE.rounding) for pair in pairs]
-    return False if False in verdicts else None if None in verdicts else True
+def _agree_precisely(a: Node, b: Node, points: Sequence[int], natural: bool) -> bool | None:
+    """True if two expressions have the same value in 150 digits at every point.
+
+    Raises:
+        TooLarge: Either is too large to evaluate at one of them.
+    """
+    verdict: bool | None = True
+    for point in points:
+        values = [_value(node, FINE, point, natural, False) for node in (a, b)]
+        if None in values:
+            verdict = None
+        elif TooLarge in values:
+            raise TooLarge
+        elif not _near(values[0], values[1], FINE.rounding):
+            return False
+    return verdict
 
 
 def _near(left: Any, right: Any, tolerance: Any) -> bool:
     return bool(abs(left - right) <= tolerance * max(abs(left), abs(right)))
-
-
-def _values(
-    a: Node, b: Node, precision: Precision, point: int, natural: bool
-) -> tuple[Any, Any] | None:
-    """The values of both, None if either has none; raises TooLarge if either is too large."""
-    values = tuple(_value(node, precision, point, natural, False) for node in (a, b))
-    for value in values:
-        if value is None:
-            return None
-        if value is TooLarge:
-            raise TooLarge
-    return values
 
 
 # Elements of lists are compared many times, at ten points; all trees in the cache take 20 MB.
@@ -198,30 +203,16 @@ def same_value(answer: Node, reference: Node) -> bool | None:
     verdict = same_expression(answer, reference)
     if verdict is not False:
         return verdict
-    return _is_degrees_as_arc(answer, reference) or _rounds(answer, reference)
-
-
-def omits_base(answer: Node, reference: Node) -> bool:
-    """True if an answer has the digits of a number in another base, 4210_7, without the base."""
-    digits, _, base = reference.args[0].partition("_")
-    is_number = digits.isdecimal() and base.isdecimal() and max(map(int, digits)) < int(base)
-    return is_number and answer.args == (Fraction(int(digits)), 0)
+    for angle, arc in ((answer, reference), (reference, answer)):
+        is_arc = arc.op != "deg" and "pi" in arc.kinds
+        if angle.op == "deg" and is_arc and same_expression(to_radians(angle.args[0]), arc):
+            return True
+    return _rounds(answer, reference)
 
 
 def to_radians(degrees: Node) -> Node:
     """A number of degrees, in radians."""
     return product([degrees, PI, num(Fraction(1, 180))])
-
-
-def _is_degrees_as_arc(a: Node, b: Node) -> bool:
-    """True if one is an angle in degrees and the other the same angle as a multiple of π."""
-    return any(
-        angle.op == "deg"
-        and arc.op != "deg"
-        and "pi" in arc.kinds
-        and same_expression(to_radians(angle.args[0]), arc) is True
-        for angle, arc in ((a, b), (b, a))
-    )
 
 
 def _rounds(answer: Node, reference: Node) -> bool:
@@ -235,14 +226,11 @@ def _rounds(answer: Node, reference: Node) -> bool:
         is_finer = target.digits >= CUT_DIGITS and decimal.digits > target.digits
         return is_finer and distance <= target.unit / 2
     if target:
-        is_close = distance <= target.unit / 2
-        return target.digits >= ROUNDED_DIGITS and is_close and not _is_whole(answer)
-    return (
-        decimal is not None
-        and decimal.digits >= ENOUGH_DIGITS
-        and distance < decimal.unit
-        and not _is_whole(reference)
-    )
+        is_close = target.digits >= ROUNDED_DIGITS and distance <= target.unit / 2
+        return is_close and not _is_whole(answer)
+    if decimal is None or decimal.digits < ENOUGH_DIGITS or distance >= decimal.unit:
+        return False
+    return not _is_whole(reference)
 
 
 def _is_whole(node: Node) -> bool:

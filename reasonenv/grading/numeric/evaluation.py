@@ -1,30 +1,112 @@
-"""Numerical evaluation of an expression at fixed values of its symbols."""
+"""Numerical evaluation of an expression, in floating point and in 150 digits.
 
-from collections.abc import Callable, Sequence
+Floating point separates most different values in microseconds; 150 digits decide the rest. Each
+precision has limits of accuracy, beyond which it raises `TooLarge`: a term too small to count in
+its sum, a function too close to its limit to be distinguished from it.
+"""
+
+import cmath
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+import mpmath
+from mpmath import libmp
+
 from reasonenv.grading.budget import spend
-from reasonenv.grading.numeric.exact import Undefined, exact_value
-from reasonenv.grading.numeric.precision import Precision, is_real
+from reasonenv.grading.numeric.exact import TooLarge, Undefined, check_bits, exact_value
 from reasonenv.grading.parsing.nodes import Node
 
-_ELEMENTARY = frozenset(
-    """sin cos tan arcsin arccos arctan sinh cosh tanh arsinh arcosh artanh
-    exp""".split()  # noqa: SIM905 - to be read
-)
+DIGITS = 150
+"""Decimal digits of FINE."""
+_GUARD = 20
+_MAX_DETERMINANT = 3
+# Roots of a higher degree are too close to 1.
+_MAX_DEGREE = 1000
+_MAX_GAMMA = 150
+# Beyond it tanh is 1 and sinh is cosh in floating point.
+_SATURATED = 40
+_SATURATING = frozenset(["sinh", "cosh", "tanh"])
+# Below it sin x is x and cos x is 1 in floating point and nearly in 150 digits.
+_TINY = 1e-30
 _RECIPROCALS = {
     "cot": "tan", "sec": "cos", "csc": "sin", "coth": "tanh", "sech": "cosh", "csch": "sinh",
 }  # fmt: skip
-_OF_RECIPROCAL = {"arcsec": "arccos", "arccsc": "arcsin"}
-_LOGARITHMS = frozenset(["ln", "log", "lg"])
-_RADIAN_FUNCTIONS = (
-    _ELEMENTARY | _LOGARITHMS | _RECIPROCALS.keys() | _OF_RECIPROCAL.keys() | {"arccot"}
-)
-_INTEGER_FUNCTIONS = frozenset(["floor", "ceil", "factorial", "binomial", "mod"])
-_MAX_DETERMINANT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """Complex arithmetic of one precision, with its limits of accuracy.
+
+    Attributes:
+        number: Conversion of a fraction to a number.
+        library: Its functions and constants: cmath, or a context of mpmath.
+        functions: Elementary functions by their mathematical names.
+        reach: Largest |exponent| (1 + |log base|), and largest argument of a function.
+        span: Largest ratio of two terms of a sum.
+        rounding: Largest rounding error of a sum whose terms of size 1 cancel.
+        separates: True if a smaller result than that is zero; else it is undecided.
+        cost: Operations that the evaluation of one node counts as.
+    """
+
+    number: Callable[[Fraction], Any]
+    library: Any
+    functions: Mapping[str, Callable[[Any], Any]]
+    reach: float
+    span: float
+    rounding: Any
+    separates: bool
+    cost: int
+
+
+def _functions(library: Any) -> dict[str, Callable[[Any], Any]]:
+    """The elementary functions of a library by name; arccot is between 0 and π."""
+    table = {name: getattr(library, name) for name in (*_RECIPROCALS.values(), "exp")}
+    table |= {f"arc{name}": getattr(library, f"a{name}") for name in ("sin", "cos", "tan")}
+    table |= {f"ar{name}": getattr(library, f"a{name}") for name in ("sinh", "cosh", "tanh")}
+    table |= {name: lambda x, f=table[of]: 1 / f(x) for name, of in _RECIPROCALS.items()}
+    return table | {
+        "arccot": lambda x: library.pi / 2 - library.atan(x),
+        "arcsec": lambda x: library.acos(1 / x),
+        "arccsc": lambda x: library.asin(1 / x),
+    }
+
+
+def _rough(value: Fraction) -> complex:
+    check_bits(value)
+    try:
+        return complex(value.numerator / value.denominator)
+    except OverflowError:
+        raise TooLarge from None
+
+
+def _fine(value: Fraction) -> Any:
+    check_bits(value)
+    return _LONG.mpc(_LONG.mpf(value.numerator) / value.denominator)
+
+
+# A separate context that is never changed, so that threads may share it.
+_LONG: Any = mpmath.mp.clone()
+_LONG.dps = DIGITS
+# mpmath's cache of constants is not thread-safe when it grows: fill it here with many times the
+# bits of FINE.
+for _constant in (libmp.pi_fixed, libmp.ln2_fixed, libmp.ln10_fixed, libmp.e_fixed):
+    _constant(8 * _LONG.prec)
+_ROUNDING = _LONG.mpf(10) ** (_GUARD - DIGITS)
+
+ROUGH = Precision(_rough, cmath, _functions(cmath), 700, 1e300, 1e-9, separates=False, cost=1)
+"""Floating point."""
+FINE = Precision(_fine, _LONG, _functions(_LONG), 10_000, 1e100, _ROUNDING, True, cost=25)
+"""150 digits, 130 of them accurate."""
+
+
+def is_real(value: Any) -> bool:
+    """True if a number is real, up to rounding."""
+    return abs(value.imag) <= 1e-12 * (1 + abs(value.real))
 
 
 class ExpressionEvaluator:
@@ -59,118 +141,158 @@ class ExpressionEvaluator:
         if node.op not in _RULES:
             raise Undefined
         spend(self.precision.cost)
-        value = _RULES[node.op](self, node, in_radians)
+        value = _RULES[node.op](self, node.args, in_radians)
+        if not self.precision.library.isfinite(value):
+            raise TooLarge
         if self.real and not is_real(value):
             raise Undefined
         return value
 
-    def _number(self, node: Node, _: bool) -> Any:
-        return self.precision.check_finite(self.precision.number(node.args[0]))
+    def _number(self, args: Sequence[Any], _: bool) -> Any:
+        return self.precision.number(args[0])
 
-    def _symbol(self, node: Node, _: bool) -> Any:
-        return self.precision.number(symbol_value(node.args[0], self.point))
+    def _symbol(self, args: Sequence[Any], _: bool) -> Any:
+        return self.precision.number(symbol_value(args[0], self.point))
 
-    def _constant(self, node: Node, _: bool) -> Any:
-        if node.args[0] not in self.precision.constants:
+    def _constant(self, args: Sequence[Any], _: bool) -> Any:
+        library = self.precision.library
+        constants = {"pi": library.pi, "e": library.e, "i": 1j}
+        if args[0] not in constants:
             raise Undefined
-        return self.precision.constants[node.args[0]]
+        return self.precision.number(Fraction(1)) * constants[args[0]]
 
-    def _sum(self, node: Node, in_radians: bool) -> Any:
-        return self.precision.total([self.value(term, in_radians) for term in node.args])
+    def _sum(self, args: Sequence[Any], in_radians: bool) -> Any:
+        terms = [self.value(term, in_radians) for term in args]
+        sizes = [size for size in map(abs, terms) if size]
+        if not sizes:
+            return terms[0]
+        if max(sizes) > min(sizes) * self.precision.span:
+            raise TooLarge  # a term that does not count
+        return self._flushed(sum(terms), max(sizes))
 
-    def _product(self, node: Node, in_radians: bool) -> Any:
-        total = self.precision.number(Fraction(1))
-        for factor in node.args:
-            total = total * self.value(factor, in_radians)
-        return self.precision.check_finite(total)
+    def _flushed(self, value: Any, size: Any) -> Any:
+        """The value, or 0 if it is a rounding error of cancelling terms of this size."""
+        if abs(value) > self.precision.rounding * size:
+            return value
+        if value and not self.precision.separates:
+            raise TooLarge
+        return value * 0
 
-    def _power(self, node: Node, in_radians: bool) -> Any:
-        base, exponent = node.args
-        rational = exact_value(exponent)
-        value = self.value(base, in_radians)
-        if rational is not None:
-            result = self.precision.rational_power(value, rational)
-        else:
-            result = self.precision.power(value, self.value(exponent, in_radians))
-        return self.precision.check_finite(result)
+    def _product(self, args: Sequence[Any], in_radians: bool) -> Any:
+        return math.prod(self.value(factor, in_radians) for factor in args)
 
-    def _degrees(self, node: Node, in_radians: bool) -> Any:
-        value = self.value(node.args[0], in_radians)
-        return value * self.precision.constants["pi"] / 180 if in_radians else value
+    def _power(self, args: Sequence[Any], in_radians: bool) -> Any:
+        exponent = exact_value(args[1])
+        base = self.value(args[0], in_radians)
+        if exponent is not None:
+            return self._rational_power(base, exponent)
+        if base == 0:
+            raise Undefined
+        power = self.value(args[1], in_radians)
+        self._check_power(base, power)
+        return base**power
 
-    def _function(self, node: Node, _: bool) -> Any:
-        name, args = node.args
-        if name == "det":
-            value = self._determinant(args)
-        elif name == "root":
-            value = self._root(*args)
-        elif name == "abs":
-            value = abs(self.value(args[0])) + self.precision.number(Fraction(0))
-        elif name in _INTEGER_FUNCTIONS:
-            value = self._whole(node, name, args)
-        elif name in _RADIAN_FUNCTIONS:
-            value = self._elementary(name, args)
-        else:
-            value = self._unknown(node)
-        return self.precision.check_finite(value)
+    def _rational_power(self, base: Any, exponent: Fraction) -> Any:
+        """The principal value of base^(p / q); the odd root of a negative number is real."""
+        if base == 0:
+            if exponent <= 0:
+                raise Undefined
+            return base
+        self._check_power(base, exponent)
+        if exponent.denominator == 1:
+            return base ** int(exponent)
+        if exponent.denominator > _MAX_DEGREE:
+            raise TooLarge
+        power = self.precision.number(exponent)
+        if exponent.denominator % 2 and is_real(base) and base.real < 0:
+            return (-1) ** exponent.numerator * (-base) ** power
+        return base**power
 
-    def _elementary(self, name: str, args: Sequence[Node]) -> Any:
-        """A logarithm or a trigonometric function."""
+    def _check_power(self, base: Any, exponent: Any) -> None:
+        size = abs(self.precision.library.log(base))
+        if abs(exponent) * (1 + size) > self.precision.reach:
+            raise TooLarge
+
+    def _degrees(self, args: Sequence[Any], in_radians: bool) -> Any:
+        value = self.value(args[0], in_radians)
+        return value * self.precision.library.pi / 180 if in_radians else value
+
+    def _function(self, args: Sequence[Any], _: bool) -> Any:
+        name, inner = args
+        if name in _NAMED:
+            return _NAMED[name](self, inner)
+        if name in ("factorial", "binomial", "mod", "floor", "ceil"):
+            return self._whole(name, inner)
+        if name in self.precision.functions:
+            return self._elementary(name, self.value(inner[0], in_radians=True))
+        return self._unknown(args)
+
+    def _elementary(self, name: str, argument: Any) -> Any:
+        """A trigonometric or hyperbolic function, its inverse, or the exponential."""
+        size = abs(argument)
+        if size > self.precision.reach or 0 < size < _TINY:
+            raise TooLarge
+        if name in _SATURATING and size > _SATURATED:
+            raise TooLarge
+        result = self.precision.functions[name](argument)
+        return result if name == "exp" else self._flushed(result, min(1, size))
+
+    def _logarithm(self, args: Sequence[Node], common: bool = False) -> Any:
         argument, *bases = [self.value(arg, in_radians=True) for arg in args]
-        functions = self.precision.functions
-        if name in _LOGARITHMS:
-            is_common = name == "lg" or (name == "log" and not self.natural)
-            common = [self.precision.number(Fraction(10))] if is_common else [None]
-            return self.precision.logarithm(argument, (bases or common)[0])
-        if name in _RECIPROCALS:
-            return 1 / functions[_RECIPROCALS[name]](argument)
-        if name in _OF_RECIPROCAL:
-            name, argument = _OF_RECIPROCAL[name], 1 / argument
-        if name == "arccot":  # between 0 and pi, as in ISO 80000-2
-            return self.precision.constants["pi"] / 2 - functions["arctan"](argument)
-        self.precision.check_argument(name, argument)
-        return self.precision.elementary(name, argument)
-
-    def _root(self, radicand: Node, degree: Node) -> Any:
-        rational = exact_value(degree)
-        if not rational:
+        if argument == 0:
             raise Undefined
-        return self.precision.rational_power(self.value(radicand), 1 / rational)
+        log = self.precision.library.log
+        if common and not bases:
+            bases = [self.precision.number(Fraction(10))]
+        return log(argument) / log(bases[0]) if bases else log(argument)
 
-    def _whole(self, node: Node, name: str, args: Sequence[Node]) -> Any:
+    def _root(self, args: Sequence[Node]) -> Any:
+        degree = exact_value(args[1])
+        if not degree:
+            raise Undefined
+        return self._rational_power(self.value(args[0]), 1 / degree)
+
+    def _absolute(self, args: Sequence[Node]) -> Any:
+        return abs(self.value(args[0])) + self.precision.number(Fraction(0))
+
+    def _whole(self, name: str, args: Sequence[Node]) -> Any:
         """A function of integers: exact for those, its smooth extension for others."""
-        value = exact_value(node)
+        value = exact_value(Node("fn", (name, args)))
         if value is not None:
             return self.precision.number(value)
-        gamma = self.precision.gamma
         if name == "factorial":
-            return gamma(self.value(args[0]) + 1)
+            return self._gamma(self.value(args[0]) + 1)
         if name == "binomial":
             n, k = (self.value(arg) for arg in args)
-            return gamma(n + 1) / (gamma(k + 1) * gamma(n - k + 1))
-        return self._unknown(node)
+            return self._gamma(n + 1) / (self._gamma(k + 1) * self._gamma(n - k + 1))
+        return self._unknown((name, args))
+
+    def _gamma(self, value: Any) -> Any:
+        """(value - 1)!, of real numbers only."""
+        if not is_real(value) or abs(value) > _MAX_GAMMA:
+            raise Undefined
+        return (_LONG.gamma if self.precision is FINE else math.gamma)(value.real)
 
     def _determinant(self, rows: Sequence[Sequence[Node]]) -> Any:
         if not 1 <= len(rows) <= _MAX_DETERMINANT or any(len(row) != len(rows) for row in rows):
             raise Undefined
         return _determinant([[self.value(cell) for cell in row] for row in rows])
 
-    def _unknown(self, node: Node, _: bool = False) -> Any:
+    def _unknown(self, args: Sequence[Any], _: bool = False) -> Any:
         """An unknown function: a smooth one that is fixed by its name.
 
         Each argument is evaluated once: f(f(f(x))) takes three evaluations, not two to the third.
         """
-        name, args = node.args
-        cosine = self.precision.functions["cos"]
+        cosine = self.precision.library.cos
         total = self.precision.number(Fraction(1))
-        for index, arg in enumerate(args):
+        for index, arg in enumerate(args[1]):
             value = self.value(arg)
-            scale = self.precision.number(symbol_value(f"{name}({index}", 1))
+            scale = self.precision.number(symbol_value(f"{args[0]}({index}", 1))
             total = total * scale + cosine(value * scale) + value * value / 7
-        return self.precision.check_finite(total)
+        return total
 
 
-_RULES: dict[str, Callable[[ExpressionEvaluator, Node, bool], Any]] = {
+_RULES: dict[str, Callable[[ExpressionEvaluator, Sequence[Any], bool], Any]] = {
     "num": ExpressionEvaluator._number,
     "sym": ExpressionEvaluator._symbol,
     "const": ExpressionEvaluator._constant,
@@ -182,16 +304,21 @@ _RULES: dict[str, Callable[[ExpressionEvaluator, Node, bool], Any]] = {
     "call": ExpressionEvaluator._unknown,
     "opaque": ExpressionEvaluator._unknown,
 }
+_NAMED: dict[str, Callable[[ExpressionEvaluator, Sequence[Any]], Any]] = {
+    "ln": ExpressionEvaluator._logarithm,
+    "log": lambda self, args: self._logarithm(args, not self.natural),
+    "lg": lambda self, args: self._logarithm(args, True),
+    "root": ExpressionEvaluator._root,
+    "abs": ExpressionEvaluator._absolute,
+    "det": ExpressionEvaluator._determinant,
+}
 
 
 def _determinant(rows: list[list[Any]]) -> Any:
     if len(rows) == 1:
         return rows[0][0]
-    total = rows[0][0] * 0
-    for column, value in enumerate(rows[0]):
-        minor = [[*row[:column], *row[column + 1 :]] for row in rows[1:]]
-        total += (-1) ** column * value * _determinant(minor)
-    return total
+    minors = ([[*row[:k], *row[k + 1 :]] for row in rows[1:]] for k in range(len(rows)))
+    return sum((-1) ** k * rows[0][k] * _determinant(minor) for k, minor in enumerate(minors))
 
 
 _NUM_USUAL = 8

@@ -5,8 +5,10 @@ sum of such numbers takes a fraction of a millisecond, and one expression has 10
 """
 
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from reasonenv.grading.budget import counted_cache, spend
@@ -72,29 +74,23 @@ def check_bits(value: Fraction) -> Fraction:
 
 
 def _value(node: Node) -> Fraction:
-    if node.op == "num":
-        return node.args[0]
-    if node.op not in _RULES:
-        raise _NotRational
-    return _RULES[node.op](node.args)
+    match node.op, node.args:
+        case "num", (value, _):
+            return value
+        case "add" | "mul", terms:
+            join = operator.add if node.op == "add" else operator.mul
+            return reduce(lambda total, term: check_bits(join(total, _value(term))), terms[1:],
+                          _value(terms[0]))  # fmt: skip
+        case "pow", (base, exponent):
+            return _power(_value(base), _value(exponent))
+        case "deg", (value,):
+            return _value(value)
+        case "fn", (name, inner) if name in _FUNCTIONS:
+            return check_bits(_FUNCTIONS[name](*map(_value, inner)))
+    raise _NotRational
 
 
-def _sum(terms: Sequence[Node]) -> Fraction:
-    total = Fraction(0)
-    for term in terms:
-        total = check_bits(total + _value(term))
-    return total
-
-
-def _product(factors: Sequence[Node]) -> Fraction:
-    total = Fraction(1)
-    for factor in factors:
-        total = check_bits(total * _value(factor))
-    return total
-
-
-def _power(args: Sequence[Node]) -> Fraction:
-    base, exponent = map(_value, args)
+def _power(base: Fraction, exponent: Fraction) -> Fraction:
     if base == 0 and exponent < 0:
         raise Undefined
     if exponent.denominator != 1:
@@ -111,30 +107,14 @@ def _root(value: Fraction, degree: Fraction) -> Fraction:
     """The root of a perfect power."""
     if value < 0 or degree.denominator != 1 or not 0 < degree <= MAX_DEGREE:
         raise _NotRational
-    above, below = (_integer_root(part, int(degree)) for part in value.as_integer_ratio())
-    return Fraction(above, below)
-
-
-def _integer_root(value: int, degree: int) -> int:
-    if value.bit_length() > MAX_ROOT_BITS:
+    above, below = value.as_integer_ratio()
+    if max(above, below).bit_length() > MAX_ROOT_BITS:
         raise _NotRational
-    root = math.isqrt(value) if degree == 2 else round(value ** (1 / degree))
-    if root**degree != value:
+    n = int(degree)
+    roots = [math.isqrt(x) if n == 2 else round(x ** (1 / n)) for x in (above, below)]
+    if [root**n for root in roots] != [above, below]:
         raise _NotRational
-    return root
-
-
-def _function(args: Sequence[Any]) -> Fraction:
-    name, inner = args
-    if name not in _FUNCTIONS:
-        raise _NotRational
-    return check_bits(_FUNCTIONS[name](*map(_value, inner)))
-
-
-def _binomial(n: Fraction, k: Fraction) -> Fraction:
-    if k.denominator != 1:
-        raise _NotRational
-    return Fraction(math.comb(_count(n), int(k)) if k >= 0 else 0)
+    return Fraction(*roots)
 
 
 def _count(n: Fraction) -> int:
@@ -151,17 +131,10 @@ def _modulo(a: Fraction, b: Fraction) -> Fraction:
     return a % b
 
 
-_RULES: dict[str, Callable[[Any], Fraction]] = {
-    "add": _sum,
-    "mul": _product,
-    "pow": _power,
-    "fn": _function,
-    "deg": lambda args: _value(args[0]),
-}
 _FUNCTIONS: dict[str, Callable[..., Fraction]] = {
     "root": _root,
     "factorial": lambda n: Fraction(math.factorial(_count(n))),
-    "binomial": _binomial,
+    "binomial": lambda n, k: Fraction(math.comb(_count(n), _count(k)) if k >= 0 else 0),
     "abs": Fraction.__abs__,
     "mod": _modulo,
     "floor": lambda x: Fraction(math.floor(x)),

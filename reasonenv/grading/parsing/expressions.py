@@ -23,12 +23,7 @@ _MULTIPLIED = ("*", "times", "cdot")
 _DIVIDED = ("/", "div")
 CLOSING = {"(": (")", "]"), "[": ("]", ")"), "{": ("}",)}
 """Closing brackets by opening one: intervals may be open on one side."""
-_ACCENTS = (
-    "vec", "overrightarrow", "overline", "hat", "bar", "widehat", "tilde", "dot", "ddot", "mathbb",
-    "mathcal",
-)  # fmt: skip
-_ACCENT_NAMES = {"overrightarrow": "vec", "widehat": "hat", "overline": "bar"}
-_FIGURES = ("angle", "triangle", "odot", "bigtriangleup", "measuredangle", "parallelogram")
+_ACCENTS = {"overrightarrow": "vec", "widehat": "hat", "overline": "bar"}
 _CONSTANTS = frozenset(["pi", "e", "i", "infty"])
 _INVERTED = {
     **{name: f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")},
@@ -52,9 +47,9 @@ def _signed_product(cursor: Cursor) -> Node:
     if sign in "+-" and cursor.peek("+", "-"):
         sign = "+" if sign == cursor.take().text else "-"
     term = parse_product(cursor)
-    if sign in "+-":
-        return term if sign == "+" else negative(term)
-    return Node("pm", (term, sign == "pm"))
+    if sign in ("pm", "mp"):
+        return Node("pm", (term, sign == "pm"))
+    return term if sign == "+" else negative(term)
 
 
 def parse_product(cursor: Cursor) -> Node:
@@ -67,7 +62,7 @@ def parse_product(cursor: Cursor) -> Node:
             sign = cursor.skip("-")
             factor = _bare_bracket(parse_power(cursor))
             if is_cross and _is_vector(factor):
-                factor = _cross_product(factors.pop(), factor)
+                factor = Node("fn", ("cross", (factors.pop(), factor)))
         elif symbol in _DIVIDED:
             cursor.at += 1
             sign = cursor.skip("-")
@@ -90,18 +85,13 @@ def _is_vector(node: Node) -> bool:
     return node.args[0].startswith("vec ") if node.op == "sym" else "cross" in node.kinds
 
 
-def _cross_product(a: Node, b: Node) -> Node:
-    """The product a x b, as -(b x a) if the names are in that order."""
-    if repr(a) <= repr(b):
-        return Node("fn", ("cross", (a, b)))
-    return negative(Node("fn", ("cross", (b, a))))
-
-
 def _atom_follows(cursor: Cursor) -> bool:
     token = cursor.next
-    if token is None or (cursor.barred and token.text == "|"):
-        return False
-    return _rule(cursor, token) is not None
+    return (
+        token is not None
+        and not (cursor.barred and token.text == "|")
+        and bool(_rule(cursor, token))
+    )
 
 
 def _bare_bracket(value: Node) -> Node:
@@ -117,7 +107,7 @@ def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
     if token.kind == "number" and last.op == "num":
         return _after_number(cursor, factors)
     value = _bare_bracket(parse_power(cursor))
-    if len(factors) == 1 and _is_whole(last) and token.text == "frac" and _is_ratio(value):
+    if token.text == "frac" and len(factors) == 1 and _is_mixed(last, value):
         return Node("add", (factors.pop(), value))
     if value.op != "tuple":
         return value
@@ -125,6 +115,14 @@ def _implicit(cursor: Cursor, factors: list[Node]) -> Node:
     if len(value.args[1]) == 1 or not (last.op == "sym" or is_prime):
         raise Unreadable
     return labeled_point(cursor, factors.pop(), value)
+
+
+def _is_mixed(whole: Node, fraction: Node) -> bool:
+    """True for a whole number before one number over another: 2 1/2."""
+    match whole, fraction:
+        case Node(op="num", args=(value, 0)), Node(op="mul", args=(Node(op="num"), below)):
+            return value.denominator == 1 and below.op == "pow" and below.args[0].op == "num"
+    return False
 
 
 def labeled_point(cursor: Cursor, name: Node, value: Node) -> Node:
@@ -254,18 +252,6 @@ def _rule(cursor: Cursor, token: Token) -> Rule | None:
     return cursor.atoms.get(f"\\{text}" if kind == "command" else kind)
 
 
-def _is_whole(node: Node) -> bool:
-    return node.op == "num" and node.args[1] == 0 and node.args[0].denominator == 1
-
-
-def _is_ratio(node: Node) -> bool:
-    """True if a node is one number over another."""
-    if node.op != "mul" or len(node.args) != 2:
-        return False
-    above, below = node.args
-    return above.op == "num" and below.op == "pow" and below.args[0].op == "num"
-
-
 def parse_subscript(cursor: Cursor) -> str:
     """A subscript as written."""
     if not cursor.skip("{"):
@@ -281,13 +267,9 @@ def parse_subscript(cursor: Cursor) -> str:
 
 def _literal(cursor: Cursor, text: str) -> Node:
     r"""A number, with its base as a subscript or the digits under \overline that repeat."""
-    if "." in text and cursor.peek("overline", "dot", "bar"):
-        return _recurring(cursor, text)
-    value = number_node(text)
-    return Node("sym", (f"{text}_{parse_subscript(cursor)}",)) if cursor.skip("_") else value
-
-
-def _recurring(cursor: Cursor, text: str) -> Node:
+    if "." not in text or not cursor.peek("overline", "dot", "bar"):
+        value = number_node(text)
+        return Node("sym", (f"{text}_{parse_subscript(cursor)}",)) if cursor.skip("_") else value
     period = ""
     while cursor.skip("overline", "dot", "bar"):
         period += parse_subscript(cursor)
@@ -369,21 +351,11 @@ def _root(cursor: Cursor) -> Node:
     if cursor.skip("["):
         degree = parse_sum(cursor)
         cursor.expect("]")
-    if cursor.skip("("):
-        value = parse_sum(cursor)
-        cursor.expect(")")
-    else:
-        value = parse_argument(cursor)
+    if not cursor.skip("("):
+        return Node("fn", ("root", (parse_argument(cursor), degree)))
+    value = parse_sum(cursor)
+    cursor.expect(")")
     return Node("fn", ("root", (value, degree)))
-
-
-def _fraction(cursor: Cursor, _: str) -> Node:
-    above, below = parse_argument(cursor), parse_argument(cursor)
-    return product([above, inverse(below)])
-
-
-def _binomial(cursor: Cursor, _: str) -> Node:
-    return Node("fn", ("binomial", (parse_argument(cursor), parse_argument(cursor))))
 
 
 def _rounded(cursor: Cursor, name: str) -> Node:
@@ -399,10 +371,10 @@ def _absolute(cursor: Cursor, _: str) -> Node:
 
 
 def _accented(cursor: Cursor, name: str) -> Node:
-    return Node("sym", (f"{_ACCENT_NAMES.get(name, name)} {parse_subscript(cursor)}",))
+    return Node("sym", (f"{_ACCENTS.get(name, name)} {parse_subscript(cursor)}",))
 
 
-def parse_figure(cursor: Cursor, name: str) -> Node:
+def _figure(cursor: Cursor, name: str) -> Node:
     """An angle or a triangle by the letters of its points."""
     letters = ""
     while cursor.kind() in ("name", "number"):
@@ -414,18 +386,23 @@ def parse_figure(cursor: Cursor, name: str) -> Node:
     return Node("sym", (f"{name} {letters}",))
 
 
+_RULES: dict[str, Rule] = {
+    "frac": lambda cursor, _: product([parse_argument(cursor), inverse(parse_argument(cursor))]),
+    "emptyset": lambda cursor, _: Node("set", ()),
+    "boxed": lambda cursor, _: parse_braced(cursor),
+    "binom dbinom tbinom": lambda cursor, _: Node(
+        "fn", ("binomial", (parse_argument(cursor), parse_argument(cursor)))
+    ),
+    "neg lnot": lambda cursor, _: Node("not", (parse_power(cursor),)),
+    "lfloor lceil": _rounded,
+    "vec overrightarrow overline hat bar widehat tilde dot ddot mathbb mathcal": _accented,
+    "angle triangle odot bigtriangleup measuredangle parallelogram": _figure,
+    "ldots cdots dots": lambda cursor, _: Node("sym", ("...",)),
+}
 ATOMS: dict[str, Rule] = {
+    **{f"\\{name}": rule for names, rule in _RULES.items() for name in names.split()},
     "number": _literal,
     "function": _function,
     "|": _absolute,
-    r"\frac": _fraction,
-    r"\emptyset": lambda cursor, _: Node("set", ()),
-    r"\boxed": lambda cursor, _: parse_braced(cursor),
-    **dict.fromkeys([r"\neg", r"\lnot"], lambda cursor, _: Node("not", (parse_power(cursor),))),
-    **dict.fromkeys([r"\binom", r"\dbinom", r"\tbinom"], _binomial),
-    **dict.fromkeys([r"\lfloor", r"\lceil"], _rounded),
-    **dict.fromkeys([f"\\{name}" for name in _ACCENTS], _accented),
-    **dict.fromkeys([f"\\{name}" for name in _FIGURES], parse_figure),
-    **dict.fromkeys([r"\ldots", r"\cdots", r"\dots"], lambda cursor, _: Node("sym", ("...",))),
 }
 """Rules for atoms that contain only expressions."""

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reasonenv.grading.budget import counted_cache, spend
+from reasonenv.grading.parsing import rows
 from reasonenv.grading.parsing.expressions import (
     ATOMS,
     CLOSING,
     labeled_point,
     parse_argument,
-    parse_figure,
     parse_letter,
     parse_product,
 )
@@ -41,19 +41,8 @@ MAX_SIDES = 12
 
 # Trees of longer texts are seldom needed twice and would take much memory.
 _MAX_CACHED_LENGTH = 100
-_RELATIONS = {
-    "=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "approx": "~", "simeq": "~",
-    "in": "in", "equiv": "=", "to": "->", "rightarrow": "->", "notin": "notin",
-    "subset": "subset", "subseteq": "subseteq", "subsetneq": "subsetneq", "subsetneqq": "subsetneq",
-    "supset": "supset", "supseteq": "supseteq", "supsetneq": "supsetneq", "supsetneqq": "supsetneq",
-    "Rightarrow": "implies", "Longrightarrow": "implies", "implies": "implies",
-    "Leftarrow": "implied", "Longleftarrow": "implied", "impliedby": "implied",
-    "Leftrightarrow": "iff", "Longleftrightarrow": "iff", "iff": "iff", "perp": "perp",
-    "parallel": "parallel", "cong": "cong", "sim": "sim",
-}  # fmt: skip
-_TURNED = {
-    "supset": "subset", "supseteq": "subseteq", "supsetneq": "subsetneq", "implied": "implies",
-}  # fmt: skip
+_RELATIONS = {sign: op for signs, op, _ in rows("relations.tsv") for sign in signs.split()}
+_TURNED = {op: turned for _, op, turned in rows("relations.tsv") if turned != "-"}
 _JOINED = {"cup": "union", "cap": "intersection", "setminus": "minus", ":": "ratio"}
 _MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "array", "smallmatrix"])
 _SYSTEMS = frozenset(["cases", "aligned", "align", "alignedat", "gathered", "split"])
@@ -121,9 +110,7 @@ def _items(cursor: Cursor) -> Node:
     while separator := _separator(cursor):
         relations.append(_relation(cursor))
         separators += separator
-    if len(relations) == 1:
-        return relations[0]
-    return _joined(relations, separators, is_outermost=cursor.depth == 0)
+    return _joined(relations, separators, cursor.depth == 0) if separators else relations[0]
 
 
 def _separator(cursor: Cursor) -> list[str]:
@@ -137,18 +124,14 @@ def _separator(cursor: Cursor) -> list[str]:
 
 
 def _joined(items: Sequence[Node], separators: Sequence[str], is_outermost: bool) -> Node:
-    """Several items: a union of inequalities, a statement, systems, alternatives, or a list."""
+    """Several items: a union of inequalities, systems, alternatives, or a list."""
     is_either = not ALTERNATIVES.isdisjoint(separators)
-    if all(map(is_inequality, items)):
-        if is_either:
-            return Node("union", tuple(items))
-        if CONJUNCTIONS.issuperset(separators):
-            return Node("intersection", tuple(items))
-    first = items[0].args[1][0] if items[0].op == "relation" else items[0]
-    if first.op == "quantifier":
-        return Node("case", tuple(items))
+    if all(map(is_inequality, items)) and (is_either or CONJUNCTIONS.issuperset(separators)):
+        return Node("union" if is_either else "intersection", tuple(items))
     if _are_propositions(items, separators):
-        return _disjunction(items, separators)
+        if is_either and not CONJUNCTIONS.isdisjoint(separators):
+            raise Unreadable
+        return Node("or" if is_either else "and", tuple(items))
     if (systems := _systems(items, separators)) is not None:
         return Node("list", systems)
     return Node("either" if is_either and is_outermost else "list", tuple(items))
@@ -156,44 +139,23 @@ def _joined(items: Sequence[Node], separators: Sequence[str], is_outermost: bool
 
 def _are_propositions(items: Sequence[Node], separators: Sequence[str]) -> bool:
     """True for p and q, and for anything but equations with ∧ or ∨ between."""
-    if not all(each in ALTERNATIVES | CONJUNCTIONS for each in separators):
-        return False
     if not {"lor", "vee", "land", "wedge"}.isdisjoint(separators):
         return all(item.op != "relation" for item in items)
-    return all(
-        item.op in ("not", "and", "or") or (item.op == "sym" and item.args[0] in tuple("pqrs"))
-        for item in items
-    )
-
-
-def _disjunction(items: Sequence[Node], separators: Sequence[str]) -> Node:
-    """The statement p and q or r, where "and" binds closer than "or"."""
-    groups = [[items[0]]]
-    for separator, item in zip(separators, items[1:], strict=True):
-        if separator in ALTERNATIVES:
-            groups.append([item])
-        else:
-            groups[-1].append(item)
-    terms = tuple(Node("and", tuple(group)) if group[1:] else group[0] for group in groups)
-    return terms[0] if len(terms) == 1 else Node("or", terms)
+    is_joined = "," not in separators
+    return is_joined and all(item.op == "not" or item.args[0] in tuple("pqrs") for item in items)
 
 
 def _systems(items: Sequence[Node], separators: Sequence[str]) -> tuple[Node, ...] | None:
     """Two systems of x = 1, y = 2 or x = 3, y = 4; None unless the same names are repeated."""
-    names = [
-        item.args[1][0] if item.op == "relation" and item.args[0] == ("=",) else None
-        for item in items
-    ]
+    names = [item.args[1][0] for item in items if item.op == "relation" and item.args[0] == ("=",)]
     size = len(set(names))
-    if None in names or size < 2 or len(names) == size or len(names) % size:
+    if len(names) < len(items) or size < 2 or len(names) == size or len(names) % size:
         return None
-    starts = range(0, len(items), size)
-    if any(set(names[start : start + size]) != set(names) for start in starts):
-        return None
+    parts = [slice(start, start + size) for start in range(0, len(items), size)]
     inner = [each for index, each in enumerate(separators, start=1) if index % size]
-    if not ALTERNATIVES.isdisjoint(inner):
+    if any(len(set(names[part])) < size for part in parts) or not ALTERNATIVES.isdisjoint(inner):
         return None
-    return tuple(Node("list", tuple(items[start : start + size])) for start in starts)
+    return tuple(Node("list", tuple(items[part])) for part in parts)
 
 
 def _relation(cursor: Cursor) -> Node:
@@ -228,16 +190,15 @@ def _side(cursor: Cursor) -> Node:
 
 
 def _title(cursor: Cursor) -> str:
-    """Words before an equals sign or a colon, such as "Surface area ="."""
+    """Consumes words before an equals sign or a colon, such as "Surface area ="."""
     end = cursor.at
     while end < len(cursor.tokens) and cursor.tokens[end].kind == "word":
         end += 1
     if end in (cursor.at, len(cursor.tokens)) or cursor.tokens[end].text not in ("=", ":"):
         return ""
-    words = [token.text.lower() for token in cursor.tokens[cursor.at : end]]
-    cursor.at = end
+    cursor.at, start = end, cursor.at
     cursor.tokens[end] = Token("sign", "=", False)
-    return " ".join(words)
+    return " ".join(token.text.lower() for token in cursor.tokens[start:end])
 
 
 def _bracket(cursor: Cursor, opening: str) -> Node:
@@ -251,32 +212,18 @@ def _bracket(cursor: Cursor, opening: str) -> Node:
     return Node("tuple", (brackets, _elements(inner)))
 
 
-def _brace(cursor: Cursor, _: str) -> Node:
-    """{ }, { a, b }, { x | condition }, or { sum } where the braces only group."""
+def _brace(cursor: Cursor, opening: str) -> Node:
+    r"""{ }, { a, b }, { x | condition }, also with \{ and \}; or { sum }, a group."""
     if cursor.skip("}"):
         return Node("set", ())
     inner = cursor.within_bars(_items)
-    if cursor.skip("|"):
-        return _builder(cursor, inner)
+    if cursor.skip("|") or (opening == "\\{" and cursor.skip(":")):
+        condition = cursor.within_bars(_items, barred=False)
+        cursor.expect("}")
+        return Node("builder", (inner, condition))
     cursor.expect("}")
-    return Node("set", inner.args) if inner.op == "list" else inner
-
-
-def _set(cursor: Cursor, _: str) -> Node:
-    r"""\{ \}, \{ a, b \} or \{ x | condition \}."""
-    if cursor.skip("}"):
-        return Node("set", ())
-    inner = cursor.within_bars(_items)
-    if cursor.skip("|", ":"):
-        return _builder(cursor, inner)
-    cursor.expect("}")
-    return Node("set", _elements(inner))
-
-
-def _builder(cursor: Cursor, variable: Node) -> Node:
-    condition = cursor.within_bars(_items, barred=False)
-    cursor.expect("}")
-    return Node("builder", (variable, condition))
+    is_group = opening == "{" and inner.op != "list"
+    return inner if is_group else Node("set", _elements(inner))
 
 
 def _elements(inner: Node) -> tuple[Node, ...]:
@@ -285,8 +232,8 @@ def _elements(inner: Node) -> tuple[Node, ...]:
 
 def _name(cursor: Cursor, name: str) -> Node:
     """A letter with its subscript; a call if it is a common name of a function."""
-    if name == "Delta" and cursor.kind() == "name":
-        return _difference(cursor)
+    if name == "Delta" and cursor.kind() == "name":  # a difference
+        return Node("sym", (f"Delta {parse_letter(cursor, cursor.take().text).args[0]}",))
     value = parse_letter(cursor, name)
     if value.op == "sym" and (label := _label(cursor, name)):
         return Node("sym", (f"{value.args[0]}{label}",))
@@ -310,12 +257,9 @@ def _name(cursor: Cursor, name: str) -> Node:
 
 def _is_call(cursor: Cursor) -> bool:
     """True before (0), since y(0) is no product with 0, and before (x) =."""
-    match cursor.tokens[cursor.at : cursor.at + 4]:
-        case [Token(text="("), Token(text="0"), Token(text=")"), *_]:
-            return True
-        case [Token(text="("), Token(kind="name"), Token(text=")"), Token(text="=")]:
-            return True
-    return False
+    opening, *inside = cursor.texts(4) or [""]
+    is_variable = inside[1:] == [")", "="] and cursor.tokens[cursor.at + 1].kind == "name"
+    return opening == "(" and (inside[:2] == ["0", ")"] or is_variable)
 
 
 def _label(cursor: Cursor, name: str) -> str:
@@ -323,38 +267,18 @@ def _label(cursor: Cursor, name: str) -> str:
 
     Sums count in operators of probability alone, since A(x + 1) = 5 is a product.
     """
-    if not cursor.peek("("):
+    texts = cursor.texts(_MAX_LABEL) if cursor.peek("(") else []
+    end = texts.index(")") if ")" in texts else 0
+    inside = set(texts[1:end])
+    if texts[end + 1 : end + 2] not in (["="], ["approx"]) or "(" in inside:
         return ""
-    following = cursor.tokens[cursor.at : cursor.at + _MAX_LABEL]
-    end = next((k for k, token in enumerate(following) if token.text == ")"), 0)
-    if [token.text for token in following[end + 1 : end + 2]] not in (["="], ["approx"]):
-        return ""
-    inside = following[1:end]
-    texts = {token.text for token in inside}
-    is_set = name == "n" and not texts.isdisjoint(("cup", "cap"))
-    is_other = name.isupper() and name not in "FG" and texts.isdisjoint("+-(")
-    is_operator = name in "PED" and "(" not in texts
-    is_single = len(inside) == 1 and inside[0].kind == "name"
-    if is_single or not (is_operator or is_other or is_set):
+    is_set = name == "n" and not inside.isdisjoint(("cup", "cap"))
+    is_other = name.isupper() and name not in "FG" and inside.isdisjoint("+-")
+    is_single = end == 2 and texts[1].isalpha()
+    if is_single or not (name in "PED" or is_other or is_set):
         return ""
     cursor.at += end + 1
-    return "".join(token.text for token in following[: end + 1])
-
-
-def _difference(cursor: Cursor) -> Node:
-    r"""Name of a difference, \Delta p; \Delta ABC is a triangle."""
-    letters = cursor.tokens[cursor.at : cursor.at + 3]
-    if all(token.kind == "name" and token.text.isupper() for token in letters):
-        return parse_figure(cursor, "triangle")
-    return Node("sym", (f"Delta {parse_letter(cursor, cursor.take().text).args[0]}",))
-
-
-def _quantifier(cursor: Cursor, name: str) -> Node:
-    """Quantifiers with their variables, in order: for all x there is a y."""
-    words = [name]
-    while cursor.kind() == "name" or cursor.peek("forall", "exists"):
-        words.append(cursor.take().text)
-    return Node("quantifier", (" ".join(words),))
+    return "".join(texts[: end + 1])
 
 
 def _opaque(cursor: Cursor, name: str) -> Node:
@@ -372,35 +296,22 @@ def _opaque(cursor: Cursor, name: str) -> Node:
 
 def _environment(cursor: Cursor, name: str) -> Node:
     """A matrix, a determinant, or the equations of a system."""
-    if name in _SYSTEMS:
-        rows = _rows(cursor)
-        if all(len(row) == 2 for row in rows):
-            return Node("list", tuple(Node("case", row) for row in rows))
-        return Node("list", tuple(item for row in rows for item in row))
-    if name == "vmatrix":
-        return Node("fn", ("det", tuple(_rows(cursor))))
-    if name not in _MATRICES:
-        raise Unreadable
     if name == "array" and cursor.skip("{"):
         while not cursor.skip("}"):
             cursor.take()
-    rows = tuple(_rows(cursor))
-    is_regular = len({len(row) for row in rows}) == 1
-    return Node(
-        "matrix", tuple(zip(*rows, strict=True)) if is_regular and _is_turned(cursor) else rows
-    )
+    rows = _rows(cursor)
+    if name in _MATRICES:
+        return Node("matrix", rows)
+    if name == "vmatrix":
+        return Node("fn", ("det", rows))
+    if name not in _SYSTEMS:
+        raise Unreadable
+    if all(len(row) == 2 for row in rows):
+        return Node("list", tuple(Node("case", row) for row in rows))
+    return Node("list", sum(rows, ()))
 
 
-def _is_turned(cursor: Cursor) -> bool:
-    """Consumes the exponent T of a transposed matrix; True if there was one."""
-    for exponent in (["^", "T"], ["^", "top"], ["^", "{", "T", "}"], ["^", "{", "top", "}"]):
-        if cursor.texts(len(exponent)) == exponent:
-            cursor.at += len(exponent)
-            return True
-    return False
-
-
-def _rows(cursor: Cursor) -> Sequence[tuple[Node, ...]]:
+def _rows(cursor: Cursor) -> tuple[tuple[Node, ...], ...]:
     r"""Items & items \\ items & items, up to the end of the environment."""
     rows: list[list[Node]] = [[]]
     while cursor.kind() != "end":
@@ -409,7 +320,7 @@ def _rows(cursor: Cursor) -> Sequence[tuple[Node, ...]]:
         elif not cursor.skip("&"):
             rows[-1].append(_items(cursor))
     cursor.take()
-    return [tuple(row) for row in (rows if rows[-1] else rows[:-1])]
+    return tuple(map(tuple, rows if rows[-1] else rows[:-1]))
 
 
 _ATOMS: dict[str, Rule] = {
@@ -419,7 +330,6 @@ _ATOMS: dict[str, Rule] = {
     "(": _bracket,
     "[": _bracket,
     "{": _brace,
-    r"\{": _set,
-    **dict.fromkeys([r"\forall", r"\exists"], _quantifier),
+    r"\{": lambda cursor, _: _brace(cursor, "\\{"),
     **dict.fromkeys([f"\\{name}" for name in _OPAQUE], _opaque),
 }

@@ -2,11 +2,10 @@
 
 from fractions import Fraction
 
-from reasonenv.grading.parsing.counts import MAGNITUDES
 from reasonenv.grading.parsing.expressions import parse_sum
 from reasonenv.grading.parsing.nodes import Node, negative, num, product
 from reasonenv.grading.parsing.tokens import Cursor, Token, Unreadable
-from reasonenv.grading.parsing.units import UNITS, Unit, compound_unit
+from reasonenv.grading.parsing.units import MAGNITUDES, UNITS, Unit, compound_unit
 
 _MONEY = ("$", "€", "£", "¥", "￥", "₹")
 _FILLERS = frozenset(["unit", "units", "square units", "cubic units"])
@@ -32,15 +31,7 @@ def parse_quantity(cursor: Cursor) -> Node:
         return value
     if words and (value.op == "sym" or any(map(_is_symbol, value.args))):
         raise Unreadable  # x apples
-    quantity = Node("quantity", (value, before or after, words))
-    if after is None or words or cursor.kind() != "number":
-        return quantity
-    cursor.descend()
-    rest = parse_quantity(cursor)
-    cursor.depth -= 1
-    if rest.op != "quantity":
-        raise Unreadable
-    return Node("compound", (quantity, rest))
+    return Node("quantity", (value, before or after, words))
 
 
 def _is_debt(cursor: Cursor) -> bool:

@@ -5,28 +5,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from reasonenv.grading.budget import spend
-from reasonenv.grading.parsing.counts import MAGNITUDES
+from reasonenv.grading.parsing import rows
 from reasonenv.grading.parsing.nodes import Node
-from reasonenv.grading.parsing.units import AMBIGUOUS, UNITS, compound_unit
+from reasonenv.grading.parsing.units import AMBIGUOUS, MAGNITUDES, UNITS, compound_unit
 
 MAX_DEPTH = 24
 """Levels of brackets, powers, functions and signs after an atom at most."""
-FUNCTIONS = frozenset(
-    """sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth sech
-    csch arsinh arcosh artanh ln log lg exp sqrt abs""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
-)
-# Other names of functions; the standard ones are those of ISO 80000-2.
-_NAMES = {
-    "cosec": "csc", "arccosec": "arccsc", "cosech": "csch", "cotg": "cot", "asin": "arcsin",
-    "acos": "arccos", "atan": "arctan", "acot": "arccot", "asinh": "arsinh", "acosh": "arcosh",
-    "atanh": "artanh", "arcsinh": "arsinh", "arccosh": "arcosh", "arctanh": "artanh",
-    "arctg": "arctan", "arcctg": "arccot", "ctg": "cot",
-}  # fmt: skip
-# Without a backslash these are products.
+FUNCTIONS = frozenset(name for name, *_ in rows("functions.tsv"))
+_NAMES = {other: name for name, others, _ in rows("functions.tsv") for other in others.split()}
 _COMMANDS = _NAMES | {
-    "tg": "tan", "sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth", "arsh": "arsinh",
-    "arch": "arcosh", "arth": "artanh",
-}  # fmt: skip
+    command: name for name, _, commands in rows("functions.tsv") for command in commands.split()
+}
+for _table in (_NAMES, _COMMANDS):
+    _table.pop("-")  # stands for no other name
+_CONSTANTS = {"pi": "pi", "infinity": "infty", "inf": "infty", "oo": "infty"}
 ALTERNATIVES = frozenset(["or", "OR", "或", "或者", "lor", "vee"])
 """Words and signs between statements of which one is true."""
 CONJUNCTIONS = frozenset(["and", "AND", "且", "并且", "和", "与", "及", "land", "wedge"])
@@ -35,22 +27,21 @@ _CONNECTORS = ALTERNATIVES | CONJUNCTIONS
 _GREEK = frozenset(
     """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi
     pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi
-    Omega hbar ell partial nabla infty""".split()  # noqa: SIM905 - as above
+    Omega hbar ell partial nabla infty""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
 )
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<number>(?:\d+(?:\{,\}\d{3})*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?![\d.a-zA-Z]))?)
     |\\text\{(?P<text>[^{}]*)\}
-    |\\(?:begin|end)\s*\{(?P<environment>[a-z]+\*?)\}
-    |(?P<command>\\(?:[a-zA-Z]+|.))
-    |(?P<word>[a-zA-Z]+)
+    |\\begin\s*\{(?P<begin>[a-z]+)\*?\}|\\end\s*\{(?P<end>[a-z]+)\*?\}
+    |\\(?P<command>[a-zA-Z]+|.)
+    |(?P<letters>[a-zA-Z]+)
     |(?P<sign>[^\s\w]|_)
     |(?P<chinese>[\u4e00-\u9fff]+)
     |(?P<other>\S)
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_LONG = UNITS.keys() | _CONNECTORS
 _VOWEL = re.compile("[aeiouy]")
 _PLURAL = re.compile("[aeiou][a-z]{2,10}s")
 _SHORT_NOUN = re.compile("[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]")
@@ -98,26 +89,20 @@ def tokenize(text: str, units: bool, limit: int) -> Tokens | None:
         limit: Tokens at most.
     """
     tokens: list[Token] = []
-    has_units = has_short = False
-    position, text = 0, text.rstrip()
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None or len(tokens) > limit:
-            return None
+    found: set[str] = set()
+    for match in _TOKEN.finditer(text.rstrip()):
         kind = match.lastgroup or ""
         value, spaced = match[kind], match[0][0].isspace()
-        if kind == "number":
-            tokens.append(Token("number", value.replace("{,}", ""), spaced))
-        elif kind == "sign":
-            tokens.append(Token("sign", value, spaced))
-        elif kind == "word" and (unit := _unit(value, spaced, tokens)):
-            has_units = True
-            has_short |= units and unit == "short"
+        if kind in ("sign", "number", "begin", "end"):
+            tokens.append(Token(kind, value.replace("{,}", ""), spaced))
+        elif kind == "letters" and (unit := _unit(value, spaced, tokens)):
+            found.add(unit)
             tokens += [Token("word", value, spaced)] if units else _product(value, spaced)
         else:
-            tokens += _TOKENS[kind](value, spaced, match)
-        position = match.end()
-    return Tokens(tokens, has_units, has_short) if len(tokens) <= limit else None
+            tokens += _TOKENS[kind](value, spaced)
+        if len(tokens) > limit:
+            return None
+    return Tokens(tokens, bool(found), units and "short" in found)
 
 
 def _unit(run: str, spaced: bool, tokens: list[Token]) -> str:
@@ -127,15 +112,15 @@ def _unit(run: str, spaced: bool, tokens: list[Token]) -> str:
     # 10.8m is a length, where 5m may be five times m.
     before = tokens[-1] if tokens and tokens[-1].kind == "number" else None
     apart = spaced or (before is not None and "." in before.text)
-    short = "short" if before else ""
-    if run in ("per", "sq"):
-        return "unit"
     if run in UNITS:
-        return "unit" if apart or run not in AMBIGUOUS else short
-    if _is_word(run):
+        is_sure = apart or run not in AMBIGUOUS
+    elif run in ("per", "sq"):
+        is_sure = True
+    elif not _is_word(run) and (run in MAGNITUDES or _SHORT_NOUN.fullmatch(run)):
+        is_sure = apart
+    else:
         return ""
-    is_noun = run in MAGNITUDES or _SHORT_NOUN.fullmatch(run)
-    return ("unit" if apart else short) if is_noun else ""
+    return "unit" if is_sure else "short" if before else ""
 
 
 def _is_word(run: str) -> bool:
@@ -151,18 +136,18 @@ def _product(run: str, spaced: bool) -> list[Token]:
     return [Token("name", letter, spaced and not k) for k, letter in enumerate(run)]
 
 
-def _letters(run: str, spaced: bool, _: object) -> list[Token]:
+def _letters(run: str, spaced: bool) -> list[Token]:
     """A run of letters: a function, a connector, a word, or the product of its letters."""
     if (name := _NAMES.get(run, run)) in FUNCTIONS:
         return [Token("function", name, spaced)]
     if run in _CONNECTORS:
         return [Token("connector", run, spaced)]
-    if run in ("pi", "infinity", "inf", "oo"):
-        return [Token("name", "pi" if run == "pi" else "infty", spaced)]
+    if run in _CONSTANTS:
+        return [Token("name", _CONSTANTS[run], spaced)]
     return _product(run, spaced)
 
 
-def _words(payload: str, _: bool, __: object) -> list[Token]:
+def _words(payload: str, _: bool) -> list[Token]:
     """The words of a text inside a formula as one, apart from a magnitude before them."""
     payload = payload.strip()
     name = _COMMANDS.get(payload, payload)
@@ -181,8 +166,7 @@ def _word(text: str, spaced: bool) -> Token:
     return Token("connector" if text in _CONNECTORS else "word", text, spaced)
 
 
-def _command(value: str, spaced: bool, _: object) -> list[Token]:
-    name = value[1:]
+def _command(name: str, spaced: bool) -> list[Token]:
     if name in _CONNECTORS:
         return [Token("connector", name, spaced)]
     name = _COMMANDS.get(name, name)
@@ -191,25 +175,23 @@ def _command(value: str, spaced: bool, _: object) -> list[Token]:
 
 
 def _characters(run: str) -> Iterator[Token]:
-    """Chinese text: the longest units, then single characters."""
+    """Chinese text: the longest units and connectors, then single characters."""
     start = 0
     while start < len(run):
-        size = next((n for n in (4, 3, 2) if run[start : start + n] in _LONG), 1)
-        yield _word(run[start : start + size], False)
-        start += size
+        parts = (run[start : start + size] for size in (4, 3, 2))
+        part = next((part for part in parts if part in UNITS or part in _CONNECTORS), run[start])
+        yield _word(part, False)
+        start += len(part)
 
 
-_TOKENS: dict[str, Callable[[str, bool, re.Match[str]], list[Token]]] = {
+_TOKENS: dict[str, Callable[[str, bool], list[Token]]] = {
     "text": _words,
     "command": _command,
-    "word": _letters,
-    "chinese": lambda run, *_: list(_characters(run)),
-    "other": lambda value, spaced, _: [_word(value, spaced)],
-    "environment": lambda value, spaced, match: [
-        Token("begin" if "\\begin" in match[0] else "end", value.rstrip("*"), spaced)
-    ],
+    "letters": _letters,
+    "chinese": lambda run, _: list(_characters(run)),
+    "other": lambda value, spaced: [_word(value, spaced)],
 }
-_OPENING = {"(": ")", "[": "]", "{": "}"}
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
 def join_digit_groups(tokens: list[Token]) -> list[Token]:
@@ -222,14 +204,20 @@ def join_digit_groups(tokens: list[Token]) -> list[Token]:
     merged: list[Token] = []
     joins = [True]
     for at, token in enumerate(tokens):
-        if token.text in _OPENING:
+        if token.text in _BRACKETS:
             joins.append(token.text == "{" or _has_spaced_comma(tokens, at + 1))
-        elif token.text in _OPENING.values() and len(joins) > 1:
+        elif token.text in _BRACKETS.values() and len(joins) > 1:
             joins.pop()
         merged.append(token)
-        if joins[-1] and token.kind == "number" and len(merged) > 2 and _is_group(*merged[-3:]):
-            whole, _, group = merged[-3:]
-            merged[-3:] = [Token("number", whole.text + group.text, whole.spaced)]
+        match merged[-3:] if joins[-1] else ():
+            case [
+                Token("number", whole, space),
+                Token("sign", ",", False),
+                Token("number", group, False),
+            ]:
+                is_whole = whole.isdecimal() and whole[0] != "0"
+                if is_whole and len(group.partition(".")[0]) == 3:
+                    merged[-3:] = [Token("number", whole + group, space)]
     match merged:
         case [Token(text="0"), Token(text=","), Token("number", digits, False)]:
             return merged if "." in digits else [Token("number", f"0.{digits}", False)]
@@ -245,21 +233,6 @@ def _has_spaced_comma(tokens: list[Token], at: int) -> bool:
         if comma.text == "," and following.spaced:
             return True
     return False
-
-
-def _is_group(whole: Token, comma: Token, group: Token) -> bool:
-    """True if a number, a comma and three digits are one number, with no space between them."""
-    return (
-        comma.text == ","
-        and not (comma.spaced or group.spaced)
-        and whole.kind == "number"
-        and whole.text.isdecimal()
-        and not whole.text.startswith("0")
-        and len(group.text.partition(".")[0]) == 3
-    )
-
-
-_SIGNS = frozenset(["sign", "command"])
 
 
 class Cursor:
@@ -296,16 +269,16 @@ class Cursor:
         """The texts of the next tokens, `count` at most."""
         return [token.text for token in self.tokens[self.at : self.at + count]]
 
-    def peek(self, *texts: str) -> bool:
-        """True if the next token is one of these signs or commands."""
-        return self.symbol() in texts
-
     def symbol(self) -> str:
         """The next token if it is a sign or a command, else ""."""
         if self.at >= len(self.tokens):
             return ""
         kind, text, _ = self.tokens[self.at]
-        return text if kind in _SIGNS else ""
+        return text if kind in ("sign", "command") else ""
+
+    def peek(self, *texts: str) -> bool:
+        """True if the next token is one of these signs or commands."""
+        return self.symbol() in texts
 
     def take(self) -> Token:
         """Consumes and returns the next token; raises Unreadable at the end."""
@@ -316,15 +289,15 @@ class Cursor:
 
     def skip(self, *texts: str) -> bool:
         """Consumes the next token if it is one of these signs or commands; True if it was."""
-        is_next = self.peek(*texts)
+        is_next = self.symbol() in texts
         self.at += is_next
         return is_next
 
     def expect(self, *texts: str) -> str:
         """Consumes one of these signs or commands, and returns it; else raises Unreadable."""
-        if not self.peek(*texts):
+        if not self.skip(*texts):
             raise Unreadable
-        return self.take().text
+        return self.tokens[self.at - 1].text
 
     def descend(self) -> None:
         """Opens one more level; raises Unreadable if too many are open."""

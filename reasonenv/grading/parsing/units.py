@@ -1,18 +1,28 @@
-"""Units of measurement: dimensions and conversion factors."""
+"""Units of measurement, and words after a number: the tables `units.tsv` and `words.tsv`.
 
+Of the words magnitudes multiply a number, counters and nouns leave it, others change it.
+A counter or a unit may have any noun after it, 7个苹果, and an English noun stands in the plural,
+7 apples; remarks say nothing about the value. Operators, comparisons, denials and alternatives
+change it wherever they stand. Anything else is unknown: for all we know it changes the value.
+"""
+
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
+
+from reasonenv.grading.parsing import rows
 
 _PREFIXES = {
     "-": 0, "k": 3, "h": 2, "d": -1, "c": -2, "m": -3, "μ": -6, "u": -6, "n": -9, "p": -12,
     "M": 6, "G": 9, "T": 12,
 }  # fmt: skip
-# The prefixes of the SI by name, and in Chinese (GB 3100); each stands before units of one script.
+_PREFIX_LISTS = {"all": " ".join(_PREFIXES), "some": "- k m M G μ u n p"}
+# The prefixes of the SI by name, and in Chinese (GB 3100); each stands before names of its script.
 _PREFIX_NAMES = {
-    "kilo": "k", "mega": "M", "giga": "G", "milli": "m", "micro": "μ", "nano": "n", "pico": "p",
+    "k": "kilo 千", "M": "mega 兆", "G": "giga 吉", "m": "milli 毫", "μ": "micro 微",
+    "n": "nano 纳", "p": "pico 皮",
 }  # fmt: skip
-_CHINESE_PREFIXES = {"千": "k", "兆": "M", "吉": "G", "毫": "m", "微": "μ", "纳": "n", "皮": "p"}
 _MAX_BITS = 4096
 
 
@@ -36,11 +46,8 @@ class Unit:
     def __init__(self, dimension: Mapping[str, int], factor: Fraction) -> None:
         self.dimension = {name: power for name, power in dimension.items() if power}
         self.factor = factor
-        if self._num_bits() > _MAX_BITS:
+        if _num_bits(factor) > _MAX_BITS:
             raise ExtremeUnit
-
-    def _num_bits(self) -> int:
-        return max(self.factor.numerator.bit_length(), self.factor.denominator.bit_length())
 
     def __mul__(self, other: "Unit") -> "Unit":
         total = Counter(self.dimension)
@@ -48,162 +55,41 @@ class Unit:
         return Unit(total, self.factor * other.factor)
 
     def __pow__(self, power: int) -> "Unit":
-        if self._num_bits() * abs(power) > _MAX_BITS:
+        if _num_bits(self.factor) * abs(power) > _MAX_BITS:
             raise ExtremeUnit
         return Unit({n: p * power for n, p in self.dimension.items()}, self.factor**power)
 
-    def is_convertible_to(self, other: "Unit") -> bool:
-        """True if both have the same dimension."""
-        return self.dimension == other.dimension
 
-    def __repr__(self) -> str:
-        return f"Unit({self.dimension}, {self.factor})"
+def _num_bits(factor: Fraction) -> int:
+    return max(factor.numerator.bit_length(), factor.denominator.bit_length())
 
 
-def _scaled(prefixes: str, names: str, factor: str, **dimension: int) -> dict[str, Unit]:
-    """Units with prefixes; "-" is none."""
-    powers = {prefix: _PREFIXES[prefix] for prefix in prefixes.split()}
-    return {
-        f"{prefix.strip('-')}{name}": Unit(dimension, Fraction(factor) * Fraction(10) ** power)
-        for prefix, power in powers.items()
-        for name in names.split()
-    }
+def _table() -> dict[str, Unit]:
+    """All units by name; of two with the same name the later one."""
+    units: dict[str, Unit] = {}
+    spelled: dict[str, Unit] = {}
+    for signs, prefixes, names, factor, quantities in rows("units.tsv"):
+        powers = (part.partition("^") for part in quantities.split())
+        base = Unit({name: int(power or 1) for name, _, power in powers}, Fraction(factor))
+        listed = " ".join(_PREFIX_LISTS.get(part, part) for part in prefixes.split())
+        for prefix in listed.split():
+            unit = Unit(base.dimension, base.factor * Fraction(10) ** _PREFIXES[prefix])
+            units |= dict.fromkeys((f"{prefix.strip('-')}{sign}" for sign in signs.split()), unit)
+            english, chinese = _PREFIX_NAMES.get(prefix, " ").split(" ")
+            if english or prefix == "-":
+                spelled |= {
+                    f"{english if name.isascii() else chinese}{name}": unit
+                    for name in names.split()
+                }
+        if not signs:
+            units |= dict.fromkeys(names.split(), base)
+    units |= spelled
+    for name in ("毫米", "厘米", "分米", "米", "千米", "公里"):
+        units |= {f"平方{name}": units[name] ** 2, f"立方{name}": units[name] ** 3}
+    return units
 
 
-def _named(names: str, factor: str, **dimension: int) -> dict[str, Unit]:
-    """One unit under several names."""
-    return dict.fromkeys(names.split(), Unit(dimension, Fraction(factor)))
-
-
-_ALL = " ".join(_PREFIXES)
-_SOME = "- k m M G μ u n p"
-
-_CHINESE_LENGTHS = {
-    "毫米": "0.001",
-    "厘米": "0.01",
-    "分米": "0.1",
-    "米": "1",
-    "千米": "1000",
-    "公里": "1000",
-}
-_CHINESE_SIZES = {
-    f"{word}{name}": Unit({"length": power}, Fraction(factor) ** power)
-    for word, power in (("平方", 2), ("立方", 3))
-    for name, factor in _CHINESE_LENGTHS.items()
-}
-
-UNITS = {
-    **_CHINESE_SIZES,
-    **_named("平方秒 二次方秒", "1", time=2),
-    **_scaled(_ALL, "m", "1", length=1),
-    **_scaled(_ALL, "g", "0.001", mass=1),
-    **_scaled("- k d c m μ u", "L l", "0.001", length=3),
-    **_scaled("- m μ u n", "s", "1", time=1),
-    **_scaled(_SOME, "N", "1", mass=1, length=1, time=-2),
-    **_scaled(_SOME, "J", "1", mass=1, length=2, time=-2),
-    **_scaled(_SOME, "W", "1", mass=1, length=2, time=-3),
-    **_scaled(f"{_SOME} h", "Pa", "1", mass=1, length=-1, time=-2),
-    **_scaled(_SOME, "Hz", "1", time=-1),
-    **_scaled(_SOME, "A", "1", current=1),
-    **_scaled(_SOME, "V", "1", mass=1, length=2, time=-3, current=-1),
-    **_scaled(_SOME, "C", "1", current=1, time=1),
-    **_scaled(_SOME, "F", "1", mass=-1, length=-2, time=4, current=2),
-    **_scaled(_SOME, "T", "1", mass=1, time=-2, current=-1),
-    **_scaled("- m μ u", "Wb", "1", mass=1, length=2, time=-2, current=-1),
-    **_scaled("- k", "cal", "4.184", mass=1, length=2, time=-2),
-    **_named("atm", "101325", mass=1, length=-1, time=-2),
-    **_scaled(_SOME, "eV", "1.602176634e-19", mass=1, length=2, time=-2),
-    **_scaled(_SOME, "mol", "1", amount=1),
-    **_scaled(_ALL, "Ω ohm ohms", "1", mass=1, length=2, time=-3, current=-2),
-    **_named("centimeter centimeters centimetre centimetres 厘米", "0.01", length=1),
-    **_named("公里", "1000", length=1),
-    **_named("decimeter decimeters 分米", "0.1", length=1),
-    **_named("inch inches in", "0.0254", length=1),
-    **_named("ft foot feet", "0.3048", length=1),
-    **_named("yd yard yards", "0.9144", length=1),
-    **_named("mi mile miles", "1609.344", length=1),
-    **_named("kilo kilos 公斤", "1", mass=1),
-    **_named("t ton tons tonne tonnes 吨", "1000", mass=1),
-    **_named("lb lbs pound pounds", "0.45359237", mass=1),
-    **_named("oz ounce ounces", "0.028349523125", mass=1),
-    **_named("sec secs", "1", time=1),
-    **_named("min mins minute minutes 分钟", "60", time=1),
-    **_named("h hr hrs hour hours 小时 时", "3600", time=1),
-    **_named("day days 天", "86400", time=1),
-    **_named("week weeks 周 星期", "604800", time=1),
-    **_named("month months 个月", "1", month=1),
-    **_named("year years yr yrs 年", "12", month=1),
-    **_named("cc", "0.000001", length=3),
-    **_named("hectare hectares ha 公顷", "10000", length=2),
-    **_named("acre acres", "4046.8564224", length=2),
-    **_named("海里 nmi", "1852", length=1),
-    **_named("光年 ly", "9460730472580800", length=1),
-    **_named("gallon gallons gal gals", "0.003785411784", length=3),
-    **_named("quart quarts qt qts", "0.000946352946", length=3),
-    **_named("tablespoon tablespoons tbsp", "0.00001478676478125", length=3),
-    **_named("teaspoon teaspoons tsp", "0.00000492892159375", length=3),
-    **_named("mph", "0.44704", length=1, time=-1),
-    **_named("kph kmh", "5/18", length=1, time=-1),
-    **_named("bit bits", "1", information=1),
-    **_named("byte bytes B", "8", information=1),
-    **_named("dollar dollars USD $ 美元 美金", "1", dollar=1),
-    **_named("cent cents ¢ 美分", "0.01", dollar=1),
-    **_named("euro euros EUR € 欧元", "1", euro=1),
-    **_named("yuan RMB 元 块 人民币 ￥ ¥", "1", yuan=1),
-    **_named("角", "0.1", yuan=1),
-    **_named("£ 英镑", "1", sterling=1),
-    **_named("yen JPY 日元", "1", yen=1),
-    **_named("won KRW 韩元", "1", won=1),
-    **_named("baht THB 泰铢", "1", baht=1),
-    **_named("港元 港币 HKD", "1", hongkong=1),
-    **_named("₹ rupee rupees", "1", rupee=1),
-    **_scaled(_SOME, "Wh", "3600", mass=1, length=2, time=-2),
-    **_named("% percent 百分点 个百分点", "0.01"),
-    **_named("‰ permille", "0.001"),
-    **_named("carat carats 克拉", "0.0002", mass=1),
-    **_named("deg degree degrees 度", "1", angle=1),
-    **_named("rad radian radians 弧度", "1", arc=1),
-    **_named("K kelvin kelvins", "1", temperature=1),
-    **_named("°C degC 摄氏度", "1", celsius=1),
-    **_named("°F", "1", fahrenheit=1),
-}
-"""All units by name; of two with the same name the later one."""
-_NAMES = {
-    "m": "meter meters metre metres 米",
-    "g": "gram grams 克",
-    "L": "liter liters litre litres 升",
-    "s": "second seconds 秒",
-    "N": "newton newtons 牛 牛顿",
-    "J": "joule joules 焦 焦耳",
-    "W": "watt watts 瓦 瓦特",
-    "Pa": "pascal pascals 帕 帕斯卡",
-    "Hz": "hertz 赫 赫兹",
-    "A": "amp amps ampere amperes 安 安培",
-    "V": "volt volts 伏 伏特",
-    "C": "coulomb coulombs 库 库仑",
-    "F": "farad farads 法拉",
-    "T": "tesla teslas 特斯拉",
-    "Wb": "weber webers 韦伯",
-    "mol": "mole moles 摩尔",
-    "cal": "calorie calories 卡路里",
-    "eV": "电子伏 电子伏特",
-    "ohm": "欧 欧姆",
-    "Wh": "瓦时",
-}
-
-
-def _spelled_out() -> Iterator[tuple[str, Unit]]:
-    """Units by their names in words, with prefixes of the same script: kilowatt, 千瓦."""
-    for symbol, names in _NAMES.items():
-        for name in names.split():
-            yield name, UNITS[symbol]
-            for word, prefix in (_PREFIX_NAMES if name.isascii() else _CHINESE_PREFIXES).items():
-                if f"{prefix}{symbol}" in UNITS:
-                    yield f"{word}{name}", UNITS[f"{prefix}{symbol}"]
-
-
-UNITS |= dict(_spelled_out())
-
+UNITS = _table()
 _GLUED = frozenset(["cm", "mm", "km", "dm", "kg", "ml", "mL", "ft"])
 AMBIGUOUS = frozenset(name for name in UNITS if len(name) < 3 and name.isalpha()) - _GLUED
 """Units that without a space before them count as a product of symbols, as in 5h and 2mg."""
@@ -231,3 +117,102 @@ def _power_of_unit(text: str) -> Unit | None:
     if len(power) > 2 or not power.removeprefix("-").isdecimal():
         return None
     return unit ** int(power)
+
+
+_LISTS: dict[str, frozenset[str]] = {}
+PARTS: dict[str, int] = {}
+"""Denominators by their names, in singular and plural."""
+MAGNITUDES: dict[str, Fraction] = {}
+"""Factors by name, after the compact numbers of the Unicode CLDR and the words of count of
+dictionaries."""
+for _role, _value, _words in rows("words.tsv"):
+    _names = _words.split()
+    if _role == "scale":
+        MAGNITUDES |= dict.fromkeys((f"{name}s" for name in _names), Fraction(10) ** int(_value))
+        if _value != "1":  # ten is a number
+            MAGNITUDES |= dict.fromkeys(_names, Fraction(10) ** int(_value))
+    elif _role == "part":
+        PARTS |= dict.fromkeys((*_names, *(f"{name}s" for name in _names)), int(_value))
+    elif _role == "factor":
+        MAGNITUDES |= dict.fromkeys(_names, Fraction(_value))
+    else:
+        _LISTS[_role] = frozenset(_names)
+MAGNITUDES |= {name: Fraction(1, part) for name, part in PARTS.items() if name.endswith("s")}
+_CHANGING = frozenset[str]().union(
+    *(_LISTS[role] for role in ("operator", "comparison", "denial", "alternative", "verb"))
+)
+# Any of these changes the value, wherever it stands after the number.
+_CHANGING_CHINESE = re.compile(
+    # operators
+    r"\A的|的(?:平方|立方|倒数|相反数|绝对值|负数|补数|阶乘|算术平方根|因数|倍数|对数|导数|余数|和|差|积|商)"
+    r"|\A(?:平方|立方)(?!米|厘米|分米|毫米|千米|公里|单位)|次方(?!程)|次幂|\A[边角]?形|\A面体|\A[一二三四]次|\A次(?=函数|方程|多项|不等|曲线|项)"
+    r"|\A开方|(?<!十)进制|\A位数|\A整除|倍[多少的]|之[和差积商]|[与和]某|分之|半(?!径|圆|球|轴|周)|[乘除加减](?![法数号仑客])"
+    # comparisons
+    r"|以[上下内外前后]|之[上下内外前后间中]|开外|至少|至多|最[多少大小高低]|不[足到止]|[超多少大小高低]于"
+    r"|超过|左右|上下|前后|出头|余(?![数弦角切])|几(?!何)|多(?![边项面])|\A来|起\Z|约(?!数)|近"
+    # denials
+    r"|不(?!同|相[同等]|重[复叠]|为零|等[于的])|非(?!负|零|空|正)|错|误(?!差)|假(?!分)|否|无(?!理|限|穷)|没"
+    r"|未(?!知)|除外|才怪|排除"
+    # alternatives
+    r"|或|还是|可能|其[他它]|[其之]?中的?[一某]|等等|任[意何]"
+)
+_WORD = re.compile(r"[a-z]+")
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_OTHER_SCRIPT = re.compile("[\u0400-\u2bff\u3040-\u30ff\uac00-\ud7af]")
+
+
+def changes_value(words: str) -> bool:
+    """True if words after a number change its value: 7 squared, 7以上, 7 is wrong, 7 or 8."""
+    if any(map(str.isdigit, words)):
+        return True
+    if _CHINESE.search(words) and _CHANGING_CHINESE.search(_joined(words)):
+        return True
+    return not _CHANGING.isdisjoint(_WORD.findall(words.casefold()))
+
+
+def leaves_value(words: str, follows_unit: bool, is_one: bool) -> bool:
+    """True if words after a number are known to leave its value.
+
+    Args:
+        words: The words, without the unit.
+        follows_unit: True if a unit or a magnitude stands before them.
+        is_one: True after 1 and proper fractions, where nouns stand in the singular.
+    """
+    if changes_value(words) or _OTHER_SCRIPT.search(words):
+        return False
+    if _CHINESE.search(words):
+        return follows_unit or _counter(_joined(words)) != ""
+    names = _WORD.findall(words.casefold())
+    if names == ["off"]:
+        return follows_unit  # 20% off
+    if not names or names[-1] in _LISTS["preposition"]:
+        return not names
+    head = next((k for k, name in enumerate(names) if name in _LISTS["preposition"]), len(names))
+    return (
+        follows_unit
+        or is_one
+        or names[0] in _LISTS["remark"]
+        or any(name in _LISTS["remark"] or _is_plural(name) for name in names[:head])
+    )
+
+
+def same_counted(words: str, others: str) -> bool:
+    """True if two texts after numbers name the same things, apart from counters and spaces."""
+    return _noun(words) == _noun(others)
+
+
+def _noun(words: str) -> str:
+    text = _joined(words).casefold()
+    return text.removeprefix(_counter(text))
+
+
+def _joined(words: str) -> str:
+    return "".join(words.split()).strip("()（）,，.。 ")
+
+
+def _is_plural(name: str) -> bool:
+    return name.endswith("s") and not name.endswith(("ss", "us", "is"))
+
+
+def _counter(text: str) -> str:
+    return next((text[:size] for size in (4, 3, 2, 1) if text[:size] in _LISTS["counter"]), "")

@@ -6,11 +6,10 @@ from fractions import Fraction
 from reasonenv.grading.equivalence.comparison import matches
 from reasonenv.grading.equivalence.quantities import is_measured
 from reasonenv.grading.numeric.exact import Undefined
-from reasonenv.grading.parsing.counts import PARTS, leaves_value
 from reasonenv.grading.parsing.grammar import Reading, read
-from reasonenv.grading.reading.guard import is_guarded
+from reasonenv.grading.parsing.units import PARTS, UNITS, Unit, leaves_value
 from reasonenv.grading.reading.lines import predicate
-from reasonenv.grading.reading.words import is_prose, plain
+from reasonenv.grading.reading.words import is_guarded, is_prose, plain
 
 
 def formula_verdict(answer: str, reference: str) -> bool | None:
@@ -95,9 +94,9 @@ def _matches(answer: Reading, reference: Reading) -> bool | None:
 _OPERATORS = {"\\times": "*", "\\cdot": "*", "\\div": "÷", " / ": "÷", " x ": "*", "\\left": "",
               "\\right": ""}  # fmt: skip
 _LAYOUT = str.maketrans("", "", " \t\n(){}$\\`")
-_DIGITS = r"\d++(?:,\d{3}(?!\d))*+(?:\.\d++)?+"
+_DIGITS = r"\d++(?:,\d{3}(?!\d))*(?:\.\d++)?"
 _COMPUTATION = re.compile(
-    rf"(?<![\w.,])(?:[a-zA-Z]{{1,10}}=)?-?{_DIGITS}(?:[-+*×·÷−–]{_DIGITS})++[a-zA-Z]{{0,30}}"
+    rf"(?<![\w.,])(?:[a-zA-Z]{{1,10}}=)?-?{_DIGITS}(?:[-+*×·÷−–]{_DIGITS})+[a-zA-Z]{{0,30}}"
 )
 _NUMERAL = re.compile(rf"(?<![\w.,])-?{_DIGITS}(?:[a-zA-Z]{{1,15}}|[%°])?")
 
@@ -183,35 +182,34 @@ def spelled(text: str) -> str:
 
 
 _MONEY = re.compile(r"[$\d,.\s+*/×÷=()-]+")
-_SECONDS = {"day": 86400, "h": 3600, "min": 60, "s": 1}
-_NAMES = {
-    **dict.fromkeys(["d", "day", "days", "天"], "day"),
-    **dict.fromkeys(["h", "hr", "hrs", "hour", "hours", "小时", "个小时", "时"], "h"),
-    **dict.fromkeys(["m", "min", "mins", "minute", "minutes", "分", "分钟"], "min"),
-    **dict.fromkeys(["s", "sec", "secs", "second", "seconds", "秒", "秒钟"], "s"),
-}
-_DURATION = re.compile(
-    r"(\d{1,9}(?:\.\d{1,9})?)\s?([a-z]{1,7}|小时|个小时|时|分钟|分|秒钟|秒|天)(?:,?\s?and\s|,\s?|\s|(?=\d|$))",
-    re.IGNORECASE,
+# Of times alone: 1h 30m, 3分20秒.
+_SHORT = {"d": "day", "m": "min", "分": "min", "秒钟": "s", "个小时": "h"}
+_PART = re.compile(
+    r"(\d{1,9}(?:\.\d{1,9})?)\s?([a-zA-Z]{1,7}|[\u4e00-\u9fff]{1,3})(?:,?\s?and\s|,\s?|\s|(?=\d|$))"
 )
-_UNIT = re.compile(r"\d\s?(?:\\text\{)?\s?(?:个?小|[dhm天时分]).*\d")
+_SEVERAL = re.compile(r"\d\s?(?:\\text\{)?\s?[a-zA-Z\u4e00-\u9fff].*\d")
 _FONT = re.compile(r"\\text\s*\{([^{}]*)\}")
 
 
 def in_one_unit(text: str) -> str:
-    """A duration of several units in the largest of them; any other text unchanged."""
-    if len(text) > 60 or not _UNIT.search(text):
+    """A measurement in several units, 1 h 30 min, in the largest of them; else the text itself."""
+    if len(text) > 60 or not _SEVERAL.search(text):
         return text
     bare = " ".join(_FONT.sub(r" \1 ", text).strip(" .。$").split())
     total, units, position = Fraction(0), [], 0
-    while match := _DURATION.match(bare, position):
-        unit = _NAMES.get(match[2].lower())
-        if unit is None or (units and _SECONDS[unit] >= _SECONDS[units[-1]]):
+    while match := _PART.match(bare, position):
+        name = _SHORT.get(match[2], match[2])
+        unit = UNITS.get(name) or UNITS.get(name.lower())
+        if unit is None or (units and not _is_part(unit, UNITS[units[-1]])):
             return text
-        units.append(unit)
-        total += Fraction(match[1]) * _SECONDS[unit]
+        units.append(name if name in UNITS else name.lower())
+        total += Fraction(match[1]) * unit.factor
         position = match.end()
     if position < len(bare) or len(units) < 2:
         return text
-    total /= _SECONDS[units[0]]
+    total /= UNITS[units[0]].factor
     return f"\\frac{{{total.numerator}}}{{{total.denominator}}} {units[0]}"
+
+
+def _is_part(unit: Unit, of: Unit) -> bool:
+    return unit.dimension == of.dimension and unit.factor < of.factor

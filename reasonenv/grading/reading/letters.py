@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from reasonenv.grading.budget import counted_cache
 from reasonenv.grading.parsing.notation import canonical
-from reasonenv.grading.reading.guard import is_guarded, is_withdrawn
 from reasonenv.grading.reading.lines import predicate
-from reasonenv.grading.reading.words import normalized_words, plain
+from reasonenv.grading.reading.words import is_guarded, is_withdrawn, normalized_words, plain
 
 Equal = Callable[[str, str], bool | None]
 _MAX_LENGTH = 400
@@ -73,7 +72,8 @@ def read_letters(answer: str) -> Choice:
     if single := _SINGLE.fullmatch(text):
         return Choice(frozenset(single[1].upper()))
     choice = _CHOICE.fullmatch(_REASON.sub("", _BRACES.sub("", text)))
-    named = re.findall("[A-J]", choice["run"]) if choice and choice["run"].isupper() else []
+    run = choice["run"].replace("and", "") if choice else ""
+    named = re.findall("[A-J]", run) if run.isupper() else []
     letters = frozenset(named)
     if choice and len(letters) == len(named) > 0 and not _is_changed(choice["note"] or ""):
         is_open = _SLASH.search(choice["run"]) is not None

@@ -1,9 +1,14 @@
-"""The answer of a text without a box: what follows its last marker, or its last line."""
+"""The answer of a text without a box: what follows its last marker, its last line, or its value.
+
+A sentence that carries out one computation states its result. On request the only number or formula
+of a sentence counts too, unless a word of the guard stands beside it: a guess, which training does
+without; benchmarks of models that answer in prose may ask for it.
+"""
 
 import re
-from typing import NamedTuple
 
-from reasonenv.grading.reading.guard import adds, is_guarded, is_of_others, is_withdrawn
+from reasonenv.grading.parsing.units import MAGNITUDES, UNITS, changes_value
+from reasonenv.grading.reading.words import adds, is_guarded, is_of_others, is_withdrawn
 
 _NOUN = r"(?:answers?|solution|result|(?:correct|right|best) (?:option|choice))"
 # In the languages of the benchmarks; each ends where the answer begins.
@@ -16,9 +21,9 @@ _STATING = (
     r"|(?:故|所以|因此|应)选(?:项|择)?[是为]?(?=[ \t]{0,3}[:：]?[ \t]{0,3}[$(（*]{0,2}[A-J])"
 )
 _HEADINGS = (
-    r"\banswer\s*+(?:\*\*|__|\})?+\s*+[:=：]"
+    r"\banswer\s*+(?:\*\*|__|\})?\s*+[:=：]"
     r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:the )?(?:final |correct |short )?answers?[ \t*_#]{0,6}(?=\n|$)"
-    r"|[【\[]答案[】\]]|答案\s*+(?:\*\*|__|\})?+\s*+[:=：]|(?<![解回问作应])答\s*+[:：]"
+    r"|[【\[]答案[】\]]|答案\s*+(?:\*\*|__|\})?\s*+[:=：]|(?<![解回问作应])答\s*+[:：]"
     r"|(?:^|(?<=\n))[ \t#*_]{0,8}(?:最终|最后的?|正确)?答案[ \t*_#]{0,6}(?=\n|$)"
     r"|\b(?:respuesta|resposta|risposta|réponse|antwort|ответ|jawaban|cevap)"
     r"(?: final\w?)?\s*+(?:\*\*)?\s*+[:：]"
@@ -26,23 +31,28 @@ _HEADINGS = (
 )
 _MARKER = re.compile(
     rf"(?:(?P<sentence>{_STATING})|(?P<heading>{_HEADINGS}))"
-    r"(?:\s*+,?+\s*+(?:therefore|thus|hence|then|simply|just|indeed)\b,?)?(?:\*\*|__)?+[ \t:：}]*+"
-    r"(?:\*\*(?=\s))?+",
+    r"(?:\s*+,?+\s*+(?:therefore|thus|hence|then|simply|just|indeed)\b,?)?(?:\*\*|__)?[ \t:：}]*+"
+    r"(?:\*\*(?=\s))?",
     re.IGNORECASE,
 )
 
 
-class Claim(NamedTuple):
-    """A text that a response claims to be its answer, None for a claim that is no answer."""
-
-    text: str | None
-    end: int
+# One of these stands in each marker.
+_STEMS = (
+    *("answer", "solution", "result", "option", "choice", "respuesta", "resposta", "risposta"),
+    *("réponse", "antwort", "ответ", "jawaban", "cevap", "答", "选", "답", "####"),
+)
 
 
 def marked_claim(text: str, start: int = 0) -> str | None:
     """What follows the last marker that is not empty, None without one, "" where it is no claim."""
+    folded = text.lower()
+    first = min((at for stem in _STEMS if (at := folded.find(stem, start)) >= 0), default=None)
+    if first is None:
+        return None
+    first = text.rfind("\n", start, first) + 1 if len(folded) == len(text) else 0
     end = len(text)
-    for marker in reversed(list(_MARKER.finditer(text, start))):
+    for marker in reversed(list(_MARKER.finditer(text, max(start, first)))):
         payload = text[marker.end() : end]
         if any(map(str.isalnum, payload)) or "\\" in payload or "∅" in payload:
             line = text[max(start, marker.start() - 80) : marker.start()].rpartition("\n")[2]
@@ -217,3 +227,57 @@ def predicate(text: str) -> str | None:
         return text if is_concluded and not _WORDS.match(text) else None
     statement = text[match.end() :].strip()
     return None if is_guarded(match[1]) or statement.startswith("not ") else statement
+
+
+_VALUE = re.compile(
+    r"\$[^$]{1,120}\$|\\\([^()]{1,120}\\\)"
+    r"|[-−]?[$€£¥]?(?<![\w.,/])\d{1,20}(?:,\d{3})*(?:\.\d{1,20})?(?:/\d{1,20})?%?"
+)
+# One computation that is carried out: 7 + 8 = 15; 7 + 8, which equals 15; 3 times 4 is 12.
+_COMPUTED = re.compile(
+    r"(?:^|(?<=[a-zA-Z]{2} )|(?<=[,:;] ))\d{1,9}(?: ?(?:[-+*/×÷−x]|times|plus|minus) ?\d{1,9}){1,3}"
+    r"(?:,? which)? ?(?:=|equals|is(?: equal to)?) ?(?P<value>\d{1,20}(?:\.\d{1,20})?)"
+    r"(?![\w/%^!]|\.\d)"
+)
+_RESULT = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
+_NUMBER = re.compile(r"\d")
+_CONCLUDING = re.compile(r"(?:so|therefore|thus|hence|then)\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])|\n+")
+_UNIT = re.compile(r"\s?([a-zA-Z]+|[\u4e00-\u9fff]{1,2})")
+_NUMBERED = re.compile(r"(?:step|part|problem|question|case|figure|page|room|grade|第)\s?\Z", re.I)
+_MAX_SENTENCE = 400
+
+
+def computed_value(line: str) -> str | None:
+    """The result of the only computation of a sentence that is a line, or concludes one."""
+    *earlier, last = [part for part in _SENTENCE.split(line[-_MAX_SENTENCE:]) if part.strip()] or [
+        ""
+    ]
+    matches = list(_COMPUTED.finditer(last))
+    if len(matches) != 1 or _NUMBER.search(last, matches[0].end()):
+        return None
+    before = last[: matches[0].start()]
+    if is_guarded(before) or "=" in before or (earlier and not _CONCLUDING.match(last)):
+        return None
+    return _stated(last, list(_RESULT.finditer(last, matches[0].start("value"))))
+
+
+def stated_value(text: str) -> str | None:
+    """The only value of the last sentence with one; None without one, or with several."""
+    for sentence in reversed(_SENTENCE.split(text[-_MAX_SENTENCE:])):
+        values = list(_VALUE.finditer(sentence.replace("**", "")))
+        if values:
+            return _stated(sentence.replace("**", ""), values)
+    return None
+
+
+def _stated(sentence: str, values: list[re.Match[str]]) -> str | None:
+    value = values[-1]
+    before, after = sentence[: value.start()], sentence[value.end() :]
+    if len({each[0] for each in values}) > 1 or is_guarded(before) or is_guarded(after):
+        return None
+    if _NUMBERED.search(before) or changes_value(after.strip().partition(" ")[0]):
+        return None
+    word = _UNIT.match(after)
+    is_unit = word is not None and (word[1] in UNITS or word[1].lower() in MAGNITUDES)
+    return value[0] + (word[0] if word is not None and is_unit else "")

@@ -79,11 +79,9 @@ def _time(match: re.Match[str]) -> Time | None:
 
 def _same_time(a: Time, b: Time) -> bool:
     """True if two times are equal; both 3:30 and 15:30 equal 3:30 pm, but not each other."""
-    if a.seconds == b.seconds:
-        return True
     plain = [time for time in (a, b) if not time.half]
     is_half_open = len(plain) == 1 and (a.half or b.half) != "24" and plain[0].seconds < 13 * 3600
-    return is_half_open and (a.seconds - b.seconds) % (12 * 3600) == 0
+    return (a.seconds - b.seconds) % (12 * 3600 if is_half_open else 24 * 3600) == 0
 
 
 def clock_verdict(answer: str, reference: str) -> bool | None:
@@ -107,33 +105,23 @@ def clock_verdict(answer: str, reference: str) -> bool | None:
 _RATIO = re.compile(r"[\d.]+(?:\s?[:：∶/]\s?[\d.]+)?|\\[dt]?frac\{\d+\}\{\d+\}")
 
 
-def _is_ratio(times: Schedule) -> bool:
-    time = times.times[0]
+def _is_ratio(schedule: Schedule) -> bool:
+    time, *others = schedule.times
     hours, minutes = divmod(time.seconds // 60, 60)
-    is_plain = len(times.times) == 1 and not time.half and time.seconds % 60 == 0
+    is_plain = not others and not time.half and time.seconds % 60 == 0
     return is_plain and minutes > 9 and gcd(hours, minutes) == 1
 
 
-_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
-_MONTH = (
-    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+_DATED = re.compile(
+    r"\d{4}[-/.]\d|\d月|\d[/.]\d{1,2}[/.]\d{4}|(?:jan|feb|ma[ry]|apr|ju[nl]|aug|sep|oct|nov|dec)",
+    re.I,
 )
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_WEEKDAY = r"(?:on\s)?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,?\s)?(?:the\s)?"
-_YEAR = r"(?:,?\s(?P<year>\d{4}))?"
-_SPELLINGS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?P<year>\d{4})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})",
-        r"(?:(?P<year>\d{4})年)?(?P<month>\d{1,2})月(?P<day>\d{1,2})[日号]",
-        rf"{_WEEKDAY}{_MONTH}\s(?:the\s)?{_DAY}{_YEAR}",
-        rf"{_WEEKDAY}{_DAY}\s(?:of\s)?{_MONTH}{_YEAR}",
-        # 01/05/2024 may be in January or in May, and is no date.
-        r"(?P<month>0?[1-9]|1[0-2])[/.](?P<day>1[3-9]|2\d|3[01])[/.](?P<year>\d{4})",
-        r"(?P<day>1[3-9]|2\d|3[01])[/.](?P<month>0?[1-9]|1[0-2])[/.](?P<year>\d{4})",
-    )
+_NOISE = re.compile(
+    r"(?<=\d)(?:st|nd|rd|th)\b|,|(?<=[a-z])\.|\b(?:on|the|of|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
+    re.IGNORECASE,
 )
+_FORMATS = """%Y-%m-%d %Y/%m/%d %Y.%m.%d %Y年%m月%d日 %m月%d日 %B_%d_%Y %b_%d_%Y %d_%B_%Y
+    %d_%b_%Y %B_%d %b_%d %d_%B %d_%b""".split()  # noqa: SIM905 - a page of quotation marks is harder to read
 _DIGITS_OF_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{4}")
 
 Date = tuple[int | None, int, int]
@@ -141,21 +129,24 @@ Date = tuple[int | None, int, int]
 
 def date(text: str) -> Date | None:
     """Year, which may be missing, month and day of a text that is a date; None for any other."""
-    if len(text) > _MAX_LENGTH or not any(map(str.isdigit, text)):
+    if len(text) > _MAX_LENGTH or not _DATED.search(text):
         return None
-    text = " ".join(_FONT.sub(r"\1", text).strip(" .。$").split())
-    match = next(filter(None, (pattern.fullmatch(text) for pattern in _SPELLINGS)), None)
-    if match is None:
-        return None
-    parts = match.groupdict()
-    name = parts.get("name")
-    month = _MONTHS.index(name[:3].lower()) // 3 + 1 if name else int(parts["month"])
-    year = int(parts["year"]) if parts["year"] else None
-    try:  # without a year it may be a leap year
-        datetime.date(year or 2000, month, int(parts["day"]))
+    text = _NOISE.sub(" ", _FONT.sub(r"\1", text).strip(" .。$")).lower().replace("sept ", "sep ")
+    text = "_".join(text.replace("号", "日").split())
+    # 13/05/2024 can only be in May; 01/05/2024 may be in January as well, and is no date.
+    formats = ("%d/%m/%Y", "%m/%d/%Y") if text[-5:-4] == "/" else _FORMATS
+    dates = {date for form in formats if (date := _parsed(text, form))}
+    return dates.pop() if len(dates) == 1 else None
+
+
+def _parsed(text: str, form: str) -> Date | None:
+    # A date without a year may be in a leap year.
+    year, full = ("%Y" in form, form) if "%Y" in form else (False, f"%Y_{form}")
+    try:
+        moment = datetime.datetime.strptime(text if year else f"2000_{text}", full)
     except ValueError:
         return None
-    return year, month, int(parts["day"])
+    return moment.year if year else None, moment.month, moment.day
 
 
 def date_verdict(answer: str, reference: str) -> bool | None:
@@ -174,15 +165,15 @@ _BETWEEN = re.compile(
     r"\bbetween\s([-$€£¥]?\d[^\s,;]{0,30}(?:\s[a-z%]{1,12})?)\sand\s(?=[-$€£¥]?\d)", re.IGNORECASE
 )
 _PART = re.compile(
-    r" ?(?P<sign>-)?(?P<money>[$€£¥￥])? ?"
-    r"(?P<number>\d{1,3}(?:,\d{3}){1,5}(?![\d,])|\d{1,30}(?:\.\d{1,30})?)"
-    r" ?(?P<unit>%|\^\{\\circ\}C?|\\text\{[^{}]{1,20}\}|(?!and\b|or\b)[a-zA-Z]{1,12}"
-    r"|[\u4e00-\u9fff]{1,4}?(?=[-到至向比:,;和与]|$))? ?"
+    r"(?P<sign>-)?(?P<money>[$€£¥￥])? ?"
+    r"(?P<number>\d{1,3}(?:,\d{3}){1,5}|\d{1,30}(?:\.\d{1,30})?)"
+    r" ?(?P<unit>%|\^\{\\circ\}C?|\\text\{[^{}]{1,20}\}|[a-zA-Z]{1,12}|[\u4e00-\u9fff]{1,4})?"
 )
-_JOINT = re.compile(
-    r"(?P<hyphen>-(?!-)|[到至])|(?P<to>向)|(?P<ratio>[:比])|(?P<gap>[,;和与及]|and\b)"
-)
+_AROUND = re.compile(r" ?([-到至向:比]) ?")
+_JOINT = re.compile(r"(?<=[^-到至向:比])-(?!-)|[到至向:比]")
+_GAP = re.compile(r" ?(?:[;和与及]|,(?!\d{3}(?!\d))|\band\b) ?")
 _START = re.compile(r"(?:from|pages?|从|第)(?= ?[-$€£¥\d])", re.IGNORECASE)
+_SIGNS = {**dict.fromkeys("-到至", "hyphen"), "向": "to", ":": "ratio", "比": "ratio"}
 
 
 class Range(NamedTuple):
@@ -215,8 +206,9 @@ def range_verdict(
     left = ranges(answer)
     if left is None:
         return False if all(each.is_certain for each in right) else None
-    signs = [{a.sign, r.sign} for a, r in zip(left, right, strict=False)]
-    if any("ratio" in each and "hyphen" not in each for each in signs):
+    if any(
+        {a.sign, r.sign} in ({"ratio"}, {"ratio", "to"}) for a, r in zip(left, right, strict=False)
+    ):
         return None  # 4 to 6 and 2 : 3 are no ranges
     rest = list(left)
     for each in right:
@@ -232,39 +224,28 @@ def ranges(text: str) -> list[Range] | None:
     if len(text) > _MAX_LENGTH or not _RANGE_SIGN.search(text):
         return None
     text = canonical(_TO.sub("向", _TILDE.sub("至", _BETWEEN.sub(r"\1向", text))))
-    text = _START.sub("", text, count=1)
-    listed: list[Range] = []
-    parts: list[re.Match[str]] = []
-    signs: set[str] = set()
-    position = 0
-    while part := _PART.match(text, position):
-        parts.append(part)
-        joint = _JOINT.match(text, part.end())
-        if joint and not joint["gap"]:
-            signs.add(joint.lastgroup or "")
-            if joint[0] == "-" and parts[0]["sign"]:
-                return None  # -5-3 is a number
-        else:
-            listed += _range(parts, signs)
-            parts, signs = [], set()
-            if joint is None:
-                return listed if listed and part.end() == len(text) else None
-        position = joint.end()
-    return None
+    text = _AROUND.sub(r"\1", _START.sub("", text, count=1).strip())
+    listed = [_range(item) for item in _GAP.split(text)]
+    return [each for each in listed if each] if None not in listed else None
 
 
-def _range(parts: list[re.Match[str]], signs: set[str]) -> list[Range]:
-    """The range of several numbers with one sign between them; none for any others."""
+def _range(text: str) -> Range | None:
+    """The range of several numbers with one sign between them; None for any others."""
+    parts = [part for item in _JOINT.split(text) if (part := _PART.fullmatch(item))]
+    joints = _JOINT.findall(text)
     units = [part["unit"] or "" for part in parts]
-    if len(parts) < 2 or len(signs) != 1 or not all(map(_is_unit, units)):
-        return []
+    signs = {_SIGNS[joint] for joint in joints}
+    if len(parts) != len(joints) + 1 or len(signs) != 1 or not all(map(_is_unit, units)):
+        return None
+    if parts[0]["sign"] and joints[0] == "-":
+        return None  # -5-3 is a number
     money = parts[0]["money"] or ""
     texts = tuple(
         f"{part['sign'] or ''}{part['money'] or money}{part['number']} {unit or units[-1]}".strip()
         for part, unit in zip(parts, units, strict=True)
     )
     sign = signs.pop()
-    return [Range(texts, sign, sign == "hyphen" and units[-1] not in AMBIGUOUS)]
+    return Range(texts, sign, sign == "hyphen" and units[-1] not in AMBIGUOUS)
 
 
 def _is_unit(text: str) -> bool:

@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     r"|<</?SYS>>|\[UNUSED_TOKEN_\d{1,4}\]|<start_of_turn>(?:model|user)?|<｜[^｜<>]{1,40}｜>"
 )
 _OPENING = re.compile(
-    rf"(?:\s|<\|(?:im_start|start_header_id)\|>assistant|{_END.pattern}|{_TOKEN.pattern})*+"
+    rf"(?:\s|<\|(?:im_start|start_header_id)\|>assistant|{_END.pattern}|{_TOKEN.pattern})*"
 )
 # Text that its author struck out.
 _STRUCK = re.compile(r"<(s|del|strike)>[^<>\n]{0,80}</\1>(?=[ \t]*[\w(])|~~[^~\n]{1,80}~~")
@@ -112,6 +112,7 @@ class Boxes(NamedTuple):
 
 
 _BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?!\\(?:boxed|fbox)).|[{}]", re.DOTALL)
+_COMMAND = re.compile(r"\\boxed|\\fbox")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 # No word: "put it in \boxed form".
 _BARE = re.compile(r"\\boxed\s{1,9}((?:[-+]?\\?[\d.]|[A-J](?![a-zA-Z]))[^\s{]{0,80})")
@@ -122,11 +123,12 @@ def last_boxes(text: str) -> Boxes:
 
     One pass with a stack of the brackets that are open: linear in the text.
     """
-    if "\\boxed" not in text and "\\fbox" not in text:
+    first = _COMMAND.search(text)
+    if first is None:
         return Boxes((), False)
     boxes: list[Box] = []
     stack: list[re.Match[str]] = []
-    for brace in _BRACE.finditer(text):
+    for brace in _BRACE.finditer(text, first.start()):
         if brace[0].endswith("{") and brace[0] != "\\{":
             stack.append(brace)
         elif brace[0] == "}" and stack:

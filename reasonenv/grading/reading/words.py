@@ -1,11 +1,14 @@
-"""Answers in words: their comparison, and the names for the lack of a value."""
+"""Words: answers in words, and the one closed table of words that leave no answer.
+
+Boxes need none of the table. In prose a word of it beside a claim denies it, doubts it, compares
+it, takes it back or gives it to somebody else, and then there is no answer.
+"""
 
 import re
 from functools import lru_cache
-from pathlib import Path
 
+from reasonenv.grading.parsing import rows
 from reasonenv.grading.parsing.notation import undelimited
-from reasonenv.grading.reading.guard import is_guarded
 
 _FONT = re.compile(
     r"\\(?:text\w*|math(?:rm|bf|sf|it|tt)|mbox|boldsymbol|pmb|emph|underline)\s*\{([^{}]*)\}"
@@ -45,10 +48,9 @@ def _cached_words(text: str) -> str:
     return " ".join(word.casefold() if len(word) > 1 else word for word in words)
 
 
-_SYNONYMS = Path(__file__).with_name("synonyms.tsv").read_text("utf-8").splitlines()[1:]
 _MEANINGS = {
     _cached_words(phrase): phrases[0]
-    for phrases in (line.split("\t") for line in _SYNONYMS)
+    for phrases in rows("synonyms.tsv", __file__)
     for phrase in phrases
 }
 
@@ -130,3 +132,67 @@ def _same(text: str, other: str) -> bool:
 def _split(text: str) -> tuple[str, str]:
     match = _PREDICATE.match(text)
     return (match[1], text[match.end() :]) if match else ("", text)
+
+
+_GUARD = {row[0]: row[1] for row in rows("guard.tsv", __file__)}
+_LISTED = re.compile(
+    rf"\b(?:{_GUARD['denial']}|{_GUARD['hedge']}|{_GUARD['comparison']}|{_GUARD['report']})\b"
+    rf"|n't\b|{_GUARD['chinese']}",
+    re.IGNORECASE,
+)
+_OWNED = re.compile(rf"\b(?:{_GUARD['other']})\b|'s\s*\Z|[他她的]\Z", re.IGNORECASE)
+
+
+def is_guarded(words: str) -> bool:
+    """True if a word before a claim may change it."""
+    return _LISTED.search(words) is not None
+
+
+def is_of_others(words: str) -> bool:
+    """True if the words before a marker make the answer somebody else's."""
+    return is_guarded(words) or _OWNED.search(words) is not None
+
+
+_TAKES_BACK = re.compile(
+    r"\b(?:wait|actually|correction|scratch that|sorry|oops|hold on|hang on|never ?mind|i mean"
+    r"|on (?:second thoughts?|reflection)|(?:my|a) mistake|one moment|used the wrong|recompute"
+    r"|i (?:mis\w+|was wrong|forgot|take (?:it|that) back)|or rather|changed? (?:it )?to"
+    r"|(?:that|this|it) is (?:wrong|not (?:right|correct)|incorrect)|just kidding|let me correct"
+    r"|revised to|should (?:be|have been))\b|\bedit:|(?<=[.,;:!?…—-]\s)no\b"
+    r"|更正|纠正|修正|修改|等一?[等下]|哦不|[算写说看弄搞数]错|我错|不对(?!称|应)|改[为成选]|应该?[是为选]"
+    r"|应改|我是说|抱歉|错了|划掉|其实|收回",
+    re.IGNORECASE,
+)
+_ADDS = re.compile(
+    r"\b(?:also|but|however|or|alternatively|equivalently|perhaps|maybe|(?:could|might|may)"
+    r" (?:also )?be|disagrees?)\b|也[可是许]|或",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:is|was) (?:also|not|wrong|incorrect|false)\b|\b(?:isn't|wasn't|not (?:right|correct|true"
+    r"|so))\b|不是(?!所有)",
+    re.IGNORECASE,
+)
+_REACH = 400
+_CLAIMED = re.compile(r"(?<![A-Za-z])[A-J](?![A-Za-z'])")
+
+
+def is_withdrawn(claim: str, rest: str) -> bool:
+    """True if the text after a claim may take it back, or the line after it add another to it.
+
+    A line may deny other letters than the one that is claimed.
+    """
+    rest = f". {rest[:_REACH]}"
+    if _TAKES_BACK.search(rest):
+        return True
+    line = rest.strip().partition("\n")[0]
+    if _ADDS.search(line):
+        return True
+    letter, other = _CLAIMED.findall(claim), _CLAIMED.search(line)
+    is_of_another = len(letter) == 1 and other is not None and other[0] != letter[0]
+    return not is_of_another and _DENIES.search(line) is not None
+
+
+def adds(words: str) -> bool:
+    """True if words add another claim to the one before them."""
+    return _ADDS.search(words) is not None

@@ -11,7 +11,7 @@ Source: ZrrSkywalker/MathVerse, evaluation/extract_answer_s1.py and score_answer
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reasonenv.envs.option_text import option_texts
+from reasonenv.datasets.option_text import option_texts
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
 from reasonenv.scoring.final_answers import LabeledResponse, Row, grade_against

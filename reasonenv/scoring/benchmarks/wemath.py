@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from reasonenv.datasets.row_files import iter_rows
 from reasonenv.errors import DataError
+from reasonenv.files import read_objects
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
 from reasonenv.score_intervals import over_clusters
@@ -186,7 +186,7 @@ def domain_accuracies(
         if not labels[name]["key"].endswith("multi"):
             concepts[str(labels[name].get("knowledge concept"))].append(float(np.mean(verdicts)))
     accuracies: dict[str, list[float]] = defaultdict(list)
-    for node in iter_rows(file):
+    for node in read_objects(file):
         if not {"full node", "root2"} <= node.keys():
             raise DataError(f"{file}: a node has no 'full node' or no 'root2'")
         concept = str(node["full node"]).rpartition("_")[2]

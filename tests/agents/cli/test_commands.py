@@ -74,17 +74,15 @@ def stopped(monkeypatch, tmp_path):
 
 OWN = """
 import reasonenv
-from reasonenv.rewards import accuracy
-
-SPLITS = ("train", "test")
-REWARDS = {{"accuracy": (1.0, accuracy)}}
 
 
 def problems(split="train", data=None):
     return [reasonenv.Problem(id=split, question="1 + 1?", answer="2")]
 
 
-reasonenv.register("{env}", "{module}")
+reasonenv.register(
+    reasonenv.Environment(id="{env}", problems=problems, splits=("train", "test"))
+)
 """
 
 

@@ -147,18 +147,6 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path):
         parse_run(CPGD, ["--config", str(tmp_path / "gone.yaml")])
 
 
-@pytest.mark.parametrize(
-    ("release", "settings"), [("0.3.0", {"adam_beta1": 0.9}), ("0.2.0", {"num_steps": 7})]
-)
-def test_a_record_of_an_earlier_release_is_refused_by_its_name(tmp_path, release, settings):
-    record = json_value(run_settings(*parse_run(CPGD, [])))
-    record["run"] |= settings
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({"settings": record, "versions": {"reasonenv": release}}))
-    with pytest.raises(SystemExit, match=rf"^error: --config \S* is of release {release}, whose"):
-        parse_run(CPGD, ["--config", str(file)])
-
-
 def test_a_length_limit_in_a_file_that_is_no_number_is_an_invalid_argument(tmp_path, capsys):
     file = tmp_path / "run.yaml"
     file.write_text("max-response-length: long\n")

@@ -19,7 +19,7 @@ from helpers.tiny_runs import SMALL, flags
 
 import agents.errors
 import reasonenv.errors
-from agents import generate, run, sft, warm_start
+from agents import generate, run, sft
 from agents.cli.exit import errors_in_one_line
 from agents.cpgd import CPGD
 from agents.errors import AgentsError, LostRankError, OutOfMemoryError, typed_errors
@@ -205,7 +205,6 @@ def test_the_innermost_phase_says_what_to_lower(phases, words):
     [
         (sft, "fine_tune", ["--output-dir", "out"]),
         (generate, "generate", ["--question", "1 + 1?"]),
-        (warm_start, "pack", ["--output-dir", "out"]),
     ],
 )
 def test_the_flags_to_lower_are_those_of_the_command(

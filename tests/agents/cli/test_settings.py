@@ -5,9 +5,8 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from agents import tiny_model
 from agents.cli.checks import check_run
-from agents.cli.defaults import GENERATED, LAPTOP, PAPER, defaults
+from agents.cli.defaults import LAPTOP, PAPER, defaults
 from agents.cli.flags import parse_run
 from agents.cli.settings import Run, environment_options
 from agents.cpgd import CPGD
@@ -30,11 +29,6 @@ def test_an_environment_brings_its_model_and_a_model_its_numbers():
 def test_the_tiny_model_brings_its_own_numbers_to_any_environment():
     assert defaults("MMK12-v0", "tiny") == replace(Run(), env="MMK12-v0")
     assert defaults("Figures-v2", "some/folder").learning_rate == PAPER["learning_rate"]
-
-
-def test_the_names_of_generated_models_are_known_to_the_settings():
-    assert set(GENERATED) == set(tiny_model.GENERATED)
-    assert defaults(model="small").learning_rate < Run.learning_rate
 
 
 def test_a_folder_with_a_tiny_model_brings_the_numbers_of_the_tiny_model(tiny_folder):

@@ -6,12 +6,11 @@ from helpers import text_models, tiny_engines, vision_models
 from safetensors.torch import load_file, save_file
 
 from agents.engines import lora
-from agents.engines.checkpoint_names import check_names, checkpoint_weights
 from agents.engines.deepspeed import DeepSpeedEngine
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.pretrained import load_config, load_pretrained
+from agents.engines.pretrained import check_names, checkpoint_weights, load_config, load_pretrained
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 

@@ -11,8 +11,7 @@ from helpers import tiny_engines
 from helpers.tiny_engines import ADAMW, respond, vector
 from torch.utils import cpp_extension
 
-from agents.engines.deepspeed import _check_names
-from agents.engines.deepspeed_config import complete
+from agents.engines.deepspeed import complete
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
@@ -47,15 +46,6 @@ def test_a_file_that_configures_nothing_of_deepspeed_is_refused_in_one_line(
 ):
     with pytest.raises(UsageError, match=f"^{message}$"):
         tiny_engines.build("deepspeed-0", folder, config=config)
-
-
-def test_a_file_without_any_option_of_deepspeed_is_refused_in_one_line():
-    with pytest.raises(
-        UsageError, match=r"^--deepspeed has no option of DeepSpeed's: question, id$"
-    ):
-        _check_names({"question": "1 + 1?", "id": 7})
-    _check_names({"question": "1 + 1?", "zero_optimization": {}})
-    _check_names({})
 
 
 def test_a_bad_configuration_of_deepspeed_is_refused_in_one_line(folder):

@@ -10,7 +10,7 @@ from helpers import tiny_engines
 from helpers.tiny_runs import numbers, same, train
 
 from agents.engines import transformers
-from agents.engines.determinism import (
+from agents.engines.process import (
     BESIDE_VLLM,
     OFF,
     TRAINER,

@@ -7,7 +7,7 @@ from torch.nn import Parameter
 
 from agents.cli.checks import check_run
 from agents.cli.settings import Run
-from agents.engines.deepspeed_config import complete
+from agents.engines.deepspeed import complete
 from agents.engines.optimizer import Optimization
 
 

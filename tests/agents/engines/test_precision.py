@@ -9,8 +9,8 @@ from helpers.recorded_logits import record_logits
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from agents.cli.settings import Run
-from agents.engines import precision
-from agents.engines.model import Policy
+from agents.engines import process
+from agents.engines.model import Policy, set_float32_head
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.engines.transformers import TransformersSampler
@@ -18,7 +18,7 @@ from agents.training import parity
 from agents.training.build import build
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
-LARGE = precision.LEAST_WEIGHTS
+LARGE = process.LEAST_WEIGHTS
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_bfloat16_is_the_default_where_it_is_fast(
     monkeypatch, choice, device, count, fast, expected
 ):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": fast}, raising=False)
-    assert precision.computation_dtype(choice, device, count) == expected
+    assert process.computation_dtype(choice, device, count) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_bfloat16_is_the_default_where_it_is_fast(
     + [("bfloat16", device, True) for device in ("cpu", "cuda")],
 )
 def test_deepspeed_trains_in_bfloat16_by_default_on_gpus_alone(choice, device, expected):
-    assert precision.has_half_weights(choice, device) == expected
+    assert process.has_half_weights(choice, device) == expected
 
 
 @pytest.mark.parametrize("packs", [True, False])
@@ -194,12 +194,12 @@ def test_a_float32_head_is_nearer_to_float32(folder):
     responses = responses_of(folder)
     expected = exact(responses, Sampling())[0]
     rounded = (half(responses, Sampling())[0] - expected).abs().sum()
-    precision.set_float32_head(half.model)
+    set_float32_head(half.model)
     assert (half(responses, Sampling())[0] - expected).abs().sum() < 0.9 * rounded
 
 
 def test_a_head_of_another_kind_is_refused(folder):
     _, half, _ = policies(folder, True)
-    precision.set_float32_head(half.model)
+    set_float32_head(half.model)
     with pytest.raises(ValueError, match="head of this model is a Float32Linear"):
-        precision.set_float32_head(half.model)
+        set_float32_head(half.model)

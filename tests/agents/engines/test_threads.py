@@ -9,8 +9,8 @@ import torch
 from helpers import gradients_twice
 from helpers.tiny_runs import numbers, same
 
+from agents.engines.process import set_threads
 from agents.engines.sampling import Sampling
-from agents.engines.threads import set_threads
 from agents.storage.provenance import last_num_threads, write_run
 
 CORES = len(os.sched_getaffinity(0))
@@ -77,7 +77,7 @@ def test_no_backward_pass_adds_gradients_with_atomic_operations(packs):
     assert bool(graph) == (not packs)  # the walk does not miss such nodes
 
 
-SCRIPT = "from agents.engines.threads import *; print(set_threads(), torch.get_num_threads())"
+SCRIPT = "from agents.engines.process import *; print(set_threads(), torch.get_num_threads())"
 
 
 @pytest.mark.skipif(CORES < 2, reason="one core has one thread anyway")
@@ -95,6 +95,31 @@ def test_a_resumed_run_keeps_its_number_of_threads():
 def test_a_number_of_threads_in_the_environment_stands():
     assert not set_threads()
     assert torch.get_num_threads() == 1
+
+
+SPINS = "import agents, os; print(os.environ.get('GOMP_SPINCOUNT'))"
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "3000"),
+        ({"GOMP_SPINCOUNT": "7"}, "7"),
+        ({"OMP_WAIT_POLICY": "passive"}, "None"),
+        ({"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "7"}, "7"),
+    ],
+)
+def test_waiting_threads_spin_as_the_user_says(monkeypatch, variables, expected):
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    assert python("-c", SPINS, **variables).strip() == expected
+
+
+PAGES = "import agents, torch; print([torch.empty(2**19 + n).data_ptr() % 4096 for n in range(4)])"
+
+
+def test_large_tensors_start_at_a_page():
+    assert python("-c", PAGES).strip() == "[0, 0, 0, 0]"
 
 
 def test_a_resumed_run_with_another_number_of_threads_has_a_line():

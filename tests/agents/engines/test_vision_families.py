@@ -14,13 +14,13 @@ from transformers import (
 )
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 
-from agents import tiny_model
 from agents.engines import lora
 from agents.engines.load import load_model
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.errors import ModelError
+from benchmarks.tiny import model as tiny_model
 
 KINDS = vision_models.KINDS
 WAYS = {

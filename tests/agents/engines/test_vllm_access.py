@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from agents.engines.vllm import server
+from agents.engines import vllm_server as server
 from agents.engines.vllm.access import VARIABLE, RequireKey, api_key, key_file
 from agents.engines.vllm.client import VLLMClient
-from agents.engines.vllm.weight_transfer import take_layout
+from agents.engines.vllm.weights import take_layout
 from agents.errors import SamplerError, UsageError
 
 

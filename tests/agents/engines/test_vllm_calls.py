@@ -12,7 +12,7 @@ from agents.engines.vllm import compatibility
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.remote_sampler import RemoteSampler
 from agents.engines.vllm.sampler import VLLMSampler
-from agents.engines.vllm.weight_sender import NCCLGroup
+from agents.engines.vllm.weights import NCCLGroup
 from agents.errors import SamplerError
 
 
@@ -167,7 +167,7 @@ def test_pixels_are_normalized_on_the_host_where_vllm_would_on_the_device(monkey
 
 @pytest.mark.vllm
 def test_banned_tokens_are_those_of_the_newest_request_that_names_some():
-    kind = import_module("agents.engines.vllm.receiver").BannedTokens
+    kind = import_module("agents.engines.vllm.worker").BannedTokens
     config = SimpleNamespace(model_config=SimpleNamespace(get_vocab_size=lambda: 5))
     processor = kind(config, torch.device("cpu"), False)
 

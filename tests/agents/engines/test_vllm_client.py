@@ -25,11 +25,12 @@ from PIL import Image
 
 from agents.engines.load import load_model
 from agents.engines.sampling import Sampling
-from agents.engines.vllm import client, weight_sender, weight_transfer
+from agents.engines.vllm import client, weights
 from agents.engines.vllm.client import VLLMClient
+from agents.engines.vllm.compatibility import BANNED
 from agents.engines.vllm.remote_sampler import RemoteSampler
-from agents.engines.vllm.sampling_requests import sampling_requests
-from agents.engines.vllm.server import BANNED, OPTIONS, command
+from agents.engines.vllm.requests import sampling_requests
+from agents.engines.vllm_server import OPTIONS, command
 from agents.errors import SamplerError
 
 
@@ -129,7 +130,7 @@ def config(**changes) -> dict:
     model = {"dtype": "torch.float32", "max_model_len": 4096, "logits_processors": ["banned"]}
     model |= {"logprobs_mode": "processed_logprobs"} | changes
     ranks = {"world_size": 2, "data_parallel_size": 3}
-    transfer = {"backend": weight_transfer.GLOO}
+    transfer = {"backend": weights.GLOO}
     return {"model_config": model, "parallel_config": ranks, "weight_transfer_config": transfer}
 
 
@@ -188,11 +189,11 @@ class FakeServer(VLLMClient):
     def __init__(self, fails=()):
         super().__init__("http://there:1", 20)
         self.posts, self.received, self.fails = [], [], list(fails)
-        store = weight_transfer.rendezvous("127.0.0.1", 0, 2, hosts=True)
-        own = weight_transfer.rendezvous("127.0.0.1", store.port, 2, hosts=False)
+        store = weights.rendezvous("127.0.0.1", 0, 2, hosts=True)
+        own = weights.rendezvous("127.0.0.1", store.port, 2, hosts=False)
         with ThreadPoolExecutor(2) as pool:
             members = [(store, 0), (own, 1)]
-            joined = [pool.submit(weight_transfer.connect, *one, 2, 20) for one in members]
+            joined = [pool.submit(weights.connect, *one, 2, 20) for one in members]
             self.trainer, self.group = (one.result() for one in joined)
 
     def post(self, path, body=None):
@@ -208,7 +209,7 @@ class FakeServer(VLLMClient):
         if not names:
             return
         missing = dict(zip(names, map(tuple, shapes), strict=True))
-        dtype = weight_transfer.take_layout(names, dtype_names, shapes, missing)
+        dtype = weights.take_layout(names, dtype_names, shapes, missing)
         flat = torch.empty(sum(map(math.prod, shapes)), dtype=dtype)
         self.group.broadcast(flat)
         parts = flat.split([math.prod(shape) for shape in shapes])
@@ -220,7 +221,7 @@ PHASES = ["/start_weight_update", "/update_weights", "/finish_weight_update"]
 
 
 def test_weights_arrive_unchanged_in_every_size_and_dtype(monkeypatch):
-    monkeypatch.setattr(weight_transfer, "BUCKET", 1000)
+    monkeypatch.setattr(weights, "BUCKET", 1000)
     sent = [
         ("a.weight", torch.randn(3, 5)),
         ("a.bias", torch.randn(5).to(torch.bfloat16)),
@@ -231,7 +232,7 @@ def test_weights_arrive_unchanged_in_every_size_and_dtype(monkeypatch):
         *((f"small.{k}", torch.full((9,), float(k))) for k in range(60)),
     ]
     client = FakeServer()
-    weight_sender.send(client, client.trainer, iter(sent))
+    weights.send(client, client.trainer, iter(sent))
     assert [name for name, _ in client.received] == [name for name, _ in sent]
     for (name, weight), (_, copy) in zip(sent, client.received, strict=True):
         assert copy.dtype == weight.dtype, name
@@ -246,43 +247,43 @@ def test_weights_that_fail_end_the_update():
 
     client = FakeServer()
     with pytest.raises(MemoryError):
-        weight_sender.send(client, client.trainer, broken())
+        weights.send(client, client.trainer, broken())
     assert client.posts == [PHASES[0], PHASES[2]]
 
 
 def test_a_server_that_refuses_weights_is_not_waited_for():
     client = FakeServer(fails=["/update_weights"])
     with pytest.raises(SamplerError, match=r"^/update_weights fails$"):
-        weight_sender.send(client, client.trainer, [("one", torch.ones(2))])
+        weights.send(client, client.trainer, [("one", torch.ones(2))])
     assert client.posts == PHASES
 
 
 def test_an_update_that_a_trainer_left_unfinished_is_ended():
     client = FakeServer(fails=["/start_weight_update", "/finish_weight_update"])
-    weight_sender.send(client, client.trainer, [("one", torch.ones(2))])
+    weights.send(client, client.trainer, [("one", torch.ones(2))])
     assert client.posts == [PHASES[0], PHASES[2], PHASES[0], PHASES[1], *PHASES[1:]]
 
 
 def test_an_unreachable_trainer_is_an_error_with_its_address(monkeypatch):
-    monkeypatch.setattr(weight_transfer, "RENDEZVOUS_TIMEOUT", 1.0)
+    monkeypatch.setattr(weights, "RENDEZVOUS_TIMEOUT", 1.0)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(ConnectionError, match=rf"127.0.0.1[^\n]*{port}[^\n]*$"):
-        weight_transfer.rendezvous("127.0.0.1", port, 2, hosts=False)
+        weights.rendezvous("127.0.0.1", port, 2, hosts=False)
 
 
 def test_the_sender_notices_a_receiver_that_dies():
-    store = weight_transfer.rendezvous("127.0.0.1", 0, 2, hosts=True)
+    store = weights.rendezvous("127.0.0.1", 0, 2, hosts=True)
     script = (
-        "import sys, torch; from agents.engines.vllm import weight_transfer;"
-        "store = weight_transfer.rendezvous('127.0.0.1', int(sys.argv[1]), 2, hosts=False);"
-        "group = weight_transfer.connect(store, 1, 2, 60);"
+        "import sys, torch; from agents.engines.vllm import weights;"
+        "store = weights.rendezvous('127.0.0.1', int(sys.argv[1]), 2, hosts=False);"
+        "group = weights.connect(store, 1, 2, 60);"
         "group.broadcast(torch.empty(2**20)); import os; os.kill(os.getpid(), 9)"
     )
     words = [sys.executable, "-c", script, str(store.port)]
     receiver = subprocess.Popen(words, env=torchrun.ENVIRONMENT)
-    group = weight_transfer.connect(store, 0, 2, 60)
+    group = weights.connect(store, 0, 2, 60)
     # What the operating system says at once, not that its timeout came to an end.
     with pytest.raises(ConnectionError, match=r"by peer|[Bb]roken pipe"):
         any(group.broadcast(torch.zeros(2**20)) for _ in range(10**6))
@@ -325,7 +326,7 @@ def test_a_back_end_that_cannot_be_used_here_is_told_with_the_one_that_can(
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: backend != "nccl")
     with pytest.raises(SamplerError, match=rf"{words}[^\n]*\"backend\": \"agents-gloo\""):
-        weight_sender.join(server("http://there:1"), backend, 1)
+        weights.join(server("http://there:1"), backend, 1)
 
 
 def test_nccl_is_that_of_vllm_with_an_identifier_that_is_no_pickle(monkeypatch):
@@ -342,17 +343,17 @@ def test_nccl_is_that_of_vllm_with_an_identifier_that_is_no_pickle(monkeypatch):
         uid_init_process_group=lambda *words: calls.append(words) or communicator,
     )
     stream = SimpleNamespace(synchronize=lambda: calls.append("received"))
-    monkeypatch.setattr(weight_sender, "check_installed", lambda **_: None)
-    monkeypatch.setattr(weight_sender.importlib, "import_module", lambda name: modules)
+    monkeypatch.setattr(weights, "check_installed", lambda **_: None)
+    monkeypatch.setattr(weights.importlib, "import_module", lambda name: modules)
     for name, value in {
         "is_available": True,
         "current_device": 3,
         "current_stream": stream,
     }.items():
         monkeypatch.setattr(torch.cuda, name, lambda value=value: value)
-    monkeypatch.setattr(weight_sender, "preserve_process_state", nullcontext)
+    monkeypatch.setattr(weights, "preserve_process_state", nullcontext)
     monkeypatch.setattr(VLLMClient, "post", lambda self, path, body: calls.append((path, body)))
-    group = weight_sender.join(server("http://there:1"), "nccl", 4)
+    group = weights.join(server("http://there:1"), "nccl", 4)
     group.start([torch.arange(4.0).view(2, 2).T, torch.ones(1)])()
     info = {"nccl_unique_id_b64": base64.b64encode(identifier).decode(), "rank_offset": 1}
     info |= {"world_size": 5, "packed": False}

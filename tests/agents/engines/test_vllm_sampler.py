@@ -150,7 +150,7 @@ def test_the_comparison_before_the_first_step_finds_the_right_weights_and_the_wr
 @pytest.mark.vllm
 def test_a_prompt_that_vllm_reads_otherwise_is_told_in_one_line(sampler, monkeypatch):
     prompts = sampler.encode(observations())
-    monkeypatch.setattr(sampler, "_input", lambda prompt: {"prompt_token_ids": [5, 6, 7]})
+    monkeypatch.setattr(sampler, "_convert", lambda prompt: {"prompt_token_ids": [5, 6, 7]})
     with pytest.raises(ValueError, match=r"^vLLM reads a prompt as 3 tokens that are not the \d+ "):
         sampler.generate(prompts, (0,))
     assert sampler.llm.llm_engine.get_num_unfinished_requests() == 0

@@ -14,7 +14,7 @@ from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, observ
 from helpers.vllm_served import end, served
 
 from agents.engines import RolloutEngine
-from agents.engines.vllm import access, weight_sender
+from agents.engines.vllm import access, weights
 from agents.engines.vllm.remote_sampler import RemoteSampler
 
 
@@ -187,7 +187,7 @@ def test_the_next_trainer_is_served_after_one_that_was_killed_amid_a_handover(
     sampler.client.post("/pause?mode=wait")
     sampler.client.post("/start_weight_update")
     name, weight = next(iter(trainer.checkpoint_weights()))
-    body = weight_sender._announcement([(name, weight)])
+    body = weights._announcement([(name, weight)])
     with sampler.client.posting("/update_weights", body):
         wait = sampler._group.start([weight])
     wait()

@@ -8,11 +8,9 @@ from helpers.tiny_runs import train
 from agents.monitoring.collapse import (
     CollapseMonitor,
     CollapseWarning,
-    action,
     all_warnings,
     checkpoint_before,
     current_warnings,
-    new_warnings,
 )
 from agents.monitoring.collapse_rules import RULES
 
@@ -62,12 +60,10 @@ CASES = {
     "accuracy": [{"reward__accuracy": 0.1, "reward__format": 0.2}],
     "hacking": [{"reward__format": 1.0, "reward__accuracy": 0.25}],
     "shrinking": [{"response__length_mean": 3.0}],
-    "growing": [{"response__length_mean": 90.0}],
     "truncated": [{"response__truncated": 0.7}],
-    "equal_groups": [{"rollout__mixed": 0.03}],
     "no_signal": [{"train__no_signal": 1.0}],
     "sampler": [{"sampler__log_prob_diff_mean": 0.2}],
-    "skipped": [{"train__skipped": 1.0}, {"train__grad_norm": None}],
+    "skipped": [{"train__skipped": 1.0}],
 }
 
 
@@ -100,7 +96,7 @@ def test_a_rule_warns_once_with_its_steps_cause_and_remedy(kind, changed):
     assert "\n" not in str(warning)
     assert warning.advice.count(":") >= 1
     metric = next(iter(changed)).replace("__", "/")
-    assert metric in warning.evidence or kind == "skipped"
+    assert metric in warning.evidence
 
 
 @pytest.mark.parametrize(
@@ -152,14 +148,13 @@ def test_format_that_was_perfect_and_stays_so_while_accuracy_goes_is_hacking():
     assert {warning.kind for warning in warnings} == {"accuracy", "hacking"}
 
 
-def test_entropy_may_vanish_and_groups_be_equal_where_all_is_solved():
-    solved = {"reward__accuracy": 0.98, "policy__entropy": 0.001, "rollout__mixed": 0.02}
+def test_entropy_may_vanish_where_all_is_solved():
+    solved = {"reward__accuracy": 0.98, "policy__entropy": 0.001}
     assert list(all_warnings(run(**solved))) == []
 
 
 def test_responses_may_change_their_length_where_they_gain_by_it():
-    for length in (5.0, 200.0):
-        assert list(all_warnings(run(reward__accuracy=0.6, response__length_mean=length))) == []
+    assert all_warnings(run(reward__accuracy=0.6, response__length_mean=5.0)) == []
 
 
 def test_missing_and_non_finite_metrics_cause_no_warning():
@@ -168,24 +163,20 @@ def test_missing_and_non_finite_metrics_cause_no_warning():
 
 
 def test_warnings_step_by_step_are_those_of_the_whole_run():
-    rows = run(policy__ratio_max=30.0, rollout__mixed=0.0)
+    rows = run(policy__ratio_max=30.0, response__truncated=0.7)
     warnings: dict[str, CollapseWarning] = {}
-    for end in range(len(rows) + 1):
-        warnings |= {warning.kind: warning for warning in new_warnings(rows[:end], warnings)}
-    assert list(warnings.values()) == list(all_warnings(rows))
-    assert set(warnings) == {"ratio", "equal_groups"}
+    for end in range(1, len(rows) + 1):
+        for warning in current_warnings(rows[:end]):
+            warnings.setdefault(warning.kind, warning)
+    assert list(warnings.values()) == all_warnings(rows)
+    assert set(warnings) == {"ratio", "truncated"}
 
 
-def test_only_a_collapse_stops_a_run_or_rolls_it_back():
-    collapse = current_warnings(run(num_steps=20, policy__ratio_max=50.0))
-    waste = current_warnings(run(num_steps=20, rollout__mixed=0.0))
-    assert collapse
-    assert waste
-    for mode in ("stop", "rollback"):
-        assert action(collapse + waste, mode) == mode
-        assert action(waste, mode) == "continue"
-        assert action([], mode) == "continue"
-    assert action(collapse, "warn") == "continue"
+def test_only_a_collapse_stops_a_run():
+    monitor = CollapseMonitor("stop", 3)
+    decisions = [monitor.update(k, CALM | {"response/truncated": 0.7}) for k in range(1, 20)]
+    assert {decision.action for decision in decisions} == {"continue"}
+    assert [w.kind for decision in decisions for w in decision.warnings] == ["truncated"]
 
 
 def test_a_rollback_goes_to_the_last_checkpoint_before_the_first_collapse():

@@ -8,8 +8,10 @@ import torch
 from PIL import Image
 
 import reasonenv
-from agents.monitoring.logs import RunLog
-from agents.storage.json_files import read_json_lines
+from agents.monitoring.logs import RunLog, best_step, evaluation_metrics
+from agents.storage.json_files import json_line, read_json_lines
+
+METRIC = "evaluation/test/accuracy"
 
 
 def raw_lines(path):
@@ -64,7 +66,7 @@ def test_a_line_that_a_kill_cut_is_passed_over_and_repaired(tmp_path):
 def test_a_damaged_line_before_the_last_is_named(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_bytes(b'{"step": 1}\n{"ste\n{"step": 3}\n')
-    with pytest.raises(ValueError, match=r"metrics\.jsonl, line 2 is no JSON"):
+    with pytest.raises(ValueError, match=r"metrics\.jsonl, line 2: it is not JSON"):
         RunLog(tmp_path, 3, start=3)
 
 
@@ -126,25 +128,31 @@ def test_any_text_becomes_a_line(tmp_path):
     assert row["response"] == text.replace("\ud800", "?")
 
 
-def test_tensorboard_holds_the_metrics(tmp_path):
-    event_accumulator = pytest.importorskip(
-        "tensorboard.backend.event_processing.event_accumulator"
-    )
-    with RunLog(tmp_path, 2, trackers=("tensorboard",)) as log:
-        log.write(1, {"reward/mean": 0.5, "train/loss": float("nan")})
-        log.write(2, {"reward/mean": 0.75})
-    events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert [(e.step, e.value) for e in events.Scalars("reward/mean")] == [(1, 0.5), (2, 0.75)]
+def test_an_evaluation_has_metrics_by_the_name_of_its_split():
+    row = {"step": 3, "split": "test", "accuracy": 0.5, "num_problems": 9, "by": {"a": 1}}
+    assert evaluation_metrics(row) == {METRIC: 0.5}
 
 
-def test_tensorboard_forgets_what_a_run_has_gone_back_from(tmp_path):
-    event_accumulator = pytest.importorskip(
-        "tensorboard.backend.event_processing.event_accumulator"
-    )
-    with RunLog(tmp_path, 3, trackers=("tensorboard",)) as log:
-        for step, value in ((1, 0.5), (2, 0.75), (3, 0.0)):
-            log.write(step, {"reward/mean": value})
-        log.remove_after(1)
-        log.write(2, {"reward/mean": 0.25})
-    events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert [(e.step, e.value) for e in events.Scalars("reward/mean")] == [(1, 0.5), (2, 0.25)]
+@pytest.mark.parametrize(
+    ("rows", "best"),
+    [
+        ([], None),
+        ([(0, "test", 0.9)], None),  # of the base model, which no checkpoint holds
+        ([(0, "test", 0.9), (5, "test", 0.1)], 5),
+        ([(5, "test", 0.4), (10, "test", 0.6), (15, "test", 0.5)], 10),
+        ([(5, "test", 0.6), (10, "test", 0.6)], 5),
+        ([(5, "test", 0.4), (10, "other", 0.9)], 5),
+        ([(5, "test", None), (10, "test", 0.0)], 10),
+        ([(5, "test", 0.2), (5, "other", 0.9), (10, "test", 0.3), (10, "other", 0.1)], 10),
+    ],
+)
+def test_the_best_step_is_the_first_with_the_greatest_value(tmp_path, rows, best):
+    lines = [json_line(dict(zip(("step", "split", "accuracy"), row, strict=True))) for row in rows]
+    (tmp_path / "evaluations.jsonl").write_bytes(b"".join(lines))
+    assert best_step(tmp_path, METRIC, (5, 10, 15)) == best
+
+
+def test_a_step_without_a_checkpoint_is_not_the_best(tmp_path):
+    rows = [{"step": step, "split": "test", "accuracy": 1 / step} for step in (5, 10, 15)]
+    (tmp_path / "evaluations.jsonl").write_bytes(b"".join(map(json_line, rows)))
+    assert best_step(tmp_path, METRIC, (10, 15)) == 10

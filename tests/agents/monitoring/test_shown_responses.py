@@ -1,8 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from tqdm.utils import disp_len
 
-from agents.monitoring.shown_responses import ResponseDisplay, cut, response_lines
+from agents.monitoring.logs import RunLog
+from agents.monitoring.shown_responses import cut, response_lines
 
 INFOS = {
     "problem_id": np.array(["a", "a", "b", "b"], dtype=object),
@@ -19,20 +22,34 @@ OBSERVATIONS = {
 RESPONSES = ("It is 7.", "So 7.", "\x1b[2J\x1b]0;title\x07\u202e no\r\nyes", "")
 
 
+def rollout(texts=RESPONSES, question=OBSERVATIONS["question"]):
+    return SimpleNamespace(
+        observations=OBSERVATIONS | {"question": question},
+        responses=SimpleNamespace(texts=texts),
+        rewards=[1.0, 0.0, 0.0, 0.0],
+        infos=INFOS,
+    )
+
+
 @pytest.fixture
-def shown(monkeypatch):
+def show(monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "60")
 
-    def show(display, step=1):
-        display.show(step, OBSERVATIONS, RESPONSES, [1.0, 0.0, 0.0, 0.0], INFOS, 2)
+    def lines(count, steps=(1,), wait=0):
+        now, lines = [1e6], []
+        monkeypatch.setattr("time.monotonic", lambda: now[0])
+        with RunLog(tmp_path, 9, num_shown=count) as log:
+            monkeypatch.setattr(log, "say", lines.append)
+            for step in steps:
+                log.show_responses(step, rollout(), 2)
+                now[0] += wait
+        return lines
 
-    return show
+    return lines
 
 
-def test_a_problem_is_shown_with_its_response_and_grade(shown):
-    lines = []
-    shown(ResponseDisplay(1, lines.append))
-    assert lines == [
+def test_a_problem_is_shown_with_its_response_and_grade(show):
+    assert show(1) == [
         "step 1, problem a",
         "  question: What is 3 + 4? [1 image]",
         "  response: It is 7.",
@@ -40,31 +57,20 @@ def test_a_problem_is_shown_with_its_response_and_grade(shown):
     ]
 
 
-def test_hostile_text_cannot_move_the_cursor(shown):
-    lines = []
-    shown(ResponseDisplay(9, lines.append))
+def test_hostile_text_cannot_move_the_cursor(show):
+    lines = show(9)
     assert len(lines) == 8
     assert lines[6] == r"  response: \x1b[2J\x1b]0;title\x07\u202e no yes"
     assert all(line.isprintable() for line in lines)
 
 
-def test_none_are_shown_where_none_are_asked_for(shown):
-    lines = []
-    shown(ResponseDisplay(0, lines.append))
-    assert not lines
+def test_none_are_shown_where_none_are_asked_for(show):
+    assert not show(0)
 
 
-def test_they_are_shown_at_most_once_a_minute(shown, monkeypatch):
-    lines, now = [], [1e6]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    display = ResponseDisplay(1, lines.append)
-    for step, seconds in ((1, 0), (2, 59), (3, 2), (4, 1)):
-        now[0] += seconds
-        shown(display, step)
-    assert [line for line in lines if line.startswith("step")] == [
-        "step 1, problem a",
-        "step 3, problem a",
-    ]
+def test_they_are_shown_at_most_once_a_minute(show):
+    lines = [line for line in show(1, steps=(1, 2, 3, 4), wait=40) if line.startswith("step")]
+    assert lines == ["step 1, problem a", "step 3, problem a"]
 
 
 @pytest.mark.parametrize("text", ["x" * 500, "求函数的值域。" * 50, "\u0301e" * 300, "\t\x00" * 99])
@@ -80,7 +86,6 @@ def test_a_cut_text_keeps_its_end():
 
 
 def test_the_lines_of_a_long_response_fit_two_lines_of_the_terminal():
-    row = {"problem_id": "p" * 99, "question": "q " * 999, "response": "数" * 999, "num_images": 2}
-    row |= {"reward": "1", "answer": "7" * 99, "reference": None, "status": "ok"}
-    sizes = [disp_len(line) for line in response_lines(1, row, 40)]
+    long = rollout(("数" * 999,), ("q " * 999,))
+    sizes = [disp_len(line) for line in response_lines(1, long, [0], 40)]
     assert all(size <= limit for size, limit in zip(sizes, (40, 80, 80, 40), strict=True))

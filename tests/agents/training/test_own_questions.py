@@ -8,8 +8,8 @@ from helpers.tiny_runs import flags, numbers, train
 from PIL import Image
 
 from agents import sft
-from agents.evaluation.arguments import EvaluationArguments, check_arguments
-from agents.evaluation.evaluator import EvaluationTask, Evaluator, _say_once
+from agents.evaluate.arguments import EvaluationArguments, check_arguments
+from agents.evaluate.evaluator import EvaluationTask, Evaluator, _say_once
 from agents.storage.json_files import read_json, read_json_lines
 
 SIDES = range(28, 58)

@@ -12,12 +12,12 @@ from agents.__main__ import ALGORITHMS
 from agents.cpgd import CPGD
 from agents.engines import token_log_probs
 from agents.engines.model import Policy
-from agents.engines.muon import use_muon
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.plan.__main__ import find_learner
 from agents.sft import FineTuning
 from agents.training.update import Passes, update
+from benchmarks.tiny.muon import use_muon
 
 REWARD = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.5, 1.0], [0.0, 2.0]])
 PASSES = Passes(minibatch_size=8, microbatch_size=4)

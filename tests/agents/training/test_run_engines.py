@@ -16,13 +16,13 @@ from helpers import (
 from helpers.tiny_runs import SMALL, before_response, flags, numbers, same, train
 from transformers import FalconConfig, FalconForCausalLM, Lfm2Config, Lfm2ForCausalLM
 
-from agents import tiny_model
 from agents.cli.flags import parse_run
 from agents.cpgd import CPGD
 from agents.engines.load import load_model
 from agents.storage.checkpoints import latest
 from agents.storage.json_files import read_json_lines
 from agents.training.setup import prepare
+from benchmarks.tiny import model as tiny_model
 
 PER_STEP = 16
 ADAPTERS = {

@@ -1,5 +1,4 @@
 import errno
-import json
 import re
 import signal
 import subprocess
@@ -8,10 +7,9 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from helpers import letters, text_models, torchrun
+from helpers import text_models, torchrun
 from helpers.tiny_runs import flags
 from transformers import (
     AutoModelForCausalLM,
@@ -28,58 +26,46 @@ from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
-from agents.errors import SaveError, UsageError
-from agents.sft import (
-    FineTuning,
-    SupervisedDataset,
-    fine_tune,
-    finetune,
-    tokenizer_corpus,
-)
-from agents.storage.digests import DIGESTS, damage
-from agents.storage.lock import LOCK, locked
-from agents.storage.staged_save import STAGE
-from agents.training import partial
-from agents.training.problem_choice import FamilyBalance
+from agents.errors import ModelError, SaveError, UsageError
+from agents.sft import FineTuning, collate, example, examples, fine_tune, train_step
+from agents.storage.digests import damage
+from agents.storage.lock import locked
+from reasonenv.errors import DataError
 
 FEW = FineTuning(num_steps=2, batch_size=4, num_problems=4)
 
 
 @pytest.fixture
-def model_and_dataset(tiny_folder):
+def model_and_envs(tiny_folder):
     model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
-    envs = reasonenv.make("Figures-v2", num_envs=1)
-    yield model, SupervisedDataset(envs, chat)
-    envs.close()
+    with closing(reasonenv.make("Figures-v2", num_envs=1)) as envs:
+        yield model, chat, envs
 
 
 def weights(folder):
     return AutoModelForImageTextToText.from_pretrained(folder).state_dict()
 
 
-def test_an_example_is_a_problem_with_its_solution_as_the_response(model_and_dataset):
-    _, dataset = model_and_dataset
-    responses = dataset.batch([3, 5])
+def test_an_example_is_a_problem_with_its_solution_as_the_response(model_and_envs):
+    _, chat, envs = model_and_envs
+    responses = collate([example(envs, chat, index) for index in (3, 5)])
     for row, index in enumerate((3, 5)):
-        problem = dataset.envs.problems[index]
+        problem = envs.problems[index]
         tokens = responses.tokens[row][responses.mask[row]].tolist()
-        assert tokens[-1] == dataset.chat.tokenizer.eos_token_id
-        assert dataset.chat.decode(tokens[:-1]) == problem.solution
+        assert tokens[-1] == chat.tokenizer.eos_token_id
+        assert chat.decode(tokens[:-1]) == problem.solution
         prompt = responses.prompts[row]
-        assert problem.question in dataset.chat.decode(prompt.token_ids)
-        assert problem.solution not in dataset.chat.decode(prompt.token_ids)
+        assert problem.question in chat.decode(prompt.token_ids)
+        assert problem.solution not in chat.decode(prompt.token_ids)
         assert prompt.pixel_values is not None
 
 
-def test_the_loss_is_that_of_solutions_by_transformers_and_falls(model_and_dataset):
-    model, dataset = model_and_dataset
-    settings = FineTuning(num_steps=12, batch_size=4, num_problems=4, balance=False)
-    engine = TorchEngine(
-        Policy(model), dataset.chat, Sampling(), Optimization(1e-3, settings.num_steps)
-    )
-    expected = mean_loss(model, dataset.batch([0, 1, 2, 3]))
-    losses = [loss for _, loss, _ in finetune(engine, dataset, settings)]
-    assert len(losses) == 12
+def test_the_loss_is_that_of_solutions_by_transformers_and_falls(model_and_envs):
+    model, chat, envs = model_and_envs
+    engine = TorchEngine(Policy(model), chat, Sampling(), Optimization(1e-3, 12))
+    responses = collate([example(envs, chat, index) for index in range(4)])
+    expected = mean_loss(model, responses)
+    losses = [train_step(engine, responses)[0] for _ in range(12)]
     assert losses[0] == pytest.approx(expected, rel=1e-4)
     assert losses[-1] < losses[0] - 0.3
 
@@ -114,9 +100,9 @@ def mean_loss(model, responses):
     return (total / responses.mask.sum()).item()
 
 
-def test_the_same_seed_gives_the_same_fine_tune(tmp_path):
+def test_the_same_seed_gives_the_same_fine_tune(tiny_folder, tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        fine_tune(replace(FEW, output_dir=tmp_path / name, seed=seed))
+        fine_tune(replace(FEW, model=str(tiny_folder), output_dir=tmp_path / name, seed=seed))
     a, b, c = (weights(tmp_path / name) for name in "abc")
     assert all(torch.equal(a[name], b[name]) for name in a)
     assert not all(torch.equal(a[name], c[name]) for name in a)
@@ -138,7 +124,7 @@ def test_two_warm_starts_do_not_write_one_folder(tiny_folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"env": "Letters-v0", "env_options": "{}"}, "train/0 has no worked solution: choose an"),
+        ({"env": "Letters-v0", "env_options": "{}"}, " has no worked solution: choose an"),
         ({"env": "Figure-v1"}, "did you mean Figures-v2?"),
         ({"env_options": "[]"}, "--env-options is []: give a JSON object"),
         ({"num_steps": 0}, "--num-steps is 0: give at least 1"),
@@ -157,58 +143,38 @@ def test_what_does_not_fit_is_told_in_one_line(settings, words, tmp_path):
     assert not (tmp_path / "warm").exists()
 
 
-def test_families_that_are_not_solved_are_drawn_more_often():
-    envs = reasonenv.make("Figures-v2", num_envs=1, level=1)
-    balance = FamilyBalance(envs.problems)
-    rng = np.random.default_rng(0)
-    families = lambda indices: [envs.problems[index].metadata["family"] for index in indices]  # noqa: E731
-    first = balance.draw(10_000, 200, rng)
-    assert min(families(first).count(name) for name in set(families(first))) > 20
-    for _ in range(20):
-        solved = [float(family != "clock") for family in families(first)]
-        balance.update(first, solved)
-    drawn = families(balance.draw(10_000, 400, rng))
-    assert drawn.count("clock") / 400 == pytest.approx(1.15 / (1.15 + 4 * 0.15), abs=0.1)
-    envs.close()
-
-
-def test_a_batch_yields_its_loss_and_the_probability_of_its_solutions(model_and_dataset):
-    model, dataset = model_and_dataset
-    settings = FineTuning(num_steps=1, batch_size=2, num_problems=2, balance=False)
-    engine = TorchEngine(Policy(model), dataset.chat, Sampling(), Optimization(0.0, 1))
-    responses = dataset.batch([0, 1])
+def test_a_step_gives_its_loss_and_the_probability_of_its_solutions(model_and_envs):
+    model, chat, envs = model_and_envs
+    engine = TorchEngine(Policy(model), chat, Sampling(), Optimization(0.0, 1))
+    responses = collate([example(envs, chat, index) for index in (0, 1)])
     log_prob, _ = engine.forward(responses)
-    ((_, loss, probability),) = finetune(engine, dataset, settings)
+    loss, probabilities = train_step(engine, responses)
     assert loss == pytest.approx(-log_prob.sum().item() / responses.mask.sum().item(), rel=1e-4)
-    assert probability == pytest.approx(log_prob.sum(-1).exp().mean().item(), rel=1e-3)
+    assert probabilities == pytest.approx(log_prob.sum(-1).exp().tolist(), rel=1e-3)
 
 
-@pytest.mark.parametrize("env", ["WordProblems-v0", "Letters-v0"])
-@pytest.mark.parametrize(("limit", "count"), [(0, 0), (sft.CACHE, 2)])
-def test_a_cache_without_room_holds_nothing(tiny_folder, env, limit, count):
+class Rows(list):
+    """Problems of which some cannot be read."""
+
+    def __getitem__(self, index):
+        if index % 2:
+            raise DataError(f"row {index} is broken")
+        return super().__getitem__(index)
+
+
+def test_problems_come_in_passes_and_bad_rows_are_left_out_in_a_line_each(tiny_folder, capsys):
     _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
-    with closing(reasonenv.make(env, num_envs=1)) as envs:
-        envs.problems = [replace(problem, solution="2") for problem in envs.problems[:2]]
-        dataset = SupervisedDataset(envs, chat, limit)
-        dataset.batch([0, 1])
-        assert len(dataset.cache) == count
-        assert 0 <= dataset.cache_size <= limit
-
-
-def test_only_problems_that_come_again_are_cached(tiny_folder, tmp_path, monkeypatch):
-    limits = []
-
-    class Spy(SupervisedDataset):
-        def __init__(self, envs, chat, cache_limit):
-            limits.append(cache_limit)
-            super().__init__(envs, chat, cache_limit)
-
-    monkeypatch.setattr(sft, "SupervisedDataset", Spy)
-    for name, count in (("again", 4), ("once", 1_000_000)):
-        fine_tune(
-            replace(FEW, model=str(tiny_folder), num_problems=count, output_dir=tmp_path / name)
-        )
-    assert limits == [sft.CACHE, 0]
+    with closing(reasonenv.make("Letters-v0", num_envs=1)) as envs:
+        rows = [
+            replace(p, solution=None if k == 2 else p.answer) for k, p in enumerate(envs.problems)
+        ]
+        envs.problems = Rows(rows[:8])
+        stream = examples(envs, chat, FEW)
+        drawn = [chat.decode(next(stream)[1][:-1].tolist()) for _ in range(6)]
+    assert sorted(drawn[:3]) == sorted(drawn[3:]) == sorted(rows[k].answer for k in (0, 4, 6))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(set(lines)) <= 5
+    assert all(line.startswith("left out: ") for line in lines)
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +183,7 @@ def base_model(tmp_path_factory):
 
 
 def tune_on_words(model, folder, **settings):
-    words = {"env": "WordProblems-v0", "model": str(model), "balance": False, "output_dir": folder}
+    words = {"env": "WordProblems-v0", "model": str(model), "output_dir": folder}
     return fine_tune(replace(FEW, **words | settings))
 
 
@@ -232,12 +198,7 @@ def test_a_template_and_stop_strings_are_trained_with_and_saved(base_model, tmp_
     path = tmp_path / "template.jinja"
     path.write_text("{% for m in messages %}Q: {{ m.content }}\n{% endfor %}A:")
     trained = []
-    batch = SupervisedDataset.batch
-    monkeypatch.setattr(
-        SupervisedDataset,
-        "batch",
-        lambda self, rows: trained.append(batch(self, rows)) or trained[-1],
-    )
+    monkeypatch.setattr(sft, "collate", lambda batch: trained.append(collate(batch)) or trained[-1])
     stop = ("e", "\nQ:")
     folder = tune_on_words(base_model, tmp_path / "out", chat_template=path, stop=stop)
     assert posed(folder) == ("Q: Add.\nQ: 1 + 1?\nA:", ("e", "\nQ:"))
@@ -265,8 +226,8 @@ def test_a_solution_stands_apart_from_plain_text_and_directly_after_a_template(
     for folder, between in ((base_model, "Answer: "), (tiny_folder, "assistant\n")):
         _, chat = load_model(str(folder), torch.device("cpu"), torch.float32)
         with closing(reasonenv.make("WordProblems-v0", num_envs=1)) as envs:
-            responses = SupervisedDataset(envs, chat).batch([0])
-            tokens = [*responses.prompts[0].token_ids, *responses.tokens[0].tolist()]
+            prompt, solution = example(envs, chat, 0)
+            tokens = [*prompt.token_ids, *solution.tolist()]
             text = chat.tokenizer.decode(tokens)
             assert text.endswith(f"{between}{envs.problems[0].solution}<|im_end|>")
 
@@ -289,42 +250,6 @@ def test_a_template_or_stop_strings_that_cannot_be_used_are_one_line(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_corpus_is_no_longer_than_the_problems():
-    envs = reasonenv.make("Letters-v0", num_envs=1)
-    texts = tokenizer_corpus(envs)
-    envs.close()
-    assert sum("How many letters" in text for text in texts) == len(letters.problems())
-
-
-@pytest.mark.parametrize("optimizer", ["muon", "adamw"])
-def test_an_interrupted_training_continues_with_the_numbers_of_a_whole_one(
-    tiny_folder, tmp_path, monkeypatch, capsys, optimizer
-):
-    settings = replace(FEW, num_steps=4, model=str(tiny_folder), optimizer=optimizer)
-    whole = fine_tune(replace(settings, output_dir=tmp_path / "whole"))
-    step, count = TorchEngine.step, iter(range(9))
-
-    def ringing(engine):
-        if next(count) == 1:
-            signal.raise_signal(signal.SIGINT)
-        return step(engine)
-
-    part = replace(settings, output_dir=tmp_path / "part")
-    with monkeypatch.context() as patch:
-        patch.setattr(TorchEngine, "step", ringing)
-        with pytest.raises(KeyboardInterrupt):
-            fine_tune(part)
-    assert "saved step 2: the same command continues after it" in capsys.readouterr().err
-    assert [path.name for path in (tmp_path / "part").iterdir()] == [partial.PARTIAL]
-    fine_tune(part)
-    errors = capsys.readouterr().err
-    assert "fine-tuning continues after step 2" in errors
-    assert [line for line in errors.splitlines() if " 3/4 " in line]
-    assert not (tmp_path / "part" / partial.PARTIAL).exists()
-    expected, continued = weights(whole), weights(tmp_path / "part")
-    assert all(torch.equal(expected[name], continued[name]) for name in expected)
-
-
 def test_a_training_whose_log_nobody_reads_any_more_goes_on_to_its_end(tiny_folder, tmp_path):
     sizes = {"num_steps": 2, "batch_size": 2, "num_problems": 2}
     words = flags(model=tiny_folder, output_dir=tmp_path / "out", **sizes)
@@ -337,30 +262,11 @@ def test_a_training_whose_log_nobody_reads_any_more_goes_on_to_its_end(tiny_fold
     assert (tmp_path / "out/model.safetensors").is_file()
 
 
-@pytest.mark.parametrize("harm", ["damage", "other settings"])
-def test_a_state_that_does_not_fit_is_left_for_a_training_from_the_beginning(
-    tiny_folder, tmp_path, capsys, harm
-):
-    settings = replace(FEW, num_steps=1, model=str(tiny_folder), output_dir=tmp_path / "out")
-    state = {"settings": "{}"}
-    (tmp_path / "out").mkdir()
-    torch.save(state, tmp_path / "out" / partial.PARTIAL)
-    if harm == "damage":
-        (tmp_path / "out" / partial.PARTIAL).write_bytes(b"PK nothing")
-    fine_tune(settings)
-    errors = capsys.readouterr().err
-    assert "continues after" not in errors
-    assert ("is damaged, from the beginning" in errors) == (harm == "damage")
-
-
-def test_a_model_that_cannot_be_written_leaves_no_half_and_the_state(
-    tiny_folder, tmp_path, monkeypatch, capsys
-):
-    settings = replace(FEW, num_steps=2, model=str(tiny_folder), output_dir=tmp_path / "out")
-    monkeypatch.setattr(partial.Interval, "is_due", lambda _: True)
+def test_a_model_that_cannot_be_written_leaves_no_half(tiny_folder, tmp_path, monkeypatch):
+    settings = replace(FEW, model=str(tiny_folder), output_dir=tmp_path / "out")
 
     def full(folder, *_):
-        folder.mkdir()
+        folder.mkdir(parents=True)
         (folder / "config.json").write_text("{")
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -368,37 +274,26 @@ def test_a_model_that_cannot_be_written_leaves_no_half_and_the_state(
         patch.setattr(sft, "save_model", full)
         with pytest.raises(SaveError, match=r"cannot save the model to .*No space left.*try again"):
             fine_tune(settings)
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [partial.PARTIAL]
-    fine_tune(settings)
-    assert "continues after step" in capsys.readouterr().err
-    assert not (tmp_path / "out" / partial.PARTIAL).exists()
+    assert not list((tmp_path / "out").iterdir())
+    assert damage(fine_tune(settings)) == ""
 
 
-@pytest.mark.parametrize("moved", range(4))
-def test_a_kill_as_files_are_moved_is_made_good_by_the_same_command(
-    tiny_folder, tmp_path, monkeypatch, moved
-):
-    settings = replace(FEW, num_steps=1, model=str(tiny_folder), output_dir=tmp_path / "out")
-    rename, count = Path.rename, iter(range(99))
+def test_a_kill_as_files_are_moved_leaves_no_model_that_loads(tiny_folder, tmp_path, monkeypatch):
+    settings = replace(FEW, model=str(tiny_folder), output_dir=tmp_path / "out")
+    rename = Path.rename
 
     def interrupted(path, goal):
-        if path.parent.name == STAGE and next(count) == moved:
+        if path.name == "config.json":
             raise KeyboardInterrupt
         return rename(path, goal)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            fine_tune(settings)
-    assert not (tmp_path / "out" / DIGESTS).exists()
-    if moved:
-        with pytest.raises(UsageError, match="is not empty: give another --output-dir"):
-            fine_tune(replace(settings, seed=1))
-    with monkeypatch.context() as patch:
-        patch.setattr(sft, "finetune", None)  # nothing is trained again
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         fine_tune(settings)
-    assert damage(tmp_path / "out") == ""
-    assert not [path.name for path in tmp_path.rglob(".*")]
+    with pytest.raises(ModelError):
+        load_model(str(tmp_path / "out"), torch.device("cpu"), torch.float32)
+    with pytest.raises(UsageError, match="is not empty: give another --output-dir"):
+        fine_tune(settings)
 
 
 def test_the_folder_in_which_one_stands_gets_the_model(tiny_folder, tmp_path, monkeypatch):
@@ -406,25 +301,6 @@ def test_the_folder_in_which_one_stands_gets_the_model(tiny_folder, tmp_path, mo
     words = flags(model=tiny_folder, num_steps=1, batch_size=1, num_problems=1, output_dir=".")
     sft.main(words)
     assert (tmp_path / "model.safetensors").is_file()
-
-
-@pytest.mark.parametrize(("change", "continues"), [("", True), ("2", False)])
-def test_a_state_of_other_questions_is_left_for_a_training_from_the_beginning(
-    tiny_folder, tmp_path, monkeypatch, capsys, change, continues
-):
-    questions = tmp_path / "questions.jsonl"
-    row = {"question": "1 + 1?", "answer": "2", "solution": "1 + 1 = 2"}
-    questions.write_text(json.dumps(row))
-    settings = replace(FEW, env="file", data=str(questions), num_steps=2, num_problems=1)
-    settings = replace(settings, model=str(tiny_folder), output_dir=tmp_path / "out")
-    monkeypatch.setattr(partial.Interval, "is_due", lambda _: True)
-    with monkeypatch.context() as patch:
-        patch.setattr(sft, "save_model", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            fine_tune(settings)
-    questions.write_text(json.dumps(row | {"answer": f"2{change}"}))
-    fine_tune(settings)
-    assert ("continues after step" in capsys.readouterr().err) == continues
 
 
 def test_ctrl_c_leaves_no_model_that_has_not_learned(tmp_path, monkeypatch, capsys):
@@ -438,8 +314,7 @@ def test_ctrl_c_leaves_no_model_that_has_not_learned(tmp_path, monkeypatch, caps
     with pytest.raises(SystemExit) as stopped:
         sft.main(flags(num_steps=2, batch_size=4, num_problems=4, output_dir=tmp_path / "warm"))
     assert stopped.value.code == 130
-    names = {path.name for path in (tmp_path / "warm").iterdir()}
-    assert names == {LOCK, partial.PARTIAL}
+    assert not (tmp_path / "warm").exists()
     assert (
         capsys.readouterr().err.splitlines()[-1] == "stopped; files that were written are complete"
     )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from helpers import letters
 
@@ -5,6 +7,7 @@ from agents.cli.settings import Run
 from agents.errors import UsageError
 from agents.grpo import GRPO
 from agents.training.setup import make_envs, prepare
+from reasonenv import registry
 
 
 def splits(**options):
@@ -27,7 +30,8 @@ def test_a_run_is_evaluated_on_all_splits_but_the_one_that_it_trains_on(options,
 
 
 def test_of_a_benchmark_without_a_training_split_a_part_may_be_held_out(monkeypatch, capsys):
-    monkeypatch.setattr(letters, "SPLITS", ("test", "testmini"))
+    benchmark = replace(letters.LETTERS, splits=("test", "testmini"))
+    monkeypatch.setitem(registry, "Letters-v0", benchmark)
     assert splits() == ()
     assert "no evaluation: Letters-v0 has no training split" in capsys.readouterr().err
     assert splits(holdout=0.4) == ("heldout",)

@@ -19,7 +19,7 @@ def words_model(tmp_path):
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
-    from agents import tiny_model
+    from benchmarks.tiny import model as tiny_model
 
     tokens = tiny_model.tokenizer(["How many apples are left? Tom has two of them."])
     torch.manual_seed(0)

@@ -158,7 +158,7 @@ def test_a_folder_is_all_its_files_that_hold_answers(tmp_path):
 def test_a_broken_file_of_a_folder_is_not_passed_over(tmp_path):
     written_rows(tmp_path / "a.jsonl", [{"answer": "1"}])
     (tmp_path / "b.jsonl").write_text("{")
-    with pytest.raises(ValueError, match=r"b\.jsonl cannot be read"):
+    with pytest.raises(ValueError, match=r"b\.jsonl, line 1: it is not JSON"):
         answer_keys.read_references(tmp_path)
 
 
@@ -192,11 +192,12 @@ def test_a_column_can_be_named(tmp_path):
     [
         ("rows.jsonl", '{"response": "1"}\n', "has no column of answers: it has response"),
         ("rows.jsonl", "", "has no rows"),
-        ("rows.jsonl", '{"answer": ', "cannot be read: "),
-        ("rows.json", '"text"', "a list or an object of rows was expected"),
+        ("rows.jsonl", '{"answer": ', "line 1: it is not JSON: "),
+        ("rows.json", '"text"', "holds 'text': a list of objects was expected"),
         ("rows.jsonl", '{"answer": {"a": 1}}\n', "column 'answer' holds a dict, not an answer"),
         ("rows.parquet", "PAR", "is not a readable parquet file: "),
-        ("rows.jsonl", "[1]\n", "holds lists where rows were expected"),
+        ("rows.jsonl", "[1]\n", "is a list, not one object a line: name it rows.json"),
+        ("rows.json", "[[1]]", "holds lists where rows were expected"),
         ("elsewhere", "", "no file "),
     ],
 )

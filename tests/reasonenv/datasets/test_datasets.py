@@ -3,7 +3,6 @@ import json
 import os
 import subprocess
 import sys
-import types
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,6 @@ from PIL import Image
 import reasonenv
 from reasonenv import datasets
 from reasonenv.datasets.images import decode
-from reasonenv.datasets.schema import schema_of
 from reasonenv.envs import mmk12
 from reasonenv.pixels import rgb
 
@@ -60,7 +58,7 @@ def write_json(folder, rows) -> None:
 
 
 def test_the_folder_of_one_data_set_is_read(tmp_path):
-    problems = mmk12.problems("train", data=write(tmp_path, [row(0), row(1)]))
+    problems = mmk12.ENVIRONMENT.load(split="train", data=write(tmp_path, [row(0), row(1)]))
     assert [problem.id for problem in problems] == ["k0", "k1"]
     assert problems[1].question == "How many?"
     assert problems[1].answer == "7"
@@ -72,19 +70,22 @@ def test_the_folder_of_one_data_set_is_read(tmp_path):
 def test_the_folder_of_several_data_sets_is_read(tmp_path):
     write(tmp_path / "mmk12", [row(5)])
     write(tmp_path / "mathvista", [{"pid": "1"}])
-    assert mmk12.problems("train", data=tmp_path)[0].id == "k5"
+    assert mmk12.ENVIRONMENT.load(split="train", data=tmp_path)[0].id == "k5"
 
 
 def test_a_clone_of_the_hub_repository_is_read(tmp_path):
     write(tmp_path / "data", [row(5)], "test-00000-of-00001.parquet")
-    assert mmk12.problems("test", data=tmp_path)[0].id == "k5"
+    assert mmk12.ENVIRONMENT.load(split="test", data=tmp_path)[0].id == "k5"
 
 
 def test_the_shards_of_a_split_are_read_in_order(tmp_path):
     write(tmp_path, [row(2)], "train-00001-of-00002.parquet")
     write(tmp_path, [row(1)], "train-00000-of-00002.parquet")
     write(tmp_path, [row(3)], "test-00000-of-00001.parquet")
-    assert [problem.id for problem in mmk12.problems("train", data=tmp_path)] == ["k1", "k2"]
+    assert [problem.id for problem in mmk12.ENVIRONMENT.load(split="train", data=tmp_path)] == [
+        "k1",
+        "k2",
+    ]
 
 
 def test_the_environment_variable_stands_in_for_the_argument(tmp_path, monkeypatch):
@@ -97,7 +98,7 @@ def test_the_environment_variable_stands_in_for_the_argument(tmp_path, monkeypat
 
 
 def test_the_real_rows_are_read_with_their_images(shared):
-    problems = mmk12.problems("train", data=shared / "data" / "mmk12")
+    problems = mmk12.ENVIRONMENT.load(split="train", data=shared / "data" / "mmk12")
     assert len(problems) == 32
     for problem in problems:
         (image,) = problem.images
@@ -202,7 +203,9 @@ def test_a_split_that_the_folder_lacks_is_told(tmp_path):
     ],
 )
 def test_a_broken_image_names_its_row_when_it_is_asked_for(tmp_path, cell, message):
-    problems = mmk12.problems("train", data=write(tmp_path, [row(0), row(1, image=cell)]))
+    problems = mmk12.ENVIRONMENT.load(
+        split="train", data=write(tmp_path, [row(0), row(1, image=cell)])
+    )
     assert problems[0].id == "k0"
     with pytest.raises(ValueError, match=rf"mmk12 train, row 1 \(id 'k1'\): .*{message}"):
         problems[1]
@@ -272,8 +275,3 @@ def test_a_hub_that_cannot_be_reached_is_told_with_the_way_around(tmp_path):
     (line,) = done.stdout.splitlines()
     assert line.startswith("FanqingM/MMK12 cannot be read from the hub")
     assert "data=DIR, --data DIR or REASONENV_DATA" in line
-
-
-def test_an_environment_whose_problems_are_drawn_has_no_schema():
-    assert schema_of(mmk12) is mmk12.SCHEMA
-    assert schema_of(types.ModuleType("drawn")) is None

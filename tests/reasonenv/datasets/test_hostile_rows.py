@@ -141,8 +141,8 @@ def test_a_value_of_another_type_is_one_line(tmp_path, capsys, env, field):
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_a_value_that_cannot_be_read_is_named_by_file_and_line(tmp_path, capsys, kind):
     split, path = write(tmp_path, "MATH500-v0", "level", UNREADABLE[kind])
-    expected = f"{path} cannot be read: line 1: "
-    with pytest.raises(DataError, match="cannot be read: line 1: ") as caught:
+    expected = f"{path}, line 1: it is not JSON: "
+    with pytest.raises(DataError, match="line 1: it is not JSON: ") as caught:
         pose("MATH500-v0", split, tmp_path)
     assert str(caught.value).startswith(expected)
     for words in ([str(path)], ["MATH500-v0", "--data", str(tmp_path)]):

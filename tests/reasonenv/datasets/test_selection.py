@@ -153,10 +153,11 @@ def test_several_files_of_lines_are_one_split_and_tell_what_they_lack(tmp_path, 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"id": ', r"test\.jsonl cannot be read: "),
-        ("[1, 2]", r"test\.jsonl, line 1: a row was expected, not \[1, 2\]"),
+        ('{"id": ', r"test\.jsonl, line 1: it is not JSON: "),
+        ("[1, 2]", r"test\.jsonl is a list, not one object a line: name it test\.json"),
         ('{"id": "1", "question": 7}', r"row 0: column 'question' holds int, strings were exp"),
         ('{"id": "1", "question": "?"}', r"row 0 has no column 'answer' \(strings\): it has id, q"),
+        ("7", r"test\.jsonl, line 1: it is 7: an object was expected"),
         ("", "has no rows"),
     ],
 )

@@ -11,19 +11,15 @@ from PIL import Image
 import reasonenv
 from reasonenv import entry_points
 from reasonenv.datasets.hub import main as print_revisions
+from reasonenv.datasets.option_text import option_texts
 from reasonenv.datasets.selection import without_images
-from reasonenv.envs.option_text import option_texts
 from reasonenv.grading.reading import final_answer
 from reasonenv.problem import answer_text
+from reasonenv.registration import BUILT_IN, find
 from reasonenv.testing import check_env
 
-NOT_ON_THE_HUB = ("Figures", "WordProblems", "file")
-# Modules of other tests have registered environments of their own.
-NAMES = [
-    name
-    for name, registration in reasonenv.registry.items()
-    if registration.module.startswith("reasonenv.") and not name.startswith(NOT_ON_THE_HUB)
-]
+NOT_ON_THE_HUB = ("Figures", "WordProblems", "Mixture", "file")
+NAMES = [name for name in BUILT_IN if not name.startswith(NOT_ON_THE_HUB)]
 VISION = "Qwen/Qwen2.5-VL-7B-Instruct"
 
 
@@ -80,44 +76,35 @@ def test_the_real_rows_make_an_environment_that_keeps_the_contract(shared, name,
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_model_to_begin_with_sees_where_there_is_something_to_see(name):
-    has_images = bool(getattr(_module(name), "SCHEMA", None) and _has_images(_module(name).SCHEMA))
-    if name != "Mixture-v0":
-        assert (reasonenv.registry[name].model == VISION) == has_images
+    schema = find(name).schema
+    assert (find(name).model == VISION) == bool(schema.images or schema.more_images)
 
 
-def _module(name):
-    return importlib.import_module(reasonenv.registry[name].module)
-
-
-def _has_images(source):
-    return bool(source.images or source.more_images)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "Mixture-v0"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_page_of_an_environment_names_its_source_its_licence_and_its_revision(name):
-    module = _module(name)
+    environment = find(name)
+    module = importlib.import_module(f"reasonenv.envs.{BUILT_IN[name].partition(':')[0]}")
     page = " ".join(module.__doc__.split())
-    assert f"https://huggingface.co/datasets/{module.SCHEMA.hub}" in page
-    revision = module.SCHEMA.revision
+    assert f"https://huggingface.co/datasets/{environment.schema.hub}" in page
+    revision = environment.schema.revision
     pinned = f"at revision {revision[:7]}" if revision else "The revision is not pinned"
     assert pinned in page
-    assert revision or f"python -m reasonenv.datasets.hub {module.SCHEMA.hub}" in page
-    for split in module.SPLITS:
+    assert revision or "python -m reasonenv.datasets.hub " in page
+    assert environment.licence
+    for split in environment.split_names():
         assert f" {split} " in page
     assert "Version History: v0: Initial version." in page
 
 
 def test_only_mmk12_is_pinned_for_only_its_revision_is_known():
-    names = [name for name in NAMES if name != "Mixture-v0"]
-    assert [name for name in names if _module(name).SCHEMA.revision] == ["MMK12-v0"]
+    assert [name for name in NAMES if find(name).schema.revision] == ["MMK12-v0"]
 
 
 def test_the_split_to_report_is_the_one_that_papers_report():
-    names = [name for name in NAMES if name != "Mixture-v0"]
-    reported = {name: entry_points.evaluation_split(name) for name in names}
+    reported = {name: find(name).evaluation_split() for name in NAMES}
     assert Counter(reported.values()) == {"test": 10, "testmini": 3}
     assert reported["MathVision-v0"] == "test"
-    assert entry_points.evaluation_split("Figures-v2") == "test"
+    assert find("Figures-v2").evaluation_split() == "test"
 
 
 def test_a_revision_that_the_hub_does_not_tell_is_one_line(monkeypatch, capsys):
@@ -197,7 +184,7 @@ def test_mathverse_rows_of_the_visualizer_know_their_problem(shared, tmp_path):
     (tmp_path / rows.name).write_text(rows.read_text())
     problems = entry_points.all_problems("MathVerse-v0", data=str(tmp_path))
     made = [without_images(problems, index) for index in range(len(problems))]
-    groups = {entry_points.cluster("MathVerse-v0", problem.metadata) for problem in made}
+    groups = {find("MathVerse-v0").cluster_of(problem.metadata) for problem in made}
     assert None not in groups
     assert len(groups) < len(made)
 

@@ -12,8 +12,7 @@ from reasonenv.envs import figures
 from reasonenv.envs.figures import LEVELS, REWARDS, SPLITS
 from reasonenv.envs.figures.__main__ import contact_sheet
 from reasonenv.envs.figures.canvas import TILE
-from reasonenv.envs.figures.family import draw_operands
-from reasonenv.envs.figures.steps import Steps
+from reasonenv.envs.figures.family import Steps, draw_operands
 from reasonenv.grading import grade
 from reasonenv.rewards import maximum, total
 

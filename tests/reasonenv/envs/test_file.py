@@ -14,7 +14,6 @@ from PIL import Image as Pictures
 
 import reasonenv
 from reasonenv import check, score
-from reasonenv.entry_points import evaluation_split
 from reasonenv.envs import file
 from reasonenv.errors import DataError, UsageError
 
@@ -56,6 +55,10 @@ def json_lines(rows, folder):
 def a_json_list(rows, folder):
     (folder / "mine.json").write_text(json.dumps(rows))
     return folder / "mine.json"
+
+
+def json_lines_of_another_name(rows, folder):
+    return json_lines(rows, folder).rename(folder / "mine.json")
 
 
 def json_in_an_object(rows, folder):
@@ -113,7 +116,15 @@ def a_data_frame(rows, folder):
 
 
 KINDS = (
-    *(json_lines, a_json_list, json_in_an_object, csv_of_excel, parquet_of_paths, an_image_folder),
+    *(
+        json_lines,
+        json_lines_of_another_name,
+        a_json_list,
+        json_in_an_object,
+        csv_of_excel,
+        parquet_of_paths,
+        an_image_folder,
+    ),
     *(parquet_of_bytes, parquet_of_datasets, with_pictures, a_saved_dataset, a_list, a_data_frame),
 )
 
@@ -343,7 +354,6 @@ def test_of_many_faults_ten_are_listed_and_the_others_counted(tmp_path, capsys, 
         ("a.json", b" ", "has no rows"),
         ("a.csv", b"question,answer\n", "has no rows"),
         ("a.jsonl", b'[{"question": 1}]', "is a list, not one object a line: name it a.json"),
-        ("a.json", b'{"question": "?"}\n{"question": "?"}', "one object a line|name it a.jsonl"),
         ("a.json", b"{", "a.json is not JSON"),
         ("a.json", b"3", "holds 3: a list of objects was expected"),
         ("a.jsonl", b"{}\n{}", "has no column of the question"),
@@ -416,7 +426,7 @@ def test_splits_are_those_of_a_column():
     rows = [{**row, "split": ["dev", "train", "test"][n % 3]} for n, row in enumerate(QUESTIONS)]
     assert file.splits(rows) == ("train", "dev", "test")
     assert [problem.id for problem in problems(rows, "dev")] == ["1", "4"]
-    assert evaluation_split("file", {"data": rows}) == "dev"
+    assert file.ENVIRONMENT.evaluation_split({"data": rows}) == "dev"
 
 
 def test_splits_are_those_of_file_names_and_of_a_dict(tmp_path):
@@ -452,7 +462,7 @@ def test_a_part_is_held_out_by_the_question_whatever_the_order_and_the_ids():
     other = [{"id": f"x{n}", **row} for n, row in enumerate(rows[::-1])]
     assert {problem.question for problem in problems(other, "heldout", holdout=0.2)} == held
     assert file.splits(rows, holdout=0.2) == ("train", "heldout")
-    assert evaluation_split("file", {"data": rows, "holdout": 0.2}) == "heldout"
+    assert file.ENVIRONMENT.evaluation_split({"data": rows, "holdout": 0.2}) == "heldout"
 
 
 def test_equal_questions_are_on_the_same_side_of_a_holdout():

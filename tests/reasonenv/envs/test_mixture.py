@@ -5,16 +5,18 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
+from helpers import toy
 from helpers.hub_rows import lines
 
 import reasonenv
 from reasonenv.datasets.selection import warn_once
-from reasonenv.entry_points import evaluation_split, invalid_rows
+from reasonenv.entry_points import invalid_rows
 from reasonenv.envs import mixture
 from reasonenv.envs.mixture import Mixture, Part
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import Problem
 from reasonenv.prompts import find_prompt
+from reasonenv.registration import find
 from reasonenv.rewards import accuracy
 from reasonenv.scoring import score
 from reasonenv.testing import check_env
@@ -47,7 +49,7 @@ def test_a_pass_holds_every_problem_and_the_parts_by_weight(sizes, weights):
 @pytest.fixture
 def figures():
     """A second environment beside Figures, with rewards and a prompt of its own."""
-    reasonenv.register("Toy-v0", "helpers.toy")
+    reasonenv.register(toy.TOY)
     yield ["Figures-v2", "Toy-v0"]
     del reasonenv.registry["Toy-v0"]
     del gymnasium.registry["reasonenv/Toy-v0"]
@@ -137,7 +139,7 @@ def test_the_files_of_several_data_sets_are_mixed(shared):
         (["Toy-v0"], {"options": {"Toy-v0": 3}}, r"options=\{'Toy-v0': 3\}: give a dict"),
         (["Toy-v0"], {"options": {"MMK12-v0": {}}}, "options: 'MMK12-v0' is no part"),
         (["Toy-v0"], {"options": {"Toy-v0": {"x": 1}}}, "Toy-v0 takes no argument 'x'"),
-        (["Toy-v0"], {"split": "dev"}, "toy has no split 'dev': there are train, test"),
+        (["Toy-v0"], {"split": "dev"}, "Toy-v0 has no split 'dev': there are train, test"),
     ],
 )
 @pytest.mark.usefixtures("figures")
@@ -238,7 +240,7 @@ def test_ids_of_a_mixture_name_the_part(two):
 
 def test_a_mixture_is_evaluated_on_what_its_parts_do_not_train_on(two, caplog):
     warn_once.cache_clear()
-    assert evaluation_split("Mixture-v0", {**BOTH, "data": two}) == "test"
+    assert find("Mixture-v0").evaluation_split({**BOTH, "data": two}) == "test"
     assert {p.question[:5] for p in posed(two)} == {"train", "aime "}
     assert {p.question[:5] for p in posed(two, split="test")} == {"test "}
     (line,) = {record.getMessage() for record in caplog.records}
@@ -255,7 +257,7 @@ def test_of_benchmarks_what_is_held_out_is_evaluated_once_each(two):
     lines(Path(two) / "amc23", "test.jsonl", [{"question": f"{k}?", "answer": k} for k in range(9)])
     options = {"envs": ["AIME25-v0", "AMC23-v0"], "data": two, "holdout": 0.5}
     assert mixture.splits(two, options["envs"], holdout=0.5) == ("test", "heldout")
-    assert evaluation_split("Mixture-v0", options) == "heldout"
+    assert find("Mixture-v0").evaluation_split(options) == "heldout"
     unseen = reasonenv.make("Mixture-v0", split="heldout", **options).get_wrapper_attr("problems")
     trained = reasonenv.make("Mixture-v0", **options).get_wrapper_attr("problems")
     ids, others = [problem.id for problem in unseen], {problem.id for problem in trained}
@@ -268,7 +270,7 @@ def test_splits_of_a_mixture_are_those_of_its_parts(two):
     assert mixture.splits(two, ["AIME25-v0"]) == ("test",)
     own = {"GSM8K-v0": {"split": "test"}}
     assert mixture.splits(two, BOTH["envs"], own) == ("train",)
-    assert evaluation_split("Mixture-v0", {**BOTH, "data": two, "options": own}) == "train"
+    assert find("Mixture-v0").evaluation_split({**BOTH, "data": two, "options": own}) == "train"
 
 
 def test_an_evaluation_of_a_mixture_begins_with_every_part(figures):

@@ -113,5 +113,5 @@ def test_the_official_prompt_may_have_its_system_text_in_the_user_text(tmp_path)
 
 
 def test_an_environment_without_an_official_prompt_says_so():
-    with pytest.raises(ValueError, match="figures has no official prompt: take cpgd, plain"):
+    with pytest.raises(ValueError, match="Figures-v2 has no official prompt: take cpgd, plain"):
         reasonenv.make("Figures-v2", prompt="official")

@@ -1,28 +1,26 @@
+import importlib
 import inspect
 import sys
 
 import gymnasium
 import pytest
+from helpers import toy
 
 import reasonenv
-from reasonenv.registration import find
+from reasonenv.registration import BUILT_IN, find
 
-# Other tests register environments of their own.
-NAMES = [
-    name for name, known in reasonenv.registry.items() if known.module.startswith("reasonenv.")
-]
 SECTIONS = ["Description:", "Action Space:", "Observation Space:", "Rewards:", "Splits:"]
 
 
 @pytest.fixture
 def _toy():
-    reasonenv.register("Toy-v0", "helpers.toy")
+    reasonenv.register(toy.TOY)
     yield
     del reasonenv.registry["Toy-v0"]
     del gymnasium.registry["reasonenv/Toy-v0"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_every_environment_is_known_to_gymnasium_too(name):
     spec = gymnasium.spec(f"reasonenv/{name}")
     assert isinstance(spec.entry_point, str)
@@ -30,17 +28,17 @@ def test_every_environment_is_known_to_gymnasium_too(name):
     assert spec.to_json()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_every_environment_has_a_page(name):
-    module = __import__(reasonenv.registry[name].module, fromlist=["problems"])
-    page = inspect.getdoc(module) or ""
-    assert page.startswith(name)
+    module = BUILT_IN[name].partition(":")[0]
+    page = inspect.getdoc(importlib.import_module(f"reasonenv.envs.{module}")) or ""
+    assert name in (page if module == "text" else page.partition(":")[0])
     assert all(section in page for section in [*SECTIONS, "Version History:"])
 
 
 def test_every_environment_has_a_model_to_begin_with():
-    assert reasonenv.registry["Figures-v2"].model == "tiny"
-    assert reasonenv.registry["MMK12-v0"].model == "Qwen/Qwen2.5-VL-7B-Instruct"
+    assert find("Figures-v2").model == "tiny"
+    assert find("MMK12-v0").model == "Qwen/Qwen2.5-VL-7B-Instruct"
 
 
 @pytest.mark.parametrize(
@@ -78,11 +76,11 @@ def test_anyones_module_is_an_environment():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"split": "validation"}, "helpers.toy has no split 'validation': there are train, test"),
+        ({"split": "validation"}, "Toy-v0 has no split 'validation': there are train, test"),
         ({"prompt": "poem"}, "no prompt is called 'poem': there are cpgd, dapo, plain"),
-        ({"siz": 3}, "helpers.toy takes no argument 'siz': did you mean 'size'?"),
-        ({"colour": 3}, "helpers.toy takes no argument 'colour': it takes"),
-        ({"data": "somewhere"}, "helpers.toy makes its own problems and takes no data"),
+        ({"siz": 3}, "Toy-v0 takes no argument 'siz': did you mean 'size'?"),
+        ({"colour": 3}, "Toy-v0 takes no argument 'colour': it takes"),
+        ({"data": "somewhere"}, "Toy-v0 makes its own problems and takes no data"),
         ({"num_workers": 0}, "num_workers=0: at least one process is needed"),
         ({"timeout": 0}, "timeout=0: more than 0 seconds are needed"),
     ],
@@ -111,16 +109,13 @@ def test_a_number_of_environments_that_does_not_fit_is_told_at_make(kwargs, mess
 
 _SUMS = """
 import reasonenv
-from reasonenv.rewards import accuracy
-
-REWARDS = {"accuracy": (1.0, accuracy)}
 
 
 def problems(split="train"):
     return [reasonenv.Problem(id="a", question="1 + 1?", answer="2")]
 
 
-reasonenv.register("OneSum-v0", "sums_by_module")
+reasonenv.register(reasonenv.Environment(id="OneSum-v0", problems=problems))
 """
 
 

@@ -9,13 +9,12 @@ from math import prod
 import pytest
 
 import reasonenv
-from reasonenv.envs.word_problems import FAMILIES, REWARDS, SPLITS, problems
+from reasonenv.envs.word_problems import FAMILIES, SPLITS, problems
 from reasonenv.envs.word_problems.__main__ import main
-from reasonenv.envs.word_problems.family import draw_operands, is_heldout
+from reasonenv.envs.word_problems.family import Step, draw_operands, is_heldout
 from reasonenv.envs.word_problems.scene import BOXES, GOODS, MEN, THINGS, WOMEN, plural
-from reasonenv.envs.word_problems.steps import Step
 from reasonenv.grading import grade
-from reasonenv.rewards import maximum, total
+from reasonenv.rewards import accuracy, maximum, total
 from reasonenv.testing import check_env
 
 LEVELS = (1, 2, 3, 4)
@@ -366,7 +365,8 @@ def test_the_solution_earns_the_maximum_and_its_neighbours_nothing(split, level)
     for problem in drawn(split, level)[:60]:
         verdict = grade(problem.solution, problem.answer)
         assert verdict.correct, problem.solution
-        assert total(REWARDS, problem.solution, problem, verdict)[0] == maximum(REWARDS)
+        rewards = {"accuracy": (1.0, accuracy)}
+        assert total(rewards, problem.solution, problem, verdict)[0] == maximum(rewards)
         for distance in (-1, 1, 10):
             neighbour = str(int(problem.answer) + distance)
             assert not grade(problem.solution, neighbour).correct

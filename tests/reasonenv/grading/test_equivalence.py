@@ -10,8 +10,7 @@ from reasonenv.grading import grade, grade_by_rules
 from reasonenv.grading.numeric.equality import exact_value, same_expression
 from reasonenv.grading.parsing.grammar import read
 from reasonenv.grading.parsing.notation import canonical
-from reasonenv.grading.reading import final_answer
-from reasonenv.grading.reading.verdicts import without_spaces
+from reasonenv.grading.reading import final_answer, without_spaces
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from reasonenv.grading import VERSION
 from reasonenv.score import main
 from reasonenv.score_intervals import over_clusters, wilson
-from reasonenv.scoring import response_files, score
+from reasonenv.scoring import score
 from reasonenv.scoring.response_files import SkipLog
 from reasonenv.scoring.scoreboard import grade_responses, summarize
 
@@ -175,7 +175,7 @@ def test_an_id_or_a_column_that_comes_twice_is_told(data, capsys):
     path = data / "r.json"
     path.write_text('{"1": {"response": "1"},\n "1": {"response": "0"}}')
     assert call(data, path) == 2
-    assert capsys.readouterr().err == f"error: {path}: the key '1' comes 2 times\n"
+    assert capsys.readouterr().err == f"error: {path} is not JSON: the key '1' comes 2 times\n"
     path.write_text('{"1": {"response": "1"},\n "2": {"response": "4", "response": "0"}}')
     assert call(data, path) == 2
     assert "the key 'response' comes 2 times" in capsys.readouterr().err
@@ -415,23 +415,11 @@ def test_scores_as_json_are_those_of_the_file(data, capsys):
     assert capsys.readouterr().out == (data / "scores.json").read_text()
 
 
-def test_a_line_of_more_bytes_than_a_response_has_is_skipped(data, capsys, monkeypatch):
-    path = written(data / "a.jsonl", responses(right=[1]))
-    *_, long = path.read_bytes().splitlines(keepends=True)
-    monkeypatch.setattr(response_files, "LONGEST_LINE", 2 * len(long))
-    path.write_bytes(
-        b'{"id": "9", "response": "' + b"1" * 7 * len(long) + b'"}\n' + path.read_bytes()
-    )
-    assert call(data, path) == 0
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "skipped" in line]
-    assert line.endswith(f"line 1: skipped, it has more than {2 * len(long):,} bytes")
-
-
 def test_a_line_with_a_key_that_comes_twice_is_skipped(data, capsys):
     path = written(data / "a.jsonl", responses(right=[1]))
     path.write_text(path.read_text() + '{"id": "1", "response": "1", "response": "2"}\n')
     assert call(data, path) == 0
-    assert "skipped, the key 'response' comes 2 times" in capsys.readouterr().err
+    assert "skipped, it is not JSON: the key 'response' comes 2 times" in capsys.readouterr().err
 
 
 def test_a_number_in_digits_of_another_script_is_refused(data, capsys):

@@ -1,0 +1,173 @@
+"""How this process computes: number format, threads on the CPU, kernels with equal sums each time.
+
+Threads meet after each small operation. Where another process takes a core, all of them wait for
+the one that shares it, and one thread is faster than two. Sums on another number of threads differ
+by rounding, so the number is decided once, at the start of a run.
+
+On a GPU many sums are atomic additions, in another order each time; and vLLM's depend on what else
+is in a batch. Both have slower kernels that do not: `torch.use_deterministic_algorithms`, and
+vLLM's batch invariance, which replaces operators of PyTorch in the whole process.
+"""
+
+import hashlib
+import math
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+
+from agents.errors import UsageError
+
+Precision = Literal["auto", "float32", "bfloat16"]
+LEAST_WEIGHTS = 50_000_000
+"""Weights from which "auto" is bfloat16 on a CPU: more than the generated models have, 28 million,
+and less than the smallest pretrained one whose speed was measured, of 135 million."""
+INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
+"""Of x86 processors that multiply matrices in bfloat16; others emulate it."""
+NUM_PROBES = 3
+"""Measurements of the free cores, of which the largest counts: a short load is no reason."""
+PROBE_SECONDS = 0.1
+TOLERANCE = 0.25
+"""Part of a core that other processes may take."""
+TRAINER = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+"""Environment variables, read when cuBLAS starts."""
+BESIDE_VLLM = {
+    "VLLM_BATCH_INVARIANT": "1",
+    # vLLM sets both when it starts, which is too late where the trainer has used cuBLAS before.
+    "CUBLAS_WORKSPACE_CONFIG": ":16:8",
+    "CUBLASLT_WORKSPACE_SIZE": "1",
+}
+"""The same where vLLM samples in the trainer's process, on a GPU."""
+OFF, WARN = 0, 1
+"""Modes of `torch.set_deterministic_debug_mode`; 2, an operation without such a kernel is an error.
+
+Only in the last one are the gradients of attention deterministic: with warnings PyTorch prefers the
+faster kernels, and says so.
+"""
+LEAST_CAPABILITY = (9, 0)
+"""Of such a GPU. On older ones vLLM replaces `aten::linear` too, by a kernel without gradient."""
+
+
+def computation_dtype(precision: Precision, device: torch.device, num_weights: int) -> torch.dtype:
+    """Number format of the matrix products of a model with weights in float32.
+
+    Norms, softmax, gradients of weights and the optimizer stay in float32.
+
+    Args:
+        precision: "auto" is bfloat16 on GPUs, and for a model of 50 million weights or more on a
+            CPU with instructions for it, else float32.
+        device: Of the weights.
+        num_weights: Of the model.
+    """
+    if precision != "auto":
+        return torch.bfloat16 if precision == "bfloat16" else torch.float32
+    is_fast = multiplies_bfloat16() and num_weights >= LEAST_WEIGHTS
+    return torch.bfloat16 if device.type != "cpu" or is_fast else torch.float32
+
+
+def multiplies_bfloat16() -> bool:
+    """True if this processor has instructions for matrix products in bfloat16."""
+    capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # not in every PyTorch
+    return any(capabilities.get(name, False) for name in INSTRUCTIONS)
+
+
+def has_half_weights(precision: Precision, device_type: str) -> bool:
+    """True if DeepSpeed keeps the weights in bfloat16, with masters in float32.
+
+    Args:
+        precision: "auto" is bfloat16 on GPUs.
+        device_type: "cpu" or "cuda".
+    """
+    return precision == "bfloat16" or (precision == "auto" and device_type == "cuda")
+
+
+def free_cores(count: int, seconds: float = PROBE_SECONDS) -> float:
+    """CPU time by wall-clock time of `count` busy threads, in (0, count].
+
+    A measurement, unlike the load average, holds within the quota of a container too.
+    """
+    with ThreadPoolExecutor(count) as pool:
+        return sum(pool.map(_core_share, [seconds] * count))
+
+
+def _core_share(seconds: float) -> float:
+    """Share of a core that the calling thread gets; hashing releases the interpreter's lock."""
+    block = bytes(2**18)
+    start, cpu_start = time.perf_counter(), time.thread_time()
+    while (elapsed := time.perf_counter() - start) < seconds:
+        hashlib.sha256(block)
+    return (time.thread_time() - cpu_start) / elapsed
+
+
+def set_threads(previous: int | None = None) -> str:
+    """Sets the number of threads of this process: free cores, or those of the run it continues.
+
+    A number in OMP_NUM_THREADS stands, and so does PyTorch's own on a machine with GPUs.
+
+    Args:
+        previous: Number of threads of the run that is resumed, if any.
+
+    Returns:
+        A message for the user; "" where PyTorch's own number stays and fits.
+    """
+    count = torch.get_num_threads()
+    if "OMP_NUM_THREADS" in os.environ or torch.cuda.is_available():
+        return _difference(count, previous or count)
+    if previous:
+        torch.set_num_threads(min(count, previous))
+        return _difference(min(count, previous), previous)
+    free = 0.0
+    for _ in range(NUM_PROBES):
+        free = max(free, free_cores(count))
+        if free > count - TOLERANCE:
+            return ""
+    threads = max(1, math.floor(free + TOLERANCE))
+    torch.set_num_threads(threads)
+    return (
+        f"other processes leave {free:.1f} of {count} cores: computing with {threads} (other "
+        "numbers of threads give numbers that differ by rounding; set OMP_NUM_THREADS to choose)"
+    )
+
+
+def _difference(threads: int, previous: int) -> str:
+    if threads == previous:
+        return ""
+    return (
+        f"threads: {threads}, not {previous} as before the interruption, so numbers differ by "
+        f"rounding from those of an unbroken run; OMP_NUM_THREADS={previous} continues it exactly"
+    )
+
+
+def use_deterministic_kernels(*, vllm: bool) -> None:
+    """Sets this process up, before it computes anything on a GPU.
+
+    Args:
+        vllm: True if vLLM samples in this process.
+
+    Raises:
+        UsageError: The GPU is too old for vLLM's batch invariance beside a trainer.
+    """
+    beside_vllm = vllm and torch.cuda.is_available()
+    os.environ.update(BESIDE_VLLM if beside_vllm else TRAINER)
+    torch.use_deterministic_algorithms(True)
+    if beside_vllm and (capability := torch.cuda.get_device_capability()) < LEAST_CAPABILITY:
+        least, own = ("{}.{}".format(*pair) for pair in (LEAST_CAPABILITY, capability))
+        raise UsageError(
+            f"--deterministic with vLLM in the trainer's process needs a GPU of compute capability "
+            f"{least}, and this one has {own}: use --vllm-server or --sampler transformers"
+        )
+
+
+@contextmanager
+def limited_mode(highest: int) -> Iterator[None]:
+    """Context in which PyTorch's mode is at most `highest`, `OFF` or `WARN`."""
+    mode = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode(min(mode, highest))
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(mode)

@@ -1,0 +1,5 @@
+"""The command `python -m agents.evaluate`."""
+
+from agents.evaluate.command import main
+
+main()

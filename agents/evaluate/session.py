@@ -1,0 +1,274 @@
+"""An evaluation in a folder: responses written batch by batch, results, and resumption."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agents.cli.interrupt import Interrupt
+from agents.cli.settings import environment_options
+from agents.engines import RolloutEngine
+from agents.errors import AgentsError, RecordError
+from agents.evaluate.arguments import EvaluationArguments, check_arguments
+from agents.evaluate.evaluator import EvaluationTask, Evaluator
+from agents.evaluate.statistics import (
+    Result,
+    Row,
+    fault_lines,
+    sample_scores,
+    scored_rows,
+)
+from agents.monitoring.progress_bar import ProgressBar
+from agents.storage.atomic_files import append, write_atomically
+from agents.storage.json_files import json_line, json_value, read_json, read_json_lines
+from agents.storage.lock import locked
+from agents.storage.provenance import grader_change, read_run, write_run
+from reasonenv.console import print_line
+from reasonenv.environment import HELD_OUT
+from reasonenv.errors import ReasonEnvError
+from reasonenv.grading import VERSION
+from reasonenv.registration import find
+from reasonenv.scoring import score
+
+RECORD, RESULTS = "run.json", "results.json"
+COLUMNS = ("id", "sample", "response", "correct", "length", "finished", "kind")
+
+
+class Stopped(Exception):  # noqa: N818 - no error: the responses are on the disk
+    """A signal ended the evaluation between two batches; its argument is the signal's name."""
+
+
+class ResponseFile:
+    """The responses to one evaluation task in a file, a line each, in whole batches."""
+
+    def __init__(self, path: Path, sizes: Sequence[int]) -> None:
+        """Reads the responses of an earlier run, and removes those of an incomplete batch.
+
+        Args:
+            path: A `.jsonl`, which need not exist.
+            sizes: Responses of each batch.
+
+        Raises:
+            RecordError: The file is damaged, or holds too many responses.
+        """
+        self.path = path
+        self.rows: list[Row] = read_json_lines(path)
+        for number, row in enumerate(self.rows, 1):
+            missing = [name for name in COLUMNS if name not in row]
+            if missing:
+                raise RecordError(f"{path}, line {number} has no {missing[0]!r}: remove the file")
+        if len(self.rows) > sum(sizes):
+            raise RecordError(
+                f"{path} holds {len(self.rows)} responses, more than the {sum(sizes)} of this "
+                "evaluation: its problems differ; give another --output-dir"
+            )
+        self.num_batches = int(np.searchsorted(np.cumsum(sizes), len(self.rows), side="right"))
+        """Batches that are complete."""
+        self._sizes = sizes
+        count = sum(sizes[: self.num_batches])
+        content = b"".join(json_line(row) for row in self.rows[:count])
+        if path.exists() and path.stat().st_size != len(content):
+            write_atomically(path, content)
+        del self.rows[count:]
+
+    @property
+    def is_complete(self) -> bool:
+        """True if no batch is missing."""
+        return self.num_batches == len(self._sizes)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Adds a batch, durably on return, and either whole or not at all."""
+        append(self.path, b"".join(json_line(row) for row in rows))
+        self.rows += rows
+        self.num_batches += 1
+
+
+def run_evaluation(
+    arguments: EvaluationArguments,
+    make_sampler: Callable[[], AbstractContextManager[RolloutEngine]],
+) -> dict[str, Result]:
+    """Evaluates or resumes; writes the results and returns them by environment.
+
+    Args:
+        arguments: Model, environments, sampling and folder.
+        make_sampler: Loads the model; called only when a response is missing.
+
+    Raises:
+        UsageError: A setting does not fit.
+        RecordError: The folder holds responses to other settings.
+        Stopped: After a signal, when the responses of the last batch are written.
+    """
+    arguments = check_arguments(arguments)
+    folder, settings = arguments.folder(), arguments.response_settings()
+    with ExitStack() as stack:
+        evaluators = [stack.enter_context(closing(Evaluator(t))) for t in arguments.tasks()]
+        for each in evaluators:
+            if line := trained_line(arguments.model, each.task, each.split):
+                print_line(line, sys.stderr)
+        stack.enter_context(locked(folder))
+        check_settings(folder, settings)
+        if message := grader_change(folder, VERSION):
+            print_line(message, sys.stderr)
+        files = [ResponseFile(folder / _file_name(e.task.env), e.batch_sizes()) for e in evaluators]
+        with ExitStack() as samplers:  # closed before official scores are computed
+            load_sampler = cache(lambda: samplers.enter_context(make_sampler()))
+            if not all(file.is_complete for file in files):
+                load_sampler()  # a model that cannot be loaded fails before anything is written
+                write_run(folder, settings, sum(len(file.rows) for file in files), VERSION)
+            with Interrupt(what="batch") as interrupt:
+                speeds = [
+                    _sample(*both, load_sampler, interrupt)
+                    for both in zip(evaluators, files, strict=True)
+                ]
+        results = {
+            evaluator.task.env: _result(evaluator, file.rows, speed, arguments.temperature)
+            for evaluator, file, speed in zip(evaluators, files, speeds, strict=True)
+        }
+        return _write(folder, results)
+
+
+def _file_name(env: str) -> str:
+    """Of the responses to an environment, which may have a library before a slash."""
+    return f"{env.replace('/', '-')}.jsonl"
+
+
+def trained_line(model: str, task: EvaluationTask, split: str) -> str:
+    """A line where an evaluation poses problems that the model was trained on, else "".
+
+    Args:
+        model: Checkpoint of a run, which may begin with that of another; else nothing is known.
+        task: The evaluation.
+        split: Its split.
+    """
+    folder = Path(model).resolve().parent.parent
+    if not Path(model).is_dir() or not (folder / RECORD).is_file():
+        return ""
+    try:
+        run = read_run(folder)["settings"]["run"]
+        own, env = environment_options(run["env_options"], run["data"]), find(run["env"]).id
+        if task.env in own.get("envs", ()):  # of a mixture
+            own, env = {**own, **(own.get("options") or {}).get(task.env, {})}, task.env
+        environment = find(task.env)
+        # Questions of another file may be in a split of the same name.
+        if env == task.env and (environment.schema or run["data"] == task.data):
+            fraction = environment_options(task.env_options, task.data).get("holdout", 0)
+            has_others = split == HELD_OUT and fraction > (own.get("holdout") or 0)
+            if has_others or split == (own.get("split") or environment.resolve_split(None, own)):
+                return f"{task.env}: {folder} was trained on problems of the split {split!r}"
+    except (AgentsError, ReasonEnvError, KeyError, TypeError) as error:
+        return f"the problems that {folder} was trained on are not known: {error}"
+    return trained_line(str(run["model"]), task, split)
+
+
+def check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Compares settings with those of the responses and results in a folder; without, any do.
+
+    Args:
+        folder: Of an evaluation, new or not.
+        settings: Those that determine the responses, by the name of the flag.
+
+    Raises:
+        RecordError: In one line, with every setting that differs.
+    """
+    files = list(folder.glob("*.jsonl"))
+    if not (folder / RECORD).exists():
+        if files:
+            raise RecordError(f"{folder} is no folder of an evaluation: give another --output-dir")
+        return
+    recorded = read_run(folder)["settings"]
+    is_evaluation = not recorded.keys().isdisjoint(settings)
+    has_results = (folder / RESULTS).exists() or any(file.stat().st_size for file in files)
+    if is_evaluation and not has_results:
+        return
+    changes = [
+        f"{_flag(name)} was {recorded.get(name)!r} and is {value!r}"
+        for name, value in settings.items()
+        if recorded.get(name) != value
+    ]
+    if changes:
+        raise RecordError(
+            f"{folder} cannot be resumed with other settings: {'; '.join(changes)}; give the "
+            "former values, or another --output-dir"
+        )
+
+
+def _flag(name: str) -> str:
+    contents = {"weights": "the content of --model", "data_sha256": "the content of --data"}
+    return contents.get(name, f"--{name.replace('_', '-')}")
+
+
+def _sample(
+    evaluator: Evaluator,
+    file: ResponseFile,
+    load_sampler: Callable[[], RolloutEngine],
+    interrupt: Interrupt,
+) -> float | None:
+    """Samples the missing batches; returns responses per second, None if none was missing."""
+    if file.is_complete:
+        return None
+    start_count, start_time = len(file.rows), time.monotonic()
+    batches = evaluator.rows(load_sampler(), file.num_batches)
+    progress = ProgressBar(
+        evaluator.num_responses, start_count, unit="response", of=evaluator.task.env
+    )
+    with closing(progress):
+        for rows in batches:
+            file.append(rows)
+            means = ("reward/accuracy", "correct"), ("response/length_mean", "length")
+            progress.show(
+                len(file.rows),
+                {name: float(np.mean([row[key] for row in file.rows])) for name, key in means},
+            )
+            if interrupt:
+                raise Stopped(interrupt.name)
+    return (len(file.rows) - start_count) / (time.monotonic() - start_time)
+
+
+def _result(
+    evaluator: Evaluator, rows: Sequence[Row], speed: float | None, temperature: float
+) -> Result:
+    """Statistics, official score and speed of one environment's responses."""
+    for line in fault_lines(rows):
+        print_line(line, sys.stderr)
+    scored = scored_rows(rows)
+    return {
+        **evaluator.evaluation(rows).summary(),
+        **sample_scores(scored),
+        "temperature": temperature,
+        "official": _official_score(evaluator, scored),
+        "throughput/responses_per_s": speed,
+    }
+
+
+def _official_score(evaluator: Evaluator, rows: Sequence[Row]) -> dict[str, Any] | None:
+    """The benchmark's own score; None for what is no benchmark, or with a line on a failure."""
+    task = evaluator.task
+    if find(task.env).schema is None:
+        return None
+    responses = [{"id": row["id"], "response": row["response"]} for row in rows]
+    try:
+        return score(task.env, responses, data=task.data, split=evaluator.split)
+    except ReasonEnvError as error:
+        print_line(f"no official score of {task.env}: {error}", sys.stderr)
+        return None
+
+
+def _write(folder: Path, results: dict[str, Result]) -> dict[str, Result]:
+    """Adds results to those of other environments in the folder.
+
+    A speed that was not measured now is taken from the run that sampled the responses.
+    """
+    path, speed = folder / RESULTS, "throughput/responses_per_s"
+    before = read_json(path)["results"] if path.exists() else {}
+    for env, result in results.items():
+        if result[speed] is None and env in before:
+            results[env] = {**result, speed: before[env][speed]}
+    content = json_value({**read_json(folder / RECORD), "results": before | results})
+    write_atomically(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
+    return {env: content["results"][env] for env in results}

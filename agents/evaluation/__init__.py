@@ -1,1 +1,0 @@
-"""Implementation of `python -m agents.evaluate`: sampling, resumption, statistics, presentation."""

@@ -1,1 +1,0 @@
-"""Implementation of `python -m agents.report`: run directories, and a page of them."""

@@ -1,0 +1,176 @@
+"""Tables of rows: words, and images before they are decoded."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reasonenv.datasets.schema import Schema, check_columns
+from reasonenv.errors import DataError
+from reasonenv.files import check_names, check_regular
+
+PlacedImage = tuple[str, Mapping[str, Any] | Path | None]
+"""The column or file of an image in words, and the image before decoding: {bytes, path}, a file, or
+None where it is missing."""
+_BATCH_ROWS = 100
+_BUFFER_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows by number.
+
+    Args:
+        rows: Without images: of a `datasets.Dataset`, mapped into memory; or a list of dicts, as of
+            JSON, whose columns may hold values of several types.
+        images: Function of the number of a row to its images.
+    """
+
+    rows: Any
+    images: Callable[[int], Sequence[PlacedImage]]
+
+    def column(self, name: str) -> list[Any]:
+        """The values of a text column, in the order of the rows; None where it is absent."""
+        if isinstance(self.rows, list):
+            return [row.get(name) for row in self.rows]
+        if name not in self.rows.column_names:
+            return [None] * len(self.rows)
+        return self.rows.select_columns([name]).with_format("arrow")[:].column(name).to_pylist()
+
+
+def table_of(dataset: Any, schema: Schema) -> Table:
+    """The rows of a `datasets.Dataset`, of equal values of `schema.unique` the first.
+
+    Raises:
+        DataError: A row has no such value.
+    """
+    dataset = dataset.rename_columns(schema.renaming(dataset.column_names))
+    if schema.unique:
+        dataset = dataset.select(_first_rows(dataset, schema.unique))
+    large = large_columns(dataset.features.arrow_schema)
+    names = [name for name in (*schema.images, *schema.more_images) if name in large]
+    images = dataset.select_columns(names).with_format("arrow") if names else None
+    return Table(dataset.remove_columns(names), partial(_images, images, schema.images))
+
+
+def _images(images: Any, needed: Sequence[str], index: int) -> list[PlacedImage]:
+    """The images of a row, {bytes, path} each, with their places."""
+    cells = images[index].to_pylist()[0] if images is not None else {}
+    return [(f"column {name!r}", cell) for name, cell in cells.items() if cell or name in needed]
+
+
+def _first_rows(dataset: Any, path: Sequence[str]) -> Iterable[int]:
+    """The first row of each value at a path; a list in it must have one element in every row."""
+    from pyarrow import types
+
+    first: dict[str, int] = {}
+    start = 0
+    for batch in dataset.select_columns(path[:1]).with_format("arrow").iter(10_000):
+        values = batch.column(0).combine_chunks()
+        for name in path[1:]:
+            if types.is_list(values.type) or types.is_large_list(values.type):
+                if set(values.value_lengths().to_numpy(zero_copy_only=False)) - {1}:
+                    line = f"column {path[0]!r} has a row of more or less than one element"
+                    raise DataError(line)
+                values = values.flatten()
+            values = values.field(name)
+        for row, value in enumerate(values.to_pylist(), start):
+            first.setdefault(value, row)
+        start += len(values)
+    return first.values()
+
+
+def large_columns(arrow_schema: Any) -> list[str]:
+    """Columns with bytes, such as images, which are read row by row."""
+    return [field.name for field in arrow_schema if "binary" in str(field.type)]
+
+
+def check_schema(schema: Schema, where: str, arrow_schema: Any) -> None:
+    """Raises DataError where a column is missing or of another type."""
+    renaming = schema.renaming(arrow_schema.names)
+    types: dict[str, str] = {field.name: str(field.type) for field in arrow_schema}
+    check_columns(schema, where, {renaming.get(name, name): types[name] for name in types})
+
+
+def parquet_table(schema: Schema, files: Sequence[Path]) -> Table:
+    """The rows of Parquet files, one after the other.
+
+    Raises:
+        DataError: A file is damaged, or its columns do not fit.
+    """
+    from datasets import concatenate_datasets
+
+    for file in files:
+        check_schema(schema, str(file), _parquet_schema(file))
+    datasets = [parquet_dataset(file) for file in files]
+    try:
+        dataset = concatenate_datasets(datasets)
+    except ValueError as error:
+        line = f"{files[0]} and others have columns of one name and different types: {error}"
+        raise DataError(" ".join(line.split())) from None
+    return table_of(dataset, schema)
+
+
+def _parquet_schema(path: Path) -> Any:
+    """The Arrow schema of a Parquet file; DataError where it is none."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        arrow_schema = parquet.read_schema(check_regular(path))
+    except (ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"{path} is not a readable parquet file: {reason}") from None
+    check_names(arrow_schema.names, path)
+    return arrow_schema
+
+
+def parquet_dataset(path: Path) -> Any:
+    """The rows of a Parquet file as a `datasets.Dataset`, mapped into memory.
+
+    The library writes them to its cache once, `HF_DATASETS_CACHE`, whatever the row groups.
+
+    Raises:
+        DataError: The file is none, or damaged.
+    """
+    import pyarrow
+    from datasets import Dataset
+    from datasets.exceptions import DatasetsError
+    from pyarrow import parquet
+    from pyarrow.dataset import ParquetFragmentScanOptions
+
+    arrow_schema = _parquet_schema(path)
+    if not parquet.read_metadata(path).num_rows:  # which the library refuses
+        return Dataset(arrow_schema.empty_table())
+    # A column of images may be larger than memory.
+    scan = ParquetFragmentScanOptions(
+        use_buffered_stream=True, buffer_size=_BUFFER_BYTES, pre_buffer=False
+    )
+    options: Any = {"batch_size": _BATCH_ROWS, "fragment_scan_options": scan}
+    try:
+        with _quiet():
+            return Dataset.from_parquet(str(path), **options)
+    except DatasetsError as error:
+        reason = str(error.__cause__ or error).partition("\n")[0]
+        raise DataError(f"{path} cannot be read: {reason}") from None
+    finally:
+        pyarrow.default_memory_pool().release_unused()  # else what it took stays with the process
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Context without the progress bars and log of `datasets`."""
+    from datasets import utils
+    from datasets.utils import logging
+
+    are_hidden, verbosity = utils.are_progress_bars_disabled(), logging.get_verbosity()
+    if not are_hidden:
+        utils.disable_progress_bars()
+    logging.set_verbosity(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if not are_hidden:
+            utils.enable_progress_bars()
