@@ -18,7 +18,7 @@ _OUT_OF_MEMORY = re.compile(
 _LOST_RANK = re.compile(
     r"closed by (the )?(remote )?peer|reset by peer|broken pipe|remote process|socket closed", re.I
 )
-_REMEDIES = {
+REMEDIES = {
     "sampling": "lower --sampler-batch-size or --max-response-length",
     "training": (
         "lower --tokens-per-microbatch or --microbatch-size, or give --gradient-checkpointing, a "
@@ -105,7 +105,7 @@ def typed_errors(phase: Phase) -> Iterator[None]:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)):
             raise OutOfMemoryError(
-                f"out of memory in {phase}: {_REMEDIES[phase]} ({reason})"
+                f"out of memory in {phase}: {REMEDIES[phase]} ({reason})"
             ) from error
         if _LOST_RANK.search(str(error)):
             raise LostRankError(f"another rank has ended: see its log ({reason})") from error

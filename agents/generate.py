@@ -4,11 +4,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from agents.cli.checks import check_integer
+from annotated_types import Interval
+
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
+from agents.cli.types import validated
 from agents.engines.process import Precision
 from agents.errors import UsageError, typed_errors
 from agents.evaluate.arguments import EvaluationArguments, check_arguments
@@ -45,7 +47,7 @@ class GenerationArguments:
     """Tokens after which a response is cut."""
     temperature: float = 0.0
     """Sampling temperature; 0 is greedy decoding."""
-    num_responses: int = 1
+    num_responses: Annotated[int, Interval(ge=1, le=2**10)] = 1
     """Number of responses, which a temperature makes differ."""
     seed: int = 0
     """Seed of the responses."""
@@ -62,7 +64,7 @@ class GenerationArguments:
         Raises:
             UsageError: A value is out of range.
         """
-        check_integer("num-responses", self.num_responses, 1, 2**10)
+        validated(self)
         if self.num_responses > 1 and not self.temperature:
             raise UsageError(
                 f"--num-responses is {self.num_responses}, and without a --temperature above 0 all "
@@ -80,8 +82,7 @@ class GenerationArguments:
             sampler_batch_size=self.num_responses,
             seed=self.seed,
         )
-        check_arguments(arguments)
-        return arguments
+        return check_arguments(arguments)
 
 
 @standard_streams()

@@ -40,6 +40,8 @@ REPORT_SECONDS = 300
 """Time between two reports while the run goes on."""
 ACTIONS = ("continue", "stop", "rollback")
 MAX_ROLLBACKS = 3
+MAX_SKIPPED = 10
+"""Consecutive optimizer steps without a finite gradient after which a run saves and stops."""
 EXIT_COLLAPSED = 3
 """Exit status of a run that its collapse monitor stopped."""
 
@@ -56,7 +58,7 @@ def train(state: RunState, log: RunLog, interrupt: Interrupt) -> str:
         log.say(
             f"warning: metrics.jsonl has {len(rows)} of {state.step} steps: the report lacks others"
         )
-    monitor = CollapseMonitor(run.on_collapse, run.max_skipped, rows)
+    monitor = CollapseMonitor(run.on_collapse, MAX_SKIPPED, rows)
     reports = Interval(REPORT_SECONDS)
     with error_on_all_ranks(state.engines.train, "the environment"):
         observations, _ = state.envs.reset(seed=run.seed, options={"start": state.position})

@@ -7,22 +7,24 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from annotated_types import Interval
 from torch.nn.utils.rnn import pad_sequence
 
 import reasonenv
-from agents.cli.checks import MAXIMA, MINIMA, MOST_RESPONSES, NUMBERS, check_integer
+from agents.cli.checks import MOST_RESPONSES
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.cli.json_flags import environment_options, stop_strings
 from agents.cli.lasting_output import lasting_output
+from agents.cli.settings import environment_options
+from agents.cli.types import Amount, Count, EnvOptions, Seed, StopStrings, validated
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
@@ -59,7 +61,7 @@ class FineTuning:
 
     env: str = "Figures-v2"
     """Environment whose problems have worked solutions."""
-    env_options: str = "{}"
+    env_options: EnvOptions = field(default_factory=dict)
     """Further arguments of the environment as JSON, such as '{"slip": 0.5}' for solutions of
     Figures half of which have a slip."""
     data: str | None = None
@@ -73,19 +75,19 @@ class FineTuning:
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'. Saved with the model."""
-    stop: str | None = None
+    stop: StopStrings = None
     """Strings that end a response of the model when it samples, besides end tokens, as JSON:
     '["\\nQuestion:", "</answer>"]'. Training does not read them. By default the model's own, or
     "\\nQuestion:" where it has no chat template. Saved with the model."""
-    num_steps: int = 200
+    num_steps: Count = 200
     """Optimizer steps."""
-    batch_size: int = 16
+    batch_size: Annotated[int, Interval(ge=1, le=MOST_RESPONSES)] = 16
     """Solutions per step."""
-    num_problems: int = 1_000_000
+    num_problems: Count = 1_000_000
     """The first problems of the split that are used, each once in a pass over them."""
-    learning_rate: float = 1e-5
+    learning_rate: Amount = 1e-5
     """Peak learning rate of AdamW, after 50 steps of warm-up; cosine decay."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the order of the problems."""
     output_dir: Path = Path("sft")
     """Folder for the model, in Hugging Face format."""
@@ -99,7 +101,8 @@ def fine_tune(settings: FineTuning) -> Path:
         ModelError: The model cannot be loaded.
         SaveError: It cannot be written.
     """
-    _check(settings)
+    settings = validated(settings)
+    _check_empty(settings.output_dir)
     options = environment_options(settings.env_options, settings.data)
     with closing(reasonenv.make(settings.env, num_envs=1, **options)) as envs:
         engine = _engine(settings)
@@ -193,11 +196,16 @@ def save(folder: Path, model: Any, chat: Chat) -> None:
         ) from error
 
 
+def _check_empty(folder: Path) -> None:
+    if folder.exists() and any(path.name not in (LOCK, STAGE) for path in folder.iterdir()):
+        raise UsageError(f"{folder} is not empty: give another --output-dir")
+
+
 def _engine(settings: FineTuning) -> TorchEngine:
     device, folder = local_device(), model_folder(settings.model)
     trust: Any = {"trust_remote_code": settings.trust_remote_code}
     check_size(folder, device, trains=True, **trust)
-    options = ChatOptions(settings.chat_template, stop_strings(settings.stop))
+    options = ChatOptions(settings.chat_template, settings.stop)
     model, chat = load_model(folder, device, torch.float32, chat_options=options, **trust)
     for line in chat.remarks():
         print_line(line, sys.stderr)
@@ -212,20 +220,6 @@ def _policy(settings: FineTuning, model: Any) -> Policy:
     if defaults(settings.env, settings.model).gradient_checkpointing:
         policy.checkpoint_activations()
     return policy
-
-
-def _check(settings: FineTuning) -> None:
-    for name, most in (("num_steps", 2**31), ("batch_size", MOST_RESPONSES + 1)):
-        check_integer(name.replace("_", "-"), getattr(settings, name), 1, most - 1)
-    check_integer("num-problems", settings.num_problems, 1, 2**31 - 1)
-    check_integer("seed", settings.seed, MINIMA["seed"], MAXIMA["seed"])
-    is_valid, words = NUMBERS["learning_rate"]
-    if not is_valid(settings.learning_rate):
-        raise UsageError(f"--learning-rate is {settings.learning_rate}: give {words}")
-    folder = settings.output_dir
-    if folder.exists() and any(path.name not in (LOCK, STAGE) for path in folder.iterdir()):
-        raise UsageError(f"{folder} is not empty: give another --output-dir")
-    stop_strings(settings.stop)
 
 
 @standard_streams()

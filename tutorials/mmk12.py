@@ -17,12 +17,12 @@
 # of the run.
 
 # %%
-from agents.plan import main as plan
+from agents.plan.__main__ import main as plan
 
 status = plan(["--learner", "cpgd", "--env", "MMK12-v0", "--num-gpus", "8", "--gpu-memory", "80"])
 
 # %% [markdown]
-# On one such GPU it does not, and the plan says what to change:
+# On one such GPU it does not, and the plan says why:
 
 # %%
 status = plan(["--learner", "cpgd", "--env", "MMK12-v0", "--num-gpus", "1", "--gpu-memory", "80"])
@@ -115,8 +115,7 @@ for line in Path("run/metrics.jsonl").read_text().splitlines():
 # %% [markdown]
 # ## On the machine
 #
-# `python -m agents.doctor` tries the machine: GPUs, DeepSpeed, vLLM, the grader, shared memory,
-# the disk. Then:
+# `python -m agents.doctor` checks the machine: packages, GPUs, shared memory, the disk. Then:
 #
 # ```
 # torchrun --nproc-per-node 8 -m agents.cpgd --env MMK12-v0 --on-collapse stop

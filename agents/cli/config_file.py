@@ -8,13 +8,17 @@ from typing import Any
 
 import yaml
 
-from agents.cli.exit import short
-from agents.cli.json_flags import EXAMPLES
 from agents.errors import UsageError
+from reasonenv.console import short
 from reasonenv.files import read_regular, unique_keys
 
-NESTING = 100
-"""Levels of lists and mappings at most: more would exhaust the stack of what walks them."""
+
+class _UniqueKeys(yaml.SafeLoader):
+    """A loader that refuses a key that comes twice, of which YAML takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        unique_keys([(key.value, None) for key, _ in node.value])
+        return super().construct_mapping(node, deep)
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -29,10 +33,8 @@ def read_config(path: Path) -> dict[str, Any]:
         UsageError: In one line, when the file cannot be read or holds no mapping.
     """
     try:
-        text = read_regular(path).decode("utf-8")
-        _check_events(text)
-        content = yaml.load(text, _UniqueKeys)
-    except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: a date such as 2024-13-01
+        content = yaml.load(read_regular(path), _UniqueKeys)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise UsageError(
             f"--config {path} cannot be read: {' '.join(str(error).split())}"
         ) from error
@@ -47,27 +49,55 @@ def read_config(path: Path) -> dict[str, Any]:
     settings = {name.replace("-", "_"): value for name, value in content.items()}
     if len(settings) < len(content):
         raise UsageError(f"--config {path} has a setting twice, with - and _: remove one")
-    return {name: _as_json(name, value) for name, value in settings.items()}
+    return settings
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """A loader that refuses a key that comes twice, of which YAML takes the last."""
+def as_arguments(
+    settings: Mapping[str, Any], defaults: Mapping[str, Any], json_names: set[str]
+) -> list[str]:
+    """Settings as arguments of the command line.
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        unique_keys([(key.value, None) for key, _ in node.value])
-        return super().construct_mapping(node, deep)
+    Args:
+        settings: Values as `read_config` returns them.
+        defaults: Default of every setting, by the name of its field.
+        json_names: Names of the settings that take JSON.
+
+    Raises:
+        UsageError: In one line, for a setting that does not exist or a value of another kind.
+    """
+    arguments: list[str] = []
+    for name, value in settings.items():
+        if name not in defaults:
+            matches = difflib.get_close_matches(name, defaults, n=1, cutoff=0.6)
+            hint = f"; did you mean {matches[0]}?" if matches else ", see --help-all"
+            raise UsageError(f"--config: there is no setting {short(name)}{hint}")
+        flag = name.replace("_", "-")
+        if isinstance(value, list) and isinstance(defaults[name], tuple):
+            arguments += [f"--{flag}", *map(str, value)]
+        elif isinstance(defaults[name], bool):
+            if not isinstance(value, bool):
+                raise UsageError(f"--config: {flag} is {value!r}: give true or false")
+            arguments.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            is_json = name in json_names and isinstance(value, dict | list)
+            arguments += [f"--{flag}", _json(flag, value) if is_json else _single(flag, value)]
+    return arguments
 
 
-def _as_json(name: str, value: Any) -> Any:
-    """The JSON text of a mapping or list, for a setting that takes JSON; else the value itself.
+def _single(flag: str, value: Any) -> str:
+    if isinstance(value, dict | list):
+        kind = "mapping" if isinstance(value, dict) else "list"
+        raise UsageError(f"--config: {flag} is a {kind}: give a single value")
+    return str(value)
+
+
+def _json(flag: str, value: Any) -> str:
+    """The JSON text of a mapping or list.
 
     Raises:
         UsageError: It has a value that JSON has no type for, such as a date, or a key that is no
             text, such as `on`, which YAML reads as true.
     """
-    flag = name.replace("_", "-")
-    if flag not in EXAMPLES or not isinstance(value, dict | list):
-        return value
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -77,52 +107,3 @@ def _as_json(name: str, value: Any) -> Any:
             f"--config: {flag} is no JSON: a key of {short(text)} is no text: quote it"
         )
     return text
-
-
-def _check_events(text: str) -> None:
-    """Refuses what YAML would expand or descend into without end.
-
-    Raises:
-        ValueError: For an alias, or for more than `NESTING` levels.
-    """
-    depth = 0
-    for event in yaml.parse(text, yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError(f"it has the alias *{event.anchor}: write its value out")
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > NESTING:
-            raise ValueError(f"nested more than {NESTING} deep")
-
-
-def as_arguments(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
-    """Settings as arguments of the command line.
-
-    Args:
-        settings: Values as `read_config` returns them.
-        defaults: Default of every setting, by the name of its field.
-
-    Raises:
-        UsageError: In one line, for a setting that does not exist.
-    """
-    arguments: list[str] = []
-    for name, value in settings.items():
-        if name not in defaults:
-            matches = difflib.get_close_matches(name, defaults, n=1, cutoff=0.6)
-            hint = f"; did you mean {matches[0]}?" if matches else ", see --help"
-            raise UsageError(f"--config: there is no setting {short(name)}{hint}")
-        arguments += _flag(name.replace("_", "-"), value, defaults[name])
-    return arguments
-
-
-def _flag(name: str, value: Any, default: Any) -> list[str]:
-    if isinstance(value, list) and isinstance(default, tuple):
-        return [f"--{name}", *map(str, value)]
-    if isinstance(value, dict | list):
-        kind = "mapping" if isinstance(value, dict) else "list"
-        raise UsageError(f"--config: {name} is a {kind}: give a single value")
-    if not isinstance(default, bool):
-        return [f"--{name}", str(value)]
-    if not isinstance(value, bool):
-        raise UsageError(f"--config: {name} is {value!r}: give true or false")
-    return [f"--{name}" if value else f"--no-{name}"]

@@ -2,14 +2,15 @@
 
 import argparse
 import ast
+import difflib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, fields, make_dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, get_origin
+from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 import tyro
 
@@ -17,33 +18,47 @@ from agents import advantages, divergences, losses, reductions, references
 from agents.cli import config_file
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
-from agents.cli.settings import Run
+from agents.cli.settings import COMMON, Run
+from agents.cli.types import json_fields
 from agents.errors import UsageError
 from agents.learner import Learner
 from agents.storage.resumed_settings import recorded_settings
 
-Namespace = ModuleType | tuple[Callable[..., Any], ...]
-MODULES = (advantages, reductions, divergences)
-FUNCTION_TYPES = (
-    (
-        advantages.Advantage,
-        (
-            *(advantages.raw, advantages.centered, advantages.batch_centered),
-            *(advantages.standardized, advantages.leave_one_out, advantages.clip_filter),
-        ),
-    ),
-    (reductions.Reduction, reductions),
-    (references.Refresh, references),
-    (divergences.Divergence, divergences),
-    (losses.Level, (losses.per_token, losses.per_response)),
-    (losses.Estimator, (losses.differentiable, losses.reinforce)),
-    (losses.Clip, (losses.masked, losses.truncated)),
-)
-"""Type of a field that is a function, and the namespace of its values."""
+Functions = Mapping[str, Callable[..., Any]]
 SIZES = ("num_prompts", "group_size", "max_response_length")
 """Settings from which the defaults of others follow."""
 C = TypeVar("C")
 L = TypeVar("L", bound=Learner)
+
+
+def _public(module: ModuleType) -> Functions:
+    """The functions of a module and its classes with such names, which make functions."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if name.islower() and name[0] != "_" and getattr(value, "__module__", "") == module.__name__
+    }
+
+
+def _named(*functions: Callable[..., Any]) -> Functions:
+    return {function.__name__: function for function in functions}
+
+
+FUNCTIONS: dict[Any, Functions] = {
+    advantages.Advantage: _named(
+        *(advantages.raw, advantages.centered, advantages.batch_centered),
+        *(advantages.standardized, advantages.leave_one_out, advantages.clip_filter),
+    ),
+    reductions.Reduction: _public(reductions),
+    references.Refresh: _public(references),
+    divergences.Divergence: _public(divergences),
+    losses.Level: _named(losses.per_token, losses.per_response),
+    losses.Estimator: _named(losses.differentiable, losses.reinforce),
+    losses.Clip: _named(losses.masked, losses.truncated),
+}
+"""Type of a field that is a function, and its values by name."""
+HELP = ("--help", "--help-all")
+ALL = {**_public(advantages), **_public(reductions), **_public(divergences)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +77,8 @@ def parse(
 ) -> C:
     """An instance of a dataclass from the command line.
 
-    A field that is a dataclass adds its own fields. The program ends after `--help`, and with
-    status 2 on an invalid argument.
+    A field that is a dataclass adds its own fields. The program ends after `--help`, with status 2
+    on a flag that does not exist or takes another type, and with 1 on a value out of range.
 
     Args:
         command: The dataclass.
@@ -71,36 +86,39 @@ def parse(
         arguments: Arguments of the command line; None for those of this process.
         default: Instance with the defaults; None for those of the fields.
     """
+    words = list(sys.argv[1:] if arguments is None else arguments)
     with errors_in_one_line():
-        _check_digits(sys.argv[1:] if arguments is None else arguments)
+        _check_words(words)
+    words = ["--help" if word == "--help-all" else word for word in words]
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_named_function)
     extra: dict[str, Any] = {} if default is None else {"default": default}
     extra["config"] = (tyro.conf.OmitArgPrefixes,)
     with registry:
-        return tyro.cli(command, prog=f"python -m {module}", args=arguments, **extra)
+        return tyro.cli(command, prog=f"python -m {module}", args=words, **extra)
 
 
-def _check_digits(words: Sequence[str]) -> None:
-    """Raises UsageError for a number in the digits of another script, which Python would read."""
+def _check_words(words: Sequence[str]) -> None:
+    """Raises UsageError for a misspelt --help, or a number in the digits of another script."""
     for word in words:
+        if word not in HELP and word[:3] == "--h" and difflib.get_close_matches(word, HELP):
+            raise UsageError(f"there is no flag {word}: did you mean --help?")
         if re.fullmatch(r"(--[\w-]+=)?[-+.\d]*\d[.\de+-]*", word) and not word.isascii():
             raise UsageError(f"{word!r} has digits that are not ASCII: write 0 to 9")
 
 
-def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple[Run, L]:
-    """A run and a learner from the command line of the learner's module.
+def parse_run(
+    learner: type[L], arguments: Sequence[str] | None = None, *others: type
+) -> tuple[Run, L, *tuple[Any, ...]]:
+    """A run and a learner from the command line of the learner's module, and other dataclasses.
 
     The defaults, also those in the help, follow from `--env` and `--model`. Arguments take
     precedence over the settings of a `--config` file, and these over those of a run that
-    `--resume` continues.
+    `--resume` continues. `--help` shows the flags that most runs need, `--help-all` every one.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     # DeepSpeed's launcher adds the local rank, which the environment holds too.
     words = [word for word in words if not word.startswith("--local_rank=")]
-    parts = [("run", Run), ("learner", learner), ("file", ConfigFile)]
-    command = make_dataclass("Command", parts, frozen=True)
-    command.__doc__ = (inspect.getdoc(learner) or "").split("\n\n")[0]
     with errors_in_one_line():
         first = _leading_flags(words)
         settings = config_file.read_config(first.pop("config")) if "config" in first else {}
@@ -109,11 +127,26 @@ def parse_run(learner: type[L], arguments: Sequence[str] | None = None) -> tuple
         run = defaults(given.get("env"), given.get("model"))
         run = _fitting(run, {name: given[name] for name in SIZES if name in given})
         run = replace(run, **learner.run_defaults(run.max_response_length))
-        default = command(run, learner(), ConfigFile())
-        known = vars(default.run) | vars(default.learner)
-        words = config_file.as_arguments(settings, known) + words
-    parsed: Any = parse(command, _module(learner), words, default)
-    return parsed.run, parsed.learner
+        values = {"run": run, "learner": learner(), "file": ConfigFile()}
+        values |= {kind.__name__.lower(): kind() for kind in others}
+        known = vars(run) | vars(values["learner"])
+        words = config_file.as_arguments(settings, known, json_fields(Run)) + words
+    kinds = {name: type(value) for name, value in values.items()}
+    if {"-h", "--help"} & set(words):
+        kinds |= {"run": _abridged(Run, COMMON), "learner": _abridged(learner, known)}
+        values |= {name: kinds[name](**vars(values[name])) for name in ("run", "learner")}
+    command = make_dataclass("Command", kinds.items(), frozen=True)
+    about = (inspect.getdoc(learner) or "").split("\n\n")[0]
+    command.__doc__ = f"{about}\n\n--help shows the flags of most runs, --help-all every flag."
+    parsed: Any = parse(command, _module(learner), words, command(**values))
+    return tuple(getattr(parsed, name) for name in values if name != "file")
+
+
+def _abridged(kind: type, names: Container[str]) -> type:
+    """A dataclass like this one, whose help has these settings alone and not its docstring."""
+    hints, rare = get_type_hints(kind), [f.name for f in fields(kind) if f.name not in names]
+    hidden = [(name, Annotated[hints[name], tyro.conf.Suppress], None) for name in rare]
+    return make_dataclass(kind.__name__, hidden, bases=(kind,), frozen=True, kw_only=True)
 
 
 def _fitting(run: Run, sizes: Mapping[str, Any]) -> Run:
@@ -173,12 +206,12 @@ def _resumed_settings(learner: type[Learner], given: Mapping[str, Any]) -> dict[
     return {name: value for name, value in settings.items() if name in names}
 
 
-def parse_function(text: str, namespaces: Sequence[Namespace] = MODULES) -> Callable[..., Any]:
+def parse_function(text: str, functions: Functions = ALL) -> Callable[..., Any]:
     """A function by its name, such as 'token_mean', or by a call, such as 'clip_filter(3.0)'.
 
     Args:
         text: Name of a function, or call of a class with literals.
-        namespaces: Modules and functions to choose from.
+        functions: Those to choose from, by name.
 
     Raises:
         UsageError: No function has this name, or the call fails.
@@ -188,7 +221,10 @@ def parse_function(text: str, namespaces: Sequence[Namespace] = MODULES) -> Call
         name, call = (tree.func, tree) if isinstance(tree, ast.Call) else (tree, None)
         if not isinstance(name, ast.Name):
             raise UsageError(f"{text!r} is not the name of a function, such as clip_filter(3.0)")
-        function = _lookup(name.id, namespaces)
+        if name.id not in functions:
+            names = ", ".join(sorted(functions))
+            raise UsageError(f"no function is called {name.id!r}: there are {names}")
+        function = functions[name.id]
         if inspect.isfunction(function) and call is None:
             return function
         values = [ast.literal_eval(value) for value in (call.args if call else ())]
@@ -203,36 +239,15 @@ def format_function(value: Any) -> str:
     return value.__name__ if inspect.isfunction(value) else repr(value)
 
 
-def _lookup(name: str, namespaces: Sequence[Namespace]) -> Callable[..., Any]:
-    functions = {n: f for namespace in namespaces for n, f in _public(namespace).items()}
-    if name not in functions:
-        names = ", ".join(sorted(functions))
-        raise UsageError(f"no function is called {name!r}: there are {names}")
-    return functions[name]
-
-
-def _public(namespace: Namespace) -> dict[str, Callable[..., Any]]:
-    if isinstance(namespace, tuple):
-        return {value.__name__: value for value in namespace}
-    return {
-        name: value
-        for name, value in vars(namespace).items()
-        if name.islower()
-        and not name.startswith("_")
-        and (inspect.isfunction(value) or inspect.isclass(value))
-        and value.__module__ == namespace.__name__
-    }
-
-
 def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
     """Parser and formatter of a field that is a function, for tyro."""
     if get_origin(info.type) is not Callable and info.type is not Callable:
         return None
-    namespaces = [namespace for kind, namespace in FUNCTION_TYPES if kind == info.type] or MODULES
+    functions = next((f for kind, f in FUNCTIONS.items() if kind == info.type), ALL)
     return tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,
         metavar="FUNCTION",
-        instance_from_str=lambda words: parse_function(words[0], namespaces),
+        instance_from_str=lambda words: parse_function(words[0], functions),
         is_instance=callable,
         str_from_instance=lambda value: [format_function(value)],
     )

@@ -19,13 +19,14 @@ def lasting_output() -> Iterator[None]:
 
     What is written after the loss goes nowhere. A file keeps its errors: a full disk is one.
     """
-    before = {name: getattr(sys, name) for name in ("stdout", "stderr")}
-    after = {name: _lasting(stream) for name, stream in before.items()}
-    _set(before, after)
+    before = sys.stdout, sys.stderr
+    after = sys.stdout, sys.stderr = [_lasting(stream) for stream in before]
     try:
         yield
     finally:
-        _set(after, before)
+        for stream in after:
+            stream.flush()
+        sys.stdout, sys.stderr = before
 
 
 def write(descriptor: int, content: bytes) -> None:
@@ -33,9 +34,7 @@ def write(descriptor: int, content: bytes) -> None:
     try:
         os.write(descriptor, content)
     except OSError as error:
-        if error.errno not in LOSS_ERRNOS:
-            raise
-        silence(descriptor)
+        _silence_lost(error, descriptor)
 
 
 def silence(descriptor: int) -> None:
@@ -43,6 +42,12 @@ def silence(descriptor: int) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
+
+
+def _silence_lost(error: OSError, descriptor: int) -> None:
+    if error.errno not in LOSS_ERRNOS:
+        raise error
+    silence(descriptor)
 
 
 class _Output(io.TextIOWrapper):
@@ -56,24 +61,19 @@ class _Output(io.TextIOWrapper):
         try:
             return super().write(text)
         except OSError as error:
-            self._silence(error)
+            _silence_lost(error, self.fileno())
             return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
         except OSError as error:
-            self._silence(error)
-
-    def _silence(self, error: OSError) -> None:
-        """Sends what is in the buffer, and all that follows, to nowhere."""
-        if error.errno not in LOSS_ERRNOS:
-            raise error
-        silence(self.fileno())
+            _silence_lost(error, self.fileno())
 
 
 def _lasting(stream: TextIO) -> TextIO:
     """The stream as an `_Output`; as it is if it is no stream of the process, or a file."""
+    stream.flush()
     try:
         descriptor = stream.fileno()
     except (OSError, AttributeError):
@@ -87,11 +87,3 @@ def _lasting(stream: TextIO) -> TextIO:
         line_buffering=stream.line_buffering,
         write_through=stream.write_through,
     )
-
-
-def _set(old: dict[str, TextIO], new: dict[str, TextIO]) -> None:
-    """Puts streams in the place of the old ones, unless others have taken it."""
-    for name, stream in new.items():
-        old[name].flush()
-        if getattr(sys, name) is old[name]:
-            setattr(sys, name, stream)

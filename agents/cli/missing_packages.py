@@ -7,7 +7,7 @@ from types import TracebackType
 EXTRAS = {
     "train": (
         *("torch", "transformers", "tokenizers", "safetensors", "jaxtyping", "tyro"),
-        *("filelock", "yaml", "packaging", "tensorboard", "deepspeed"),
+        *("filelock", "yaml", "packaging", "pydantic", "tensorboard", "deepspeed"),
     ),
     "plots": ("matplotlib",),
     "lora": ("peft",),

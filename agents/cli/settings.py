@@ -1,12 +1,51 @@
 """Settings of a training run; `defaults` has those of other models, `checks` what is valid."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
+from annotated_types import Ge, Gt, Interval
+from pydantic import AllowInfNan, ConfigDict, with_config
+from typing_extensions import TypedDict
+
+from agents.cli.types import (
+    JSON,
+    Adapters,
+    Amount,
+    Count,
+    CountOrNone,
+    Decay,
+    EnvOptions,
+    Fraction,
+    JSONObject,
+    Length,
+    Seed,
+    StopStrings,
+    Temperature,
+    TopP,
+)
 from agents.engines.optimizer import Schedule
 from agents.engines.process import Precision
 from agents.monitoring.trackers import Name
+
+COMMON = (
+    *("env", "env_options", "data", "model", "num_steps", "num_prompts", "group_size"),
+    *("minibatch_size", "microbatch_size", "epochs", "max_response_length", "temperature"),
+    *("learning_rate", "seed", "lora", "gradient_checkpointing", "deepspeed", "vllm"),
+    *("output_dir", "resume", "save_every", "evaluate_every", "num_test_problems", "track"),
+)
+"""Settings that the help of a command shows without `--help-all`."""
+
+
+@with_config(ConfigDict(extra="forbid"))
+class OptimizerOptions(TypedDict, total=False):
+    """Settings of AdamW and its schedule that few change, by their names in `Optimization`."""
+
+    betas: tuple[Decay, Decay]
+    epsilon: Amount
+    weight_decay: Amount
+    min_ratio: Fraction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +58,7 @@ class Run:
 
     env: str = "Figures-v2"
     """Environment, such as Figures-v2 or MMK12-v0, or your own as module:Mine-v0."""
-    env_options: str = "{}"
+    env_options: EnvOptions = field(default_factory=dict)
     """Further arguments of the environment as JSON, such as '{"level": 1}'."""
     data: str | None = None
     """Folder with local files of the data set; by default REASONENV_DATA, then the hub. With --env
@@ -33,74 +72,67 @@ class Run:
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'. Saved in every checkpoint."""
-    stop: str | None = None
+    stop: StopStrings = None
     """Strings that end a response, besides end tokens, as JSON: '["\\nQuestion:", "</answer>"]'. A
     closing tag stays in the text. By default the model's own, or "\\nQuestion:" where it has no
     chat template. Saved in every checkpoint."""
-    num_steps: int = 250
+    num_steps: Count = 250
     """Training steps: a rollout and its update each."""
-    num_prompts: int = 32
+    num_prompts: Count = 32
     """Prompts per rollout, over all ranks."""
-    group_size: int = 8
+    group_size: Count = 8
     """Responses per prompt."""
-    minibatch_size: int = 128
+    minibatch_size: Count = 128
     """Responses per optimizer step, over all ranks; whole groups. By default all responses of a
     rollout, if 128 do not divide them."""
-    microbatch_size: int = 128
+    microbatch_size: Count = 128
     """Responses per forward pass on one rank; changes memory and speed, not the result."""
-    tokens_per_microbatch: int | None = None
+    tokens_per_microbatch: Count | None = None
     """Prompt and response tokens per forward pass on one rank, instead of --microbatch-size; a
     prompt shared by several responses counts once."""
-    epochs: int = 1
+    epochs: Annotated[int, Interval(ge=1, le=1000)] = 1
     """Passes over each rollout."""
-    max_generations: int = 1
+    max_generations: Count = 1
     """Dynamic sampling (DAPO): rollouts sampled at most until an update has enough prompts with
     both correct and incorrect responses; others fill the remaining places. 1 trains on all."""
-    overlong_buffer: int = 0
+    overlong_buffer: CountOrNone = 0
     """Tokens before the length limit over which the reward falls by up to 1; 0 for none (DAPO)."""
-    max_prompt_length: int | None = None
+    max_prompt_length: Count | None = None
     """Tokens of a prompt, beyond which a problem is left out; before training where its words alone
     are too long, else when it is met. None for the context of the model alone."""
-    max_response_length: int = 64
+    max_response_length: Length = 64
     """Maximum number of tokens of a response."""
-    max_pixels: int = 64 * 28 * 28
+    max_pixels: Count = 64 * 28 * 28
     """Maximum number of pixels of an image; larger ones are scaled down."""
-    sampler_batch_size: int = 512
+    sampler_batch_size: Count = 512
     """Responses sampled at a time on one rank; limited by its memory."""
-    temperature: float = 1.0
+    temperature: Temperature = 1.0
     """Sampling temperature; every log-probability is computed at it as well."""
-    top_p: float = 1.0
+    top_p: TopP = 1.0
     """Nucleus sampling: the smallest set of tokens with this probability; see
     --sampler-correction."""
-    top_k: int = 0
+    top_k: CountOrNone = 0
     """Samples from this many of the most likely tokens; 0 for all. See --sampler-correction."""
-    learning_rate: float = 3e-4
+    learning_rate: Amount = 3e-4
     """Peak learning rate of AdamW."""
     learning_rate_schedule: Schedule = "cosine"
-    """Decay of the learning rate over the run, to --min-learning-rate-ratio; constant for none."""
-    min_learning_rate_ratio: float = 0.1
-    """Learning rate to which the schedule leads, as a fraction of the peak: that of one optimizer
-    step more than the run has."""
-    warmup_steps: int = 0
+    """Decay of the learning rate over the run; constant for none."""
+    warmup_steps: CountOrNone = 0
     """Optimizer steps over which the learning rate first rises in a line to its peak."""
-    weight_decay: float = 0.01
-    """Weight decay of AdamW, times the learning rate, as in the released CPGD scripts."""
-    adam_beta1: float = 0.9
-    """Decay of AdamW's mean of gradients from step to step."""
-    adam_beta2: float = 0.95
-    """Decay of AdamW's mean of squared gradients from step to step."""
-    adam_epsilon: float = 1e-8
-    """Added by AdamW to the root mean square of a weight's gradient before that divides, as in the
-    released scripts; 1e-6 slows the tiny model down."""
-    max_grad_norm: float | None = 1.0
+    optimizer_options: Annotated[OptimizerOptions, JSON] = field(default_factory=OptimizerOptions)
+    """Further settings of AdamW and its schedule as JSON, such as '{"weight_decay": 0.1}': betas
+    ([0.9, 0.95]), epsilon (1e-8; 1e-6 slows the tiny model down), weight_decay (0.01, times the
+    learning rate), and min_ratio (0.1), the fraction of the learning rate to which the schedule
+    leads. By default those of the released CPGD scripts."""
+    max_grad_norm: Annotated[float, Gt(0), AllowInfNan(False)] | None = 1.0
     """Norm to which the gradient of an optimizer step is clipped; None for no clipping."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the problem order and the sampler."""
     freeze_vision: bool = False
     """Freeze the vision tower, as the released CPGD scripts do."""
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass to save memory."""
-    lora: str | None = None
+    lora: Adapters = None
     """Train LoRA adapters: arguments of peft's LoraConfig as JSON, such as
     '{"r": 16, "target_modules": "all-linear"}'."""
     dtype: Precision = "auto"
@@ -120,7 +152,7 @@ class Run:
     """JSON file with a DeepSpeed configuration."""
     sampler: Literal["auto", "transformers", "vllm"] = "auto"
     """Sampling engine: auto is vLLM on GPUs if it is installed, else transformers."""
-    vllm: str = "{}"
+    vllm: JSONObject = field(default_factory=dict)
     """Arguments of vllm.LLM as JSON. By default gpu_memory_utilization is what the memory plan
     leaves, and max_model_len what fits in it."""
     vllm_server: str | None = None
@@ -128,25 +160,23 @@ class Run:
     sampler_log_probs: bool = True
     """Have vLLM return the log-probabilities of its tokens. Without them sampling is faster, but
     the difference of sampler and trainer is not monitored."""
-    parity_tolerance: float | None = None
+    parity_tolerance: Annotated[float, Ge(0)] | None = None
     """Mean absolute difference in nats of the log-probabilities of sampler and trainer above which
     the run does not start; None for a value that suits their dtypes."""
     on_collapse: Literal["warn", "stop", "rollback"] = "warn"
     """Action on a collapse: warn and continue; save and stop; or roll back to the last checkpoint
     before it and continue with other problems, three times at most."""
-    max_skipped: int = 10
-    """Consecutive optimizer steps without a finite gradient after which the run saves and stops."""
     output_dir: str = "runs/{algorithm}-{env}-seed{seed}"
     """Directory of metrics, rollouts and checkpoints."""
     resume: bool = False
     """Continue from the last checkpoint in the output directory, which must have a run, with its
     settings unless flags say otherwise."""
-    save_every: int = 50
+    save_every: Count = 50
     """Steps between checkpoints; the last step is always saved."""
-    save_minutes: float = 10.0
+    save_minutes: Amount = 10.0
     """Minutes between checkpoints besides, of which the newest is kept; 0 for none. Saving takes at
     most a twentieth of the time: where it takes long, they are further apart."""
-    keep_checkpoints: int = 2
+    keep_checkpoints: Count = 2
     """Number of checkpoints to keep; older ones are deleted."""
     keep_best: str | None = None
     """Keep the checkpoint with the greatest value of an evaluation besides, such as
@@ -154,14 +184,14 @@ class Run:
     push_to_hub: str | None = None
     """Repository on the Hugging Face hub, such as you/model, to which the last checkpoint of a
     complete run is uploaded; python -m agents.push uploads any other."""
-    evaluate_every: int = 0
+    evaluate_every: CountOrNone = 0
     """Steps between evaluations; 0 evaluates before the first step and after the last only."""
-    num_test_problems: int = 500
+    num_test_problems: CountOrNone = 500
     """Problems per evaluation split; 0 turns evaluation off."""
     track: tuple[Name, ...] = ()
     """Trackers that get metrics, evaluations and sampled rollouts, each through its own library,
     whose environment variables say where they go. Several: --track wandb tensorboard."""
-    show_responses: int = 1
+    show_responses: CountOrNone = 1
     """Problems that the terminal shows with a response of the model, before the first step and then
     at most once a minute; 0 for none."""
 
@@ -178,3 +208,8 @@ class Run:
         """Optimizer steps of the whole run."""
         minibatches = self.num_prompts * self.group_size // self.minibatch_size
         return self.num_steps * self.epochs * minibatches
+
+
+def environment_options(options: Mapping[str, Any], data: str | None) -> dict[str, Any]:
+    """Keyword arguments of `reasonenv.make` from the values of `--env-options` and `--data`."""
+    return {**options, **({"data": data} if data else {})}

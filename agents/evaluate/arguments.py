@@ -2,19 +2,29 @@
 
 import argparse
 import hashlib
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from tyro.conf import arg
 
-from agents.cli.checks import MAXIMA, MINIMA, check_integer, check_temperature, check_top_p
 from agents.cli.defaults import defaults
-from agents.cli.json_flags import json_object, stop_strings
 from agents.cli.settings import Run
+from agents.cli.types import (
+    COLDEST,
+    HOTTEST,
+    Amount,
+    Count,
+    CountOrNone,
+    JSONObject,
+    Length,
+    Seed,
+    StopStrings,
+    TopP,
+    validated,
+)
 from agents.engines.chat_template import read_template
 from agents.engines.process import Precision
 from agents.errors import UsageError
@@ -40,7 +50,7 @@ class EvaluationArguments:
     """Environments, such as MathVista-v0 MMK12-v0."""
     split: str | None = None
     """Split of the data; by default the first of each environment that is not for training."""
-    env_options: str = "{}"
+    env_options: JSONObject = field(default_factory=dict)
     """Further arguments as JSON, such as '{"prompt": "plain"}'; each goes to the environments that
     take it."""
     data: str | None = None
@@ -54,7 +64,7 @@ class EvaluationArguments:
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'."""
-    stop: str | None = None
+    stop: StopStrings = None
     """Strings that end a response, besides end tokens, as JSON: '["\\nQuestion:", "</answer>"]'. A
     closing tag stays in the text. By default the model's own, or "\\nQuestion:" where it has no
     chat template."""
@@ -62,26 +72,26 @@ class EvaluationArguments:
     """Problems from the start of each split; by default all, or 500 of a generated split."""
     num_samples: Annotated[int, arg(aliases=["--samples"])] = 1
     """Responses to each problem."""
-    temperature: float = 1.0
+    temperature: Amount = 1.0
     """Sampling temperature; 0 is greedy decoding."""
-    top_p: float = 1.0
+    top_p: TopP = 1.0
     """Nucleus sampling: the smallest set of tokens with this total probability."""
-    top_k: int = 0
+    top_k: CountOrNone = 0
     """Sample from the k most likely tokens; 0 for all."""
-    max_response_length: int = Run.max_response_length
+    max_response_length: Length = Run.max_response_length
     """Tokens after which a response is truncated."""
-    max_pixels: int | None = Run.max_pixels
+    max_pixels: Count | None = Run.max_pixels
     """Larger images are downscaled to this area; None for the model's own limit."""
     dtype: Precision = "auto"
     """Number format of matrix products: auto is bfloat16 on GPUs, and with transformers for a model
     of 50 million weights or more on a CPU with instructions for it, else float32."""
     sampler: Literal["auto", "transformers", "vllm"] = "auto"
     """Sampling engine: auto is vLLM where a GPU and vLLM are available, else transformers."""
-    vllm: str = "{}"
+    vllm: JSONObject = field(default_factory=dict)
     """Further arguments of vllm.LLM as JSON, such as '{"tensor_parallel_size": 2}'."""
-    sampler_batch_size: int = BATCH
+    sampler_batch_size: Count = BATCH
     """Responses sampled at a time, limited by memory; a crash loses at most one batch."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the responses."""
     format: Literal["text", "markdown", "latex", "json"] = "text"
     """Format of the results on standard output; all but text are for pasting. The column official
@@ -111,12 +121,12 @@ class EvaluationArguments:
             for env in self.env
         ]
 
-    def _options_of(self, env: str) -> str:
-        """The options that one of several environments takes, as JSON."""
-        options = json_object("env-options", self.env_options)
+    def _options_of(self, env: str) -> dict[str, Any]:
+        """The options that one of several environments takes."""
+        options = self.env_options
         if len(self.env) == 1 or all(takes_option(env, name) for name in options):
-            return self.env_options
-        return json.dumps({k: v for k, v in options.items() if takes_option(env, k)})
+            return options
+        return {k: v for k, v in options.items() if takes_option(env, k)}
 
     def response_settings(self) -> dict[str, Any]:
         """Settings that determine the responses, by the name of the flag."""
@@ -172,26 +182,21 @@ def weights_digest(model: str) -> str | None:
     return hashlib.sha256(repr(stats).encode()).hexdigest()[:12]
 
 
-def check_arguments(arguments: EvaluationArguments) -> None:
-    """Validates ranges before anything is loaded.
+def check_arguments(arguments: EvaluationArguments) -> EvaluationArguments:
+    """The arguments, which are valid, before anything is loaded.
 
     Raises:
         UsageError: In one line, for a value out of range.
     """
     if len({find(env).id for env in arguments.env}) != len(arguments.env) or not arguments.env:
         raise UsageError(f"--env is {' '.join(arguments.env)}: give each environment once")
-    if not arguments.temperature >= 0:
-        raise UsageError(f"--temperature is {arguments.temperature}: give at least 0")
-    check_temperature(arguments.temperature)
-    for name in json_object("env-options", arguments.env_options):
+    arguments = validated(arguments)
+    if 0 < arguments.temperature < COLDEST or arguments.temperature > HOTTEST:
+        raise UsageError(
+            f"--temperature is {arguments.temperature}: give 0, or one from {COLDEST:g} to "
+            f"{HOTTEST:g}"
+        )
+    for name in arguments.env_options:
         if len(arguments.env) > 1 and not any(takes_option(env, name) for env in arguments.env):
             raise UsageError(f"--env-options: none of {' '.join(arguments.env)} takes {name!r}")
-    names = ("max_response_length", "max_pixels", "sampler_batch_size", "top_k", "seed")
-    limits = {name: (MINIMA[name], MAXIMA[name]) for name in names}
-    limits |= dict.fromkeys(("num_problems", "num_samples"), (1, 2**31 - 1))
-    for name, ends in limits.items():
-        if (value := getattr(arguments, name)) is not None:
-            check_integer(name.replace("_", "-"), value, *ends)
-    json_object("vllm", arguments.vllm)
-    stop_strings(arguments.stop)
-    check_top_p(arguments.top_p)
+    return arguments

@@ -5,7 +5,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from operator import itemgetter
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import reasonenv
-from agents.cli.json_flags import environment_options
+from agents.cli.settings import environment_options
 from agents.engines import RolloutEngine, TrainEngine, ranks
 from agents.engines.distributed import all_gather_object, error_on_all_ranks
 from agents.errors import PromptLengthError, typed_errors
@@ -45,7 +45,7 @@ class EvaluationTask:
     env: str = "Figures-v2"
     split: str | None = None
     """None for its `evaluation_split`."""
-    env_options: str = "{}"
+    env_options: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the environment as JSON."""
     data: str | None = None
     num_problems: int | None = None

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from agents.cli.json_flags import json_object, stop_strings
 from agents.engines import RolloutEngine
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
@@ -67,7 +66,7 @@ def _vllm(options: EvaluationArguments, folder: str) -> Iterator[RolloutEngine]:
         _sampling(options, chat.banned),
         options.max_response_length,
         log_probs=False,
-        options=defaults | json_object("vllm", options.vllm),
+        options=defaults | options.vllm,
     )
     try:
         yield sampler
@@ -85,7 +84,7 @@ def _load(options: EvaluationArguments, folder: str, device: torch.device) -> tu
         torch.bfloat16 if is_half else torch.float32,
         options.max_pixels,
         trust_remote_code=options.trust_remote_code,
-        chat_options=ChatOptions(options.chat_template, stop_strings(options.stop)),
+        chat_options=ChatOptions(options.chat_template, options.stop),
     )
     for line in chat.remarks():
         print_line(line, sys.stderr)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from agents.cli.interrupt import Interrupt
-from agents.cli.json_flags import environment_options
+from agents.cli.settings import environment_options
 from agents.engines import RolloutEngine
 from agents.errors import AgentsError, RecordError
 from agents.evaluate.arguments import EvaluationArguments, check_arguments
@@ -99,7 +99,7 @@ def run_evaluation(
         RecordError: The folder holds responses to other settings.
         Stopped: After a signal, when the responses of the last batch are written.
     """
-    check_arguments(arguments)
+    arguments = check_arguments(arguments)
     folder, settings = arguments.folder(), arguments.response_settings()
     with ExitStack() as stack:
         evaluators = [stack.enter_context(closing(Evaluator(t))) for t in arguments.tasks()]

@@ -11,7 +11,7 @@ from agents.storage.provenance import read_run
 _MAY_CHANGE = {
     *("num_steps", "save_every", "keep_checkpoints", "evaluate_every", "num_test_problems"),
     *("save_minutes", "keep_best", "track", "show_responses"),
-    *("output_dir", "resume", "on_collapse", "max_skipped", "push_to_hub"),
+    *("output_dir", "resume", "on_collapse", "push_to_hub"),
     *("microbatch_size", "tokens_per_microbatch", "gradient_checkpointing"),
     *("sampler_batch_size", "deepspeed", "vllm", "parity_tolerance"),
     *("max_response_length", "max_pixels"),

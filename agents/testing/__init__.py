@@ -37,12 +37,11 @@ def check_learner(
         MissingPackageError: Hypothesis is not installed.
     """
     try:
-        from agents.testing.contract import PROPERTIES, check_property
+        from agents.testing.contract import check_properties
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
         raise MissingPackageError(
             "check_learner needs hypothesis: pip install hypothesis"
         ) from None
-    for title, holds in PROPERTIES.items():
-        check_property(learner, title, holds, max_examples, reward_parts)
+    check_properties(learner, max_examples, reward_parts)

@@ -1,6 +1,6 @@
-"""Properties of every learner, and the search for an example on which one fails."""
+"""Search for an example on which a property of a learner fails."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -8,47 +8,21 @@ from hypothesis import HealthCheck, Phase, errors, given, settings
 from hypothesis import strategies as st
 
 from agents.learner import Learner
-from agents.testing import loss_properties, update_properties
+from agents.testing import loss_properties, update_properties  # noqa: F401 - they register theirs
 from agents.testing.examples import Draw
-from agents.testing.gradients import PropertyError
-
-Property = Callable[[Learner, Draw], None]
-PROPERTIES: dict[str, Property] = {
-    "equal arguments must give equal numbers": loss_properties.deterministic,
-    "what is outside the mask must not matter": loss_properties.ignores_values_outside_the_mask,
-    "the amount of padding must not matter": loss_properties.ignores_the_amount_of_padding,
-    "the side of the padding must not matter": loss_properties.ignores_the_side_of_padding,
-    "responses without tokens must do no harm": loss_properties.allows_responses_without_tokens,
-    "the order of responses in a group must not matter": (
-        loss_properties.ignores_the_order_within_groups
-    ),
-    "the order of groups must not matter": loss_properties.ignores_the_order_of_groups,
-    "a shift of the rewards must not matter": loss_properties.ignores_a_shift_of_the_rewards,
-    "groups of equal rewards must give no signal": loss_properties.ignores_equal_rewards,
-    "rounding errors of rewards must give no signal": (
-        loss_properties.ignores_rounding_errors_of_rewards
-    ),
-    "an advantage of zero must give no signal": loss_properties.ignores_zero_advantages,
-    "log-ratios of 50 must give finite numbers": loss_properties.finite_for_distant_policies,
-    "the gradient must be that of the loss": loss_properties.gradient_is_the_slope_of_the_loss,
-    "microbatches must not matter": update_properties.ignores_microbatches,
-    "the number of ranks must not matter": update_properties.ignores_the_number_of_ranks,
-    "without a signal nothing must change": update_properties.rests_without_a_signal,
-    "update must train on compute_loss": update_properties.trains_on_compute_loss,
-}
+from agents.testing.gradients import PROPERTIES, Property, PropertyError
 
 
-def check_property(
+def check_properties(learner: Learner, max_examples: int, reward_parts: Sequence[str]) -> None:
+    """Searches for an example on which one of `PROPERTIES` fails; see `check_learner`."""
+    for title, holds in PROPERTIES.items():
+        _check_property(learner, title, holds, max_examples, reward_parts)
+
+
+def _check_property(
     learner: Learner, title: str, holds: Property, max_examples: int, reward_parts: Sequence[str]
 ) -> None:
     """Searches for the smallest example on which a property fails.
-
-    Args:
-        learner: The algorithm.
-        title: Property in words.
-        holds: Raises for an example on which the property fails.
-        max_examples: Examples to try.
-        reward_parts: Names of the components of the reward.
 
     Raises:
         AssertionError: Title, difference, learner and tensors.
@@ -65,7 +39,7 @@ def check_property(
     )
     @given(st.data())
     def search(data: Any) -> None:
-        draw = Draw(data.draw, reward_parts)
+        draw = Draw(data.draw, reward_parts, reference=learner.uses_reference)
         error = _failure(learner, holds, draw)
         causes[:] = [error]
         # Not within an `except`: hypothesis distinguishes failures by their cause.

@@ -4,7 +4,7 @@ All numbers come from coarse grids, so that a failing example shrinks to a reada
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,14 +92,11 @@ class Example:
     def __str__(self) -> str:
         """One line per tensor, with dots outside the mask."""
         names = ("log_prob", "old_log_prob", "ref_log_prob")
-        rows = [
-            f"  group_size    {self.group_size}",
-            f"  reward        {format_tensor(self.reward)}",
-        ]
-        for name in names:
-            if (values := getattr(self, name)) is not None:
-                rows.append(f"  {name:<13} {format_tensor(values, self.mask)}")
-        return "\n".join(rows)
+        values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        tensors = {name: format_tensor(value, self.mask) for name, value in values.items()}
+        return _lines(
+            {"group_size": self.group_size, "reward": format_tensor(self.reward), **tensors}
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -119,16 +116,18 @@ class UpdateExample:
     def __str__(self) -> str:
         """One line per tensor, with dots beyond the length of a response."""
         mask = torch.arange(self.tokens.shape[1]) < self.lengths[:, None]
-        lines = {
-            "group_size": self.reward.shape[1],
+        tensors = {
             "reward": format_tensor(self.reward),
             "tokens": format_tensor(self.tokens, mask),
             "logits": format_tensor(self.logits),
             "ref_logits": None if self.ref_logits is None else format_tensor(self.ref_logits),
-            "minibatches": self.num_minibatches,
-            "epochs": self.epochs,
         }
-        return "\n".join(f"  {name:<13} {value}" for name, value in lines.items())
+        numbers = {"minibatches": self.num_minibatches, "epochs": self.epochs}
+        return _lines({"group_size": self.reward.shape[1], **tensors, **numbers})
+
+
+def _lines(values: Mapping[str, Any]) -> str:
+    return "\n".join(f"  {name:<13} {value}" for name, value in values.items())
 
 
 def surprise_of(log_prob: PerToken, mask: Mask) -> PerToken:
@@ -165,14 +164,23 @@ def format_tensor(values: Tensor, mask: Tensor | None = None) -> str:
 class Draw:
     """Source of random numbers, with the last example made of them for error messages."""
 
-    def __init__(self, draw: Callable[[st.SearchStrategy], Any], part_names: Sequence[str]) -> None:
-        self._draw = draw
-        self.part_names = part_names
+    def __init__(
+        self,
+        draw: Callable[[st.SearchStrategy], Any],
+        part_names: Sequence[str],
+        *,
+        reference: bool,
+    ) -> None:
+        self._draw, self.part_names, self.reference = draw, part_names, reference
         self.example: Any = None
 
     def __call__(self, strategy: st.SearchStrategy) -> Any:
         """One value."""
         return self._draw(strategy)
+
+    def integer(self, low: int, high: int) -> int:
+        """One integer."""
+        return self._draw(st.integers(low, high))
 
     def grid(self, shape: Sequence[int], low: int, high: int) -> Tensor:
         """Integers, as float64."""
@@ -188,17 +196,13 @@ class Draw:
         return torch.tensor(values, dtype=torch.float64).reshape(*shape)
 
 
-def examples(draw: Draw, reference: bool) -> Example:
+def examples(draw: Draw) -> Example:
     """Up to three groups of two or three responses of one to three tokens, off-policy.
 
     Rewards differ within each group. All shapes draw the same numbers and use the last ones:
     hypothesis shrinks the first ones to zero, and then finds that a smaller shape fails too.
-
-    Args:
-        draw: Source of random numbers.
-        reference: True to draw log-probabilities of a reference policy.
     """
-    prompts, group_size, width = (draw(st.integers(low, 3)) for low in (1, 2, 1))
+    prompts, group_size, width = (draw.integer(low, 3) for low in (1, 2, 1))
 
     def tokens(low: int, high: int) -> Tensor:
         whole = draw.grid((3, 3, 3), low, high)
@@ -213,47 +217,43 @@ def examples(draw: Draw, reference: bool) -> Example:
         mask=torch.arange(width) <= lengths,
         log_prob=old + RATIO_STEP * tokens(-15, 15),
         old_log_prob=old,
-        ref_log_prob=old + RATIO_STEP * tokens(-7, 7) if reference else None,
+        ref_log_prob=old + RATIO_STEP * tokens(-7, 7) if draw.reference else None,
         part_names=draw.part_names,
     )
     return draw.example
 
 
-def equal_rewards(draw: Draw, reference: bool) -> Example:
+def equal_rewards(draw: Draw) -> Example:
     """An example with equal rewards in its first groups, one at least."""
-    example = examples(draw, reference)
-    count = draw(st.integers(1, len(example.reward)))
+    example = examples(draw)
+    count = draw.integer(1, len(example.reward))
     reward = example.reward.clone()
     reward[:count] = draw.choice((3, 1), EQUAL_REWARDS)[:count]
     draw.example = replace(example, reward=reward)
     return draw.example
 
 
-def distant_policies(draw: Draw, reference: bool) -> Example:
+def distant_policies(draw: Draw) -> Example:
     """An example with a log-ratio of 50, 0 or -50 in each response."""
-    example = examples(draw, reference)
+    example = examples(draw)
     first = torch.zeros_like(example.mask)
     first[:, 0] = True
-
-    def distant(values: Tensor) -> Tensor:
-        return draw.choice((9, 1), DISTANT)[-len(values) :].where(first, -1.0)
-
-    draw.example = example.map(distant)
+    draw.example = example.map(lambda x: draw.choice((9, 1), DISTANT)[-len(x) :].where(first, -1.0))
     return draw.example
 
 
-def update_examples(draw: Draw, reference: bool) -> UpdateExample:
+def update_examples(draw: Draw) -> UpdateExample:
     """Two or four groups of two or three responses of up to two tokens, with three arms."""
-    prompts, group_size = 2 * draw(st.integers(1, 2)), draw(st.integers(2, 3))
+    prompts, group_size = 2 * draw.integer(1, 2), draw.integer(2, 3)
     rows = prompts * group_size
     draw.example = UpdateExample(
         reward=draw.choice((4, 3), REWARDS)[-prompts:, -group_size:],
         tokens=draw.grid((4, 3, 2), 0, 2)[-prompts:, -group_size:].reshape(rows, 2).long(),
         lengths=draw.grid((4, 3), 0, 2)[-prompts:, -group_size:].flatten().long(),
         logits=draw.grid((4, 2, 3), -2, 2)[-prompts:] / 2,
-        ref_logits=draw.grid((4, 2, 3), -2, 2)[-prompts:] / 2 if reference else None,
+        ref_logits=draw.grid((4, 2, 3), -2, 2)[-prompts:] / 2 if draw.reference else None,
         num_minibatches=draw(st.sampled_from([1, prompts // 2])),
-        epochs=draw(st.integers(1, 2)),
+        epochs=draw.integer(1, 2),
         part_names=draw.part_names,
     )
     return draw.example

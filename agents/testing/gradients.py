@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from agents.learner import Learner
 from agents.rollout import Mask, PerToken
-from agents.testing.examples import Example
+from agents.testing.examples import Draw, Example
 
 TOLERANCE = 1e-6
 """For float64, relative to the largest number; a learner may round some to float32."""
@@ -21,8 +21,24 @@ KINK = 1e-2
 """Minimum jump of the slope at a kink, relative to the steepest slope."""
 
 
+Property = Callable[[Learner, Draw], None]
+"""Draws an example and raises `PropertyError`, or the learner's own error, if it does not hold."""
+PROPERTIES: dict[str, Property] = {}
+"""Properties of every learner, by their words in error messages."""
+
+
 class PropertyError(Exception):
     """A property that does not hold, in words."""
+
+
+def required(title: str) -> Callable[[Property], Property]:
+    """Adds a property to `PROPERTIES`."""
+
+    def add(holds: Property) -> Property:
+        PROPERTIES[title] = holds
+        return holds
+
+    return add
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,4 @@
-"""Properties of a learner's `compute_loss` on tensors.
-
-Each function draws an example and raises PropertyError, or the learner's own error, if the property
-fails.
-"""
+"""Properties of a learner's `compute_loss` on tensors."""
 
 import copy
 import math
@@ -27,7 +23,7 @@ from agents.testing.examples import (
     examples,
     format_tensor,
 )
-from agents.testing.gradients import PropertyError, example_loss, outcome, slopes
+from agents.testing.gradients import PropertyError, example_loss, outcome, required, slopes
 
 NOISE = 0.2
 """Largest noise in float32, relative to the gradient for rewards of 0 and 1. Rounding errors
@@ -36,16 +32,16 @@ TINY_ADVANTAGE = 1e-9
 TINY_GRADIENT = 1e-6
 
 
-def deterministic(learner: Learner, draw: Draw) -> None:
-    """Equal arguments give equal numbers, and are not modified."""
-    example = examples(draw, learner.uses_reference)
+@required("equal arguments must give equal numbers")
+def _deterministic(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
     same = replace(example.map(Tensor.clone), reward=example.reward.clone())
     outcome(learner, example).assert_close(outcome(learner, same), "a second time")
 
 
-def ignores_values_outside_the_mask(learner: Learner, draw: Draw) -> None:
-    """Values outside the mask, NaN included, do not matter and have no gradient."""
-    example = examples(draw, learner.uses_reference)
+@required("what is outside the mask must not matter")
+def _ignores_values_outside_the_mask(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
     result = outcome(learner, example)
     result.assert_close(result.map(lambda x: x.where(example.mask, 0.0)), "outside the mask")
     value = draw(st.sampled_from((7.0, -1e30, math.inf, math.nan)))
@@ -53,24 +49,24 @@ def ignores_values_outside_the_mask(learner: Learner, draw: Draw) -> None:
     result.assert_close(other, f"with {value:g} outside the mask")
 
 
-def ignores_the_amount_of_padding(learner: Learner, draw: Draw) -> None:
-    """More columns of padding do not matter."""
-    example = examples(draw, learner.uses_reference)
-    amount = draw(st.integers(1, 3))
+@required("the amount of padding must not matter")
+def _ignores_the_amount_of_padding(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
+    amount = draw.integer(1, 3)
     other = outcome(learner, example.padded(amount)).map(lambda x: x[:, :-amount])
     outcome(learner, example).assert_close(other, f"with {amount} more columns of padding")
 
 
-def ignores_the_side_of_padding(learner: Learner, draw: Draw) -> None:
-    """Left and right padding give the same numbers."""
-    example = examples(draw, learner.uses_reference)
+@required("the side of the padding must not matter")
+def _ignores_the_side_of_padding(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
     result = outcome(learner, example).map(lambda x: align_right(x, example.mask))
     result.assert_close(outcome(learner, example.left_padded()), "with the padding on the left")
 
 
-def allows_responses_without_tokens(learner: Learner, draw: Draw) -> None:
-    """One response, or a whole batch, without tokens gives finite numbers, whatever its padding."""
-    example = examples(draw, learner.uses_reference)
+@required("responses without tokens must do no harm")
+def _allows_responses_without_tokens(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
     for count in (1, len(example.mask)):
         mask = example.mask.clone()
         mask[:count] = False
@@ -80,18 +76,18 @@ def allows_responses_without_tokens(learner: Learner, draw: Draw) -> None:
         outcome(learner, empty).assert_close(other, case)
 
 
-def ignores_the_order_within_groups(learner: Learner, draw: Draw) -> None:
-    """Responses of a group are exchangeable."""
-    example = examples(draw, learner.uses_reference)
+@required("the order of responses in a group must not matter")
+def _ignores_the_order_within_groups(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
     rows = torch.arange(len(example.mask)).view(-1, example.group_size)
     for order in permutations(range(example.group_size)):
         case = f"in the order {order} of each group"
         _assert_equivariant(learner, example, rows[:, order].flatten(), case)
 
 
-def ignores_the_order_of_groups(learner: Learner, draw: Draw) -> None:
-    """Groups are exchangeable."""
-    example = examples(draw, learner.uses_reference)
+@required("the order of groups must not matter")
+def _ignores_the_order_of_groups(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
     rows = torch.arange(len(example.mask)).view(-1, example.group_size)
     for order in permutations(range(len(rows))):
         case = f"in the order {order} of groups"
@@ -104,9 +100,19 @@ def _assert_equivariant(learner: Learner, example: Example, rows: Tensor, case: 
     result.assert_close(outcome(learner, example.rows(rows)), case)
 
 
-def ignores_equal_rewards(learner: Learner, draw: Draw) -> None:
-    """Groups of equal rewards give finite numbers, and no gradient from rounding errors."""
-    example = equal_rewards(draw, learner.uses_reference).to(torch.float32)
+@required("a shift of the rewards must not matter")
+def _ignores_a_shift_of_the_rewards(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
+    if shift := ignored_shift(learner):
+        amounts = shift(draw.grid((len(example.reward), 1), -9, 9))
+        other = replace(example, reward=example.reward + amounts)
+        case = f"for the rewards {format_tensor(other.reward)}"
+        outcome(learner, example).assert_close(outcome(learner, other), case)
+
+
+@required("groups of equal rewards must give no signal")
+def _ignores_equal_rewards(learner: Learner, draw: Draw) -> None:
+    example = equal_rewards(draw).to(torch.float32)
     outcome(learner, example)
     if shift := ignored_shift(learner):
         # On-policy and of the gradient alone, where noise is neither amplified nor added up.
@@ -119,9 +125,9 @@ def ignores_equal_rewards(learner: Learner, draw: Draw) -> None:
         one.assert_close(two, case, NOISE * signal.values.abs().max().item())
 
 
-def ignores_rounding_errors_of_rewards(learner: Learner, draw: Draw) -> None:
-    """Rewards that are equal but for rounding give the gradient of equal ones, on-policy."""
-    example = equal_rewards(draw, learner.uses_reference)
+@required("rounding errors of rewards must give no signal")
+def _ignores_rounding_errors_of_rewards(learner: Learner, draw: Draw) -> None:
+    example = equal_rewards(draw)
     shift = ignored_shift(learner)
     if shift is None:
         return
@@ -134,9 +140,9 @@ def ignores_rounding_errors_of_rewards(learner: Learner, draw: Draw) -> None:
     outcome(learner, one).assert_close(outcome(learner, two), case)
 
 
-def ignores_zero_advantages(learner: Learner, draw: Draw) -> None:
-    """The on-policy gradient is continuous at an advantage of 0."""
-    example = examples(draw, learner.uses_reference)
+@required("an advantage of zero must give no signal")
+def _ignores_zero_advantages(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
     example = replace(example, log_prob=example.old_log_prob)
     result = outcome(with_scaled_advantage(learner, 0.0), example)
     for factor in (TINY_ADVANTAGE, -TINY_ADVANTAGE):
@@ -144,19 +150,9 @@ def ignores_zero_advantages(learner: Learner, draw: Draw) -> None:
         result.assert_close(other, f"at {factor:g} of the advantage instead of 0", TINY_GRADIENT)
 
 
-def ignores_a_shift_of_the_rewards(learner: Learner, draw: Draw) -> None:
-    """A shift of the rewards that leaves the advantages unchanged does not matter."""
-    example = examples(draw, learner.uses_reference)
-    if shift := ignored_shift(learner):
-        amounts = shift(draw.grid((len(example.reward), 1), -9, 9))
-        other = replace(example, reward=example.reward + amounts)
-        case = f"for the rewards {format_tensor(other.reward)}"
-        outcome(learner, example).assert_close(outcome(learner, other), case)
-
-
-def finite_for_distant_policies(learner: Learner, draw: Draw) -> None:
-    """Log-ratios of 50 give finite numbers in float32 and bfloat16."""
-    example = distant_policies(draw, learner.uses_reference)
+@required("log-ratios of 50 must give finite numbers")
+def _finite_for_distant_policies(learner: Learner, draw: Draw) -> None:
+    example = distant_policies(draw)
     for dtype in (torch.float32, torch.bfloat16):
         try:
             outcome(learner, example.to(dtype))
@@ -164,9 +160,9 @@ def finite_for_distant_policies(learner: Learner, draw: Draw) -> None:
             raise PropertyError(f"in {str(dtype).removeprefix('torch.')} {error}") from None
 
 
-def gradient_is_the_slope_of_the_loss(learner: Learner, draw: Draw) -> None:
-    """The gradient equals central differences in float64, with detached values held constant."""
-    example = examples(draw, learner.uses_reference)
+@required("the gradient must be that of the loss")
+def _gradient_is_the_slope_of_the_loss(learner: Learner, draw: Draw) -> None:
+    example = examples(draw)
     result = outcome(learner, example)
     slope = slopes(lambda x: example_loss(learner, example, x), example.log_prob, example.mask)
     expected = result.map(lambda gradient: slope.where(~slope.isnan(), gradient))

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-from hypothesis import strategies as st
 from torch import Tensor
 
 from agents.engines.bandit import BanditEngine, ThreadRanks, respond
 from agents.learner import Learner
 from agents.rollout import PerToken, Responses
 from agents.testing.examples import Draw, UpdateExample, parts_of, texts_of, update_examples
-from agents.testing.gradients import Outcome, PropertyError
+from agents.testing.gradients import Outcome, PropertyError, required
 from agents.training.update import Passes, update
 
 LEARNING_RATE = 4.0
@@ -23,29 +22,26 @@ UNEQUAL = 0.3
 LOGIT = "after the update the logit of (problem, position, arm)"
 
 
-def ignores_microbatches(learner: Learner, draw: Draw) -> None:
-    """An update in microbatches equals one in a single pass."""
-    example = update_examples(draw, learner.uses_reference)
-    size = draw(st.integers(1, len(example.lengths) - 1))
+@required("microbatches must not matter")
+def _ignores_microbatches(learner: Learner, draw: Draw) -> None:
+    example = update_examples(draw)
+    size = draw.integer(1, len(example.lengths) - 1)
     other = update_outcome(learner, example, size)
     case = f"in microbatches of {size} responses"
     update_outcome(learner, example, len(example.lengths)).assert_close(other, case)
 
 
-def ignores_the_number_of_ranks(learner: Learner, draw: Draw) -> None:
-    """An update on two ranks equals one on a single rank."""
-    example = update_examples(draw, learner.uses_reference)
+@required("the number of ranks must not matter")
+def _ignores_the_number_of_ranks(learner: Learner, draw: Draw) -> None:
+    example = update_examples(draw)
     size = len(example.lengths)
     other = update_outcome(learner, example, size, num_ranks=2)
     update_outcome(learner, example, size).assert_close(other, "with two ranks")
 
 
-def rests_without_a_signal(learner: Learner, draw: Draw) -> None:
-    """An update on equal rewards, the policy its own reference, changes nothing or truly trains.
-
-    A loss may ignore its advantages; but a gradient of rounding errors is none.
-    """
-    example = update_examples(draw, learner.uses_reference)
+@required("without a signal nothing must change")
+def _rests_without_a_signal(learner: Learner, draw: Draw) -> None:
+    example = update_examples(draw)
     ref_logits = None if example.ref_logits is None else example.logits
     example = replace(example, reward=torch.ones_like(example.reward), ref_logits=ref_logits)
     if "entropy" in learner.reads:
@@ -61,9 +57,9 @@ def rests_without_a_signal(learner: Learner, draw: Draw) -> None:
         )
 
 
-def trains_on_compute_loss(learner: Learner, draw: Draw) -> None:
-    """The first step of an update follows the gradient of `compute_loss`."""
-    example = replace(update_examples(draw, learner.uses_reference), num_minibatches=1, epochs=1)
+@required("update must train on compute_loss")
+def _trains_on_compute_loss(learner: Learner, draw: Draw) -> None:
+    example = replace(update_examples(draw), num_minibatches=1, epochs=1)
     policy, responses = BanditEngine(example.logits, LEARNING_RATE), _responses(example)
     reference = _reference(example)
     log_prob, entropy = policy.forward(responses, entropy_gradient=True)

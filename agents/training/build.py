@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from agents.cli.json_flags import json_object, stop_strings
 from agents.cli.settings import Run
 from agents.engines import RolloutEngine, TrainEngine, lora, ranks
 from agents.engines.chat import Chat
@@ -57,7 +56,7 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     # DeepSpeed keeps float32 masters of what it trains in bfloat16; plain PyTorch does not.
     is_half = deepspeed and has_half_weights(run.dtype, device.type)
     dtype = torch.bfloat16 if is_half else torch.float32
-    chat_options = ChatOptions(run.chat_template, stop_strings(run.stop))
+    chat_options = ChatOptions(run.chat_template, run.stop)
     trust: Any = {"trust_remote_code": run.trust_remote_code}
     model, chat = load_model(
         folder, device, dtype, run.max_pixels, chat_options=chat_options, **trust
@@ -68,7 +67,7 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
     if run.float32_head:
         set_float32_head(model)
     # Copied before adapters are attached and DeepSpeed shards the weights.
-    adapters = None if run.lora is None else json_object("lora", run.lora)
+    adapters = run.lora
     base = copy.deepcopy(model) if needs_reference_model(refresh, adapters) else None
     # DeepSpeed may convert the weights, as its configuration says, and computes in their dtype.
     size = model.num_parameters()
@@ -79,10 +78,7 @@ def build(run: Run, folder: str, refresh: Refresh | None) -> Engines:
         run.learning_rate,
         run.optimizer_steps(),
         warmup_steps=run.warmup_steps,
-        min_ratio=run.min_learning_rate_ratio,
-        weight_decay=run.weight_decay,
-        epsilon=run.adam_epsilon,
-        betas=(run.adam_beta1, run.adam_beta2),
+        **run.optimizer_options,
         max_grad_norm=math.inf if run.max_grad_norm is None else run.max_grad_norm,
         learning_rate_schedule=run.learning_rate_schedule,
     )
@@ -139,7 +135,7 @@ def _sampler(run: Run, folder: str, sampling: Sampling, engine: Any) -> RolloutE
         defaults = {"load_format": "dummy", "trust_remote_code": run.trust_remote_code}
         if run.dtype != "auto":
             defaults["dtype"] = run.dtype
-        options = defaults | json_object("vllm", run.vllm)
+        options = defaults | run.vllm
         overrides = options.get("hf_overrides", {})
         if run.float32_head and isinstance(overrides, dict):
             options["hf_overrides"] = {"head_dtype": "float32"} | overrides

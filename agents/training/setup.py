@@ -1,6 +1,5 @@
 """Setup of a run: environment, engines, and the state of its last checkpoint."""
 
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +14,7 @@ import torch
 import reasonenv
 from agents.cli.checks import check_run
 from agents.cli.exit import short
-from agents.cli.json_flags import environment_options, json_object
-from agents.cli.settings import Run
+from agents.cli.settings import Run, environment_options
 from agents.engines import ranks
 from agents.engines.chat import Chat, without_image_marks
 from agents.engines.distributed import error_on_all_ranks
@@ -27,8 +25,9 @@ from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
 from agents.learner import Learner
 from agents.monitoring.logs import EVALUATION_METRICS
-from agents.plan import local_plan, short_text
-from agents.planning.shapes import UnplannableError
+from agents.plan.memory import local_plan
+from agents.plan.shapes import UnplannableError
+from agents.plan.text import short_text
 from agents.storage import checkpoints
 from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
@@ -65,7 +64,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
         AgentsError: A setting, the model or the checkpoint does not fit; no file has been written.
         ReasonEnvError: The environment or its data do not fit.
     """
-    check_run(run)
+    run = check_run(run)
     folder = run.folder(type(learner).__name__)
     _check_correction(run, learner)
     _check_group_size(run, learner)
@@ -166,7 +165,7 @@ def planned(run: Run, learner: Learner) -> Run:
     if not plan.setting.num_gpus or plan.setting.sampler != "vllm":
         return run
     share = {"gpu_memory_utilization": plan.vllm_share}
-    return replace(run, vllm=json.dumps(share | json_object("vllm", run.vllm)))
+    return replace(run, vllm=share | run.vllm)
 
 
 def summary(run: Run, learner: Learner, checkpoint: Path | None) -> str:

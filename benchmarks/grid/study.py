@@ -30,7 +30,7 @@ RATE = "RATE"
 """Stands in a study for the learning rate that `stability/pilot` chooses."""
 BELOW = "BELOW"
 """Stands for the next smaller rate of that pilot."""
-OPTIMIZER = "--weight-decay 0.01 --adam-epsilon 1e-8"
+OPTIMIZER = """--optimizer-options '{"weight_decay": 0.01, "epsilon": 1e-8}'"""
 """What AdamW had when the records were made: flags of every run of theirs, which took steps without
 a signal besides."""
 BRIEF = "BRIEF"
@@ -79,6 +79,8 @@ class Task:
     def key(self) -> str:
         """The same for equal commands but for the seed, in whatever order their flags stand."""
         flags = {flag: value for flag, value in _flags(self.words[1:]) if flag != "--seed"}
+        if flags.pop("--optimizer-options", None):
+            flags |= {"--weight-decay": "0.01", "--adam-epsilon": "1e-8"}
         flags["--step-without-signal"] = ""  # of the kept records, which release 0.2.0 made
         told = json.dumps([self.words[0], flags], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()[:10]

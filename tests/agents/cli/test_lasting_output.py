@@ -76,13 +76,3 @@ def test_a_file_stays_as_it_is(tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "stderr", file)
         with lasting_output():
             assert sys.stderr is file
-
-
-def test_a_stream_that_another_has_put_in_its_place_stays(monkeypatch):
-    reader, writer = os.pipe()
-    with os.fdopen(reader), os.fdopen(writer, "w") as file, open(os.devnull, "w") as other:
-        monkeypatch.setattr(sys, "stderr", file)
-        with lasting_output():
-            assert sys.stderr is not file
-            sys.stderr = other
-        assert sys.stderr is other

@@ -52,11 +52,11 @@ def test_a_gradient_is_not_clipped_where_the_limit_is_infinite():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"adam_beta1": 1.0},
-        {"adam_beta2": -0.1},
-        {"adam_beta2": math.nan},
-        {"min_learning_rate_ratio": 1.1},
-        {"min_learning_rate_ratio": math.nan},
+        {"optimizer_options": {"betas": (1.0, 0.9)}},
+        {"optimizer_options": {"betas": (0.9, -0.1)}},
+        {"optimizer_options": {"betas": (0.9, math.nan)}},
+        {"optimizer_options": {"min_ratio": 1.1}},
+        {"optimizer_options": {"weight_decays": 0.1}},
         {"max_grad_norm": 0.0},
         {"max_grad_norm": math.nan},
         {"max_grad_norm": math.inf},
@@ -71,4 +71,8 @@ def test_what_no_optimizer_can_use_is_refused_with_its_flag(settings):
 
 
 def test_settings_of_the_optimizer_that_may_be_extreme_are_accepted():
-    check_run(dataclasses.replace(Run(), max_grad_norm=None, warmup_steps=500, adam_beta1=0.0))
+    check_run(
+        dataclasses.replace(
+            Run(), max_grad_norm=None, warmup_steps=500, optimizer_options={"betas": (0.0, 0.9)}
+        )
+    )

@@ -308,12 +308,12 @@ def test_defaults_are_those_of_the_environments_and_the_model():
         ({"num_problems": 0}, "--num-problems is 0: give at least 1"),
         ({"samples": 0}, "--num-samples is 0: give at least 1"),
         ({"temperature": -1}, "--temperature is -1.0"),
-        ({"top_p": 2}, "--top-p is 2.0: give one in (0, 1]"),
+        ({"top_p": 2}, "--top-p is 2.0: give at most 1"),
         ({"top_k": -1}, "--top-k is -1: give at least 0"),
         ({"seed": -1}, "--seed is -1: give at least 0"),
         ({"sampler_batch_size": 0}, "--sampler-batch-size is 0: give at least 1"),
         ({"vllm": "{"}, "--vllm '{' is not valid JSON"),
-        ({"vllm": "[]"}, "--vllm '[]' is not a JSON object"),
+        ({"vllm": "[]"}, "--vllm is []: give a JSON object"),
     ],
 )
 def test_an_invalid_argument_is_one_line(settings, words, evaluated, tmp_path):
@@ -340,9 +340,9 @@ def test_a_folder_of_something_else_is_left_unchanged(evaluated, tmp_path):
 @pytest.mark.parametrize(
     ("has_gpu", "words", "options"),
     [
-        (True, "{}", {"gpu_memory_utilization": 0.9, "enable_sleep_mode": False}),
-        (True, '{"gpu_memory_utilization": 0.3}', {"gpu_memory_utilization": 0.3}),
-        (False, "{}", {}),
+        (True, {}, {"gpu_memory_utilization": 0.9, "enable_sleep_mode": False}),
+        (True, {"gpu_memory_utilization": 0.3}, {"gpu_memory_utilization": 0.3}),
+        (False, {}, {}),
     ],
 )
 def test_vllm_has_the_gpu_that_nobody_trains_on(monkeypatch, has_gpu, words, options):

@@ -1,4 +1,3 @@
-import json
 import math
 from collections import Counter
 from contextlib import closing
@@ -24,7 +23,7 @@ from reasonenv.registration import find, registry
 from reasonenv.score_intervals import over_clusters
 
 FAULTY = f"{faulty.__name__}:Faulty-v0"
-INVALID_TOO = '{"without": "invalid"}'
+INVALID_TOO = {"without": "invalid"}
 SHORT = EvaluationTask(env="Letters-v0", num_problems=5)
 
 
@@ -184,7 +183,7 @@ def test_a_problem_that_cannot_be_loaded_does_not_affect_the_others(
 def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsys, monkeypatch):
     monkeypatch.setitem(registry, "Faulty-v0", replace(faulty.FAULTY, cluster="enough"))
     _say_once.cache_clear()
-    options = json.dumps({"unreadable": [1], "long": [2, 3], "faulty_split": "test", "size": 5})
+    options = {"unreadable": [1], "long": [2, 3], "faulty_split": "test", "size": 5}
     task = EvaluationTask(env=FAULTY, split="test", env_options=options, batch_size=2)
     result = evaluate(Scripted(sampler, "CCCC"), task)
     assert (result.accuracy, result.num_problems, result.num_left_out) == (0.5, 4, 1)
@@ -205,7 +204,7 @@ def test_a_prompt_beyond_the_context_counts_as_wrong_and_is_named(sampler, capsy
 
 
 def test_an_evaluation_of_which_no_prompt_fits_is_an_error(sampler):
-    options = json.dumps({"long": [0, 1, 2], "faulty_split": "test", "size": 3})
+    options = {"long": [0, 1, 2], "faulty_split": "test", "size": 3}
     task = EvaluationTask(env=FAULTY, split="test", env_options=options)
     with pytest.raises(ValueError, match="do not fit in this model's context"):
         evaluate(sampler, task)
@@ -235,7 +234,7 @@ def test_problems_without_an_answer_are_counted_and_reported_once(tmp_path, caps
     empty = sum(is_inside(row["id"]) for row in rows if row["answer"] == " ")
     assert 0 < empty < 10
     for split, expected in 2 * (("heldout", empty), ("train", 10 - empty)):
-        options = '{"holdout": 0.5}'
+        options = {"holdout": 0.5}
         task = EvaluationTask(env="MMK12-v0", split=split, data=data, env_options=options)
         with closing(Evaluator(task)) as evaluator:
             assert evaluator.num_left_out == expected
@@ -248,7 +247,7 @@ def test_problems_without_an_answer_are_counted_and_reported_once(tmp_path, caps
 def test_an_evaluation_poses_what_was_held_out_of_the_only_split(monkeypatch, capsys):
     _say_once.cache_clear()
     monkeypatch.setitem(registry, "Letters-v0", replace(letters.LETTERS, splits=("train",)))
-    task = EvaluationTask(env="Letters-v0", env_options='{"holdout": 0.4}')
+    task = EvaluationTask(env="Letters-v0", env_options={"holdout": 0.4})
     trained = make_envs(Run(env="Letters-v0", env_options=task.env_options))[0]
     with closing(trained), closing(Evaluator(task)) as evaluator:
         posed = {problem.id for problem in evaluator._envs.problems}
@@ -257,12 +256,12 @@ def test_an_evaluation_poses_what_was_held_out_of_the_only_split(monkeypatch, ca
         assert not posed & {problem.id for problem in trained.problems}
     assert capsys.readouterr().err == ""
     for _ in range(2):
-        Evaluator(replace(task, env_options="{}")).close()
+        Evaluator(replace(task, env_options={})).close()
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("Letters-v0: these are the training problems, there is no other split;")
     # Who names the split knows it.
     _say_once.cache_clear()
-    Evaluator(replace(task, env_options="{}", split="train")).close()
+    Evaluator(replace(task, env_options={}, split="train")).close()
     assert capsys.readouterr().err == ""
 
 

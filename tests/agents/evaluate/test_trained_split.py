@@ -1,5 +1,3 @@
-import json
-
 import pytest
 from helpers import letters  # noqa: F401 - registers an environment
 
@@ -9,7 +7,7 @@ from agents.storage.provenance import write_run
 
 
 def checkpoint(folder, env="Letters-v0", options=None, data=None, model="tiny"):
-    run = {"env": env, "env_options": json.dumps(options or {}), "data": data, "model": model}
+    run = {"env": env, "env_options": options or {}, "data": data, "model": model}
     write_run(folder, {"run": run})
     path = folder / "checkpoints" / "step-1"
     path.mkdir(parents=True)
@@ -17,7 +15,7 @@ def checkpoint(folder, env="Letters-v0", options=None, data=None, model="tiny"):
 
 
 def line(model, split, options=None, env="Letters-v0", data=None):
-    task = EvaluationTask(env=env, env_options=json.dumps(options or {}), data=data)
+    task = EvaluationTask(env=env, env_options=options or {}, data=data)
     return trained_line(model, task, split)
 
 

@@ -83,7 +83,7 @@ def test_vllm_gets_a_float32_head_too_unless_its_own_options_say_otherwise(
         raise UsageError(json.dumps(options["hf_overrides"], sort_keys=True))
 
     monkeypatch.setattr(sampler, "VLLMSampler", start)
-    run = Run(sampler="vllm", float32_head=True, vllm=json.dumps({"hf_overrides": given}))
+    run = Run(sampler="vllm", float32_head=True, vllm={"hf_overrides": given})
     with pytest.raises(UsageError) as error:
         build._sampler(run, "DIR", Sampling(), SimpleNamespace(chat=None))
     assert json.loads(str(error.value)) == expected

@@ -39,7 +39,7 @@ def test_a_run_on_own_questions_is_evaluated_on_those_held_out_and_resumed(
     evaluations = read_json_lines(tmp_path / "whole" / "evaluations.jsonl")
     assert [row["split"] for row in evaluations] == ["heldout", "heldout"]
     run = read_json(tmp_path / "part" / "run.json")["settings"]["run"]
-    assert (run["data"], run["env_options"]) == (str(questions), OPTIONS)
+    assert (run["data"], run["env_options"]) == (str(questions), json.loads(OPTIONS))
     assert [row["reward/mean"] for row in numbers(tmp_path / "part")] == [
         row["reward/mean"] for row in numbers(tmp_path / "whole")
     ]
@@ -109,11 +109,11 @@ def test_without_solutions_fine_tuning_names_the_column(tiny_folder, tmp_path):
 
 
 def test_options_go_to_the_environments_that_take_them():
-    options = '{"columns": {"answer": "gt"}, "prompt": "plain", "slip": 0.1}'
+    options = {"columns": {"answer": "gt"}, "prompt": "plain", "slip": 0.1}
     arguments = EvaluationArguments(env=("file", "Figures-v2", "MMK12-v0"), env_options=options)
     check_arguments(arguments)
-    found = [sorted(json.loads(task.env_options)) for task in arguments.tasks()]
+    found = [sorted(task.env_options) for task in arguments.tasks()]
     assert found == [["columns", "prompt"], ["prompt", "slip"], ["prompt"]]
-    unknown = EvaluationArguments(env=("file", "Figures-v2"), env_options='{"size": 3}')
+    unknown = EvaluationArguments(env=("file", "Figures-v2"), env_options={"size": 3})
     with pytest.raises(ValueError, match="none of file Figures-v2 takes 'size'"):
         check_arguments(unknown)

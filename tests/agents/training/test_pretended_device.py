@@ -14,7 +14,7 @@ from agents.engines import token_log_probs
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
-from agents.plan import find_learner
+from agents.plan.__main__ import find_learner
 from agents.sft import FineTuning
 from agents.training.update import Passes, update
 from benchmarks.tiny.muon import use_muon

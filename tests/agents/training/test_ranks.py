@@ -7,7 +7,7 @@ from helpers import tiny_engines, torchrun
 from helpers.kept_state import KEPT
 
 import reasonenv
-from agents.planning.formulas import Sharding, state_bytes
+from agents.plan.formulas import Sharding, state_bytes
 
 
 @pytest.fixture(scope="module")

@@ -237,7 +237,8 @@ def test_a_run_whose_updates_are_no_numbers_any_more_stops(
     tiny_folder, tmp_path, monkeypatch, capsys
 ):
     break_in(range(2, 99), monkeypatch)
-    status = stopped(Broken, tiny_folder, tmp_path, num_steps=9, save_every=1, max_skipped=4)
+    monkeypatch.setattr(run, "MAX_SKIPPED", 4)
+    status = stopped(Broken, tiny_folder, tmp_path, num_steps=9, save_every=1)
     assert status == EXIT_COLLAPSED
     assert steps_of(tmp_path) == [1, 2, 3]
     last = capsys.readouterr().err.splitlines()[-1]

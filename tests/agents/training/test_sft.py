@@ -126,7 +126,7 @@ def test_two_warm_starts_do_not_write_one_folder(tiny_folder, tmp_path, capsys):
     [
         ({"env": "Letters-v0", "env_options": "{}"}, " has no worked solution: choose an"),
         ({"env": "Figure-v1"}, "did you mean Figures-v2?"),
-        ({"env_options": "[]"}, "--env-options '[]' is not a JSON object"),
+        ({"env_options": "[]"}, "--env-options is []: give a JSON object"),
         ({"num_steps": 0}, "--num-steps is 0: give at least 1"),
         ({"seed": -1}, "--seed is -1"),
         ({"model": "/no/model"}, "there is no such folder"),
@@ -199,7 +199,7 @@ def test_a_template_and_stop_strings_are_trained_with_and_saved(base_model, tmp_
     path.write_text("{% for m in messages %}Q: {{ m.content }}\n{% endfor %}A:")
     trained = []
     monkeypatch.setattr(sft, "collate", lambda batch: trained.append(collate(batch)) or trained[-1])
-    stop = '["e", "\\nQ:"]'
+    stop = ("e", "\nQ:")
     folder = tune_on_words(base_model, tmp_path / "out", chat_template=path, stop=stop)
     assert posed(folder) == ("Q: Add.\nQ: 1 + 1?\nA:", ("e", "\nQ:"))
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -215,7 +215,7 @@ def test_a_base_model_is_fine_tuned_on_plain_text_and_a_line_says_so(base_model,
     folder = tune_on_words(base_model, tmp_path / "out")
     assert PLAIN_LINE in capsys.readouterr().err
     assert posed(folder) == ("Add.\n\nQuestion: 1 + 1?\nAnswer:", ("\nQuestion:",))
-    tune_on_words(folder, tmp_path / "again", stop="[]")
+    tune_on_words(folder, tmp_path / "again", stop=())
     assert PLAIN_LINE not in capsys.readouterr().err
     assert posed(tmp_path / "again")[1] == ()
 
@@ -237,7 +237,7 @@ def test_a_solution_stands_apart_from_plain_text_and_directly_after_a_template(
     [
         ({"chat_template": "no.jinja"}, "--chat-template no.jinja cannot be read: No such file"),
         ({"stop": "x"}, "--stop 'x' is not valid JSON"),
-        ({"stop": "[3]"}, "is no JSON list of strings"),
+        ({"stop": "[3]"}, "--stop 0 is 3: give a text"),
     ],
 )
 def test_a_template_or_stop_strings_that_cannot_be_used_are_one_line(

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import pytest
@@ -12,7 +11,7 @@ from reasonenv import registry
 
 
 def splits(**options):
-    envs, found = make_envs(Run(env="Letters-v0", env_options=json.dumps(options)))
+    envs, found = make_envs(Run(env="Letters-v0", env_options=options))
     envs.close()
     return found
 
@@ -40,7 +39,7 @@ def test_of_a_benchmark_without_a_training_split_a_part_may_be_held_out(monkeypa
 
 @pytest.mark.parametrize("options", [{}, {"holdout": 0.4}, {"split": "train"}])
 def test_a_run_on_a_mixture_is_evaluated_on_what_its_parts_are_evaluated_on(options, capsys):
-    env_options = json.dumps({"envs": ["Letters-v0"], **options})
+    env_options = {"envs": ["Letters-v0"], **options}
     envs, found = make_envs(Run(env="Mixture-v0", env_options=env_options))
     envs.close()
     assert found == ("test",)

@@ -10,7 +10,7 @@ it with the tensors that autograd saves.
 
 from dataclasses import dataclass
 
-from agents.planning.shapes import Shape, Tower
+from agents.plan.shapes import Shape, Tower
 
 GIB = 2**30
 BUCKET, LIVE = 500_000_000, 1_000_000_000
@@ -40,10 +40,10 @@ def state_bytes(
     ZeRO counts 2 + 2 + 12 bytes of each trained weight: weight, gradient, and in fp32 master and
     two moments. Here gradients are 4: they are accumulated in fp32, as the DeepSpeed engine
     configures. With N ranks stage 1 leaves 12 / N, stage 2 also 4 / N, stage 3 also 2 / N of them.
-    "host" is offloaded to the memory of the machine. "kept gradients" and "kept buckets" stay
-    between steps: gradients of all weights for stage 1 in bf16, which has them in bf16 too until
-    the step ends, and both for stage 3. Stages 1 and 2 have the gradients of an optimizer that is
-    offloaded on the GPU until the step, and a buffer for the largest of them.
+    "kept gradients" and "kept buckets" stay between steps: gradients of all weights for stage 1 in
+    bf16, which has them in bf16 too until the step ends, and both for stage 3. Stages 1 and 2 have
+    the gradients of an optimizer that is offloaded on the GPU until the step, and a buffer for the
+    largest of them.
 
     Args:
         num_weights: Of the model.
@@ -54,38 +54,35 @@ def state_bytes(
     Source: ZeRO, section 5; buffers and copies, DeepSpeed 0.19 (`bf16_optimizer.py`,
     `stage_1_and_2.py`, `stage3.py`).
     """
-    n, stage = sharding.num_ranks, sharding.stage
+    n, stage, offloads = sharding.num_ranks, sharding.stage, sharding.offload_optimizer
     size = 2 if sharding.half else 4
     shards_weights = stage == 3 and n > 1
     part = num_trained / n if stage else num_trained
-    weights = size * num_weights / (n if shards_weights else 1)
-    masters, moments = 4 * part if stage or size == 2 else 0, 8 * part
+    gathered = size * num_weights if shards_weights else 0
     gradients = (4 if stage or size == 4 else 2) * (part if stage >= 2 else num_trained)
-    keeps_all = stage == 1 and sharding.half and not sharding.offload_optimizer
-    kept_gradients = gradients if stage == 3 or keeps_all else 0
-    kept_buckets = size * min(BUCKET, num_trained) if stage == 3 else 0
     buckets = 4 * min(BUCKET, num_trained) if stage else 0
-    buckets += size * min(LIVE, num_weights) if shards_weights else 0
+    keeps_all = stage == 1 and sharding.half and not offloads
     # The gradients of this rank, and a flat copy of them or the root of the second moments.
     step = 4 * part if sharding.fused else 4 * part + 4 * (min(part, 1e9) if stage == 3 else part)
-    if keeps_all:
-        gradients += size * num_trained
-        step = gradients + 4 * part
-    host = 0
-    if sharding.offload_optimizer:
-        host = masters + moments + 4 * part
-        masters = moments = kept_gradients = 0
-        gradients = step = 0 if stage == 3 else gradients
-        passing = 0 if stage == 3 else size * largest
-        buckets, kept_buckets = buckets + passing, kept_buckets + passing
-    if sharding.offload_weights and stage == 3:
-        host, weights = host + weights, 0
-    return {
-        **{"weights": weights, "masters": masters, "moments": moments, "gradients": gradients},
-        **{"kept gradients": kept_gradients, "kept buckets": kept_buckets},
-        **{"buckets": buckets, "step": step, "host": host},
-        "gathered": size * num_weights if shards_weights else 0,
+    parts = {
+        "weights": 0 if sharding.offload_weights and stage == 3 else size * num_weights,
+        "masters": 4 * part if stage or size == 2 else 0,
+        "moments": 8 * part,
+        "gradients": gradients + (size * num_trained if keeps_all else 0),
+        "kept gradients": gradients if stage == 3 or keeps_all else 0,
+        "kept buckets": size * min(BUCKET, num_trained) if stage == 3 else 0,
+        "buckets": buckets + min(size * LIVE, gathered),
+        "step": gradients + size * num_trained + 4 * part if keeps_all else step,
+        "gathered": gathered,
     }
+    if shards_weights:
+        parts["weights"] /= n
+    if offloads:
+        waiting, passing = (0, 0) if stage == 3 else (gradients, size * largest)
+        parts |= dict.fromkeys(("masters", "moments", "kept gradients"), 0)
+        parts |= {"gradients": waiting, "step": waiting}
+        parts |= {name: parts[name] + passing for name in ("buckets", "kept buckets")}
+    return parts
 
 
 def layer_bytes(shape: Shape, size: int, padded_length: int = 0) -> float:

@@ -7,7 +7,7 @@ from helpers.tiny_engines import STAGES
 
 from agents.engines import lora
 from agents.engines.model import Policy
-from agents.planning.formulas import Sharding, state_bytes
+from agents.plan.formulas import Sharding, state_bytes
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")

