@@ -205,28 +205,19 @@ def _unbudgeted(
         correct = rule_verdict(answer, text, options, kind)
     except TooLarge:
         return RuleVerdict((False, "unparseable"), text)
-    if correct or _repeats(answer, reference):
-        return RuleVerdict((True, "ok"), text)
+    if correct or (answer in reference and answer == final_answer(_tagged(reference))):
+        return RuleVerdict((True, "ok"), text)  # the answer of a response that is the reference
     if correct is not None:
         return RuleVerdict((False, "ok"), text)
-    if is_unsafe(answer) or is_unsafe(text) or _is_garbled(answer, text):
+    # math-verify would drop the part that it cannot read, and compare the rest.
+    is_garbled = _is_readable(text) and not _is_readable(answer)
+    if is_unsafe(answer) or is_unsafe(text) or is_garbled:
         return RuleVerdict((False, "unparseable"), text)
     return RuleVerdict(None, text)
 
 
-def _repeats(answer: str, reference: str) -> bool:
-    """True for the answer of a response that is the reference, however unusual that is."""
-    return answer in reference and answer == final_answer(
-        f"<answer>{separated(reference)}</answer>"
-    )
-
-
-def _is_garbled(answer: str, reference: str) -> bool:
-    """True if the parser reads the reference but not the answer.
-
-    math-verify would drop the part that it cannot read, and compare the rest.
-    """
-    return _is_readable(reference) and not _is_readable(answer)
+def _tagged(reference: str) -> str:
+    return f"<answer>{separated(reference)}</answer>"
 
 
 def _is_readable(text: str) -> bool:

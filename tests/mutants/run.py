@@ -39,8 +39,8 @@ def mutated(source: str, before: str, after: str) -> str:
 
 
 def copy(folder: Path) -> Path:
-    """The packages and their tests, to be changed."""
-    for name in ("agents", "reasonenv", "tests"):
+    """The packages, their tests and pages, to be changed."""
+    for name in ("agents", "docs", "reasonenv", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder

@@ -19,6 +19,7 @@ from reasonenv.grading.parsing.nodes import (
     map_children,
     negative,
     num,
+    product,
     substituted,
     walk,
 )
@@ -45,7 +46,7 @@ def normal_form(node: Node) -> Node | None:
         return _without_approximation(node)
     if node.op == "relation" and set(node.args[0]) == {"="}:
         return _equation(node.args[1])
-    return node
+    return _scaled_matrix(node) if node.op == "mul" and "matrix" in node.kinds else node
 
 
 def splits_alternatives(a: Node, b: Node) -> bool:
@@ -101,6 +102,16 @@ def _sign_cases(node: Node) -> Node:
         signed = [_sign_cases(item).args if "pm" in item.kinds else (item,) for item in node.args]
         return Node("list", tuple(item for items in signed for item in items))
     return Node("list", (_with_sign(node, True), _with_sign(node, False)))
+
+
+def _scaled_matrix(node: Node) -> Node:
+    """A number times a matrix as a matrix; any other product unchanged."""
+    factors = [part for part in node.args if part.op in EXPRESSIONS and "matrix" not in part.kinds]
+    matrices = [part for part in node.args if part.op == "matrix"]
+    if len(matrices) != 1 or len(factors) + 1 < len(node.args):
+        return node
+    rows = (tuple(product([*factors, cell]) for cell in row) for row in matrices[0].args)
+    return Node("matrix", tuple(rows))
 
 
 def _with_sign(node: Node, upper: bool) -> Node:

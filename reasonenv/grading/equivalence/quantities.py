@@ -51,9 +51,11 @@ def same_quantity(answer: Node, reference: Node, matches: Match) -> Verdict:
         is_percent = not r.unit.dimension and not a.words  # 0.5 and 50 are both 50 %
         return matches(a.value, r.base_value) if is_percent and not verdict else verdict
     if a.unit.dimension != r.unit.dimension:
-        is_angle = {*a.unit.dimension, *r.unit.dimension} == {"angle", "arc"}
-        angles = [to_radians(x.value) if x.unit is _DEGREE else x.value for x in (a, r)]
-        return same_expression(angles[0], angles[1]) if is_angle else False
+        if {*a.unit.dimension, *r.unit.dimension} != {"angle", "arc"}:
+            return False
+        units = ((a.value, a.unit), (r.value, r.unit))
+        left, right = (to_radians(v) if "angle" in unit.dimension else v for v, unit in units)
+        return same_expression(left, right)
     is_same = a.unit.factor == r.unit.factor
     return matches(a.value, r.value) if is_same else matches(a.base_value, r.base_value)
 

@@ -2,15 +2,7 @@ r"""Grammar of expressions: sums, products, powers, numbers, functions and other
 
 from fractions import Fraction
 
-from reasonenv.grading.parsing.nodes import (
-    EXPRESSIONS,
-    MINUS_ONE,
-    Node,
-    inverse,
-    negative,
-    num,
-    product,
-)
+from reasonenv.grading.parsing.nodes import EXPRESSIONS, Node, inverse, negative, num, product
 from reasonenv.grading.parsing.tokens import Cursor, Rule, Token, Unreadable
 from reasonenv.grading.parsing.units import UNITS
 
@@ -87,11 +79,9 @@ def _is_vector(node: Node) -> bool:
 
 def _atom_follows(cursor: Cursor) -> bool:
     token = cursor.next
-    return (
-        token is not None
-        and not (cursor.barred and token.text == "|")
-        and bool(_rule(cursor, token))
-    )
+    if token is None or (cursor.barred and token.text == "|"):
+        return False
+    return _rule(cursor, token) is not None
 
 
 def _bare_bracket(value: Node) -> Node:
@@ -318,7 +308,7 @@ def _function(cursor: Cursor, name: str) -> Node:
         else:
             exponent = parse_argument(cursor)
     inner = (_operand(cursor), *base)
-    if exponent == MINUS_ONE and name in _INVERTED:
+    if exponent == num(-1) and name in _INVERTED:
         return Node("fn", (_INVERTED[name], inner))
     value = Node("fn", (name, inner))
     return value if exponent is None else Node("pow", (value, exponent))
@@ -351,10 +341,7 @@ def _root(cursor: Cursor) -> Node:
     if cursor.skip("["):
         degree = parse_sum(cursor)
         cursor.expect("]")
-    if not cursor.skip("("):
-        return Node("fn", ("root", (parse_argument(cursor), degree)))
-    value = parse_sum(cursor)
-    cursor.expect(")")
+    value = parse_argument(cursor) if not cursor.peek("(") else _operand(cursor)
     return Node("fn", ("root", (value, degree)))
 
 

@@ -1,8 +1,8 @@
 """Nodes of the tree of an answer.
 
 Operations of expressions are num, sym, const, add, mul, pow, fn, deg, pm, call and opaque; of whole
-answers list, either, tuple, set, union, intersection, minus, relation, builder, matrix, ratio,
-quantity and compound; of logic and, or, not and quantifier; `false` is a false statement, such as
+answers list, either, tuple, set, union, intersection, minus, relation, builder, matrix, case,
+ratio, congruence and quantity; of logic and, or and not; `false` is a false statement, such as
 1 + 1 = 3.
 """
 

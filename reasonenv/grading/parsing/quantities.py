@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from reasonenv.grading.parsing.expressions import parse_sum
-from reasonenv.grading.parsing.nodes import Node, negative, num, product
+from reasonenv.grading.parsing.nodes import Node, children, negative, num, product
 from reasonenv.grading.parsing.tokens import Cursor, Token, Unreadable
 from reasonenv.grading.parsing.units import MAGNITUDES, UNITS, Unit, compound_unit
 
@@ -13,41 +13,30 @@ _POWERS = {"square": 2, "sq": 2, "cubic": 3}
 
 
 def parse_quantity(cursor: Cursor) -> Node:
-    """A sum with unit or words: $ 3 million, 5 cm^2, 50 %, 3 apples, 2 h 30 min."""
-    is_negative = _is_debt(cursor) and cursor.skip("-")
+    """A sum with unit or words: $ 3 million, 5 cm^2, 50 %, 3 apples."""
+    match cursor.tokens[cursor.at : cursor.at + 3]:
+        case [Token(text="-"), Token(text=sign), Token(kind="number")] if sign in _MONEY:
+            cursor.at += 1
+            is_negative = True
+        case _:
+            is_negative = False
     before = UNITS[cursor.take().text] if cursor.peek(*_MONEY) else None
     value, depth = parse_sum(cursor), cursor.depth
     if is_negative:
         if value.op == "add":
             raise Unreadable  # of -$5 - 3 the sign belongs to the 5
         value = negative(value)
-    while cursor.kind() == "word" and (scale := _magnitude(cursor)):
+    while (token := cursor.next) and token.kind == "word" and token.text.lower() in MAGNITUDES:
         cursor.at += 1
         cursor.descend()
-        value = product([value, num(scale)])
+        value = product([value, num(MAGNITUDES[token.text.lower()])])
     cursor.depth = depth
     after, words = _unit(cursor)
     if before is None and after is None and not words:
         return value
-    if words and (value.op == "sym" or any(map(_is_symbol, value.args))):
+    if words and any(part.op == "sym" for part in (value, *children(value))):
         raise Unreadable  # x apples
     return Node("quantity", (value, before or after, words))
-
-
-def _is_debt(cursor: Cursor) -> bool:
-    """True before a minus sign and a sum of money in digits: -$5."""
-    match cursor.tokens[cursor.at : cursor.at + 3]:
-        case [Token(text="-"), Token(text=sign), Token(kind="number")]:
-            return sign in _MONEY
-    return False
-
-
-def _magnitude(cursor: Cursor) -> Fraction | None:
-    return MAGNITUDES.get(cursor.tokens[cursor.at].text.lower())
-
-
-def _is_symbol(part: object) -> bool:
-    return isinstance(part, Node) and part.op == "sym"
 
 
 def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
@@ -55,7 +44,11 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
     unit: Unit | None = None
     words: list[str] = []
     while (token := cursor.next) is not None:
-        if unit is not None and not words and (token.text == "per" or _is_each(cursor)):
+        if (
+            unit is not None
+            and not words
+            and (token.text == "per" or (token.text == "每" and cursor.texts(2)[-1] in UNITS))
+        ):
             unit = _unit_product(cursor, unit)
         elif token.kind == "word" or cursor.peek("%", "‰"):
             start = cursor.at
@@ -74,14 +67,6 @@ def _unit(cursor: Cursor) -> tuple[Unit | None, str]:
         else:
             break
     return unit, " ".join(words)
-
-
-def _is_each(cursor: Cursor) -> bool:
-    """True at the 每 of 米每秒, False at that of 元每个."""
-    match cursor.texts(2):
-        case ["每", name]:
-            return name in UNITS
-    return False
 
 
 def _unit_product(cursor: Cursor, unit: Unit) -> Unit:

@@ -89,20 +89,20 @@ def tokenize(text: str, units: bool, limit: int) -> Tokens | None:
         limit: Tokens at most.
     """
     tokens: list[Token] = []
-    found: set[str] = set()
+    sorts: set[str] = set()
     for match in _TOKEN.finditer(text.rstrip()):
         kind = match.lastgroup or ""
         value, spaced = match[kind], match[0][0].isspace()
         if kind in ("sign", "number", "begin", "end"):
             tokens.append(Token(kind, value.replace("{,}", ""), spaced))
         elif kind == "letters" and (unit := _unit(value, spaced, tokens)):
-            found.add(unit)
+            sorts.add(unit)
             tokens += [Token("word", value, spaced)] if units else _product(value, spaced)
         else:
             tokens += _TOKENS[kind](value, spaced)
         if len(tokens) > limit:
             return None
-    return Tokens(tokens, bool(found), units and "short" in found)
+    return Tokens(tokens, bool(sorts), units and "short" in sorts)
 
 
 def _unit(run: str, spaced: bool, tokens: list[Token]) -> str:

@@ -67,7 +67,7 @@ def _num_bits(factor: Fraction) -> int:
 def _table() -> dict[str, Unit]:
     """All units by name; of two with the same name the later one."""
     units: dict[str, Unit] = {}
-    spelled: dict[str, Unit] = {}
+    words: dict[str, Unit] = {}
     for signs, prefixes, names, factor, quantities in rows("units.tsv"):
         powers = (part.partition("^") for part in quantities.split())
         base = Unit({name: int(power or 1) for name, _, power in powers}, Fraction(factor))
@@ -77,13 +77,13 @@ def _table() -> dict[str, Unit]:
             units |= dict.fromkeys((f"{prefix.strip('-')}{sign}" for sign in signs.split()), unit)
             english, chinese = _PREFIX_NAMES.get(prefix, " ").split(" ")
             if english or prefix == "-":
-                spelled |= {
+                words |= {
                     f"{english if name.isascii() else chinese}{name}": unit
                     for name in names.split()
                 }
         if not signs:
             units |= dict.fromkeys(names.split(), base)
-    units |= spelled
+    units |= words
     for name in ("毫米", "厘米", "分米", "米", "千米", "公里"):
         units |= {f"平方{name}": units[name] ** 2, f"立方{name}": units[name] ** 3}
     return units
