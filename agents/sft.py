@@ -31,7 +31,7 @@ from agents.engines.load import check_size, load_model, local_device, save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.pretrained import model_folder
-from agents.engines.process import computation_dtype, set_threads
+from agents.engines.process import computation_dtype, keep_freed_memory, set_threads
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.errors import SaveError, UsageError, typed_errors
@@ -232,6 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         typed_errors("fine-tuning"),
         locked(settings.output_dir),
     ):
+        keep_freed_memory()
         if message := set_threads():
             print(message, file=sys.stderr)
         print_line(f"wrote {fine_tune(settings)}")

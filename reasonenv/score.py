@@ -36,12 +36,12 @@ from reasonenv.console import (
     standard_streams,
 )
 from reasonenv.files import atomic_write
-from reasonenv.score_tables import FORMATS, table_lines
 from reasonenv.scoring import judges
 from reasonenv.scoring.final_answers import GradedResponses
 from reasonenv.scoring.response_files import SkipLog, read_responses
 from reasonenv.scoring.result_tables import score_tables
 from reasonenv.scoring.scoreboard import comparison, grade_responses, summarize, to_stderr
+from reasonenv.scoring.tables import FORMATS, table_lines
 
 
 @standard_streams()

@@ -1,4 +1,4 @@
-"""How this process computes: number format, threads on the CPU, kernels with equal sums each time.
+"""How this process computes: number format, threads and memory on the CPU, deterministic kernels.
 
 Threads meet after each small operation. Where another process takes a core, all of them wait for
 the one that shares it, and one thread is faster than two. Sums on another number of threads differ
@@ -9,9 +9,11 @@ is in a batch. Both have slower kernels that do not: `torch.use_deterministic_al
 vLLM's batch invariance, which replaces operators of PyTorch in the whole process.
 """
 
+import ctypes
 import hashlib
 import math
 import os
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +35,11 @@ _NUM_PROBES = 3
 _PROBE_SECONDS = 0.1
 TOLERANCE = 0.25
 """Part of a core that other processes may take."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+_LARGEST = 2**27
+"""Bytes from which an allocation goes back to the system when it is freed: the gap of one so large
+would rarely be filled. Gradients of the embeddings of a model of 135 million weights, 113 MB each
+microbatch, are below it."""
 TRAINER = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """Environment variables, read when cuBLAS starts."""
 BESIDE_VLLM = {
@@ -101,6 +108,18 @@ def _core_share(seconds: float) -> float:
     while (elapsed := time.perf_counter() - start) < seconds:
         hashlib.sha256(block)
     return (time.thread_time() - cpu_start) / elapsed
+
+
+def keep_freed_memory() -> None:
+    """Has glibc keep freed memory for the next tensor; no-op with another C library.
+
+    By default each large tensor gets new pages, which the system fills with zeros. The price is
+    memory in gaps: 0.7 of 4.1 GiB for 135 million weights.
+    """
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_MMAP_THRESHOLD, _LARGEST)
+        libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def set_threads(previous: int | None = None) -> str:

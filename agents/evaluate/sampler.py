@@ -13,7 +13,12 @@ from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device
 from agents.engines.model import Policy, Sampling
 from agents.engines.pretrained import model_folder
-from agents.engines.process import computation_dtype, has_half_weights, set_threads
+from agents.engines.process import (
+    computation_dtype,
+    has_half_weights,
+    keep_freed_memory,
+    set_threads,
+)
 from agents.engines.transformers import TransformersSampler
 from agents.engines.vllm import uses_vllm
 from agents.evaluate.arguments import EvaluationArguments
@@ -30,6 +35,7 @@ def loaded_sampler(options: EvaluationArguments) -> Iterator[RolloutEngine]:
     Raises:
         AgentsError: In one line, when the model or the engine cannot be loaded.
     """
+    keep_freed_memory()
     if message := set_threads():
         print(message, file=sys.stderr)
     folder = model_folder(options.model)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from reasonenv.score_intervals import over_samples
-from reasonenv.score_statistics import pass_at_k, sample_sizes
-from reasonenv.score_tables import interval_text
+from reasonenv.scoring.intervals import over_samples
+from reasonenv.scoring.statistics import pass_at_k, sample_sizes
+from reasonenv.scoring.tables import interval_text
 
 Row = dict[str, Any]
 """A response: id and sample, response, answer, reference, correct, status, length, ..."""

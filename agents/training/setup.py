@@ -19,7 +19,7 @@ from agents.engines import ranks
 from agents.engines.chat import Chat, without_image_marks
 from agents.engines.distributed import error_on_all_ranks
 from agents.engines.pretrained import model_folder
-from agents.engines.process import set_threads, use_deterministic_kernels
+from agents.engines.process import keep_freed_memory, set_threads, use_deterministic_kernels
 from agents.engines.sampling import check_prompt_lengths
 from agents.engines.vllm import uses_vllm
 from agents.errors import ParityError, PromptLengthError, UsageError
@@ -82,6 +82,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
     if run.deterministic:
         use_deterministic_kernels(vllm=run.vllm_server is None and uses_vllm(run.sampler))
         num_threads = num_threads or torch.get_num_threads()
+    keep_freed_memory()
     print_once(set_threads(num_threads))
     if checkpoint:
         print_once(grader_change(folder, VERSION))

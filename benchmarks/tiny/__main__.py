@@ -8,7 +8,7 @@ from typing import Literal
 
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
-from agents.engines.process import set_threads
+from agents.engines.process import keep_freed_memory, set_threads
 from agents.storage.lock import locked
 from benchmarks.tiny.recipe import pack, recipe
 from benchmarks.tiny.stage import Stage
@@ -45,6 +45,7 @@ class WarmStart:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     settings = parse(WarmStart, "benchmarks.tiny", arguments)
+    keep_freed_memory()
     if message := set_threads():
         print(message, file=sys.stderr)
     with errors_in_one_line(), locked(settings.output_dir):

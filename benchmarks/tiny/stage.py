@@ -22,7 +22,7 @@ from agents.engines.chat import Chat
 from agents.engines.load import load_model, local_device
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
-from agents.engines.process import computation_dtype, set_threads
+from agents.engines.process import computation_dtype, keep_freed_memory, set_threads
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
 from agents.monitoring.progress_bar import ProgressBar
@@ -103,6 +103,7 @@ class Command(Stage):
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line; `arguments` are those of this process unless given."""
     stage = parse(Command, "benchmarks.tiny.stage", arguments)
+    keep_freed_memory()
     set_threads()
     with errors_in_one_line(), locked(stage.output_dir):
         print(f"wrote {train(stage, stage.output_dir)}", file=sys.stderr)

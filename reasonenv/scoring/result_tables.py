@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reasonenv.score_tables import Table, interval_text
+from reasonenv.scoring.tables import Table, interval_text
 
 _MAX_ROWS = 40
 """Rows of a table by kind that is shown; longer ones are in the JSON."""

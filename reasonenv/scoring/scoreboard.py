@@ -14,18 +14,18 @@ from reasonenv.console import print_line
 from reasonenv.errors import DataError
 from reasonenv.grading import VERSION, Grade
 from reasonenv.registration import find
-from reasonenv.score_intervals import over_problems, over_samples
-from reasonenv.score_statistics import (
+from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse
+from reasonenv.scoring.intervals import over_problems, over_samples
+from reasonenv.scoring.judges import Judge, judge_all
+from reasonenv.scoring.labels import Labels, load_labels
+from reasonenv.scoring.response_files import SkipLog, StoredResponse, stored_responses
+from reasonenv.scoring.statistics import (
     majority_at_k,
     paired_comparison,
     paired_test,
     pass_at_k,
     sample_sizes,
 )
-from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse
-from reasonenv.scoring.judges import Judge, judge_all
-from reasonenv.scoring.labels import Labels, load_labels
-from reasonenv.scoring.response_files import SkipLog, StoredResponse, stored_responses
 
 # Benchmarks with rules of their own, each in a module of its name in lower case.
 _BENCHMARKS = ("MathVista", "MathVerse", "MathVision", "OlympiadBench", "WeMath", "GSM8K")

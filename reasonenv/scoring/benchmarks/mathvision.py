@@ -15,8 +15,8 @@ from typing import Any
 
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
-from reasonenv.score_intervals import over_problems
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
+from reasonenv.scoring.intervals import over_problems
 from reasonenv.scoring.numbers import value
 from reasonenv.scoring.short_answers import inferred_letter
 

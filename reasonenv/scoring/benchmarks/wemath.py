@@ -26,8 +26,8 @@ from reasonenv.errors import DataError
 from reasonenv.files import read_objects
 from reasonenv.grading import Grade
 from reasonenv.grading.reading import answer_section
-from reasonenv.score_intervals import over_clusters
 from reasonenv.scoring.final_answers import GradedResponses, LabeledResponse, Row
+from reasonenv.scoring.intervals import over_clusters
 
 _STEPS = {"2steps_multi": "two-step", "3steps_multi": "three-step"}
 TABLES = {

@@ -9,8 +9,8 @@ import pytest
 
 from reasonenv.grading import VERSION
 from reasonenv.score import main
-from reasonenv.score_intervals import over_clusters, wilson
 from reasonenv.scoring import score
+from reasonenv.scoring.intervals import over_clusters, wilson
 from reasonenv.scoring.response_files import SkipLog
 from reasonenv.scoring.scoreboard import grade_responses, summarize
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from reasonenv.score_intervals import (
+from reasonenv.scoring.intervals import (
     over_clusters,
     over_pairs,
     over_problems,
@@ -16,7 +16,7 @@ from reasonenv.score_intervals import (
     student_t,
     wilson,
 )
-from reasonenv.score_statistics import paired_comparison
+from reasonenv.scoring.statistics import paired_comparison
 
 
 def coverage(intervals, truths):

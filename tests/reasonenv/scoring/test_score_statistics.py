@@ -4,7 +4,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from reasonenv.score_statistics import (
+from reasonenv.scoring.statistics import (
     majority,
     majority_at_k,
     paired_comparison,

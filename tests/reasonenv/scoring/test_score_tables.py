@@ -1,6 +1,6 @@
 import pytest
 
-from reasonenv.score_tables import Table, interval_text, table_lines
+from reasonenv.scoring.tables import Table, interval_text, table_lines
 
 TABLE = Table(
     ["name", "accuracy", "95 %"],

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reasonenv.score_intervals import Clusters, cluster_sums, over_pairs
+from reasonenv.scoring.intervals import Clusters, cluster_sums, over_pairs
 
 _NUM_ENUMERATED = 16
 _NUM_FLIPS = 100_000
