@@ -57,7 +57,7 @@ def read_template(path: Path) -> str:
         UsageError: The file cannot be read.
     """
     try:
-        return path.read_text("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"--chat-template {path} cannot be read: {reason}") from error

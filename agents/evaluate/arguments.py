@@ -68,9 +68,9 @@ class EvaluationArguments:
     """Strings that end a response, besides end tokens, as JSON: '["\\nQuestion:", "</answer>"]'. A
     closing tag stays in the text. By default the model's own, or "\\nQuestion:" where it has no
     chat template."""
-    num_problems: int | None = None
+    num_problems: Count | None = None
     """Problems from the start of each split; by default all, or 500 of a generated split."""
-    num_samples: Annotated[int, arg(aliases=["--samples"])] = 1
+    num_samples: Annotated[Count, arg(aliases=["--samples"])] = 1
     """Responses to each problem."""
     temperature: Amount = 1.0
     """Sampling temperature; 0 is greedy decoding."""

@@ -13,7 +13,7 @@ from agents.evaluate.sampler import loaded_sampler
 from agents.evaluate.session import Stopped, run_evaluation
 from agents.evaluate.tables import evaluation_tables
 from reasonenv.console import print_line
-from reasonenv.scoring.tables import table_lines
+from reasonenv.scoring import table_lines
 
 
 @standard_streams()

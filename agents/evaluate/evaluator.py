@@ -32,7 +32,7 @@ from reasonenv.entry_points import invalid_rows
 from reasonenv.environment import LONGEST_SPLIT, NUM_GENERATED
 from reasonenv.errors import DataError
 from reasonenv.registration import find
-from reasonenv.scoring.intervals import over_problems, standard_error
+from reasonenv.scoring import over_problems, standard_error
 
 BATCH = 256
 """Default number of responses sampled and graded at a time."""

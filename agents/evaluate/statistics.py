@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reasonenv.scoring.intervals import over_samples
-from reasonenv.scoring.statistics import pass_at_k, sample_sizes
-from reasonenv.scoring.tables import interval_text
+from reasonenv.scoring import interval_text, over_samples, pass_at_k, sample_sizes
 
 Row = dict[str, Any]
 """A response: id and sample, response, answer, reference, correct, status, length, ..."""

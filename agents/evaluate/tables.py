@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from agents.evaluate.statistics import Result
-from reasonenv.scoring.tables import NONE, Table, interval_text
+from reasonenv.scoring import NONE, Table, interval_text
 
 MAX_KINDS = 40
 """Rows of a table by kind that is shown; longer ones are in the JSON."""

@@ -8,7 +8,7 @@ from agents.monitoring.collapse_rules import WINDOW
 from agents.report.runs import RunFolder
 from agents.storage.provenance import commands
 from reasonenv.console import printable
-from reasonenv.scoring.tables import interval_text
+from reasonenv.scoring import interval_text
 
 PARTS = ("rollout", "grade", "train", "sync")
 """Parts of a step that have their own `time/` metric."""

@@ -10,7 +10,7 @@ from huggingface_hub import ModelCardData
 from agents.storage.atomic_files import write_atomically
 from agents.storage.json_files import read_steps
 from agents.storage.provenance import commands, read_run
-from reasonenv.scoring.tables import Table, interval_text
+from reasonenv.scoring import Table, interval_text
 
 _CARD = Template("""\
 ---

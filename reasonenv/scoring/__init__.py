@@ -12,6 +12,24 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
+from reasonenv.scoring.intervals import over_problems, over_samples, standard_error
+from reasonenv.scoring.statistics import paired_comparison, pass_at_k, sample_sizes
+from reasonenv.scoring.tables import NONE, Table, interval_text, table_lines
+
+__all__ = [
+    "NONE",
+    "Table",
+    "interval_text",
+    "over_problems",
+    "over_samples",
+    "paired_comparison",
+    "pass_at_k",
+    "sample_sizes",
+    "score",
+    "standard_error",
+    "table_lines",
+]
+
 
 def score(
     env_id: str,

@@ -13,13 +13,14 @@ import torch
 from helpers import tiny_engines, tiny_runs
 from safetensors.torch import load_file, save_file
 
-from agents import evaluate, plan, run, sft
+from agents import evaluate, run, sft
 from agents.cli.exit import errors_in_one_line
 from agents.cpgd import CPGD
 from agents.engines import vllm_server as server
 from agents.engines.load import load_model
 from agents.engines.pretrained import load_config
 from agents.errors import AgentsError
+from agents.plan import __main__ as plan
 
 CODE = """
 from pathlib import Path

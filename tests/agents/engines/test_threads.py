@@ -134,12 +134,6 @@ def test_the_number_of_threads_of_the_last_start_is_in_the_record_of_a_run(tmp_p
     assert last_num_threads(tmp_path) == torch.get_num_threads()
 
 
-@pytest.mark.parametrize("record", ['{"machine": []}', '{"machine": {"num_threads": "2"}}', "{}"])
-def test_a_record_without_a_number_of_threads_has_none(record, tmp_path):
-    (tmp_path / "run.json").write_text(record, encoding="utf-8")
-    assert last_num_threads(tmp_path) is None
-
-
 @pytest.mark.slow(reason="two runs of the default sizes, beside busy processes")
 def test_two_runs_on_two_threads_beside_other_processes_are_equal_bit_for_bit(load, tmp_path):
     words = ["-m", "agents.cpgd", "--num-steps", 3, "--num-test-problems", 0, "--output-dir"]

@@ -51,7 +51,7 @@ def test_a_batch_that_was_truncated_anywhere_is_sampled_again(path, num_bytes):
 def test_a_line_that_is_not_json_is_reported(path):
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([lines[0], b"{", *lines[2:]]))
-    with pytest.raises(ValueError, match="line 2 is no JSON"):
+    with pytest.raises(ValueError, match="line 2: it is not JSON"):
         read(path)
 
 

@@ -11,13 +11,12 @@ from helpers import oracle, tiny_engines
 from helpers.recording import RecordsBatches
 from helpers.tiny_runs import numbers, same, train
 
-from agents import references
-from agents.cli.flags import format_function, parse_function
+from agents.cli.flags import FUNCTIONS, format_function, parse_function
 from agents.cpgd import CPGD
 from agents.engines.reference_policy import STATE, ReferencePolicy
 from agents.grpo import GRPO
 from agents.monitoring.metrics import token_kl
-from agents.references import every, fixed, old, when_moved
+from agents.references import Refresh, every, fixed, old, when_moved
 from agents.rollout import Batch
 from agents.training.update import Passes, update
 
@@ -77,12 +76,12 @@ def test_numbers_out_of_range_are_refused_in_one_line(make, words):
 
 @pytest.mark.parametrize("refresh", [old, fixed, every(3), when_moved(0.1, 0.5)])
 def test_the_command_line_spells_a_reference_as_it_reads_it(refresh):
-    assert parse_function(format_function(refresh), (references,)) == refresh
+    assert parse_function(format_function(refresh), FUNCTIONS[Refresh]) == refresh
 
 
 def test_only_references_are_offered_by_name():
     with pytest.raises(ValueError, match=r"there are every, fixed, old, when_moved$"):
-        parse_function("newest", (references,))
+        parse_function("newest", FUNCTIONS[Refresh])
 
 
 @pytest.mark.parametrize("steps", [1, 3])
