@@ -103,7 +103,7 @@ def _check_words(words: Sequence[str]) -> None:
     for word in words:
         if word not in HELP and word[:3] == "--h" and difflib.get_close_matches(word, HELP):
             raise UsageError(f"there is no flag {word}: did you mean --help?")
-        if re.fullmatch(r"(--[\w-]+=)?[-+.\d]*\d[.\de+-]*", word) and not word.isascii():
+        if re.fullmatch(r"(--[\w-]+=)?[-+.\de]+", word) and not word.isascii():
             raise UsageError(f"{word!r} has digits that are not ASCII: write 0 to 9")
 
 

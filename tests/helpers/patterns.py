@@ -26,25 +26,17 @@ class Use(NamedTuple):
     pattern: re.Pattern[str]
     method: str
 
-    def run(self, text: str) -> None:
-        """Applies the pattern to the whole of a text."""
-        if self.method == "finditer":
-            for _ in self.pattern.finditer(text):
-                pass
-        else:
-            getattr(self.pattern, self.method)(text)
-
 
 def uses() -> dict[str, Use]:
     """Patterns by the name of the module and of the constant, or the line of the call."""
     names: dict[tuple[str, int, str], str] = {}
-    found: dict[str, Use] = {}
+    named: dict[str, Use] = {}
     for module in _modules():
         for name, use in [*_constants(module), *_literals(module)]:
             key = use.pattern.pattern, use.pattern.flags, use.method
             if names.setdefault(key, name) == name:
-                found[name] = use
-    return found
+                named[name] = use
+    return named
 
 
 def _modules() -> Iterator[ModuleType]:

@@ -52,6 +52,15 @@ class StepCounter:
             start = start + 1 if end is None or end == start else end
         return spans
 
+    def run(self, method: str, text: str) -> None:
+        """Walks a text as `match`, `fullmatch` or `finditer` does; adds to `steps`."""
+        self.text = text
+        if method == "finditer":
+            self.spans(text)
+        else:
+            ends = self._ends(self.tree, 0, 0, self.pattern.flags)
+            next((end for end in ends if method == "match" or end == len(text)), None)
+
     def _end(self, start: int) -> int | None:
         self.steps += 1
         return next(self._ends(self.tree, 0, start, self.pattern.flags), None)
