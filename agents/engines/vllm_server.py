@@ -30,7 +30,7 @@ from agents.engines.vllm.compatibility import (
     installed_version,
     vision_options,
 )
-from agents.engines.vllm.weights import GLOO, NCCL
+from agents.engines.vllm.weight_transfer import GLOO, NCCL
 from agents.errors import AgentsError, UsageError
 
 ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1"}

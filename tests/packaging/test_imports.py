@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from agents.__main__ import ALGORITHMS
+
 ROOT = Path(__file__).parents[2]
 NAMES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -77,10 +79,6 @@ def test_reasonenv_imports_neither_a_learner_nor_torch():
         assert imports_of("reasonenv", library) == set()
 
 
-ALGORITHMS = (
-    *("cispo", "cpgd", "dapo", "dr_grpo", "gpg", "grpo", "reinforce", "reinforce_plus_plus"),
-    *("reinforce_plus_plus_baseline", "rloo", "rpg"),
-)
 MATHEMATICS = {
     f"agents.{name}"
     for name in (

@@ -21,7 +21,7 @@ from agents.engines.chat import Chat
 from agents.engines.sampling import Sampling
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.requests import RequestSampler, Rollout, SamplingRequest
-from agents.engines.vllm.weights import Group, join, send
+from agents.engines.vllm.weight_transfer import Group, join, send
 from agents.errors import AgentsError, SamplerError
 from agents.rollout import Prompt
 

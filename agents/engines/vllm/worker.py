@@ -6,7 +6,7 @@ vLLM imports this module for `--worker-extension-cls`, and then finds the receiv
 
 import importlib
 
-from agents.engines.vllm.weights import GLOO, Receiver
+from agents.engines.vllm.weight_transfer import GLOO, Receiver
 
 transfer = importlib.import_module("vllm.distributed.weight_transfer")
 

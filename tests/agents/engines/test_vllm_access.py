@@ -15,7 +15,7 @@ import torch
 from agents.engines import vllm_server as server
 from agents.engines.vllm.access import VARIABLE, RequireKey, api_key, key_file
 from agents.engines.vllm.client import VLLMClient
-from agents.engines.vllm.weights import _take_layout
+from agents.engines.vllm.weight_transfer import _take_layout
 from agents.errors import SamplerError, UsageError
 
 

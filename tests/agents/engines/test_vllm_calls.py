@@ -12,7 +12,7 @@ from agents.engines.vllm import compatibility
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.remote_sampler import RemoteSampler
 from agents.engines.vllm.sampler import VLLMSampler
-from agents.engines.vllm.weights import NCCLGroup
+from agents.engines.vllm.weight_transfer import NCCLGroup
 from agents.errors import SamplerError
 
 

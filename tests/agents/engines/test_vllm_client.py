@@ -276,7 +276,7 @@ def test_an_unreachable_trainer_is_an_error_with_its_address(monkeypatch):
 def test_the_sender_notices_a_receiver_that_dies():
     store = weights._rendezvous("127.0.0.1", 0, 2, hosts=True)
     script = (
-        "import sys, torch; from agents.engines.vllm import weights;"
+        "import sys, torch; from agents.engines.vllm import weight_transfer as weights;"
         "store = weights._rendezvous('127.0.0.1', int(sys.argv[1]), 2, hosts=False);"
         "group = weights._connect(store, 1, 2, 60);"
         "group.broadcast(torch.empty(2**20)); import os; os.kill(os.getpid(), 9)"

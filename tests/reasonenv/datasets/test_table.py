@@ -15,7 +15,7 @@ from pyarrow import parquet as pq
 from reasonenv.datasets.local import local_table
 from reasonenv.datasets.table import parquet_dataset, table_of
 from reasonenv.envs import mmk12
-from reasonenv.envs.text import DAPO_MATH
+from reasonenv.envs.text_benchmarks import DAPO_MATH
 from reasonenv.errors import DataError
 
 
