@@ -282,7 +282,10 @@ def test_deepspeed_prints_nothing_on_standard_output(folder, capsys, stage):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("stage", [2, 3])
+third = pytest.mark.slow(reason="each pass gathers each weight; stage 2 is the default")
+
+
+@pytest.mark.parametrize("stage", [2, pytest.param(3, marks=third)])
 def test_frozen_eyes_and_checkpointed_activations_train_and_resume(folder, tmp_path, stage):
     def make():
         return tiny_engines.build(f"deepspeed-{stage}", folder, prepare=prepare)
