@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from agents.cli.flags import parse_run  # noqa: E402
+from agents.cpgd import CPGD  # noqa: E402
 from agents.learner import Learner  # noqa: E402
+from agents.run import main  # noqa: E402
 from benchmarks.grid import __main__ as command  # noqa: E402
 from benchmarks.grid import measures, raw, runner, study, table  # noqa: E402
 from benchmarks.grid.collapse import Collapse, collapse, shrunk  # noqa: E402
@@ -289,20 +291,46 @@ def lettered(tiny_folder):
 
 @pytest.fixture(scope="module")
 def ran(lettered, tmp_path_factory):
-    """Where two cells of it were run with one seed, and what failed.
-
-    The cell between them has the record of the first, for what reads records alone.
-    """
+    """Where two cells of it were run with one seed, and what failed."""
     folder = tmp_path_factory.mktemp("grid")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT / "tests"), prepend=os.pathsep)
         crew = runner.Crew([{"OMP_NUM_THREADS": "1"}] * 2, folder / "scratch")
         tasks = study.tasks(lettered, (0,))
-        failures = runner.run_all([tasks[2], tasks[0]], folder / "raw", crew)
-        raw.write(folder / "raw", tasks[1], kept(folder / "raw", tasks[0]))
+        failures = runner.run_all(tasks, folder / "raw", crew)
         yield folder, tasks, crew, failures
 
 
+class CrewOfThisProcess(runner.Crew):
+    """Runs a cell without another process, which would load PyTorch once more."""
+
+    def run(self, words, log):
+        began = time.perf_counter()
+        log.touch()
+        main(CPGD, words[1:])
+        return 0, {"wall_s": time.perf_counter() - began}
+
+
+@pytest.fixture(scope="module")
+def recorded(lettered, tmp_path_factory):
+    """Where the records of its two cells are that can be run."""
+    folder = tmp_path_factory.mktemp("recorded")
+    tasks = study.tasks(lettered, (0,))[:2]
+    crew = CrewOfThisProcess([{}], folder / "scratch")
+    assert [runner.run_one(task, folder / "raw", crew).failure for task in tasks] == ["", ""]
+    return folder, tasks, crew
+
+
+def test_each_cell_that_fails_is_one_line(tmp_path):
+    tasks = [Task(name, 0, (f"absent_{name}",)) for name in ("one", "other")]
+    crew = runner.Crew([{}], tmp_path / "scratch")
+    for task, line in zip(tasks, runner.run_all(tasks, tmp_path / "raw", crew), strict=True):
+        assert line.startswith(f"failed: {task.name} seed 0, status 1: ")
+        assert f"No module named {task.words[0]}" in line
+        assert "\n" not in line
+
+
+@pytest.mark.slow(reason="three processes that train")
 def test_a_cell_that_fails_is_one_line_and_the_others_go_on(ran):
     folder, tasks, _, failures = ran
     (line,) = failures
@@ -313,8 +341,8 @@ def test_a_cell_that_fails_is_one_line_and_the_others_go_on(ran):
     assert all(name.startswith("broken") for name in left)
 
 
-def test_a_record_has_every_step_and_nothing_of_this_machines_folders(ran, tiny_folder):
-    folder, tasks, _, _ = ran
+def test_a_record_has_every_step_and_nothing_of_this_machines_folders(recorded, tiny_folder):
+    folder, tasks, _ = recorded
     file = raw.path(folder / "raw", tasks[0])
     assert file
     assert file.stat().st_size < 20_000
@@ -329,10 +357,10 @@ def test_a_record_has_every_step_and_nothing_of_this_machines_folders(ran, tiny_
     assert str(tiny_folder) not in told
 
 
-def test_what_is_kept_is_not_run_again(ran, monkeypatch):
-    folder, tasks, crew, _ = ran
+def test_what_is_kept_is_not_run_again(recorded, monkeypatch):
+    folder, tasks, crew = recorded
     monkeypatch.setattr(subprocess, "Popen", None)
-    assert runner.run_all(tasks[:2], folder / "raw", crew) == []
+    assert runner.run_all(tasks, folder / "raw", crew) == []
 
 
 @pytest.mark.slow(reason="trains in another process")
@@ -349,8 +377,8 @@ def test_a_second_run_in_a_fresh_process_gives_the_same_numbers(ran, tmp_path):
     assert raw.equal(one, other).startswith("train/loss at step 1 is ")
 
 
-def test_tables_and_pictures_are_redrawn_from_the_records_alone(ran, lettered, tmp_path):
-    folder, tasks, _, _ = ran
+def test_tables_and_pictures_are_redrawn_from_the_records_alone(recorded, lettered, tmp_path):
+    folder, tasks, _ = recorded
     options = command.Options(folder, (0,), (), False)
     runs = options.runs(tasks)
     command.draw(lettered, runs, tmp_path)
@@ -384,8 +412,8 @@ def test_tables_and_pictures_are_redrawn_from_the_records_alone(ran, lettered, t
 
 
 @pytest.mark.slow(reason="draws all pictures twice more")
-def test_what_is_drawn_twice_is_the_same_in_every_byte(ran, lettered, tmp_path):
-    folder, tasks, _, _ = ran
+def test_what_is_drawn_twice_is_the_same_in_every_byte(recorded, lettered, tmp_path):
+    folder, tasks, _ = recorded
     runs = command.Options(folder, (0,), (), False).runs(tasks)
     drawn = []
     for place in (tmp_path / "one", tmp_path / "two"):
@@ -395,9 +423,9 @@ def test_what_is_drawn_twice_is_the_same_in_every_byte(ran, lettered, tmp_path):
 
 
 def test_a_study_that_is_drawn_corrects_the_tests_of_the_others_of_its_page(
-    ran, lettered, tmp_path, monkeypatch
+    recorded, lettered, tmp_path, monkeypatch
 ):
-    folder, tasks, _, _ = ran
+    folder, tasks, _ = recorded
     runs = command.Options(folder, (0,), (), False).runs(tasks)
     figures = replace(lettered, name="toy/figures")
     monkeypatch.setattr(study, "NAMES", ("toy/letters", "toy/figures"))
