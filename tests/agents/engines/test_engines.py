@@ -181,10 +181,20 @@ HALF = {"bf16": {"enabled": True}}
 PRECISIONS = [*((kind, None) for kind in KINDS), *((kind, HALF) for kind in STAGES)]
 
 
+def slow_at_stage_3(cases):
+    return [
+        pytest.param(*case, marks=STAGE_3.marks if case[0] == "deepspeed-3" else ())
+        for case in cases
+    ]
+
+
 # Times zero, infinity is no number either.
 @pytest.mark.parametrize(
     ("kind", "config", "factor"),
-    [("torch", None, torch.nan), *((*precision, torch.inf) for precision in PRECISIONS)],
+    [
+        ("torch", None, torch.nan),
+        *slow_at_stage_3((*precision, torch.inf) for precision in PRECISIONS),
+    ],
 )
 def test_a_gradient_that_is_not_finite_moves_nothing(kind, config, folder, factor):
     ends = []
@@ -235,7 +245,7 @@ def test_a_microbatch_without_images_adds_no_gradient_of_the_step_before(kind, f
     assert norms[2:] == pytest.approx(norms[:2], rel=1e-5)
 
 
-@pytest.mark.parametrize(("kind", "config"), PRECISIONS)
+@pytest.mark.parametrize(("kind", "config"), slow_at_stage_3(PRECISIONS))
 def test_a_discarded_gradient_changes_nothing_before_the_first_step_and_after(kind, config, folder):
     ends = []
     for discards in (False, True):
