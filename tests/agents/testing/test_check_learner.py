@@ -237,8 +237,8 @@ LONG_FAULTS = [
     (LocalReward(), "the number of ranks must not matter"),
     (AnotherUpdate(), "update must train on compute_loss"),
 ]
-"""Faults of which the smallest failing example is sought for a second or more."""
-LONG = pytest.mark.slow(reason="a second or more for each; the quick faults go the same way")
+"""Faults of which the smallest failing example is sought for about a second or longer."""
+LONG = pytest.mark.slow(reason="about a second for each; the quick faults go the same way")
 
 
 def error_of(learner):
