@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from agents.cli.flags import parse_run  # noqa: E402
+from agents.cpgd import CPGD  # noqa: E402
 from agents.learner import Learner  # noqa: E402
+from agents.run import main  # noqa: E402
 from benchmarks.grid import __main__ as command  # noqa: E402
 from benchmarks.grid import measures, raw, runner, study, table  # noqa: E402
 from benchmarks.grid.collapse import Collapse, collapse, shrunk  # noqa: E402
@@ -299,6 +301,36 @@ def ran(lettered, tmp_path_factory):
         yield folder, tasks, crew, failures
 
 
+class CrewOfThisProcess(runner.Crew):
+    """Runs a cell without another process, which would load PyTorch once more."""
+
+    def run(self, words, log):
+        began = time.perf_counter()
+        log.touch()
+        main(CPGD, words[1:])
+        return 0, {"wall_s": time.perf_counter() - began}
+
+
+@pytest.fixture(scope="module")
+def recorded(lettered, tmp_path_factory):
+    """Where the records of its two cells are that can be run."""
+    folder = tmp_path_factory.mktemp("recorded")
+    tasks = study.tasks(lettered, (0,))[:2]
+    crew = CrewOfThisProcess([{}], folder / "scratch")
+    assert [runner.run_one(task, folder / "raw", crew).failure for task in tasks] == ["", ""]
+    return folder, tasks, crew
+
+
+def test_each_cell_that_fails_is_one_line(tmp_path):
+    tasks = [Task(name, 0, (f"absent_{name}",)) for name in ("one", "other")]
+    crew = runner.Crew([{}], tmp_path / "scratch")
+    for task, line in zip(tasks, runner.run_all(tasks, tmp_path / "raw", crew), strict=True):
+        assert line.startswith(f"failed: {task.name} seed 0, status 1: ")
+        assert f"No module named {task.words[0]}" in line
+        assert "\n" not in line
+
+
+@pytest.mark.slow(reason="three processes that train")
 def test_a_cell_that_fails_is_one_line_and_the_others_go_on(ran):
     folder, tasks, _, failures = ran
     (line,) = failures
@@ -309,8 +341,8 @@ def test_a_cell_that_fails_is_one_line_and_the_others_go_on(ran):
     assert all(name.startswith("broken") for name in left)
 
 
-def test_a_record_has_every_step_and_nothing_of_this_machines_folders(ran, tiny_folder):
-    folder, tasks, _, _ = ran
+def test_a_record_has_every_step_and_nothing_of_this_machines_folders(recorded, tiny_folder):
+    folder, tasks, _ = recorded
     file = raw.path(folder / "raw", tasks[0])
     assert file
     assert file.stat().st_size < 20_000
@@ -325,10 +357,10 @@ def test_a_record_has_every_step_and_nothing_of_this_machines_folders(ran, tiny_
     assert str(tiny_folder) not in told
 
 
-def test_what_is_kept_is_not_run_again(ran, monkeypatch):
-    folder, tasks, crew, _ = ran
+def test_what_is_kept_is_not_run_again(recorded, monkeypatch):
+    folder, tasks, crew = recorded
     monkeypatch.setattr(subprocess, "Popen", None)
-    assert runner.run_all(tasks[:2], folder / "raw", crew) == []
+    assert runner.run_all(tasks, folder / "raw", crew) == []
 
 
 @pytest.mark.slow(reason="trains in another process")
@@ -345,22 +377,19 @@ def test_a_second_run_in_a_fresh_process_gives_the_same_numbers(ran, tmp_path):
     assert raw.equal(one, other).startswith("train/loss at step 1 is ")
 
 
-def test_tables_and_pictures_are_redrawn_from_the_records_alone(ran, lettered, tmp_path):
-    folder, tasks, _, _ = ran
+def test_tables_and_pictures_are_redrawn_from_the_records_alone(recorded, lettered, tmp_path):
+    folder, tasks, _ = recorded
     options = command.Options(folder, (0,), (), False)
     runs = options.runs(tasks)
-    drawn = []
-    for place in (tmp_path / "one", tmp_path / "two"):
-        command.draw(lettered, runs, place)
-        drawn.append({path.name: path.read_bytes() for path in (place / "toy").iterdir()})
-    assert drawn[0] == drawn[1]
-    assert set(drawn[0]) == {
+    command.draw(lettered, runs, tmp_path)
+    drawn = {path.name: path.read_bytes() for path in (tmp_path / "toy").iterdir()}
+    assert set(drawn) == {
         "letters.json",
         "letters.md",
         "letters-accuracy.png",
         "letters-signs.png",
     }
-    found = json.loads(drawn[0]["letters.json"])
+    found = json.loads(drawn["letters.json"])
     record = kept(folder / "raw", tasks[0])
     cell = found["cells"]["CPGD"]
     assert cell["num_seeds"] == 1
@@ -369,9 +398,9 @@ def test_tables_and_pictures_are_redrawn_from_the_records_alone(ran, lettered, t
     assert cell["test"] == record["evaluations"][-1]["accuracy"]
     assert list(found["cells"]) == ["CPGD", "PG"]
     assert [pair["least_p"] for pair in found["pairs"]] == [1.0]
-    for path in drawn[0]:
-        assert not path.endswith(".png") or drawn[0][path].startswith(b"\x89PNG")
-    rows = [line.strip("| ").split(" | ") for line in drawn[0]["letters.md"].decode().splitlines()]
+    for path, content in drawn.items():
+        assert not path.endswith(".png") or content.startswith(b"\x89PNG")
+    rows = [line.strip("| ").split(" | ") for line in drawn["letters.md"].decode().splitlines()]
     results, signs = (row for row in rows if row[0] == "CPGD")
     told = dict(zip(table.RESULTS, results, strict=True))
     told |= dict(zip(table.SIGNS, signs, strict=True))
@@ -382,10 +411,21 @@ def test_tables_and_pictures_are_redrawn_from_the_records_alone(ran, lettered, t
     assert dict(zip(table.PAIRS, pair, strict=True))["least p"] == "1"
 
 
+@pytest.mark.slow(reason="draws all pictures twice more")
+def test_what_is_drawn_twice_is_the_same_in_every_byte(recorded, lettered, tmp_path):
+    folder, tasks, _ = recorded
+    runs = command.Options(folder, (0,), (), False).runs(tasks)
+    drawn = []
+    for place in (tmp_path / "one", tmp_path / "two"):
+        command.draw(lettered, runs, place)
+        drawn.append({path.name: path.read_bytes() for path in (place / "toy").iterdir()})
+    assert drawn[0] == drawn[1]
+
+
 def test_a_study_that_is_drawn_corrects_the_tests_of_the_others_of_its_page(
-    ran, lettered, tmp_path, monkeypatch
+    recorded, lettered, tmp_path, monkeypatch
 ):
-    folder, tasks, _, _ = ran
+    folder, tasks, _ = recorded
     runs = command.Options(folder, (0,), (), False).runs(tasks)
     figures = replace(lettered, name="toy/figures")
     monkeypatch.setattr(study, "NAMES", ("toy/letters", "toy/figures"))

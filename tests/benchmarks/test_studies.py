@@ -129,6 +129,7 @@ T = {3: 4.302653, 4: 3.182446, 5: 2.776445, 10: 2.262157}
 """Student's t of n - 1 degrees of freedom, two-sided at .05: Fisher and Yates's table."""
 
 
+@pytest.mark.slow(reason="draws a whole study; test_grid draws a small one")
 def test_figure_1_is_redrawn_from_its_records(tmp_path):
     command.draw(*records("stability/figure1"), tmp_path)
     for kind in ("accuracy", "signs"):

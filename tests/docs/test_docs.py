@@ -1,6 +1,7 @@
 """Every piece of Python in the pages of how-to runs as it stands there."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,10 @@ import pytest
 import torch
 from helpers.tiny_runs import SMALL, flags
 from PIL import Image
+
+from agents import run
+from agents.cpgd import CPGD
+from reasonenv import registry
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "```python" in path.read_text())
@@ -30,19 +35,41 @@ def test_a_page_runs_from_top_to_bottom(page, monkeypatch, tmp_path):
             exec(compile(code, str(page), "exec"), session)
 
 
-def train(folder, model, **changes):
+def in_a_process(words, folder):
+    command = [sys.executable, "-m", "agents.cpgd", *words]
+    subprocess.run(command, cwd=folder, check=True, timeout=300, capture_output=True)
+
+
+def train(folder, model, call=in_a_process, **changes):
     for file, code in blocks(ROOT / "docs" / "howto" / "environment.md"):
         if file is not None:
             (folder / file).write_text(code)
     few = {"num_steps": 1, "num_test_problems": 2, "output_dir": folder / "run"}
-    command = [sys.executable, "-m", "agents.cpgd", *flags(**SMALL | few | changes, model=model)]
-    subprocess.run(command, cwd=folder, check=True, timeout=300, capture_output=True)
+    call(flags(**SMALL | few | changes, model=model), folder)
     return [json.loads(row) for row in (folder / "run/evaluations.jsonl").read_text().splitlines()]
 
 
-def test_an_environment_of_ones_own_is_trained_on_by_name(tmp_path, tiny_folder):
-    options = '{"largest": 60}'
-    rows = train(tmp_path, tiny_folder, env="squares:Squares-v0", env_options=options)
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Runs the command as `python -m` would, without loading PyTorch once more."""
+
+    def call(words, folder):
+        monkeypatch.chdir(folder)
+        monkeypatch.syspath_prepend(folder)
+        run.main(CPGD, words)
+
+    modules, environments = set(sys.modules), dict(registry)
+    yield call
+    registry.clear()
+    registry.update(environments)
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(os.getcwd()):
+            del sys.modules[name]
+
+
+def test_an_environment_of_ones_own_is_trained_on_by_name(tmp_path, tiny_folder, in_this_process):
+    options = {"env": "squares:Squares-v0", "env_options": '{"largest": 60}'}
+    rows = train(tmp_path, tiny_folder, in_this_process, **options)
     assert [row["split"] for row in rows] == ["test", "test"]
 
 

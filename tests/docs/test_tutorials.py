@@ -1,4 +1,5 @@
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -7,13 +8,12 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs the extra plots")
 
+import matplotlib
+import matplotlib.pyplot as plt
 from helpers import text_models
 
 SCRIPTS = sorted((Path(__file__).parents[2] / "tutorials").glob("*.py"))
 SLOW = pytest.mark.slow(reason="each tutorial is a process that trains")
-ONE_BY_DEFAULT = [
-    pytest.param(script, marks=() if script.stem == "algorithm" else SLOW) for script in SCRIPTS
-]
 
 
 def named(script):
@@ -37,7 +37,17 @@ def run(script, folder, **variables):
     return done.stdout
 
 
-@pytest.mark.parametrize("script", ONE_BY_DEFAULT, ids=named)
+def test_the_tutorial_of_an_algorithm_runs_in_this_process(monkeypatch, tmp_path):
+    matplotlib.use("agg")
+    monkeypatch.chdir(tmp_path)
+    (script,) = (script for script in SCRIPTS if script.stem == "algorithm")
+    found = runpy.run_path(str(script), run_name="tutorial")
+    assert found["run"].num_steps == 3
+    plt.close("all")
+
+
+@SLOW
+@pytest.mark.parametrize("script", SCRIPTS, ids=named)
 def test_a_tutorial_runs_from_top_to_bottom_without_a_network(script, tmp_path):
     model = text_models.write(tmp_path / "model")  # in place of a pretrained one
     run(script, tmp_path, MODEL=str(model), FLAGS="--num-steps 2")

@@ -35,6 +35,12 @@ def folder(tmp_path_factory):
     return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
 
 
+SLOW = pytest.mark.slow(reason="each pass gathers each weight; other stages do not")
+STAGE_3_SLOW = pytest.mark.parametrize(
+    "engine", [*KINDS[:-1], pytest.param("deepspeed-3", marks=SLOW)], indirect=True
+)
+
+
 @pytest.fixture(params=KINDS)
 def engine(request, folder):
     return build(request.param, folder)
@@ -115,6 +121,7 @@ def test_merging_leaves_the_policy_as_it_was(folder):
         assert train(merging, responses) == train(other, responses)
 
 
+@STAGE_3_SLOW
 def test_training_goes_on_after_loading_as_if_never_interrupted(engine, folder, tmp_path, request):
     responses = responses_of(engine)
     train(engine, responses)
@@ -150,6 +157,7 @@ def test_a_checkpoint_does_not_hold_the_frozen_weights_again(folder, tmp_path):
     assert states < model / 2
 
 
+@STAGE_3_SLOW
 def test_the_reference_is_the_policy_without_its_adapters_and_training_goes_on(engine, folder):
     other = build(engine_kind(engine), folder)
     responses = responses_of(engine)

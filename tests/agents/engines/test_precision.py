@@ -165,7 +165,9 @@ def test_logits_are_copied_once_and_never_changed(dtype):
 
 
 @pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
-@pytest.mark.parametrize("stage", [None, 3])
+@pytest.mark.parametrize(
+    "stage", [None, pytest.param(3, marks=pytest.mark.slow(reason="two engines of stage 3"))]
+)
 def test_a_float32_head_rounds_no_logit_in_trainer_and_sampler(folder, tmp_path, stage):
     path = tmp_path / "deepspeed.json"
     path.write_text(json.dumps({"zero_optimization": tiny_engines.STAGES["deepspeed-3"]}))

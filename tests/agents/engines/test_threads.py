@@ -9,6 +9,7 @@ import torch
 from helpers import gradients_twice
 from helpers.tiny_runs import numbers, same
 
+from agents.engines import process
 from agents.engines.process import set_threads
 from agents.engines.sampling import Sampling
 from agents.storage.provenance import last_num_threads, write_run
@@ -39,11 +40,12 @@ def load():
     words = [sys.executable, "-c", "while True: pass"]
     busy = [subprocess.Popen(words) for _ in range(2 * CORES)]
     yield
-    for process in busy:
-        process.kill()
-        process.wait()
+    for one in busy:
+        one.kill()
+        one.wait()
 
 
+@pytest.mark.slow(reason="a process that computes eight gradients; the next test has the reason")
 @pytest.mark.parametrize("layout", ["packed", "padded"])
 def test_a_gradient_has_the_same_bits_each_time_on_two_threads(layout):
     digests = python(gradients_twice.__file__, layout, OMP_NUM_THREADS="2").split()
@@ -80,6 +82,28 @@ def test_no_backward_pass_adds_gradients_with_atomic_operations(packs):
 SCRIPT = "from agents.engines.process import *; print(set_threads(), torch.get_num_threads())"
 
 
+@pytest.mark.parametrize(
+    ("free", "message", "threads"),
+    [
+        (2.3, "leave 2.3 of 4 cores: computing with 2 ", [2]),
+        (0.1, "computing with 1 ", [1]),
+        (4.0, "", []),
+    ],
+)
+def test_as_many_threads_compute_as_cores_are_free(monkeypatch, free, message, threads):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    given = []
+    monkeypatch.setattr(torch, "set_num_threads", given.append)
+    monkeypatch.setattr(process, "_free_cores", lambda count: free)
+    told = set_threads()
+    assert message in told
+    assert bool(told) == bool(message)
+    assert given == threads
+
+
+@pytest.mark.slow(reason="a process that measures, beside busy processes")
 @pytest.mark.skipif(CORES < 2, reason="one core has one thread anyway")
 def test_fewer_threads_where_other_processes_take_the_cores(load):
     message, _, threads = python("-c", SCRIPT).strip().rpartition(" ")
@@ -87,9 +111,22 @@ def test_fewer_threads_where_other_processes_take_the_cores(load):
     assert f"of {CORES} cores: computing with {threads}" in message
 
 
+PAGES = "print([torch.empty(2**19 + n).data_ptr() % 4096 for n in range(4)])"
+
+
+@pytest.fixture(scope="module")
+def printed():
+    """Lines of a resumed process, and of one that makes large tensors."""
+    return python("-c", f"{SCRIPT.replace('()', '(1)', 1)}; import agents; {PAGES}").splitlines()
+
+
 @pytest.mark.skipif(CORES < 2, reason="one core has one thread anyway")
-def test_a_resumed_run_keeps_its_number_of_threads():
-    assert python("-c", SCRIPT.replace("set_threads()", "set_threads(1)")) == " 1\n"
+def test_a_resumed_run_keeps_its_number_of_threads(printed):
+    assert printed[0] == " 1"
+
+
+def test_large_tensors_start_at_a_page(printed):
+    assert printed[-1] == "[0, 0, 0, 0]"
 
 
 def test_a_number_of_threads_in_the_environment_stands():
@@ -113,13 +150,6 @@ def test_waiting_threads_spin_as_the_user_says(monkeypatch, variables, expected)
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     assert python("-c", SPINS, **variables).strip() == expected
-
-
-PAGES = "import agents, torch; print([torch.empty(2**19 + n).data_ptr() % 4096 for n in range(4)])"
-
-
-def test_large_tensors_start_at_a_page():
-    assert python("-c", PAGES).strip() == "[0, 0, 0, 0]"
 
 
 def test_a_resumed_run_with_another_number_of_threads_has_a_line():

@@ -9,6 +9,7 @@ import torch
 
 from agents.engines.sampling import Sampling
 from agents.engines.vllm import compatibility
+from agents.engines.vllm import sampler as sampler_module
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.remote_sampler import RemoteSampler
 from agents.engines.vllm.sampler import VLLMSampler
@@ -42,6 +43,8 @@ def calls(monkeypatch):
     """Calls of vLLM and of PyTorch's allocator, in their order."""
     calls = []
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: calls.append("empty_cache"))
+    # Collecting what all tests before have left takes long, and frees nothing of the fake.
+    monkeypatch.setattr(sampler_module, "gc", SimpleNamespace(collect=lambda: None))
     return calls
 
 

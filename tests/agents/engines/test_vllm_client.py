@@ -75,7 +75,8 @@ def answering(lines: list[bytes], status: int = 200, pause: float = 0.02):
             return
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # It looks this often whether it shall shut down: every half second by default.
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
@@ -265,7 +266,7 @@ def test_an_update_that_a_trainer_left_unfinished_is_ended():
 
 
 def test_an_unreachable_trainer_is_an_error_with_its_address(monkeypatch):
-    monkeypatch.setattr(weights, "RENDEZVOUS_TIMEOUT", 1.0)
+    monkeypatch.setattr(weights, "RENDEZVOUS_TIMEOUT", 0.1)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -273,6 +274,14 @@ def test_an_unreachable_trainer_is_an_error_with_its_address(monkeypatch):
         weights._rendezvous("127.0.0.1", port, 2, hosts=False)
 
 
+def test_the_sender_notices_a_receiver_that_leaves():
+    client = FakeServer()
+    client.group = None
+    with pytest.raises(ConnectionError, match=r"by peer|[Bb]roken pipe"):
+        any(client.trainer.broadcast(torch.zeros(2**20)) for _ in range(10**6))
+
+
+@pytest.mark.slow(reason="kills another process; the sender notices it as one that leaves")
 def test_the_sender_notices_a_receiver_that_dies():
     store = weights._rendezvous("127.0.0.1", 0, 2, hosts=True)
     script = (
