@@ -86,10 +86,10 @@ def test_memory_that_runs_out_is_one_line_with_what_to_lower(tiny_folder, tmp_pa
     )
     assert done.returncode == 0, done.stderr[-3000:]
     lines = [line for line in done.stderr.splitlines() if "memory" in line]
-    for line, (phase, flags) in zip(lines, TO_LOWER.items(), strict=True):
+    for line, (phase, named) in zip(lines, TO_LOWER.items(), strict=True):
         assert line.startswith(f"error: out of memory in {phase}")
         assert line.endswith("--resume continues from step-4")
-        assert all(flag in line for flag in flags)
+        assert all(flag in line for flag in named)
     assert "Traceback" not in done.stderr
 
 
