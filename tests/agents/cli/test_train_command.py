@@ -53,6 +53,8 @@ def test_an_unknown_algorithm_is_an_error_of_use(capsys):
 def test_the_words_after_the_algorithm_are_its_command_line(monkeypatch, capsys):
     words = ["agents", "grpo", "--env", "MMK12-v0", "--clip-low", "0.125", "--help"]
     monkeypatch.setattr(sys, "argv", words)
+    for name in ("agents.__main__", "agents.grpo"):  # as in a new process
+        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     with pytest.raises(SystemExit, match="0"):
         runpy.run_module("agents", run_name="__main__", alter_sys=True)
