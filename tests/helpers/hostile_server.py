@@ -29,7 +29,7 @@ def refusal(text: bytes, status: bytes = b"400 Bad Request") -> bytes:
     return answer(text, b"HTTP/1.1 " + status + b"\r\n")
 
 
-def drip(send: Send, text: bytes, pause: float = 0.1) -> None:
+def drip(send: Send, text: bytes, pause: float = 0.05) -> None:
     """Sends a byte now and then, again and again."""
     while True:
         for byte in text:

@@ -1,6 +1,6 @@
 """Training on two ranks against one rank: run by torchrun from test_ranks.py, writes its findings.
 
-Usage: torchrun --nproc-per-node 2 ranks.py MODEL_FOLDER EMPTY_FOLDER [uneven]
+Usage: torchrun --nproc-per-node 2 ranks.py MODEL_FOLDER FOLDER few|many|uneven
 """
 
 import copy
@@ -42,6 +42,10 @@ LEARNERS = {
 }
 HURT = (("deepspeed-0", True), ("deepspeed-2", False), ("deepspeed-2", True), ("deepspeed-3", True))
 """Stages, and whether in bf16, that meet a gradient that is no number."""
+PROMPT_MEAN = LEARNERS["prompt_mean"]
+IMAGES = (0, 1, 3, 2)
+MIXED = (0, 2, 0, 1)
+"""Images of four prompts; rank 0 of these sees none at all."""
 LEARNERS["whitened over all ranks"] = ReinforcePlusPlus(beta=None, reduction=sequence_mean)
 
 
@@ -260,7 +264,7 @@ def spoiled(folder, stage) -> dict:
     }
 
 
-def uneven(folder) -> dict:
+def uneven(folder: Path, _: Path) -> dict:
     """Ranks with unequal numbers of tokens, and one whose loss is NaN."""
     results = {}
     for stage in ("deepspeed-1", "deepspeed-3"):
@@ -290,39 +294,53 @@ def backend_timeout() -> float:
     return group._get_backend(torch.device("cpu")).options._timeout.total_seconds()
 
 
-def findings(folder: Path, empty: Path) -> dict:
-    """All comparisons; the same on every rank, or the ranks have parted."""
-    images, mixed = (0, 1, 3, 2), (0, 2, 0, 1)  # rank 0 of `mixed` sees no image at all
-    results = {
-        f"{stage} with mixed ranks": compare(folder, stage, LEARNERS["prompt_mean"], mixed)
+def few(folder: Path, results: Path) -> dict:
+    """One case of each kind that needs few engines; the same on every rank, or they have parted."""
+    engine = tiny_engines.build("deepspeed-0", folder)
+    found = {
+        "deepspeed-3 with mixed ranks": compare(folder, "deepspeed-3", PROMPT_MEAN, MIXED),
+        "deepspeed-2 at rest": rest(folder, "deepspeed-2"),
+        "lent": engine.all_gather(torch.tensor([lent(engine)])).tolist(),
+        "patience": backend_timeout(),
+        "deepspeed-1 resumed": resumed(engine, folder, "deepspeed-1", results),
+    }
+    engine.engine.device = torch.device("meta")  # which values on the CPU do not visit
+    found["gathered"] = engine.all_gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
+    return found
+
+
+def resumed(engine, folder: Path, stage: str, results: Path) -> list[bool]:
+    """Of each rank, whether training after loading equals uninterrupted training."""
+    return engine.all_gather(torch.tensor([resume(folder, stage, results / stage)])).tolist()
+
+
+def many(folder: Path, results: Path) -> dict:
+    """The other cases; the same on every rank, or the ranks have parted."""
+    found = {
+        f"{stage} with mixed ranks": compare(folder, stage, PROMPT_MEAN, MIXED)
         for stage in STAGES
+        if stage != "deepspeed-3"
     }
     for name, learner in LEARNERS.items():
-        results[f"{name}"] = compare(folder, "deepspeed-1", learner, images)
-    results["two minibatches"] = compare(
-        folder, "deepspeed-0", LEARNERS["prompt_mean"], images, minibatch_size=4, rate=0.1
+        found[f"{name}"] = compare(folder, "deepspeed-1", learner, IMAGES)
+    found["two minibatches"] = compare(
+        folder, "deepspeed-0", PROMPT_MEAN, IMAGES, minibatch_size=4, rate=0.1
     )
     for stage in ("deepspeed-1", "deepspeed-3"):
-        results[f"{stage} held to a reference"] = hold(folder, stage)
-    for stage in ("deepspeed-0", "deepspeed-2", "deepspeed-3"):
-        results[f"{stage} at rest"] = rest(folder, stage)
+        found[f"{stage} held to a reference"] = hold(folder, stage)
+    for stage in ("deepspeed-0", "deepspeed-3"):
+        found[f"{stage} at rest"] = rest(folder, stage)
     engine = tiny_engines.build("deepspeed-0", folder)
     for stage in STAGES:
         counts = kept_bytes(stage, folder, {"bf16": {"enabled": True}})
-        results[f"{stage} kept"] = engine.all_gather(torch.tensor([counts])).tolist()
-    results |= whole_and_hurt(folder, engine.num_ranks)
-    results["lent"] = engine.all_gather(torch.tensor([lent(engine)])).tolist()
-    results["patience"] = backend_timeout()
-    engine.engine.device = torch.device("meta")  # which values on the CPU do not visit
-    results["gathered"] = engine.all_gather(10 * engine.rank + torch.arange(2)[:, None]).tolist()
-    for stage in ("deepspeed-1", "deepspeed-3"):
-        same = torch.tensor([resume(folder, stage, empty / stage)])
-        results[f"{stage} resumed"] = engine.all_gather(same).tolist()
-    return results
+        found[f"{stage} kept"] = engine.all_gather(torch.tensor([counts])).tolist()
+    found |= whole_and_hurt(folder, engine.num_ranks)
+    found["deepspeed-3 resumed"] = resumed(engine, folder, "deepspeed-3", results)
+    return found
 
 
 if __name__ == "__main__":
-    model, empty = Path(sys.argv[1]), Path(sys.argv[2])
-    results = uneven(model) if sys.argv[3:] == ["uneven"] else findings(model, empty)
-    (empty / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(results))
+    model, results, part = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    found = {"few": few, "many": many, "uneven": uneven}[part](model, results)
+    (results / f"{part}-{os.environ['RANK']}.json").write_text(json.dumps(found))
     distributed.destroy_process_group()

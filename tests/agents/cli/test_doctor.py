@@ -4,7 +4,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -109,6 +109,24 @@ def test_gpus_of_torch_are_compared_with_those_of_the_driver(
     assert words in result.text
 
 
+class Transformers(ModuleType):
+    """Fails as beside a torchvision of another torch."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("operator torchvision::nms does not exist")
+
+
+def test_a_vision_model_that_cannot_be_imported_is_reported(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", Transformers("transformers"))
+    _, result = doctor.check_devices(has_driver=False)
+    assert (result.level, result.text) == (
+        "problem",
+        "unusable: operator torchvision::nms does not exist",
+    )
+    assert "uninstall torchvision" in result.fix
+
+
+@pytest.mark.slow(reason="imports transformers in a process of its own")
 def test_a_torchvision_that_does_not_match_is_reported(tmp_path):
     (tmp_path / "torchvision").mkdir()
     broken = 'raise RuntimeError("operator torchvision::nms does not exist")\n'

@@ -1,9 +1,8 @@
 import importlib
 import importlib.metadata
 import inspect
-import os
 import pkgutil
-import subprocess
+import runpy
 import sys
 
 import pytest
@@ -51,11 +50,14 @@ def test_an_unknown_algorithm_is_an_error_of_use(capsys):
     assert "invalid choice: 'ppo' (choose from" in capsys.readouterr().err
 
 
-def test_the_words_after_the_algorithm_are_its_command_line():
-    words = [sys.executable, "-m", "agents", "grpo", "--env", "MMK12-v0", "--clip-low", "0.125"]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
-    text = subprocess.run(
-        [*words, "--help"], env=env, check=True, capture_output=True, text=True
-    ).stdout
+def test_the_words_after_the_algorithm_are_its_command_line(monkeypatch, capsys):
+    words = ["agents", "grpo", "--env", "MMK12-v0", "--clip-low", "0.125", "--help"]
+    monkeypatch.setattr(sys, "argv", words)
+    for name in ("agents.__main__", "agents.grpo"):  # as in a new process
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_module("agents", run_name="__main__", alter_sys=True)
+    text = capsys.readouterr().out
     assert text.startswith("usage: python -m agents.grpo")
     assert "Qwen2.5-VL-7B-Instruct" in text

@@ -161,6 +161,7 @@ evaluate.main(sys.argv[2:])
 """
 
 
+@pytest.mark.slow(reason="a process of its own, which is killed")
 def test_a_kill_loses_at_most_a_batch(evaluated, tiny_folder, tmp_path):
     whole = evaluated("whole")
     words = flags(**SHORT | {"model": tiny_folder, "output_dir": tmp_path / "killed"})

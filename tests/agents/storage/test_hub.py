@@ -2,9 +2,6 @@
 
 import base64
 import json
-import os
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -12,6 +9,7 @@ import pytest
 from helpers.tiny_runs import train
 from huggingface_hub import constants
 
+from agents import push
 from agents.errors import ModelError, UploadError, UsageError
 from agents.storage.digests import write_digests
 from agents.storage.hub import check_upload, model_files, upload
@@ -92,22 +90,16 @@ def at_hub(hub, monkeypatch, tmp_path):
     return hub
 
 
-def test_a_model_and_its_card_are_uploaded_and_nothing_else(hub, checkpoint, tmp_path):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("HF_")}
-    env |= {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "HF_TOKEN": "hf_good"}
-    env |= {"PYTHONPATH": os.pathsep.join(sys.path), "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    command = [sys.executable, "-m", "agents.push", "--model", str(checkpoint)]
-    command += ["--push-to-hub", "me/model", "--private"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=env, check=False, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == f"{hub.url}/me/model"
-    assert hub.files.keys() == set(MODEL)
-    assert hub.files["config.json"] == b"{}"
-    assert hub.created[0]["name"] == "model"
-    assert "private" in str(hub.created[0])
-    assert all("/api/" in path and token == "Bearer hf_good" for path, token in hub.calls)
+def test_a_model_and_its_card_are_uploaded_and_nothing_else(at_hub, checkpoint, capfd):
+    push.main(["--model", str(checkpoint), "--push-to-hub", "me/model", "--private"])
+    printed = capfd.readouterr()
+    assert printed.err == ""
+    assert printed.out.splitlines()[-1] == f"{at_hub.url}/me/model"
+    assert at_hub.files.keys() == set(MODEL)
+    assert at_hub.files["config.json"] == b"{}"
+    assert at_hub.created[0]["name"] == "model"
+    assert "private" in str(at_hub.created[0])
+    assert all("/api/" in path and token == "Bearer hf_good" for path, token in at_hub.calls)
 
 
 def test_the_code_of_a_model_is_uploaded_with_it(checkpoint):

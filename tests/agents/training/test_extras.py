@@ -197,7 +197,7 @@ def posed(monkeypatch):
 def test_a_resumed_run_poses_the_problems_of_one_that_nothing_stops(
     tiny_folder, tmp_path, monkeypatch
 ):
-    settings = SMALL | {"num_steps": 4, "save_every": 3, "overlong_buffer": 4, "model": tiny_folder}
+    settings = SMALL | {"num_steps": 3, "save_every": 2, "overlong_buffer": 4, "model": tiny_folder}
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     names = posed(monkeypatch)
     run.main(Everything, flags(**settings, output_dir=whole))

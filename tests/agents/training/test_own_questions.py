@@ -1,6 +1,7 @@
 """Training, fine-tuning and evaluation on one's own questions."""
 
 import json
+import shutil
 from contextlib import closing
 
 import pytest
@@ -10,6 +11,7 @@ from PIL import Image
 from agents import sft
 from agents.evaluate.arguments import EvaluationArguments, check_arguments
 from agents.evaluate.evaluator import EvaluationTask, Evaluator, _say_once
+from agents.storage.checkpoints import remove_after
 from agents.storage.json_files import read_json, read_json_lines
 
 SIDES = range(28, 58)
@@ -33,9 +35,11 @@ def test_a_run_on_own_questions_is_evaluated_on_those_held_out_and_resumed(
     questions, tiny_folder, tmp_path
 ):
     settings = {"env": "file", "data": questions, "env_options": OPTIONS, "num_test_problems": 4}
-    for folder, steps in (("whole", 2), ("part", 1)):
-        train(tiny_folder, tmp_path / folder, **settings, num_steps=steps)
-    train(tiny_folder, tmp_path / "part", **settings, num_steps=2, resume=True)
+    settings |= {"num_steps": 2, "save_every": 1}
+    train(tiny_folder, tmp_path / "whole", **settings)
+    shutil.copytree(tmp_path / "whole", tmp_path / "part")
+    remove_after(tmp_path / "part", 1)
+    train(tiny_folder, tmp_path / "part", **settings, resume=True)
     evaluations = read_json_lines(tmp_path / "whole" / "evaluations.jsonl")
     assert [row["split"] for row in evaluations] == ["heldout", "heldout"]
     run = read_json(tmp_path / "part" / "run.json")["settings"]["run"]

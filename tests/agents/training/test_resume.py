@@ -17,7 +17,7 @@ from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.grpo import GRPO
 from agents.storage import integrity
-from agents.storage.checkpoints import latest
+from agents.storage.checkpoints import latest, remove_after
 from agents.storage.json_files import json_value, read_json_lines
 from agents.storage.lock import locked
 from agents.storage.provenance import write_run
@@ -66,7 +66,16 @@ def test_a_killed_run_goes_on_with_the_numbers_of_one_that_was_not(whole, tiny_f
     assert same(folder, whole)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        *(
+            pytest.param(other, marks=pytest.mark.slow(reason="the same run for another signal"))
+            for other in (signal.SIGTERM, signal.SIGHUP)
+        ),
+    ],
+)
 def test_a_run_that_is_told_to_stop_saves_and_goes_on(
     number, whole, tiny_folder, tmp_path, monkeypatch, capsys
 ):
@@ -169,12 +178,12 @@ def test_resuming_is_on_the_record(tiny_folder, tmp_path):
     assert record["settings"]["run"]["num_steps"] == 2
 
 
-def test_the_folder_is_enough_to_resume(whole, tiny_folder, tmp_path, capsys):
-    train(tiny_folder, tmp_path / "run", **LONG | {"num_steps": 4})
-    capsys.readouterr()
-    run.main(CPGD, ["--output-dir", str(tmp_path / "run"), "--resume", "--num-steps", "6"])
-    assert [row["step"] for row in numbers(tmp_path / "run")] == [1, 2, 3, 4, 5, 6]
-    assert "settings other than before: num_steps is 6, was 4\n" in capsys.readouterr().err
+def test_the_folder_is_enough_to_resume(whole, tmp_path, capsys):
+    shutil.copytree(whole, tmp_path / "run")
+    remove_after(tmp_path / "run", 4)
+    run.main(CPGD, ["--output-dir", str(tmp_path / "run"), "--resume", "--num-steps", "5"])
+    assert [row["step"] for row in numbers(tmp_path / "run")] == [1, 2, 3, 4, 5]
+    assert "settings other than before: num_steps is 5, was 6\n" in capsys.readouterr().err
     run.main(CPGD, ["--output-dir", str(tmp_path / "run"), "--resume"])
     assert "other than before" not in capsys.readouterr().err
 
@@ -190,8 +199,9 @@ def test_a_run_that_was_saved_on_other_ranks_goes_on_with_a_line(
     whole, tiny_folder, tmp_path, capsys
 ):
     folder = tmp_path / "run"
-    train(tiny_folder, folder, **LONG | {"num_steps": 2})
-    checkpoint = folder / "checkpoints" / "step-2"
+    shutil.copytree(whole, folder)
+    remove_after(folder, 4)
+    checkpoint = latest(folder)
     state = integrity.read_state(checkpoint) | {"num_ranks": 4}
     (checkpoint / integrity.STATE).unlink()
     integrity.seal(checkpoint, state)

@@ -16,6 +16,7 @@ from agents.dapo import DAPO
 from agents.engines.sampling import Sampling
 from agents.engines.transformers import TransformersSampler
 from agents.monitoring.timing import Clock
+from agents.storage.checkpoints import remove_after
 from agents.training.rollouts import sample_rollout
 from agents.training.setup import length_penalty
 
@@ -30,7 +31,7 @@ def rollouts(tiny_folder):
     sampler = TransformersSampler(engine.policy, engine.chat, flat, 12)
     rollouts = []
     for buffer in (0, 6):
-        envs = reasonenv.make("Vowels-v0", num_envs=320, group_size=4)
+        envs = reasonenv.make("Vowels-v0", num_envs=160, group_size=4)
         observations, _ = envs.reset(seed=0)
         penalty = length_penalty(Run(max_response_length=12, overlong_buffer=buffer))
         rollouts.append(
@@ -57,7 +58,7 @@ def test_shaping_leaves_what_is_right_alone(rollouts):
     (_, reward, accuracy), (_, _, unshaped) = shaped.groups(4), plain.groups(4)
     assert torch.equal(accuracy, unshaped)
     assert set(accuracy.flatten().tolist()) == {0.0, 1.0}
-    assert reward.shape == (80, 4)
+    assert reward.shape == (40, 4)
 
 
 @pytest.fixture(scope="module")
@@ -106,15 +107,13 @@ def test_a_checkpoint_knows_how_far_the_walk_through_the_problems_is(done):
     assert position_of(folder, 6) > 6 * DYNAMIC["num_prompts"]
 
 
-@pytest.mark.parametrize("step", [2, 4])
 def test_a_resumed_run_goes_on_with_the_numbers_of_one_that_was_not_stopped(
-    done, tiny_folder, tmp_path, step
+    done, tiny_folder, tmp_path
 ):
     whole, _ = done
     again = tmp_path / "again"
     shutil.copytree(whole, again)
-    for later in range(step + 2, 7, 2):
-        shutil.rmtree(again / "checkpoints" / f"step-{later}")
+    remove_after(again, 2)  # amid the three steps of its reference
     train(tiny_folder, again, **SETTINGS, resume=True)
     assert numbers(again) == numbers(whole)
     assert same(again, whole)

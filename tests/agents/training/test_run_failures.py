@@ -38,6 +38,7 @@ BACK = WILD | {
     "num_steps": 30,
     "save_every": 1,
     "keep_checkpoints": 20,
+    "max_response_length": 6,
 }
 linux = pytest.mark.skipif(sys.platform != "linux", reason="limits processes as Linux does")
 
@@ -279,7 +280,10 @@ def unlimited_again(name):
     ("what", "cause"),
     [
         ("small files", "cannot save the checkpoint of step 2: "),
-        ("no files", "[Errno 27] File too large"),
+        pytest.param(
+            *("no files", "[Errno 27] File too large"),
+            marks=pytest.mark.slow(reason="the same run with another limit"),
+        ),
     ],
 )
 def test_a_disk_that_is_full_is_one_line_and_the_run_goes_on(
@@ -318,7 +322,14 @@ def test_a_run_without_memory_says_what_to_lower_and_goes_on_with_less(tiny_fold
 
 
 @pytest.mark.parametrize(
-    ("number", "way"), [(5, "from the beginning: nothing was saved yet"), (21, "from step-1")]
+    ("number", "way"),
+    [
+        pytest.param(
+            *(5, "from the beginning: nothing was saved yet"),
+            marks=pytest.mark.slow(reason="the same run at another response"),
+        ),
+        (21, "from step-1"),
+    ],
 )
 def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
     number, way, tiny_folder, tmp_path, monkeypatch, capsys
@@ -331,10 +342,12 @@ def test_a_second_ctrl_c_stops_in_the_middle_of_a_step(
     assert train(tiny_folder, tmp_path, **LONG, resume=True)[-1]["step"] == 3
 
 
+# A smaller program whose reader is lost: tests/agents/cli/test_lasting_output.py.
+@pytest.mark.slow(reason="a run in a process of its own")
 @pytest.mark.parametrize(
     ("fault", "status", "last"),
     [
-        pytest.param("nothing", 0, 3, marks=pytest.mark.slow(reason="a second such process")),
+        ("nothing", 0, 3),
         ("terminate", 143, 2),
     ],
 )

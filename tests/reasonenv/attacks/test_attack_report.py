@@ -71,7 +71,7 @@ def test_a_grader_that_raises_or_ends_is_counted(capsys, tmp_path, function, mes
 
 
 def test_a_grader_that_hangs_is_killed_and_counted_and_the_rest_is_graded(capsys, tmp_path):
-    content = report(capsys, tmp_path, *of("hangs_on_one_score", "range"), "--deadline", "1")
+    content = report(capsys, tmp_path, *of("hangs_on_one_score", "range"), "--deadline", "0.5")
     assert len(content["hung"]) == 1
     assert content["attacks"]["all"]["hung"] == 1
     assert content["controls"]["all"]["errors"] == content["controls"]["all"]["num"]

@@ -9,6 +9,7 @@ from helpers.hostile_server import BROKEN, ECHOES, LARGE, SLOW, hostile_server
 
 from reasonenv import ask
 from reasonenv.console import printable
+from reasonenv.errors import EndpointError
 
 KEY = 'sk-4f/5e"6d-0123456789'
 
@@ -36,8 +37,16 @@ def request(url, path, capsys, timeout):
 
 
 @pytest.mark.parametrize("kind", SLOW)
-def test_the_timeout_is_that_of_the_whole_request(kind, tmp_path, capsys):
-    with hostile_server(SLOW[kind]) as url:
+def test_the_timeout_is_that_of_the_whole_request(kind):
+    start = time.monotonic()
+    with hostile_server(SLOW[kind]) as url, pytest.raises(EndpointError) as failed:
+        ask.Api(url, KEY, {"model": "m"}, 0.25)([], 0)
+    assert str(failed.value) == "no complete answer within 0.25 s"
+    assert 0.2 < time.monotonic() - start < 10
+
+
+def test_the_timeout_of_the_command_is_told_in_its_line(tmp_path, capsys):
+    with hostile_server(SLOW["silence"]) as url:
         line, elapsed = request(url, tmp_path / "r.jsonl", capsys, 1)
     assert line == "a request failed: no complete answer within 1 s"
     assert 0.9 < elapsed < 10

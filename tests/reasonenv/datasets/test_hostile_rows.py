@@ -52,13 +52,13 @@ ROWS = {
 }
 """A row of each data set, beside a question and an answer, and the split of its file."""
 
-# Nearly every one of its values is left to grading processes, which start each time.
-SLOW = ("OlympiadBench-v0", "final_answer")
+# Many of their values are left to grading processes, which start each time.
+SLOW = {("OlympiadBench-v0", "final_answer"), ("DAPOMath17k-v0", "answer")}
 FIELDS = [
     pytest.param(
         *(env, field),
         marks=[pytest.mark.slow(reason="starts grading processes a dozen times")]
-        * ((env, field) == SLOW),
+        * ((env, field) in SLOW),
     )
     for env, (_, row) in ROWS.items()
     for field in dict.fromkeys(["question", "answer", *row])

@@ -111,7 +111,7 @@ def dapo(question, index):
 
 def test_of_equal_prompts_the_first_row_is_kept_whatever_the_batch():
     # More rows than a batch has, each prompt again and again, the last ones only late.
-    questions = [f"{number % 700} of {min(number // 2000, 12)}" for number in range(30_000)]
+    questions = [f"{number % 700} of {min(number // 1500, 12)}" for number in range(21_000)]
     rows = [dapo(question, index) for index, question in enumerate(questions)]
     kept = table_of(Dataset(pa.Table.from_pylist(rows)), DAPO_MATH.schema).rows
     firsts = {question: index for index, question in reversed(list(enumerate(questions)))}

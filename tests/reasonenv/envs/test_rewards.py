@@ -279,7 +279,10 @@ def test_penalties_are_known_as_such():
         ("$3$ <answer> unknown", "3", 0),
         ("<answer>anything</answer>", "", 1),  # a reference that does not parse
         ("", "", 0),
-        ("<answer>$9^{9^{9^9}}$</answer>", "3", 0),  # unread
+        pytest.param(
+            *("<answer>$9^{9^{9^9}}$</answer>", "3", 0),  # unread
+            marks=pytest.mark.slow(reason="waits for the limit of two seconds"),
+        ),
     ],
 )
 def test_mm_eureka_pays_as_the_released_reward_does(answer, reference, reward):

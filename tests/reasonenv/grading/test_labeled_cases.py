@@ -112,7 +112,7 @@ def test_a_reference_with_another_digit_is_wrong(references, step):
 
 @pytest.mark.parametrize(
     "count",
-    [pytest.param(4000, marks=pytest.mark.slow(reason="5 s: math-verify for each fiftieth")), 800],
+    [pytest.param(4000, marks=pytest.mark.slow(reason="5 s: math-verify for each fiftieth")), 400],
 )
 def test_another_reference_is_wrong(references, grader, count):
     rng = random.Random(0)

@@ -259,7 +259,7 @@ def test_olympiadbench_tuples_know_no_tolerance():
 
 
 def test_olympiadbench_ends_what_sympy_would_never_end(monkeypatch):
-    monkeypatch.setattr(olympiadbench, "_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(olympiadbench, "_TIMEOUT_S", 0.5)
     label = {"final_answer": ["x"], "error": None, "answer_type": "Expression"}
     hostile = "\\boxed{9^{9^{9^{9}}}+x}"
     responses = [hostile, "\\boxed{x}", "\\boxed{" * 50_000, "\\mathrm{" * 50_000, "x" * 100_000]
@@ -267,7 +267,7 @@ def test_olympiadbench_ends_what_sympy_would_never_end(monkeypatch):
     grades = olympiadbench.grades([LabeledResponse("1", label, response) for response in responses])
     assert [grade.correct for grade in grades] == [False, True, False, False, False]
     assert grades[0].status == "timeout"
-    # A hang guard: a second of CPU is the worker's.
+    # A hang guard: half a second of CPU is the worker's.
     assert time.monotonic() - started < 120
 
 

@@ -149,7 +149,7 @@ def test_a_forked_grader_grades_in_both_processes(tmp_path):
     before = descendants()
     closed = Grader()
     closed.close()
-    with obedient_workers(tmp_path), Grader(num_workers=2, timeout=1) as grader:
+    with obedient_workers(tmp_path), Grader(num_workers=2, timeout=0.5) as grader:
         grader.grade([r"\boxed{x}"], ["x"])
         here = descendants() - before
         pending = grader.submit(r"\boxed{spin}", "x")
