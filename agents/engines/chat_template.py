@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from agents.errors import CheckpointError, ModelError, UsageError
+from reasonenv.files import read_regular
 
 FILE = "chat_template.jinja"
 """Name of the template's file in a model's folder."""
+_LENGTH = 2**20
+"""Bytes of a user's template at most."""
 PLAIN = """\
 {%- for message in messages -%}
 {%- if message.role == "user" -%}
@@ -57,8 +60,8 @@ def read_template(path: Path) -> str:
         UsageError: The file cannot be read.
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_regular(path, _LENGTH).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"--chat-template {path} cannot be read: {reason}") from error
 

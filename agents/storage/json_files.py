@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from agents.errors import RecordError
-from reasonenv.files import parse_json
+from reasonenv.files import parse_json, read_regular
 
 
 def json_value(value: Any, nonfinite: Callable[[float], Any] = lambda number: None) -> Any:
@@ -52,7 +52,7 @@ def read_json(path: Path) -> dict[str, Any]:
         RecordError: The file is missing, unreadable, or holds no object.
     """
     try:
-        return _object(path.read_bytes())
+        return _object(read_regular(path))
     except (OSError, ValueError) as error:
         raise RecordError(f"cannot read {path}: {error}") from error
 

@@ -111,7 +111,7 @@ def _measured(point: Point, folder: Path, scratch: Path, threads: int) -> dict[s
 
 def settings(point: Point, folder: Path, scratch: Path) -> dict[str, Any]:
     """The settings of the run of a point."""
-    words: dict[str, Any] = {"env": problems.ENV, "env_options": '{"prompt": "plain"}'}
+    words: dict[str, Any] = {"env": problems.ENV, "env_options": {"prompt": "plain"}}
     words |= {"data": str(folder / "data"), "model": str(folder / "model")}
     if point.kind == "image":
         words["model"] = SEES

@@ -88,7 +88,7 @@ def settings(config: dict[str, Any], size: Size) -> Run:
     """A run as a user would ask for it."""
     given = {
         "env": ENV,
-        "env_options": json.dumps({"prompt": size.prompt}),
+        "env_options": {"prompt": size.prompt},
         "data": config["data"],
         "model": config["model"],
         "output_dir": config["scratch"],

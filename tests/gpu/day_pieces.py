@@ -57,15 +57,11 @@ def kept(row: dict[str, Any], *beginnings: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name.startswith(beginnings)}
 
 
-def env(folder: Path, rehearse: bool) -> Any:
-    """Findings of the doctor; a problem is a result, and later pieces tell what it breaks.
-
-    A rehearsal tries no engine, which its other pieces do.
-    """
+def env(folder: Path, _: bool) -> Any:
+    """Findings of the doctor; a problem is a result, and later pieces tell what it breaks."""
     from agents import doctor
 
-    found = list(doctor.package_checks() if rehearse else doctor.run_checks(folder, 200))
-    return [asdict(one) for one in found if one.level != "ok"]
+    return [asdict(one) for one in doctor.run_checks(folder) if one.level != "ok"]
 
 
 def tests(files: tuple[str, ...], folder: Path, _: bool) -> Any:
@@ -211,7 +207,7 @@ TRL = ("trl",)
 VLLM = ("vllm",)
 SIGHT = ("vllm", "torchvision")
 PIECES = {
-    "env": Piece("packages, devices, a first try of each engine", 75, env),
+    "env": Piece("packages, devices, memory and disks", 75, env),
     "kernels": Piece(
         "attention over packed rows and over images, Liger's kernels, beside padded ones",
         60,
