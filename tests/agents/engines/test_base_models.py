@@ -178,7 +178,7 @@ def missing(path):
 
 def a_folder(path):
     path.mkdir()
-    return "Is a directory"
+    return "a regular file was expected"
 
 
 def not_text(path):

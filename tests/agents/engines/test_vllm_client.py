@@ -25,7 +25,8 @@ from PIL import Image
 
 from agents.engines.load import load_model
 from agents.engines.sampling import Sampling
-from agents.engines.vllm import client, weights
+from agents.engines.vllm import client
+from agents.engines.vllm import weight_transfer as weights
 from agents.engines.vllm.client import VLLMClient
 from agents.engines.vllm.compatibility import BANNED
 from agents.engines.vllm.remote_sampler import RemoteSampler

@@ -14,7 +14,8 @@ from helpers.vllm_model import BOUND, LENGTH, differences, greedy, learn, observ
 from helpers.vllm_served import end, served
 
 from agents.engines import RolloutEngine
-from agents.engines.vllm import access, weights
+from agents.engines.vllm import access
+from agents.engines.vllm import weight_transfer as weights
 from agents.engines.vllm.remote_sampler import RemoteSampler
 
 
