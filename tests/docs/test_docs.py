@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium
 import pytest
 import torch
 from helpers.tiny_runs import SMALL, flags
@@ -58,10 +59,15 @@ def in_this_process(monkeypatch):
         monkeypatch.syspath_prepend(folder)
         run.main(CPGD, words)
 
-    modules, environments = set(sys.modules), dict(registry)
+    modules, registries = set(sys.modules), (registry, gymnasium.registry)
+    environments = [dict(each) for each in registries]
+    for each in registries:  # of a page that ran before, and registered it too
+        for name in [name for name in each if "Squares" in name]:
+            del each[name]
     yield call
-    registry.clear()
-    registry.update(environments)
+    for each, before in zip(registries, environments, strict=True):
+        each.clear()
+        each.update(before)
     for name in set(sys.modules) - modules:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(os.getcwd()):
             del sys.modules[name]
