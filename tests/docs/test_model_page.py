@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("torch")
 from helpers import vision_models
 
 ROOT = Path(__file__).parents[2]

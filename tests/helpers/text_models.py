@@ -109,7 +109,7 @@ def plain_log_probs(model: Any, chat: Any, responses: Any) -> torch.Tensor:
             images["mm_token_type_ids"] = is_image
         logits = model(sequence, use_cache=False, **images).logits[0].float()
         logits = logits[len(prompt.token_ids) - 1 : -1]
-        logits = logits.index_fill(-1, torch.tensor(chat.banned), -torch.inf)
+        logits = logits.index_fill(-1, torch.tensor(chat.banned, dtype=torch.long), -torch.inf)
         log_probs.append(logits.log_softmax(-1).gather(-1, torch.tensor(own)[:, None])[:, 0])
     return torch.nn.utils.rnn.pad_sequence(log_probs, batch_first=True)
 

@@ -134,17 +134,21 @@ def discard_layers(model: Any, config: Any) -> None:
 
 
 @contextmanager
-def preserve_process_state() -> Iterator[None]:
-    """Restores what vLLM changes when it starts: random states, environment variables, threads.
+def vllm_kernels() -> Iterator[None]:
+    """PyTorch's deterministic kernels off, since vLLM has its own, and its warnings silent."""
+    with warnings.catch_warnings(), limited_mode(OFF):
+        warnings.simplefilter("ignore")
+        yield
 
-    Warnings are silent meanwhile, and PyTorch's deterministic kernels off: vLLM has its own.
-    """
+
+@contextmanager
+def preserve_process_state() -> Iterator[None]:
+    """`vllm_kernels`; restores random states, environment variables and threads after a start."""
     environment = {name: os.environ.get(name) for name in _ENVIRONMENT_VARIABLES}
     python_state, numpy_state = random.getstate(), np.random.get_state()
     set_num_threads = torch.set_num_threads  # vLLM replaces the function
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
-    with torch.random.fork_rng(devices), warnings.catch_warnings(), limited_mode(OFF):
-        warnings.simplefilter("ignore")
+    with torch.random.fork_rng(devices), vllm_kernels():
         try:
             yield
         finally:

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from agents.engines import ranks
 from agents.engines.chat import Chat
-from agents.engines.process import OFF, limited_mode
 from agents.engines.sampling import Sampling
 from agents.engines.vllm.compatibility import (
     BANNED,
@@ -31,6 +30,7 @@ from agents.engines.vllm.compatibility import (
     repack_experts,
     sampler_errors,
     vision_options,
+    vllm_kernels,
 )
 from agents.engines.vllm.requests import RequestSampler, Rollout, SamplingRequest
 from agents.errors import SamplerError
@@ -113,7 +113,7 @@ class VLLMSampler(RequestSampler):
         Raises:
             SamplerError: vLLM cannot load them, or the iterator fails; a later call may succeed.
         """
-        with limited_mode(OFF), sampler_errors("vLLM cannot load the weights"):
+        with vllm_kernels(), sampler_errors("vLLM cannot load the weights"):
             self._wake("weights")
             self._has_weights = False
             # Loads layer by layer into the layout of the kernels, without a second full copy.
@@ -210,7 +210,7 @@ class VLLMSampler(RequestSampler):
 
     def _run(self, rollout: Rollout) -> None:
         """Fills a rollout; ranks that share one vLLM (`tensor_parallel_size`) all call it."""
-        with limited_mode(OFF):  # vLLM has deterministic kernels of its own
+        with vllm_kernels():
             with sampler_errors("vLLM cannot sample"):
                 self._wake("kv_cache")
             batches = self._all_gather(rollout.requests)

@@ -286,20 +286,6 @@ def test_a_prompt_that_is_too_long_is_refused_in_one_line(sampler):
 
 
 @pytest.mark.vllm
-@pytest.mark.slow(reason="starts vLLM twice")
-@pytest.mark.parametrize(("blocks", "context"), [(3, range(256, 512)), (100, [512])])
-def test_vllm_starts_with_as_much_of_the_context_as_its_cache_holds(
-    trainer, folder, blocks, context
-):
-    options = {"kv_cache_memory_bytes": blocks * 2**17}  # a KiB for each of 128 tokens
-    sampler = VLLMSampler(folder, trainer.chat, trainer.sampling, LENGTH, options=options)
-    with closing(sampler):
-        assert sampler.max_length in context
-        prompts = sampler.encode(observations())
-        assert differences(trainer, sampler.generate(prompts, (0,))).max() < BOUND
-
-
-@pytest.mark.vllm
 def test_it_goes_on_after_a_rollout_that_was_broken_off(sampler):
     prompts = sampler.encode(observations(group_size=8))
     expected = sampler.generate(prompts, (11,))

@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 import pytest
+from helpers import toy
 from PIL import Image
 
 from reasonenv.errors import DataError
@@ -11,7 +12,6 @@ from reasonenv.problem import LONGEST, Problem
 from reasonenv.prompts import PromptTemplate
 from reasonenv.testing import check_env
 from reasonenv.vector import ReasonVectorEnv
-from tests.helpers import toy
 
 LEVELS = np.random.default_rng(0).integers(0, 256, (20, 30, 3)).astype(np.uint8)
 GREY = LEVELS[..., 0]
