@@ -12,8 +12,7 @@ from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse_run
 from agents.cli.interrupt import Interrupt
 from agents.cli.lasting_output import lasting_output
-from agents.engines import ranks
-from agents.engines.distributed import ON_ALL_RANKS, all_gather_object, error_on_all_ranks
+from agents.engines import ON_ALL_RANKS, all_gather_object, error_on_all_ranks, ranks
 from agents.errors import SaveError, typed_errors
 from agents.learner import Learner
 from agents.monitoring.collapse import CollapseMonitor, CollapseWarning, checkpoint_before

@@ -4,14 +4,22 @@ Padding, packing, ZeRO, image features and devices are internal to an engine.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from torch import Tensor
+# Here the name `torch` is that of a module of this package.
+from torch import Tensor, frombuffer, tensor, uint8
+from torch.nn.functional import pad
 
+from agents.errors import AgentsError, LostRankError
 from agents.rollout import PerToken, Prompt, Responses
+
+ON_ALL_RANKS = "raised on all ranks"
+"""Note of an error after which all ranks are at the same place, and can still save together."""
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -149,3 +157,46 @@ class RolloutEngine(Protocol):
 def ranks() -> tuple[int, int]:
     """Rank of this process and number of ranks, from torchrun's environment variables."""
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def all_gather_object(items: Sequence[T], engine: TrainEngine | None) -> list[T]:
+    """All-gather of the items of all ranks, in the order of ranks; every rank calls it.
+
+    Args:
+        items: Of this rank, any number of them. A tensor that is a view is pickled with all of its
+            storage.
+        engine: Of this rank; None for a process alone.
+    """
+    if engine is None or engine.num_ranks == 1:
+        return list(items)
+    mine = frombuffer(bytearray(pickle.dumps(items)), dtype=uint8)
+    sizes = engine.all_gather(tensor([len(mine)])).tolist()
+    every = engine.all_gather(pad(mine, (0, max(sizes) - len(mine)))[None])
+    parts = [row[:size].numpy().tobytes() for row, size in zip(every, sizes, strict=True)]
+    return [item for part in parts for item in pickle.loads(part)]
+
+
+@contextmanager
+def error_on_all_ranks(
+    engine: TrainEngine | None, action: str, kind: type[AgentsError] = LostRankError
+) -> Iterator[None]:
+    """Context that raises on every rank if one fails in it; every rank enters it.
+
+    Args:
+        engine: Of this rank; None for a process alone.
+        action: What fails, in words, for the error of the other ranks.
+        kind: Of that error.
+    """
+    failure: Exception | None = None
+    try:
+        yield
+    except Exception as error:  # raised below, once the other ranks know
+        failure = error
+    failures = tensor([failure is not None])
+    failures = engine.all_gather(failures) if engine else failures
+    if failures.any():
+        ranks = ", ".join(str(rank) for rank in failures.nonzero()[:, 0].tolist())
+        error = failure or kind(f"{action} failed on rank {ranks}: see its message")
+        if len(failures) > 1:
+            error.add_note(ON_ALL_RANKS)
+        raise error

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import varlen
 from torch.nn.functional import scaled_dot_product_attention
-from torch.utils.weak import WeakTensorKeyDictionary
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -37,8 +36,8 @@ def enable_packing(model: Any) -> bool:
     """Switches the text layers of a model to packed attention; True if all of them support it.
 
     Layers with a recurrent state (linear attention, convolutions), with chunked attention, with
-    capped scores or with an attention of their own do not. Of scores that are capped (Gemma 2,
-    VaultGemma) `sdpa` takes no notice, so these layers get the `eager` implementation.
+    capped scores or with an attention of their own do not. Capped ones (Gemma 2, VaultGemma) get
+    the `eager` implementation, since `sdpa` does not cap.
     """
     text = model.get_decoder()
     config = text.config.get_text_config()
@@ -68,9 +67,8 @@ def enable_image_packing(model: Any) -> None:
 @contextmanager
 def eager(model: Any) -> Iterator[None]:
     """Context of transformers' `eager` attention, the one that takes all that a layer gives it."""
-    configs = {name: getattr(model.config, name, None) for name in model.config.sub_configs}
-    kinds = {name: getattr(part, "_attn_implementation", None) for name, part in configs.items()}
-    before = {name: kind for name, kind in kinds.items() if kind is not None}
+    parts = {name: getattr(model.config, name, None) for name in model.config.sub_configs}
+    before = {k: part._attn_implementation for k, part in parts.items() if part is not None}
     before[""] = model.config._attn_implementation
     model.set_attn_implementation("eager")
     try:
@@ -100,26 +98,25 @@ def packed_attention(  # noqa: PLR0913 - as transformers calls it
 ) -> tuple[Tensor, None]:
     """Attention output `[1 n heads c]` of a packed row.
 
-    Under autocast rotated queries and keys are in float32; they get the dtype of the values.
-
     Args:
         module: The layer.
         query: `[1 heads n c]`.
-        key: `[1 heads n c]`, with as many heads as the queries or fewer.
+        key: Of as many heads or fewer.
         value: Of the shape of `key`.
-        attention_mask: Used without a packing only.
+        attention_mask: Of a padded batch, which goes to `sdpa` with the `rest`.
         packing: Segments of the row; None for a padded batch of sequences, or with a cache for a
             row of the next token of each response.
         cache_of_groups: Keeps the keys and values of a sampler.
         dropout: Probability.
         scaling: Factor of the scores; None for `c ** -0.5`.
         sliding_window: Number of keys that a query attends to, its own included; None for all.
-        rest: Passed on to the `sdpa` implementation of a padded batch.
+        rest: Of the layer.
 
     Raises:
         ModelError: The layer asks a packed row for more, such as sinks or chosen keys, or its model
             does not pass on the packing.
     """
+    # Under autocast rotated queries and keys are in float32.
     query, key = query.to(value.dtype), key.to(value.dtype)
     if packing is not None or cache_of_groups is not None:
         _check_arguments(module, rest, is_causal=True)
@@ -172,24 +169,10 @@ def image_attention(  # noqa: PLR0913 - as transformers calls it
 ) -> tuple[Tensor, None]:
     """Attention output `[1 n heads c]` of a row of images, or of their windows.
 
-    On a GPU in half precision one kernel computes all of them; transformers' `sdpa` would wait for
-    the GPU in each layer to learn their lengths, and then compute one at a time.
-
-    Args:
-        module: The layer.
-        query: `[1 heads n c]`.
-        key: Of the same shape.
-        value: Of the same shape.
-        attention_mask: Used without lengths only.
-        cu_seq_lens_q: Cumulative lengths of the images or windows, from 0; None for a batch that is
-            not packed.
-        max_length_q: The largest length.
-        scaling: Factor of the scores; None for `c ** -0.5`.
-        dropout: Probability.
-        rest: Passed on to the `sdpa` implementation of a batch that is not packed.
-
-    Raises:
-        ModelError: The layer asks a row of images for more.
+    On a GPU in half precision one kernel computes all of them, where transformers' `sdpa` would
+    wait for the GPU in each layer and compute one at a time. `query`, `key` and `value` are
+    `[1 heads n c]`, and `cu_seq_lens_q` cumulative lengths from 0, without which the batch goes to
+    `sdpa`. ModelError if the layer asks for more.
     """
     options: dict[str, Any] = {"scaling": scaling, "dropout": dropout}
     if cu_seq_lens_q is None:
@@ -197,20 +180,15 @@ def image_attention(  # noqa: PLR0913 - as transformers calls it
     _check_arguments(module, rest, is_causal=False)
     parts = query[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1)
     if max_length_q is not None and _has_kernel(*parts, dropout):
-        lengths = cu_seq_lens_q, cu_seq_lens_q, max_length_q, max_length_q
-        return cast(Tensor, varlen.varlen_attn(*parts, *lengths, scale=scaling))[None], None
-    if cu_seq_lens_q not in _lengths:
-        _lengths[cu_seq_lens_q] = cu_seq_lens_q.diff().tolist()
-    images = (part.split(_lengths[cu_seq_lens_q], 2) for part in (query, key, value))
+        ends = cu_seq_lens_q, cu_seq_lens_q, max_length_q, max_length_q
+        return cast(Tensor, varlen.varlen_attn(*parts, *ends, scale=scaling))[None], None
+    lengths = cu_seq_lens_q.diff().tolist()
+    images = (part.split(lengths, 2) for part in (query, key, value))
     outputs = [
         sdpa_attention_forward(module, q, k, v, None, is_causal=False, **options)[0]
         for q, k, v in zip(*images, strict=True)
     ]
     return torch.cat(outputs, 1), None
-
-
-_lengths = WeakTensorKeyDictionary()
-"""Lengths of images by the tensor that transformers passes to each layer."""
 
 
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor, dropout: float) -> bool:

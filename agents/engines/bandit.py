@@ -28,11 +28,7 @@ class ThreadRanks:
         self._barrier = threading.Barrier(num_ranks)
 
     def all_gather(self, rank: int, values: Tensor) -> Tensor:
-        """All-gather of `values` in order of rank; blocks until every rank has called it.
-
-        Raises:
-            RuntimeError: Another rank has returned without calling it.
-        """
+        """All-gather in order of rank; RuntimeError if another rank returns without calling it."""
         self._values[rank] = values
         self._barrier.wait()
         present = [value for value in self._values if value is not None]
@@ -42,11 +38,7 @@ class ThreadRanks:
         return torch.cat(present)
 
     def run(self, work: Callable[[int], T]) -> list[T]:
-        """Results of `work` on each rank, run concurrently.
-
-        Raises:
-            Exception: That of the lowest rank whose own work failed.
-        """
+        """Results of `work` on each rank, or the error of the lowest rank that failed itself."""
 
         def guarded(rank: int) -> T:
             try:
@@ -104,7 +96,6 @@ class BanditEngine:
     def forward(
         self, responses: Responses, entropy_gradient: bool = False
     ) -> tuple[PerToken, PerToken]:
-        """See `TrainEngine`."""
         problems = [prompt.token_ids[0] for prompt in responses.prompts]
         log_prob = self.logits[problems, : responses.tokens.shape[1]].log_softmax(-1)
         token_log_prob = log_prob.gather(-1, responses.tokens[..., None])[..., 0]
@@ -113,12 +104,10 @@ class BanditEngine:
         return token_log_prob.where(responses.mask, 0.0), entropy.where(responses.mask, 0.0)
 
     def backward(self, loss: Tensor) -> None:
-        """See `TrainEngine`."""
         loss.backward()
 
     @torch.no_grad()
     def step(self) -> dict[str, float]:
-        """See `TrainEngine`."""
         mine = torch.zeros_like(self.logits) if self.logits.grad is None else self.logits.grad
         gradient = self.all_gather(mine[None]).sum(0)
         norm = gradient.norm()
@@ -128,22 +117,18 @@ class BanditEngine:
         return {"train/grad_norm": norm.item(), "train/lr": self.learning_rate}
 
     def discard(self) -> dict[str, float]:
-        """See `TrainEngine`."""
         self.logits.grad = None
         return {"train/grad_norm": 0.0, "train/lr": self.learning_rate}
 
     def all_gather(self, values: Tensor) -> Tensor:
-        """See `TrainEngine`."""
         return values if self.ranks is None else self.ranks.all_gather(self.rank, values)
 
     def weights(self) -> Iterable[tuple[str, Tensor]]:
-        """See `TrainEngine`."""
         return [("logits", self.logits.detach())]
 
     checkpoint_weights = weights
 
     def unsharded(self) -> AbstractContextManager[Tensor]:
-        """See `TrainEngine`."""
         return nullcontext(self.logits)
 
     def save(self, folder: Path) -> None:
@@ -153,7 +138,6 @@ class BanditEngine:
         self.all_gather(torch.zeros(1))
 
     def load(self, folder: Path) -> None:
-        """See `TrainEngine`."""
         self.logits = read_tensors(folder / TABLE).requires_grad_()
 
 

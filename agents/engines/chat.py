@@ -1,4 +1,4 @@
-"""Observations as prompts of a model: chat template, token ids, image patches."""
+"""Observations as prompts of a model: token ids, image patches."""
 
 import operator
 import re
@@ -16,7 +16,6 @@ from agents.engines.chat_template import (
     SYSTEM_LINE,
     ChatOptions,
     banned_tokens,
-    check_token,
     cut,
     end_tokens,
     plain_template,
@@ -47,7 +46,7 @@ class Chat:
         generation: Any = None,
         options: ChatOptions | None = None,
     ) -> None:
-        """Checks that the parts fit each other; `check` tries them.
+        """Joins the parts; `check` tries them.
 
         Args:
             tokenizer: Of transformers; gets the chat template of `options`, or a plain one where it
@@ -58,16 +57,16 @@ class Chat:
             options: Chat template and stop strings of the user's; None for the model's own.
 
         Raises:
-            ModelError: They do not fit.
-            UsageError: The user's chat template cannot be read.
+            ModelError: The tokenizer has no end token.
+            UsageError: The user's chat template cannot be read, or a stop string would end nothing.
         """
         options = options or ChatOptions()
         self.tokenizer = tokenizer
         self.vocabulary: int = config.get_text_config().vocab_size
         self.image_processor: Any = image_processor
-        image_token = getattr(config, "image_token_id", None) or 0
-        check_token("image", image_token, len(tokenizer))
-        self.image_token = tokenizer.convert_ids_to_tokens(image_token)
+        self.image_token = tokenizer.convert_ids_to_tokens(
+            getattr(config, "image_token_id", None) or 0
+        )
         self._template_name = "this model's chat template"
         self.is_plain = options.chat_template is None and tokenizer.chat_template is None
         """True if the model has no chat template, so that prompts are plain text."""
@@ -79,9 +78,10 @@ class Chat:
         own = saved_stop_strings(generation) or (PLAIN_STOP if self.is_plain else ())
         self.stop: tuple[str, ...] = own if options.stop is None else options.stop
         """Strings that end a response."""
-        self.eos = end_tokens(tokenizer, generation, self.vocabulary, self.stop)
+        special = special_tokens(tokenizer)
+        self.eos = end_tokens(tokenizer, generation, special, self.stop)
         self.banned = banned_tokens(tokenizer, config, self.eos)
-        self._special = special_tokens(tokenizer)
+        self._special = re.compile("|".join(map(re.escape, special)) or "(?!)")
 
     def check(self) -> tuple[int, ...]:
         """Token ids of a first prompt, so that an unusable chat template is found at once.
@@ -110,12 +110,9 @@ class Chat:
         ends_apart = rf"(\s|{self._special.pattern})\Z"
         return "" if re.search(ends_apart, self._render(False, [""], [])) else " "
 
-    def remarks(self) -> Iterator[str]:
+    def remarks(self) -> list[str]:
         """Lines on a missing chat template, and on one that takes no system message."""
-        if self.is_plain:
-            yield PLAIN_LINE
-        if not self.takes_system:
-            yield SYSTEM_LINE
+        return [PLAIN_LINE] * self.is_plain + [SYSTEM_LINE] * (not self.takes_system)
 
     def encode(self, observations: Mapping[str, Sequence]) -> tuple[Prompt, ...]:
         """One prompt per row of a vector observation; equal neighbours share one object.
@@ -125,13 +122,10 @@ class Chat:
         """
         prompts: list[Prompt] = []
         last: tuple[Any, ...] = ()
-        for row in zip(
-            observations["system"], observations["question"], observations["images"], strict=True
-        ):
-            if not (prompts and row[:2] == last[:2] and row[2] is last[2]):
-                prompts.append(self._prompt(*row))
-            else:
-                prompts.append(prompts[-1])
+        columns = (observations[name] for name in ("system", "question", "images"))
+        for row in zip(*columns, strict=True):
+            is_equal = prompts and row[:2] == last[:2] and row[2] is last[2]
+            prompts.append(prompts[-1] if is_equal else self._prompt(*row))
             last = row
         return tuple(prompts)
 
@@ -178,6 +172,13 @@ class Chat:
         """Token ids of a written response, such as a worked solution, up to its end token."""
         return [*self.tokenize(self._separator + text), self.tokenizer.eos_token_id]
 
+    def patches(self, images: Sequence[np.ndarray]) -> tuple[Any, Any]:
+        """Patches of images `[patches values]`, and the grid of each `[images 3]`."""
+        # Of an array, 3 pixels high, processors take the height for the channels.
+        pictures = [Image.fromarray(image) for image in images]
+        output = self.image_processor(images=pictures, return_tensors="pt")
+        return output["pixel_values"], output["image_grid_thw"]
+
     def _prompt(self, system: str, question: str, images: Sequence[np.ndarray]) -> Prompt:
         if not images:
             return Prompt(self._tokens(system, [question], []))
@@ -190,26 +191,6 @@ class Chat:
         pixels, grid = self.patches(ordered)
         tokens = self._tokens(system, texts, self._image_sizes(grid))
         return Prompt(tokens, pixels, grid, ordered)
-
-    def patches(self, images: Sequence[np.ndarray]) -> tuple[Any, Any]:
-        """Patches of images `[patches values]`, and the grid of each `[images 3]`.
-
-        Raises:
-            ModelError: The image processor cannot be used.
-        """
-        # Of an array, 3 pixels high, processors take the height for the channels.
-        pictures = [Image.fromarray(image) for image in images]
-        try:
-            output = self.image_processor(images=pictures, return_tensors="pt")
-            pixels, grid = output["pixel_values"], output["image_grid_thw"]
-        except MemoryError:
-            raise
-        except Exception as error:  # its settings come from the model's folder
-            reason = one_line(error)
-            raise ModelError(f"this model's image processor cannot be used: {reason}") from error
-        if not pixels.isfinite().all():
-            raise ModelError("this model's image processor makes pixels that are not finite")
-        return pixels, grid
 
     def _image_sizes(self, grid: Any) -> list[int]:
         """Number of tokens of each image, from the grid of its patches `[images 3]`."""
@@ -277,13 +258,11 @@ class Chat:
     def _template(self, messages: list[dict[str, Any]]) -> str:
         """Messages in the chat template, up to the start of the response."""
         try:
-            text = self.tokenizer.apply_chat_template(
+            return self.tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True
             )
-            text.encode()  # which fails on half a surrogate pair, as tokenizers do
         except Exception as error:  # a template is a program
             raise self._unusable(one_line(error)) from error
-        return text
 
     def _unusable(self, reason: str) -> ModelError:
         return ModelError(f"{self._template_name} cannot be used: {reason}")

@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from agents.errors import CheckpointError, ModelError, UsageError
-from reasonenv.files import read_regular
 
 FILE = "chat_template.jinja"
 """Name of the template's file in a model's folder."""
-_LENGTH = 2**20
-"""Bytes of a user's template at most."""
 PLAIN = """\
 {%- for message in messages -%}
 {%- if message.role == "user" -%}
@@ -34,6 +31,13 @@ SYSTEM_LINE = (
     "this model's chat template takes no system message: where a prompt has a system text, it "
     "stands in front of the question"
 )
+_VISION_TOKENS = (
+    "image_token_id",
+    "video_token_id",
+    "vision_start_token_id",
+    "vision_end_token_id",
+    "vision_token_id",
+)
 _CLOSING_TAG = re.compile(r"</[^<>]*>")
 
 
@@ -45,40 +49,6 @@ class ChatOptions:
     """File with a template in Jinja."""
     stop: tuple[str, ...] | None = None
     """Strings that end a response."""
-
-
-def plain_template(tokenizer: Any) -> str:
-    """The plain template, after the start token of a tokenizer that puts one before every text."""
-    start, tokens = tokenizer.bos_token_id, tokenizer.encode("1")
-    return ("{{- bos_token -}}\n" if start is not None and tokens[0] == start else "") + PLAIN
-
-
-def read_template(path: Path) -> str:
-    """The template in a user's file.
-
-    Raises:
-        UsageError: The file cannot be read.
-    """
-    try:
-        return read_regular(path, _LENGTH).decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"--chat-template {path} cannot be read: {reason}") from error
-
-
-def check_template(checkpoint: Path, tokenizer: Any) -> None:
-    """Compares the template of a run with that of its checkpoint.
-
-    Raises:
-        CheckpointError: They differ.
-    """
-    path, template = checkpoint / FILE, tokenizer.chat_template
-    # It is no text where a model has several, of which transformers saves each.
-    if isinstance(template, str) and path.is_file() and path.read_bytes().decode() != template:
-        raise CheckpointError(
-            f"{path} is not the chat template of this run: its model's has changed, or the file of "
-            f"--chat-template; give --chat-template {path}"
-        )
 
 
 def without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -95,95 +65,32 @@ def without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [user | {"content": parts}]
 
 
-def end_tokens(
-    tokenizer: Any, generation: Any, vocabulary: int, stop: Sequence[str] = ()
-) -> tuple[int, ...]:
-    """Token ids that end a response, in order.
+def read_template(path: Path) -> str:
+    """The template in a user's file; UsageError if it cannot be read."""
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--chat-template {path} cannot be read: {error}") from error
 
-    Args:
-        tokenizer: Has one of them.
-        generation: The generation configuration, which may have others.
-        vocabulary: Number of tokens of the model.
-        stop: Stop strings, of which some may be special tokens.
 
-    Raises:
-        ModelError: There is none, or one is not of the model.
-        UsageError: A stop string has a special token and more.
-    """
-    if tokenizer.eos_token_id is None:
-        raise ModelError(
-            "this model's tokenizer has no end token: name one as eos_token in its "
-            "tokenizer_config.json"
+def check_template(checkpoint: Path, tokenizer: Any) -> None:
+    """Raises CheckpointError if the template of a run differs from that of its checkpoint."""
+    path, template = checkpoint / FILE, tokenizer.chat_template
+    # It is no text where a model has several, of which transformers saves each.
+    if isinstance(template, str) and path.is_file() and path.read_bytes().decode() != template:
+        raise CheckpointError(
+            f"{path} is not the chat template of this run: its model's has changed, or the file of "
+            f"--chat-template; give --chat-template {path}"
         )
-    eos = getattr(generation, "eos_token_id", None)
-    tokens = {tokenizer.eos_token_id, *([eos] if isinstance(eos, int) else eos or ())}
-    # The text of a response has no special tokens.
-    special = _special_names(tokenizer)
-    for string, name in product(stop, special):
-        if name in string and string not in special:
-            raise UsageError(
-                f"the stop string {string!r} has the special token {name!r}, which the text of a "
-                "response has not, and would never end one: give the token alone in --stop"
-            )
-    names = special.intersection(stop)
-    tokens |= set(tokenizer.convert_tokens_to_ids(sorted(names)))
-    for token in tokens:
-        check_token("end", token, vocabulary)
-    return tuple(sorted(tokens))
 
 
-def check_token(kind: str, token: Any, count: int) -> None:
-    """Rejects the id of a token that is not one of the first `count`."""
-    if not isinstance(token, int) or not 0 <= token < count:
-        raise ModelError(f"this model's {kind} token is {token!r}: it takes 0 to {count - 1}")
-
-
-def banned_tokens(tokenizer: Any, config: Any, eos: Sequence[int]) -> tuple[int, ...]:
-    """Token ids that are never sampled: vision placeholders, padding, ids without a token.
-
-    A sampled placeholder would make the next forward pass look for an image that does not exist. An
-    end token is never among them, also where the model pads with it.
-    """
-    names = (
-        "image_token_id",
-        "video_token_id",
-        "vision_start_token_id",
-        "vision_end_token_id",
-        "vision_token_id",
-    )
-    vocabulary = config.get_text_config().vocab_size
-    tokens: tuple[Any, ...] = tuple(getattr(config, name, None) for name in names)
-    banned = {token for token in tokens if token in range(vocabulary)}
-    banned |= set(range(vocabulary)) - set(tokenizer.get_vocab().values())
-    if tokenizer.pad_token_id is not None:
-        banned.add(tokenizer.pad_token_id)
-    return tuple(sorted(banned - set(eos)))
-
-
-def _special_names(tokenizer: Any) -> set[str]:
-    """Names of all special tokens, those included that are such among the added tokens alone."""
-    added = (token for token in tokenizer.added_tokens_decoder.values() if token.special)
-    return {*tokenizer.all_special_tokens, *(token.content for token in added)}
-
-
-def special_tokens(tokenizer: Any) -> re.Pattern[str]:
-    """A pattern of the names of all special tokens."""
-    names = sorted(_special_names(tokenizer), key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, names)) or "(?!)")
-
-
-def saved_stop_strings(generation: Any) -> tuple[str, ...]:
-    """Stop strings in a generation configuration: those of `save_stop_strings`, else its own.
-
-    Raises:
-        ModelError: They are no strings.
-    """
-    stop = getattr(generation, "stop", None)
-    stop = getattr(generation, "stop_strings", None) if stop is None else stop
-    stop = [stop] if isinstance(stop, str) else stop or []
-    if not isinstance(stop, list | tuple) or not all(isinstance(s, str) and s for s in stop):
-        raise ModelError(f"this model's generation_config.json has stop strings {stop!r:.99}")
-    return tuple(stop)
+def cut(text: str, stop: Sequence[str]) -> str:
+    """A text up to its first stop string, which is left out unless it is a closing tag."""
+    matches = [(text.index(string), string) for string in stop if string in text]
+    if not matches:
+        return text
+    start, string = min(matches)
+    return text[: start + len(string)] if _CLOSING_TAG.fullmatch(string) else text[:start]
 
 
 def save_stop_strings(generation: Any, stop: Sequence[str]) -> None:
@@ -196,10 +103,53 @@ def save_stop_strings(generation: Any, stop: Sequence[str]) -> None:
         generation.stop = list(stop)
 
 
-def cut(text: str, stop: Sequence[str]) -> str:
-    """A text up to its first stop string, which is left out unless it is a closing tag."""
-    matches = [(text.index(string), string) for string in stop if string in text]
-    if not matches:
-        return text
-    start, string = min(matches)
-    return text[: start + len(string)] if _CLOSING_TAG.fullmatch(string) else text[:start]
+def saved_stop_strings(generation: Any) -> tuple[str, ...]:
+    """Stop strings in a generation configuration: those of `save_stop_strings`, else its own."""
+    stop = getattr(generation, "stop", None)
+    stop = getattr(generation, "stop_strings", None) if stop is None else stop
+    return (stop,) if isinstance(stop, str) else tuple(stop or ())
+
+
+def plain_template(tokenizer: Any) -> str:
+    """The plain template, after the start token of a tokenizer that puts one before every text."""
+    start, tokens = tokenizer.bos_token_id, tokenizer.encode("1")
+    return ("{{- bos_token -}}\n" if start is not None and tokens[0] == start else "") + PLAIN
+
+
+def special_tokens(tokenizer: Any) -> list[str]:
+    """Names of all special tokens, those that are such among the added tokens alone too."""
+    added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.special)
+    return sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True)
+
+
+def end_tokens(
+    tokenizer: Any, generation: Any, special: Sequence[str], stop: Sequence[str]
+) -> tuple[int, ...]:
+    """Token ids that end a response, in order: of tokenizer, generation and stop strings."""
+    if tokenizer.eos_token_id is None:
+        raise ModelError(
+            "this model's tokenizer has no end token: name one as eos_token in its "
+            "tokenizer_config.json"
+        )
+    for string, name in product(stop, special):
+        if name in string and string not in special:
+            raise UsageError(
+                f"the stop string {string!r} has the special token {name!r}, which the text of a "
+                "response has not, and would never end one: give the token alone in --stop"
+            )
+    eos = getattr(generation, "eos_token_id", None)
+    names = sorted(set(special).intersection(stop))
+    tokens = {tokenizer.eos_token_id, *([eos] if isinstance(eos, int) else eos or ())}
+    return tuple(sorted(tokens.union(tokenizer.convert_tokens_to_ids(names))))
+
+
+def banned_tokens(tokenizer: Any, config: Any, eos: Sequence[int]) -> tuple[int, ...]:
+    """Token ids that are never sampled: vision placeholders, padding, ids without a token.
+
+    A sampled placeholder would make the next forward pass look for an image that does not exist. An
+    end token is never among them, also where the model pads with it.
+    """
+    ids = set(range(config.get_text_config().vocab_size))
+    vision = {getattr(config, name, None) for name in _VISION_TOKENS} & ids
+    banned = vision | ids - set(tokenizer.get_vocab().values()) | {tokenizer.pad_token_id}
+    return tuple(sorted(banned - {None, *eos}))

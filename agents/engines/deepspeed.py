@@ -6,7 +6,7 @@ import os
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ from torch.nn.utils import clip_grad_norm_
 
 from agents.engines import lora
 from agents.engines.chat import Chat
-from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, weights_only
+from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
 from agents.engines.load import save_model
 from agents.engines.model import Policy, UnshardedReplica
 from agents.engines.optimizer import Optimization
-from agents.engines.pretrained import checkpoint_weights
+from agents.engines.pretrained import checkpoint_weights, one_line
 from agents.engines.sampling import Sampling
 from agents.errors import CheckpointError, MissingPackageError, UsageError
 from agents.rollout import PerToken, Responses
@@ -31,7 +31,7 @@ STATE = "deepspeed"
 """Folder within a checkpoint, and tag within that folder, of all ranks' states."""
 PATIENCE = timedelta(hours=1)
 """Time that a rank waits for another, which has then stopped for ever."""
-FIXED = {
+_FIXED = {
     "train_micro_batch_size_per_gpu": 1,
     "gradient_accumulation_steps": 1,
     "managed_gradient_accumulation": False,
@@ -45,8 +45,8 @@ BUCKET = 500_000_000
 class DeepSpeedEngine:
     """A `TrainEngine` on each rank that torchrun started, or in a single process.
 
-    It trains on the policy's device: GPUs with NCCL, CPUs with gloo. With ZeRO stage 3 each weight
-    is sharded over the ranks: code other than `forward` reads weights within `unsharded`.
+    With ZeRO stage 3 each weight is sharded over the ranks: code other than `forward` reads weights
+    within `unsharded`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class DeepSpeedEngine:
         policy.always_runs_vision = (self.num_ranks > 1 or is_sharded) and has_vision
         self._replica = UnshardedReplica(policy) if is_sharded else None
         self._ratio = None if "scheduler" in settings else optimization.ratio
-        self.plain, self.max_grad_norm = is_plain(settings), settings["gradient_clipping"]
+        self.plain, self.max_grad_norm = _is_plain(settings), settings["gradient_clipping"]
         if self.plain:
             settings["gradient_clipping"] = 0.0
         try:
@@ -86,11 +86,16 @@ class DeepSpeedEngine:
                 config=settings,
             )
         except (AssertionError, ValueError) as error:
-            raise UsageError(f"DeepSpeed rejects its configuration: {_line(error)}") from error
+            raise UsageError(f"DeepSpeed rejects its configuration: {one_line(error)}") from error
         except RuntimeError as error:
-            if (message := _explained(error)) is None:
+            if "failed to build" not in str(error):
                 raise
-            raise UsageError(message) from error
+            raise UsageError(
+                f"DeepSpeed cannot compile what its configuration needs: {one_line(error)} (it "
+                "needs g++, and nvcc for GPUs; PyTorch's optimizer needs neither: "
+                '"optimizer": {"type": "AdamW", "params": {"torch_adam": true}} and '
+                '"zero_force_ds_cpu_optimizer": false)'
+            ) from error
         if self.plain:
             self.engine.optimizer.register_step_pre_hook(self._clip)
         else:
@@ -139,13 +144,8 @@ class DeepSpeedEngine:
     def checkpoint_weights(self) -> Iterable[tuple[str, Tensor]]:
         return checkpoint_weights(self.policy.model, self.weights())
 
-    @contextmanager
-    def unsharded(self) -> Iterator[Policy]:
-        if self._replica is None:
-            yield self.policy
-        else:
-            with self._replica.gathered() as policy:
-                yield policy
+    def unsharded(self) -> AbstractContextManager[Policy]:
+        return self._replica.gathered() if self._replica else nullcontext(self.policy)
 
     def save(self, folder: Path) -> None:
         import deepspeed
@@ -161,23 +161,17 @@ class DeepSpeedEngine:
         distributed.barrier()
 
     def load(self, folder: Path) -> None:
-        """Restores a checkpoint of `save`; every rank calls it.
-
-        Raises:
-            CheckpointError: It is of another engine or model, or has an optimizer's state that ZeRO
-                has sharded over another number of ranks.
-        """
         from deepspeed.runtime.zero.utils import ZeRORuntimeException
 
         path = checkpoint_path(folder, STATE)
         try:
-            with checkpoint_errors(folder), weights_only(_saved_classes()):
+            with checkpoint_errors(folder), _weights_only():
                 is_whole = len(self._trained()) == len(list(self.policy.parameters()))
                 self.engine.load_checkpoint(str(path), STATE, load_module_strict=is_whole)
         except ZeRORuntimeException as error:
             raise CheckpointError(
-                f"the checkpoint {folder} does not fit this run: {_line(error)} Resume on as many "
-                "ranks as before."
+                f"the checkpoint {folder} does not fit this run: {one_line(error)} Resume on "
+                "as many ranks as before."
             ) from error
         if self._ratio is not None:
             # DeepSpeed restores the old run's rate; this run's schedule may be longer.
@@ -205,10 +199,9 @@ class DeepSpeedEngine:
 
 
 def _release(engine: Any) -> None:
-    """Removes the hooks of DeepSpeed's engine, which nobody uses any more.
+    """Removes the hooks of an unused DeepSpeed engine, which hold it from within PyTorch.
 
-    They hold it from within PyTorch, where no garbage collection looks, and stage 3 notes each
-    model for good: without this a process would keep every model that it ever trained.
+    Stage 3 also notes each model for good.
     """
     engine.destroy()
     from deepspeed.runtime.zero import parameter_offload
@@ -256,20 +249,27 @@ def _join_ranks(deepspeed: Any, cuda: bool) -> None:
         distributed.init_process_group(backend, store=store, rank=0, world_size=1)
 
 
-def _saved_classes() -> list[Any]:
-    """Classes of DeepSpeed in the states of its optimizers; making one has no side effect."""
+@contextmanager
+def _weights_only() -> Iterator[None]:
+    """Context in which DeepSpeed's `torch.load` makes tensors, plain values and its own classes.
+
+    A pickle is a program, and would run otherwise.
+    """
     from deepspeed.runtime.fp16.loss_scaler import DynamicLossScaler, LossScaler
     from deepspeed.runtime.zero.config import ZeroStageEnum
     from deepspeed.utils.tensor_fragment import fragment_address
 
-    return [LossScaler, DynamicLossScaler, ZeroStageEnum, fragment_address]
+    classes = [LossScaler, DynamicLossScaler, ZeroStageEnum, fragment_address]
+    os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+    try:
+        with torch.serialization.safe_globals(classes):
+            yield
+    finally:
+        del os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"]
 
 
 def _pickle_stage_by_value() -> None:
-    """Makes DeepSpeed's enum of stages a class and a number in a pickle.
-
-    Python 3.11.0 to 3.11.3 pickle it as a call of `getattr`, which `weights_only` refuses.
-    """
+    """Before Python 3.11.4 an enum is pickled as a call of `getattr`, which no load would run."""
     from deepspeed.runtime.zero.config import ZeroStageEnum
 
     ZeroStageEnum.__reduce_ex__ = lambda self, proto: (ZeroStageEnum, (self.value,))
@@ -278,27 +278,6 @@ def _pickle_stage_by_value() -> None:
 def _leave_ranks() -> None:
     if distributed.is_initialized():
         distributed.destroy_process_group()
-
-
-def _explained(error: RuntimeError) -> str | None:
-    """The cause of an error that a user can mend, in one line; None for others."""
-    if "failed to build" in str(error):
-        return (
-            f"DeepSpeed cannot compile what its configuration needs: {_line(error)} (it needs "
-            "g++, and nvcc for GPUs; PyTorch's optimizer needs neither: "
-            '"optimizer": {"type": "AdamW", "params": {"torch_adam": true}} and '
-            '"zero_force_ds_cpu_optimizer": false)'
-        )
-    if "Duplicate GPU" in str(error):
-        return (
-            "several ranks see one GPU: CUDA_VISIBLE_DEVICES must name another GPU for each rank, "
-            "or all GPUs for all of them"
-        )
-    return None
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def complete(
@@ -322,10 +301,13 @@ def complete(
         num_weights: That are trained; no gradient buffer needs to be larger.
 
     Raises:
-        UsageError: A part is no object, or the stage of ZeRO is none.
+        UsageError: A part is no object.
     """
-    options, limit = checked(config), optimization.max_grad_norm
+    options, limit = _without_auto(config), optimization.max_grad_norm
     half = cuda if half is None else half
+    for name in ("optimizer", "scheduler", "bf16", "fp16", "zero_optimization"):
+        if not isinstance(options.get(name, {}), Mapping):
+            raise UsageError(f"--deepspeed: {name} is {options[name]!r}: give an object")
     defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(BUCKET, num_weights)}
     zero = defaults | options.get("zero_optimization", {})
     adamw = {
@@ -336,52 +318,25 @@ def complete(
         # PyTorch's AdamW needs no compiler; an offloaded optimizer requires DeepSpeed's own.
         "torch_adam": "offload_optimizer" not in zero,
     }
+    optimizer: dict[str, Any] = {"type": "AdamW", **options.get("optimizer", {})}
+    if optimizer["type"] == "AdamW":
+        params = optimizer["params"] = adamw | optimizer.get("params", {})
+        if cuda and params["torch_adam"] and not params.get("foreach"):
+            # One kernel for each tensor, without a copy of a trained weight in fp32.
+            params.setdefault("fused", True)
     settings = {
         "bf16": {"enabled": half and not options.get("fp16", {}).get("enabled", False)},
         # DeepSpeed clips to any limit but 0.
         "gradient_clipping": 0.0 if math.isinf(limit) else limit,
         **options,
-        "optimizer": _optimizer(options.get("optimizer", {}), adamw, fused=cuda),
+        "optimizer": optimizer,
         "zero_optimization": zero,
-        **FIXED,
+        **_FIXED,
     }
     if zero["stage"] > 0 and settings["bf16"].get("enabled"):
         settings.setdefault("data_types", {"grad_accum_dtype": "fp32"})
     settings.pop("train_batch_size", None)
     return settings
-
-
-def _optimizer(
-    options: Mapping[str, Any], adamw: Mapping[str, Any], *, fused: bool
-) -> dict[str, Any]:
-    """The user's optimizer; AdamW's missing parameters are those of `adamw`."""
-    if options.get("type", "AdamW") != "AdamW":
-        return dict(options)
-    params = {**adamw, **options.get("params", {})}
-    if fused and params["torch_adam"] and not params.get("foreach"):
-        # One kernel for each tensor, without a copy of a trained weight in fp32.
-        params.setdefault("fused", True)
-    return {"type": "AdamW", "params": params}
-
-
-def checked(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without its "auto" values.
-
-    Raises:
-        UsageError: A part is no object, or the stage of ZeRO is none.
-    """
-    options = _without_auto(config)
-    zero = options.get("zero_optimization", {})
-    parts = {n: options[n] for n in ("optimizer", "scheduler", "bf16", "fp16") if n in options}
-    parts["zero_optimization"] = zero
-    if isinstance(zero, Mapping):
-        parts |= {name: part for name, part in zero.items() if name.startswith("offload_")}
-        if zero.get("stage", 0) not in range(4):
-            raise UsageError(f"--deepspeed: stage is {zero['stage']!r}: give 0 to 3")
-    for name, part in parts.items():
-        if not isinstance(part, Mapping):
-            raise UsageError(f"--deepspeed: {name} is {part!r}: give an object")
-    return options
 
 
 def _without_auto(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -394,7 +349,7 @@ def _without_auto(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value != {} or config[key] == {}}
 
 
-def is_plain(settings: Mapping[str, Any]) -> bool:
+def _is_plain(settings: Mapping[str, Any]) -> bool:
     """True if DeepSpeed does not wrap the optimizer; it then reports no norm when it clips."""
     half = any(settings.get(name, {}).get("enabled") for name in ("bf16", "fp16"))
     return not half and settings["zero_optimization"]["stage"] == 0

@@ -21,12 +21,9 @@ class GroupCache:
     """Cache of all layers, whose attention it computes for one new token of each response."""
 
     def __init__(self, packing: Packing, prompts: Sequence[int], max_length: int) -> None:
-        """Creates an empty cache.
+        """An empty cache for responses of up to `max_length` tokens to packed prompts.
 
-        Args:
-            packing: Of the prompts alone.
-            prompts: Index of the prompt of each response, non-decreasing.
-            max_length: Largest number of tokens of a response.
+        `prompts` is the index of the prompt of each response, non-decreasing.
         """
         device = packing.device
         start, size, *_ = torch.tensor(packing.segments, device=device).T[..., None]
@@ -75,15 +72,8 @@ class GroupCache:
     ) -> Tensor:
         """Attention output `[1 r heads c]` of the new tokens, whose keys and values it adds.
 
-        The softmax over a prompt and the one over the response are weighted by their sums.
-
-        Args:
-            module: The layer.
-            query: `[1 heads r c]`.
-            key: `[1 k r c]`.
-            value: Of the shape of `key`.
-            scale: Factor of the scores.
-            window: Number of keys that a query attends to, its own included; None for all.
+        The softmax over a prompt and the one over the response are weighted by their sums. See
+        `packed_attention` for the arguments.
         """
         layer = self._layers[module]
         layer.append(key[0].transpose(0, 1), value[0].transpose(0, 1), self.length)

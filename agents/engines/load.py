@@ -26,31 +26,24 @@ from agents.engines.pretrained import (
 )
 from agents.engines.sampling import Row, Sampling, collate
 from agents.errors import ModelError, UsageError
-from agents.rollout import Prompt, Responses
+from agents.rollout import Prompt
 from agents.storage.digests import check_model
 
-_VISIBLE = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}
-"""Variables by which a launcher shows a process some of the GPUs."""
-_LOCAL_RANKS = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}
-"""Variables with the rank on this node, which DeepSpeed requires to be equal."""
-TOLERANCE = 1e-3
-"""Largest mean difference of a response in nats; `ROUNDING` times the precision if that is more."""
-ROUNDING = 64
+_TOLERANCE = 1e-3
+"""Largest mean difference of a response in nats; `_ROUNDING` times the precision if that is more.
+"""
+_ROUNDING = 64
 """So .5 nats in bfloat16, where SmolLM2-135M differs by .07, and .06 in float16, where by .009."""
 
 
 def local_device() -> torch.device:
-    """Device of this process: the one with its local rank, or the only one that it was given.
-
-    Raises:
-        UsageError: There are more local ranks than devices.
-    """
+    """Device of this process: the one with its local rank, or the only one that it was given."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     count = torch.cuda.device_count()
-    if count == 1 and not _VISIBLE.isdisjoint(os.environ):
+    if count == 1 and "CUDA_VISIBLE_DEVICES" in os.environ and "LOCAL_RANK" in os.environ:
         # A launcher gave each rank a GPU of its own; DeepSpeed and vLLM ask the environment.
-        os.environ.update(dict.fromkeys(_LOCAL_RANKS.intersection(os.environ), "0"))
+        os.environ["LOCAL_RANK"] = "0"
     rank = int(os.environ.get("LOCAL_RANK", "0"))
     if rank >= count:
         raise UsageError(
@@ -76,7 +69,7 @@ def load_model(
         name: Hub name or folder.
         device: Of the weights.
         dtype: Of the weights.
-        max_pixels: Larger images are resized to this area; None keeps the model's own limit.
+        max_pixels: Area to which larger images are resized; None for the model's own limit.
         trust_remote_code: True to run Python code that the model brings.
         chat_options: Chat template and stop strings of the user's.
 
@@ -90,8 +83,9 @@ def load_model(
     model = load_pretrained(name, config, dtype, trust_remote_code=trust_remote_code).to(device)
     if images is not None:
         _check_patches(name, images, config)
-    if images is not None and max_pixels is not None:
-        images.size = {"shortest_edge": images.size["shortest_edge"], "longest_edge": max_pixels}
+        if max_pixels is not None:
+            least = images.size["shortest_edge"]
+            images.size = {"shortest_edge": least, "longest_edge": max_pixels}
     chat = Chat(tokenizer, images, model.config, model.generation_config, chat_options)
     _check_forward(name, model, chat)
     return model, chat
@@ -105,9 +99,8 @@ def _check_patches(name: str, images: Any, config: Any) -> None:
             f"{name}, a {config.model_type}, reads images in a way that is not known here: choose "
             "one of Qwen2-VL's kind, such as Qwen3-VL"
         )
-    values = {key: getattr(images, key, None) for key in ("patch_size", "merge_size")}
-    names = {"patch_size": "patch_size", "merge_size": "spatial_merge_size"}
-    expected = {key: getattr(vision, name, None) for key, name in names.items()}
+    expected = {"patch_size": vision.patch_size, "merge_size": vision.spatial_merge_size}
+    values = {key: getattr(images, key, None) for key in expected}
     if values != expected or "shortest_edge" not in images.size:
         raise ModelError(
             f"the image processor of {name}, a {type(images).__name__} with {values}, does not fit "
@@ -116,10 +109,9 @@ def _check_patches(name: str, images: Any, config: Any) -> None:
 
 
 def _check_forward(name: str, model: Any, chat: Chat) -> None:
-    """Compares `Policy` with transformers' `eager` attention and a model's own forward pass.
+    """Compares `Policy` with a model's own forward pass, with `eager` attention.
 
-    Sampler and trainer share its code, so their parity does not show what it leaves out. Two
-    responses to a first prompt are compared, and two to one with an image if the model reads any.
+    Sampler and trainer share its code, so their parity does not show what it leaves out.
     """
     tokens = chat.check()
     if model.device.type == "meta":
@@ -135,23 +127,19 @@ def _check_forward(name: str, model: Any, chat: Chat) -> None:
                 f"{name} gives values that are not finite: a file of it is damaged, or its "
                 "training has diverged"
             )
-        responses = _responses(prompts, tokens, chat)
+        # Two to each prompt, of which one is the start of the other.
+        rows = [Row(list(tokens)), Row(list(tokens[: 1 + len(tokens) // 2]))] * len(prompts)
+        pairs = tuple(prompt for prompt in prompts for _ in range(2))
+        responses = collate(pairs, rows, chat.ended, log_probs=False)
         actual = Policy(model)(responses, Sampling())[0]
     error = (actual - expected.repeat_interleave(2, 0)).abs().cpu() * responses.mask
     largest, row = (error.sum(1) / responses.lengths).max(0)
-    if not largest <= max(TOLERANCE, ROUNDING * torch.finfo(model.dtype).eps):
+    if not largest <= max(_TOLERANCE, _ROUNDING * torch.finfo(model.dtype).eps):
         raise ModelError(
             f"{name}, a {model.config.model_type}, computes log-probabilities after "
             f"{'an image' if row >= 2 else 'text'} in a way that is not known here "
             f"({largest:.2g} nats apart): choose another model"
         )
-
-
-def _responses(prompts: list[Prompt], tokens: tuple[int, ...], chat: Chat) -> Responses:
-    """Two to each prompt, of which one is the start of the other."""
-    rows = [list(tokens), list(tokens[: 1 + len(tokens) // 2])]
-    pairs = tuple(prompt for prompt in prompts for _ in rows)
-    return collate(pairs, [Row(row) for _ in prompts for row in rows], chat.ended, log_probs=False)
 
 
 def _with_image(model: Any, chat: Chat, tokens: tuple[int, ...]) -> Prompt:
@@ -175,9 +163,7 @@ def _log_prob(model: Any, prompt: Prompt, response: tuple[int, ...]) -> Tensor:
 
 
 def restore_weights(model: Any, folder: Path) -> None:
-    """Replaces the weights of `model` by those in a folder in Hugging Face format.
-
-    Of a model with adapters, only these are loaded, from `save_model`'s folder for them.
+    """Replaces the weights of `model`, or its adapters alone, by those that `save_model` wrote.
 
     Raises:
         CheckpointError: They are of another model.
@@ -227,10 +213,8 @@ def _with_ties(model: Any, weights: dict[str, Tensor]) -> dict[str, Tensor]:
 def apply_liger(model: Any) -> bool:
     """Patches a model with Liger's fused kernels: normalisation, gated MLP, rotary embedding.
 
-    Of a vision tower it is normalisation alone, in Qwen3-VL the rotary embedding too. Kernels that
-    change a layer's weights or outputs, such as the fused cross-entropy, stay off. Gives False,
-    with the model unchanged, if it is not on a GPU, if Liger is not installed, or if Liger does not
-    support the model type.
+    False, with the model unchanged, if it is not on a GPU, or Liger is not installed or does not
+    support its type. The fused cross-entropy, which changes outputs, stays off.
     """
     if model.device.type != "cuda" or find_spec("liger_kernel") is None:
         return False
@@ -242,34 +226,20 @@ def apply_liger(model: Any) -> bool:
     parameters = signature(patch).parameters
     patch(model=model, **{name: value for name, value in losses.items() if name in parameters})
     modeling = import_module(type(model).__module__)
-    if model.config.model_type in _MULTIMODAL and hasattr(modeling, "apply_rotary_pos_emb"):
+    is_multimodal = model.config.model_type in ("qwen2_vl", "qwen2_5_vl")
+    if is_multimodal and hasattr(modeling, "apply_rotary_pos_emb"):
+        # Liger 0.8 patches its multimodal variant, which transformers 5.17 does not have.
         rope = import_module("liger_kernel.transformers.rope")
         modeling.apply_rotary_pos_emb = rope.liger_rotary_pos_emb  # pyright: ignore
     return True
 
 
-_MULTIMODAL = {"qwen2_vl", "qwen2_5_vl"}
-"""Models of which Liger 0.8 patches `apply_multimodal_rotary_pos_emb`.
-
-In transformers 5.17 their rotary embedding joins the axes, and the function is that of text.
-"""
-
-
 def check_size(
     name: str, device: torch.device, *, trains: bool, trust_remote_code: bool = False
 ) -> None:
-    """Rejects a model that does not fit in the memory of a machine without a GPU.
+    """Raises ModelError for a model that does not fit in the memory of a machine without a GPU.
 
-    It takes float32 weights and, for training with AdamW, a gradient and two moments per weight.
-
-    Args:
-        name: Hub name or folder.
-        device: Of the weights.
-        trains: True if the model is trained, False if it only samples.
-        trust_remote_code: True to run Python code that the model brings.
-
-    Raises:
-        ModelError: It does not fit, or cannot be loaded.
+    It takes float32 weights and, if it `trains` with AdamW, a gradient and two moments per weight.
     """
     if device.type != "cpu":
         return

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,6 @@ _WEIGHTS = "adapter_model.safetensors"
 _NAME = "default"
 _PREFIX = "base_model.model."
 """Before the names of a model that peft wraps, as it saves them."""
-_VISION = r"(.*\.)?(visual|vision_tower|vision_model)(\..*)?"
 
 
 def attach(model: Any, options: Mapping[str, Any], seed: int = 0) -> None:
@@ -37,10 +36,11 @@ def attach(model: Any, options: Mapping[str, Any], seed: int = 0) -> None:
 
     Raises:
         MissingPackageError: peft is not installed.
-        UsageError: The options are invalid.
+        UsageError: The options are invalid, or the adapters cannot be merged into the model.
     """
-    sees = hasattr(model.config, "vision_config")
-    defaults: dict[str, Any] = {"exclude_modules": _VISION} if sees else {}
+    defaults: dict[str, Any] = {}
+    if hasattr(model.config, "vision_config"):
+        defaults["exclude_modules"] = r"(.*\.)?(visual|vision_tower|vision_model)(\..*)?"
     names = list(model.state_dict())
     try:
         from peft import LoraConfig, inject_adapter_in_model
@@ -54,11 +54,6 @@ def attach(model: Any, options: Mapping[str, Any], seed: int = 0) -> None:
         raise MissingPackageError(f"--lora needs peft ({error}): pip install peft") from error
     except (AttributeError, KeyError, NotImplementedError, TypeError, ValueError) as error:
         raise _invalid(options, " ".join(str(error).split())) from error
-    _check(model, options, names)
-
-
-def _check(model: Any, options: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Rejects adapters that cannot be merged into weights of the base model's names."""
     if model.peft_config[_NAME].lora_dropout > 0:
         raise _invalid(options, "dropout would change the log-probabilities: set lora_dropout to 0")
     if [name for name, _ in merged_weights(model)] != names:
@@ -88,14 +83,10 @@ def merged_weights(
     model: nn.Module,
     gathered: Callable[[list[Any]], AbstractContextManager[Any]] = lambda _: nullcontext(),
 ) -> Iterator[tuple[str, Tensor]]:
-    """Names and tensors of the base model with the adapters merged into them.
+    """Names and tensors of the base model with the adapters, if any, merged into them.
 
     Layers are merged one at a time, in a copy and in float32, so the model's own weights do not
-    change. A model without adapters gives its own tensors.
-
-    Args:
-        model: With adapters or without.
-        gathered: Context that gathers sharded parameters from all ranks.
+    change. `gathered` is a context that gathers sharded parameters from all ranks.
     """
     layers = _outer_layers(model)
     merged: set[str] = set()
@@ -119,7 +110,7 @@ def _merge(layer: Any) -> dict[str, Tensor]:
         for p in layer.parameters()
     }
     twin = copy.deepcopy(layer, weights)
-    if hasattr(twin, "unload_and_optionally_merge_module"):
+    if hasattr(twin, "unload_and_optionally_merge_module"):  # of `modules_to_save`
         plain = twin.unload_and_optionally_merge_module(True, False, None)
     else:
         twin.merge()
@@ -151,18 +142,13 @@ def save_adapters(folder: Path, model: Any) -> None:
 
 
 def load_adapters(folder: Path, model: Any) -> None:
-    """Restores the adapters that `save_adapters` has written.
-
-    Raises:
-        CheckpointError: They are of another shape.
-    """
+    """Restores adapters of `save_adapters`; CheckpointError if they are of another shape."""
     from peft import set_peft_model_state_dict
 
     state = {name.removeprefix(_PREFIX): w for name, w in load_file(folder / _WEIGHTS).items()}
-    expected, actual = ({name: w.shape for name, w in s.items()} for s in (_state(model), state))
-    if expected != actual:
-        names = expected.keys() | actual.keys()
-        name = min(name for name in names if expected.get(name) != actual.get(name))
+    expected, actual = ({(name, w.shape) for name, w in s.items()} for s in (_state(model), state))
+    if different := expected ^ actual:
+        name, _ = min(different)
         raise CheckpointError(f"the checkpoint {folder} does not fit these adapters: {name}")
     set_peft_model_state_dict(model, state, _NAME)
 

@@ -18,8 +18,7 @@ from torch.nn.functional import linear
 
 from agents.engines import attention
 from agents.engines.packing import Packing, pack
-from agents.engines.sampling import Sampling, unique_prompts
-from agents.engines.token_log_probs import log_prob
+from agents.engines.sampling import Sampling, log_prob, unique_prompts
 from agents.errors import ModelError
 from agents.rollout import Prompt, Responses
 
@@ -42,11 +41,9 @@ class Policy(nn.Module):
     model: Any
 
     def __init__(self, model: nn.Module, dtype: torch.dtype | None = None) -> None:
-        """Wraps `model` and enables packed attention if the model supports it.
+        """Wraps a causal language model of transformers and packs its attention if it can.
 
-        Args:
-            model: A causal language model of transformers.
-            dtype: Of its matrix products; None for that of its weights.
+        `dtype` is that of matrix products; None for that of the weights.
         """
         super().__init__()
         self.model = model
@@ -64,10 +61,9 @@ class Policy(nn.Module):
     def checkpoint_activations(self) -> None:
         """Recomputes activations in the backward pass: gradient checkpointing, without dropout."""
         _remove_dropout(self.model)
+        old = getattr(self.model, "gradient_checkpointing_enable", None)
         # transformers 5.23 renamed it.
-        name = "activation_checkpointing_enable"
-        renamed = hasattr(self.model, name)
-        enable = getattr(self.model, name if renamed else "gradient_checkpointing_enable")
+        enable = getattr(self.model, "activation_checkpointing_enable", old)
         enable({"use_reentrant": False})
 
     def ready(self) -> "Policy":
@@ -86,12 +82,7 @@ class Policy(nn.Module):
         return self._dtype or self.model.dtype
 
     def autocast(self, *, keeps_weights: bool = True) -> AbstractContextManager[Any]:
-        """Context of computation in `dtype`.
-
-        Args:
-            keeps_weights: False to convert weights at each use, and keep no converted copy of them
-                until the context ends.
-        """
+        """Context of computation in `dtype`; keeps converted weights to its end if asked to."""
         if self.dtype == self.model.dtype:
             return nullcontext()
         return torch.autocast(self.device.type, self.dtype, cache_enabled=keeps_weights)
@@ -264,10 +255,9 @@ def _model_logits(model: Any, logits: Tensor) -> Tensor:
 
 
 def _remove_dropout(model: nn.Module) -> None:
-    """Sets the probability of dropout to 0, of values, attention, layers and all else, for good.
+    """Sets all probabilities of dropout to 0, for good.
 
-    Each forward pass would be of another policy: models drop values in train mode, which gradient
-    checkpointing needs.
+    Train mode, which gradient checkpointing needs, would make each pass that of another policy.
     """
     parts: list[Any] = list(model.modules())
     parts += [config for part in parts if (config := getattr(part, "config", None)) is not None]
@@ -289,12 +279,9 @@ class Float32Linear(nn.Linear):
 
 
 def set_float32_head(model: Any) -> None:
-    """Has a model compute its logits in float32, without a change of its weights.
+    """Has a model compute its logits in float32; ModelError if its head is no linear layer.
 
     Source: the head of MiniMax-M1 (arXiv:2506.13585).
-
-    Raises:
-        ModelError: Its head is no linear layer.
     """
     head = model.get_output_embeddings()
     if type(head) is not nn.Linear:
@@ -313,7 +300,7 @@ class UnshardedReplica:
     """
 
     def __init__(self, policy: Policy) -> None:
-        """Args: the policy, before DeepSpeed shards its weights."""
+        """Takes the policy before DeepSpeed shards its weights."""
         self._sharded = list(policy.parameters())
         self._full = [
             nn.Parameter(weight.detach().new_empty(0), requires_grad=False)

@@ -73,17 +73,6 @@ class SegmentBatch:
         return zero.where(mask, -torch.inf)[:, None]
 
 
-class Varlen(NamedTuple):
-    """Arguments of variable-length kernels; cumulative lengths are int32."""
-
-    keys: Int[Tensor, " k"] | None
-    """Indices of the keys of all segments, concatenated; None if they are the row itself."""
-    query_ends: Int[Tensor, " segments+1"]
-    key_ends: Int[Tensor, " segments+1"]
-    max_queries: int
-    max_keys: int
-
-
 @dataclass(frozen=True, eq=False)
 class Packing:
     """Layout of a packed row of n tokens and its attention pattern."""
@@ -139,8 +128,13 @@ class Packing:
         return keys, mask, mask & (column >= (ends - lengths)[:, None])
 
     @cached_property
-    def varlen(self) -> Varlen:
-        """Arguments of kernels for segments of different lengths."""
+    def varlen(self) -> tuple[Tensor | None, Tensor, Tensor, int, int]:
+        """Arguments of kernels for segments of different lengths.
+
+        Returns:
+            Indices of the keys of all segments, or None if they are the row itself; cumulative
+            lengths `[segments + 1]` of queries and of keys, int32; and the largest of each.
+        """
         keys = None
         if any(segment.shared_size for segment in self.segments):
             keys = torch.cat([_keys(segment) for segment in self.segments]).to(self.device)
@@ -150,7 +144,7 @@ class Packing:
             torch.tensor([0, *accumulate(counts)], dtype=torch.int32, device=self.device)
             for counts in (queries, lengths)
         )
-        return Varlen(keys, ends, key_ends, max(queries), max(lengths))
+        return keys, ends, key_ends, max(queries), max(lengths)
 
     @cached_property
     def batches(self) -> tuple[SegmentBatch, ...]:

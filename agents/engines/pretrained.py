@@ -1,7 +1,7 @@
-"""Files of a model as transformers reads them: without running its code, with errors of one line.
+"""Files of a model as transformers reads them.
 
-A model's folder is as foreign as a download: its Python code runs only with `trust_remote_code`, a
-pickle of weights makes tensors only, and whatever transformers raises on it is a `ModelError`.
+Its Python code runs only with `trust_remote_code`, a pickle of weights makes tensors only, and
+whatever transformers raises on it is a `ModelError` of one line.
 """
 
 import os
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub.errors import StrictDataclassError
 from torch import Tensor, nn
 from transformers import (
     AutoConfig,
@@ -45,11 +44,7 @@ def model_folder(name: str) -> str:
 
 
 def load_config(name: str, *, trust_remote_code: bool = False) -> Any:
-    """Configuration of a model.
-
-    Args:
-        name: Hub name or folder.
-        trust_remote_code: True to run Python code that the model brings.
+    """Configuration of a model by its hub name or folder.
 
     Raises:
         ModelError: It cannot be loaded, or needs code that is not trusted.
@@ -69,7 +64,6 @@ def load_parts(name: str, *, trust_remote_code: bool = False) -> tuple[Any, Any,
     images = None
     with model_errors(name):
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
-        tokenizer.encode("1")  # which fails on settings that are no numbers, for example
         if hasattr(config, "vision_config"):
             images = AutoImageProcessor.from_pretrained(name, trust_remote_code=trust_remote_code)
     return config, tokenizer, images
@@ -106,10 +100,9 @@ def load_pretrained(
 
 
 def _writable(generation: Any) -> Any:
-    """A generation configuration that transformers writes again.
+    """A generation configuration that transformers saves: itself, or its ends of a response.
 
-    It reads one with a temperature and without `do_sample`, for example, and refuses to save it:
-    of such a one, end tokens and their kin remain. Nothing here samples by the others.
+    transformers reads one with a temperature and without `do_sample`, and refuses to save it.
     """
     try:
         generation.validate(strict=True)
@@ -125,11 +118,7 @@ _KEPT = ("bos_token_id", "eos_token_id", "pad_token_id", "stop", "stop_strings")
 
 
 def empty_model(name: str, config: Any, *, trust_remote_code: bool = False) -> nn.Module:
-    """Model of a configuration on the meta device: names and shapes of its weights, no memory.
-
-    Raises:
-        ModelError: There is no model of this configuration.
-    """
+    """Model of a configuration on the meta device: names and shapes of its weights, no memory."""
     with model_errors(name), torch.device("meta"):
         return _auto(config).from_config(config, trust_remote_code=trust_remote_code)
 
@@ -147,14 +136,11 @@ def checkpoint_weights(
     """Names and tensors as in the checkpoint that was loaded, and tied weights by each name.
 
     transformers stacks a layer's experts into one tensor and renames modules, for example, and
-    samplers other than its own read the names of checkpoints.
-
-    A vLLM that has packed its head would keep it if the tied one came by the embeddings' name only.
-    One layer is held at a time, and one weight where transformers converts none.
+    vLLM reads the names of checkpoints: of a tied head too, which it would keep otherwise. One
+    layer is held at a time, and one weight where transformers converts none.
 
     Args:
-        model: Of transformers; for one that was not loaded, the checkpoint is that of
-            `save_pretrained`.
+        model: Of transformers.
         weights: By their names in the model's `state_dict`, in its order.
     """
     converts = getattr(model, "_weight_conversions", None) != []
@@ -163,15 +149,7 @@ def checkpoint_weights(
 
 
 def check_names(name: str, model: Any) -> None:
-    """Rejects a model that `checkpoint_weights` does not turn into its checkpoint again.
-
-    Args:
-        name: Hub name or folder of the checkpoint.
-        model: Loaded from it, with whole weights.
-
-    Raises:
-        ModelError: A name or a shape differs, or a weight is missing.
-    """
+    """Raises ModelError if `checkpoint_weights` does not give back the names of its files."""
     tied, state = model.all_tied_weights_keys, model.state_dict()
     own = {key: weight.to("meta") for key, weight in state.items() if key not in tied}
     with model_errors(name):
@@ -200,14 +178,7 @@ def _shapes(name: str) -> dict[str, torch.Size]:
 
 @contextmanager
 def model_errors(name: str) -> Iterator[None]:
-    """Turns what transformers raises on a model's files into a `ModelError`, and mutes its log.
-
-    It raises errors of any type, tokenizers a plain `Exception`; so the context encloses a call of
-    transformers and nothing else.
-
-    Args:
-        name: Hub name or folder of the model.
-    """
+    """Turns errors of any type that transformers raises into a `ModelError`, and mutes its log."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
     try:
@@ -222,8 +193,6 @@ def model_errors(name: str) -> Iterator[None]:
 
 _UNTRUSTED = "read it, and give --trust-remote-code to run it"
 _PICKLED = "its weights are a damaged pickle, or one that runs code: save them as safetensors"
-_EXPLAINED = (OSError, ValueError, RuntimeError, ImportError, StrictDataclassError)
-"""Errors whose message says enough without their type."""
 
 
 def _unavailable_model(name: str, error: Exception) -> ModelError:
@@ -235,12 +204,8 @@ def _unavailable_model(name: str, error: Exception) -> ModelError:
         reason = f"it needs Python code that comes with it: {_UNTRUSTED}"
     elif isinstance(error, pickle.UnpicklingError):
         reason = _PICKLED
-    elif isinstance(error, _EXPLAINED):
-        reason = one_line(error)
     else:
-        reason = (
-            f"a file is damaged, or of a kind that transformers does not read: {one_line(error)}"
-        )
+        reason = one_line(error)
     return ModelError(
         f"cannot load the model {name!r}: {reason} (give 'tiny', a folder in Hugging "
         "Face format, or the name of a model on the hub)"
@@ -248,11 +213,7 @@ def _unavailable_model(name: str, error: Exception) -> ModelError:
 
 
 def one_line(error: Exception) -> str:
-    """Start of an error's message, after its type where the message alone says little.
-
-    The message may quote a model's files, so it is stripped of what a terminal would obey.
-    """
-    message = "".join(c for c in " ".join(str(error).split()) if c.isprintable())
-    line, kind = message[:240], type(error).__name__
-    is_explained = line and isinstance(error, _EXPLAINED)
-    return line if is_explained else f"{kind}: {line}" if line else kind
+    """Start of an error's message, after its type where the message alone says little."""
+    line, kind = " ".join(str(error).split())[:240], type(error).__name__
+    is_explained = isinstance(error, OSError | ValueError | RuntimeError | ImportError)
+    return line if is_explained and line else f"{kind}: {line}"

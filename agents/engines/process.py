@@ -1,13 +1,4 @@
-"""How this process computes: number format, threads and memory on the CPU, deterministic kernels.
-
-Threads meet after each small operation. Where another process takes a core, all of them wait for
-the one that shares it, and one thread is faster than two. Sums on another number of threads differ
-by rounding, so the number is decided once, at the start of a run.
-
-On a GPU many sums are atomic additions, in another order each time; and vLLM's depend on what else
-is in a batch. Both have slower kernels that do not: `torch.use_deterministic_algorithms`, and
-vLLM's batch invariance, which replaces operators of PyTorch in the whole process.
-"""
+"""How this process computes: number format, threads, memory on the CPU, deterministic kernels."""
 
 import ctypes
 import hashlib
@@ -28,18 +19,11 @@ Precision = Literal["auto", "float32", "bfloat16"]
 LEAST_WEIGHTS = 50_000_000
 """Weights from which "auto" is bfloat16 on a CPU: more than the generated models have, 28 million,
 and less than the smallest pretrained one whose speed was measured, of 135 million."""
-_INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
-"""Of x86 processors that multiply matrices in bfloat16; others emulate it."""
-_NUM_PROBES = 3
-"""Measurements of the free cores, of which the largest counts: a short load is no reason."""
-_PROBE_SECONDS = 0.1
-TOLERANCE = 0.25
+_TOLERANCE = 0.25
 """Part of a core that other processes may take."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _LARGEST = 2**27
-"""Bytes from which an allocation goes back to the system when it is freed: the gap of one so large
-would rarely be filled. Gradients of the embeddings of a model of 135 million weights, 113 MB each
-microbatch, are below it."""
+"""Bytes from which an allocation goes back to the system: its gap would rarely be filled."""
 TRAINER = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """Environment variables, read when cuBLAS starts."""
 BESIDE_VLLM = {
@@ -72,14 +56,10 @@ def computation_dtype(precision: Precision, device: torch.device, num_weights: i
     """
     if precision != "auto":
         return torch.bfloat16 if precision == "bfloat16" else torch.float32
-    is_fast = _multiplies_bfloat16() and num_weights >= LEAST_WEIGHTS
-    return torch.bfloat16 if device.type != "cpu" or is_fast else torch.float32
-
-
-def _multiplies_bfloat16() -> bool:
-    """True if this processor has instructions for matrix products in bfloat16."""
-    capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # not in every PyTorch
-    return any(capabilities.get(name, False) for name in _INSTRUCTIONS)
+    capabilities = torch.cpu.get_capabilities()  # other processors emulate bfloat16
+    is_fast = any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))
+    is_half = device.type != "cpu" or (is_fast and num_weights >= LEAST_WEIGHTS)
+    return torch.bfloat16 if is_half else torch.float32
 
 
 def has_half_weights(precision: Precision, device_type: str) -> bool:
@@ -93,21 +73,17 @@ def has_half_weights(precision: Precision, device_type: str) -> bool:
 
 
 def _free_cores(count: int) -> float:
-    """CPU time by wall-clock time of `count` busy threads, in (0, count].
+    """CPU time by wall-clock time of `count` busy threads, in a container's quota too."""
 
-    A measurement, unlike the load average, holds within the quota of a container too.
-    """
+    def share(_: int) -> float:
+        block = bytes(2**18)
+        start, cpu_start = time.perf_counter(), time.thread_time()
+        while (elapsed := time.perf_counter() - start) < 0.1:
+            hashlib.sha256(block)  # releases the interpreter's lock
+        return (time.thread_time() - cpu_start) / elapsed
+
     with ThreadPoolExecutor(count) as pool:
-        return sum(pool.map(_core_share, [_PROBE_SECONDS] * count))
-
-
-def _core_share(seconds: float) -> float:
-    """Share of a core that the calling thread gets; hashing releases the interpreter's lock."""
-    block = bytes(2**18)
-    start, cpu_start = time.perf_counter(), time.thread_time()
-    while (elapsed := time.perf_counter() - start) < seconds:
-        hashlib.sha256(block)
-    return (time.thread_time() - cpu_start) / elapsed
+        return sum(pool.map(share, range(count)))
 
 
 def keep_freed_memory() -> None:
@@ -125,7 +101,9 @@ def keep_freed_memory() -> None:
 def set_threads(previous: int | None = None) -> str:
     """Sets the number of threads of this process: free cores, or those of the run it continues.
 
-    A number in OMP_NUM_THREADS stands, and so does PyTorch's own on a machine with GPUs.
+    Threads meet after each small operation: beside a process that takes a core, one thread is
+    faster than two. Sums on another number differ by rounding, so it is set once, at the start. A
+    number in OMP_NUM_THREADS stands, and so does PyTorch's own on a machine with GPUs.
 
     Args:
         previous: Number of threads of the run that is resumed, if any.
@@ -140,11 +118,11 @@ def set_threads(previous: int | None = None) -> str:
         torch.set_num_threads(min(count, previous))
         return _difference(min(count, previous), previous)
     free = 0.0
-    for _ in range(_NUM_PROBES):
+    for _ in range(3):  # a short load is no reason
         free = max(free, _free_cores(count))
-        if free > count - TOLERANCE:
+        if free > count - _TOLERANCE:
             return ""
-    threads = max(1, math.floor(free + TOLERANCE))
+    threads = max(1, math.floor(free + _TOLERANCE))
     torch.set_num_threads(threads)
     return (
         f"other processes leave {free:.1f} of {count} cores: computing with {threads} (other "
@@ -163,6 +141,9 @@ def _difference(threads: int, previous: int) -> str:
 
 def use_deterministic_kernels(*, vllm: bool) -> None:
     """Sets this process up, before it computes anything on a GPU.
+
+    Many sums there are atomic additions, in another order each time, and vLLM's depend on what
+    else is in a batch. vLLM's batch invariance replaces PyTorch's operators in the whole process.
 
     Args:
         vllm: True if vLLM samples in this process.

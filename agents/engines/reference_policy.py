@@ -19,7 +19,7 @@ STATE = "reference.pt"
 class ReferencePolicy:
     """A second model, which becomes a copy of the policy when `refresh` says so.
 
-    Within a rollout too: the minibatches that follow then have the new reference.
+    It does so within a rollout too: the minibatches that follow then have the new reference.
     """
 
     def __init__(
@@ -65,14 +65,11 @@ class ReferencePolicy:
             return False
         self.token_kl = []
         self.is_policy = True
-        self._copy(engine)
-        return True
-
-    @torch.no_grad()
-    def _copy(self, engine: TrainEngine) -> None:
         state = self.model.state_dict()
-        for name, weight in engine.weights():
-            state[name].copy_(weight)
+        with torch.no_grad():
+            for name, weight in engine.weights():
+                state[name].copy_(weight)
+        return True
 
     def save(self, folder: Path) -> None:
         """Writes weights and counters into an existing folder."""
@@ -80,11 +77,7 @@ class ReferencePolicy:
         torch.save(state | {"is_policy": self.is_policy}, folder / STATE)
 
     def load(self, folder: Path) -> None:
-        """Restores a folder that `save` has written.
-
-        Raises:
-            CheckpointError: In one line, for a file that is missing or of another model.
-        """
+        """Restores a folder that `save` has written; CheckpointError if it does not fit."""
         path = checkpoint_path(folder, STATE)
         state = read_tensors(path)
         with checkpoint_errors(path):
@@ -94,11 +87,6 @@ class ReferencePolicy:
 
 
 def needs_reference_model(refresh: Refresh | None, adapters: Mapping[str, Any] | None) -> bool:
-    """True if the reference is a second model, not the policy without its adapters.
-
-    Args:
-        refresh: The learner's `reference_schedule`.
-        adapters: Options of the run's adapters, see `lora.attach`.
-    """
+    """True if the reference is a second model, not the policy without its adapters."""
     is_within_policy = refresh is fixed and adapters is not None and lora.keeps_base_model(adapters)
     return refresh is not None and not is_within_policy

@@ -47,8 +47,8 @@ class TransformersSampler:
         """Wraps a policy.
 
         Args:
-            policy: The policy to sample from.
-            chat: Its tokenizer and chat template.
+            policy: To sample from.
+            chat: Of the policy.
             sampling: Sampling distribution.
             max_response_length: Tokens after which a response is truncated.
             batch_size: Number of responses that are sampled at a time.
@@ -83,11 +83,6 @@ class TransformersSampler:
         seed: tuple[int, ...],
         finished: Callable[[int, str], object] | None = None,
     ) -> Responses:
-        """Samples one response per prompt, as `RolloutEngine` says.
-
-        Raises:
-            PromptLengthError: A prompt and a response may be longer than the model's context.
-        """
         self._check_lengths(prompts)
         entropy = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
         generator = torch.Generator(self.policy.device).manual_seed(entropy)
@@ -136,9 +131,13 @@ class _Decoding:
 
     def run(self) -> list[Row]:
         """Decodes until every response has ended."""
-        responses = _decoder(self.policy, self.prompts, self.sampler.max_response_length)
+        max_length = self.sampler.max_response_length
+        if self.policy.packs:
+            responses = _PackedDecoder(self.policy, self.prompts, max_length)
+        else:
+            responses = _PaddedDecoder(self.policy, self.prompts)
         alive = torch.arange(len(self.prompts), device=self.policy.device)
-        for length in range(1, self.sampler.max_response_length + 1):
+        for length in range(1, max_length + 1):
             token, log_prob = self._sample(responses.hidden, alive)
             active = self._append(token, log_prob, alive, length)
             if not len(active):
@@ -189,15 +188,6 @@ class _Decoding:
                 self.finished(self.first + row, self.rows[row].text)
 
 
-def _decoder(
-    policy: Policy, prompts: Sequence[Prompt], max_length: int
-) -> "_PackedDecoder | _PaddedDecoder":
-    """The decoder of a policy, which has read the prompts of responses of up to `max_length`."""
-    if policy.packs:
-        return _PackedDecoder(policy, prompts, max_length)
-    return _PaddedDecoder(policy, prompts)
-
-
 class _PackedDecoder:
     """Decoder in packed rows, which computes a prompt's keys and values once for its group."""
 
@@ -216,8 +206,7 @@ class _PackedDecoder:
         embedded, positions, deepstack = policy.row(unique, range(len(unique)), no_tokens, packing)
         options = {"packing": packing, "cache_of_groups": self._cache, **deepstack}
         hidden = policy.hidden(embedded, positions, self._mask, **options)[0]
-        last = (sizes.cumsum(0) - 1)[rows].to(policy.device)
-        self.hidden = hidden[last]
+        self.hidden = hidden[(sizes.cumsum(0) - 1)[rows].to(policy.device)]
         ends = [
             positions[:, 0, start : start + size].amax(1) for start, size, *_ in packing.segments
         ]
@@ -227,10 +216,8 @@ class _PackedDecoder:
         """Reads the next token `[r]` of each response."""
         self._cache.length += 1
         self._position = self._position + 1
-        embedded = self._embed(token[None])
-        options = {"cache_of_groups": self._cache}
-        positions = self._position[:, None]
-        self.hidden = self._policy.hidden(embedded, positions, self._mask, **options)[0]
+        row = self._embed(token[None]), self._position[:, None], self._mask
+        self.hidden = self._policy.hidden(*row, cache_of_groups=self._cache)[0]
 
     def select(self, rows: Tensor) -> None:
         """Keeps some responses, by their indices in ascending order."""
@@ -250,11 +237,9 @@ class _PaddedDecoder:
         self._cache = DynamicCache(config=policy.model.config.get_text_config())
         unique, rows = unique_prompts(prompts)
         pad = {"batch_first": True, "padding_side": "left"}
-        tokens = pad_sequence([torch.tensor(p.token_ids) for p in unique], **pad).to(policy.device)
-        attention = pad_sequence(
-            [torch.ones(len(p.token_ids), dtype=torch.long) for p in unique], **pad
-        )
-        self._attention = attention.to(policy.device)
+        ids = [torch.tensor(p.token_ids) for p in unique]
+        tokens = pad_sequence(ids, **pad).to(policy.device)
+        self._attention = pad_sequence([torch.ones_like(x) for x in ids], **pad).to(policy.device)
         positions = pad_sequence([policy.positions(p).T for p in unique], **pad).permute(2, 0, 1)
         self._position = positions.amax(-1).to(policy.device)
         embedded, deepstack = policy.embed(tokens, unique)
@@ -265,8 +250,7 @@ class _PaddedDecoder:
         """Reads the next token `[r]` of each response."""
         self._position = self._position + 1
         self._attention = nn.functional.pad(self._attention, (0, 1), value=1)
-        embedded = self._embed(token[:, None])
-        self._read(embedded, self._position[..., None])
+        self._read(self._embed(token[:, None]), self._position[..., None])
 
     def select(self, rows: Tensor) -> None:
         """Keeps some responses, by their indices."""

@@ -15,8 +15,7 @@ import numpy as np
 
 import reasonenv
 from agents.cli.settings import environment_options
-from agents.engines import RolloutEngine, TrainEngine, ranks
-from agents.engines.distributed import all_gather_object, error_on_all_ranks
+from agents.engines import RolloutEngine, TrainEngine, all_gather_object, error_on_all_ranks, ranks
 from agents.errors import PromptLengthError, typed_errors
 from agents.evaluate.statistics import (
     LEFT_OUT,

@@ -10,7 +10,7 @@ import torch
 
 from agents.cli.settings import Run
 from agents.engines.reference_policy import needs_reference_model
-from agents.engines.token_log_probs import LOGITS_PER_CHUNK
+from agents.engines.sampling import LOGITS_PER_CHUNK
 from agents.engines.vllm import uses_vllm
 from agents.errors import ModelError
 from agents.learner import Learner

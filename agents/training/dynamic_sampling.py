@@ -14,8 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from agents.engines import TrainEngine
-from agents.engines.distributed import all_gather_object
+from agents.engines import TrainEngine, all_gather_object
 from agents.rollout import Group, Prompt, Responses, RewardParts
 from agents.training import microbatches
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from agents.engines import RolloutEngine, TrainEngine
+from agents.engines import RolloutEngine, TrainEngine, error_on_all_ranks
 from agents.engines.chat import Chat
-from agents.engines.distributed import error_on_all_ranks
 from agents.errors import ParityError, typed_errors
 from agents.rollout import Prompt, Responses
 

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.engines import RolloutEngine, TrainEngine
-from agents.engines.distributed import error_on_all_ranks
+from agents.engines import RolloutEngine, TrainEngine, error_on_all_ranks
 from agents.engines.sampling import check_prompt_lengths
 from agents.errors import PromptLengthError, typed_errors
 from agents.monitoring.timing import Clock

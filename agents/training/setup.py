@@ -15,9 +15,8 @@ import reasonenv
 from agents.cli.checks import check_run
 from agents.cli.exit import short
 from agents.cli.settings import Run, environment_options
-from agents.engines import ranks
+from agents.engines import error_on_all_ranks, ranks
 from agents.engines.chat import Chat, without_image_marks
-from agents.engines.distributed import error_on_all_ranks
 from agents.engines.pretrained import model_folder
 from agents.engines.process import keep_freed_memory, set_threads, use_deterministic_kernels
 from agents.engines.sampling import check_prompt_lengths

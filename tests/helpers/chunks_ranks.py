@@ -8,7 +8,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from agents.engines import token_log_probs
+from agents.engines import sampling
 from helpers import tiny_engines
 from helpers.tiny_engines import STAGES, difference, vector
 
@@ -47,7 +47,7 @@ def main(folder: Path, results: Path) -> None:
     findings = {}
     vocabulary = len(tiny_engines.pristine(folder)[1].tokenizer)
     for tokens in (16, 10**6):
-        token_log_probs.LOGITS_PER_CHUNK["cpu"] = tokens * vocabulary
+        sampling.LOGITS_PER_CHUNK["cpu"] = tokens * vocabulary
         for stage in STAGES:
             engine = tiny_engines.descent(stage, folder)
             gathers = gathers_of(engine)

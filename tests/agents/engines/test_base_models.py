@@ -103,6 +103,7 @@ TEMPLATES = {
     "{% for %}": "cannot be used: TemplateSyntaxError",
     "{{ messages[0].nothing.at.all }}": "cannot be used: UndefinedError",
     "{{ raise_exception('no') }}": "cannot be used: TemplateError: no",
+    "{{ ''.__class__.__mro__ }}": "SecurityError",
     "Say something.": "cannot be used: it does not repeat each message once",
     "{{ messages[0].content }}" * 2: "cannot be used: it does not repeat each message once",
     "{{ messages[0].content|upper|replace(messages[0].content, '') }}": "does not repeat each",
@@ -161,35 +162,13 @@ def test_a_template_that_takes_system_messages_is_left_alone(tmp_path):
     assert chat_of(text_models.write(tmp_path / "model"), chat_template=path).takes_system
 
 
-def test_a_template_that_poses_the_system_text_twice_drops_the_question(folder, tmp_path):
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "No such file"), (b"\xff\xfe\x00{{ }}", "can't decode byte")]
+)
+def test_a_file_that_cannot_be_read_is_one_line(folder, tmp_path, content, reason):
     path = tmp_path / "template.jinja"
-    path.write_text(
-        "{{ messages[0].content }}{% if messages|length > 1 %}{{ messages[0].content }}"
-    )
-    path.write_text(path.read_text() + "{% endif %}")
-    chat = chat_of(folder, chat_template=path)
-    with pytest.raises(ValueError, match=r"does not repeat each message once$"):
-        prompt(chat, system="How many?")
-
-
-def missing(path):
-    return "No such file"
-
-
-def a_folder(path):
-    path.mkdir()
-    return "a regular file was expected"
-
-
-def not_text(path):
-    path.write_bytes(b"\xff\xfe\x00{{ messages }}")
-    return "can't decode byte"
-
-
-@pytest.mark.parametrize("write", [missing, a_folder, not_text])
-def test_a_file_that_cannot_be_read_is_one_line(folder, tmp_path, write):
-    path = tmp_path / "template.jinja"
-    reason = write(path)
+    if content is not None:
+        path.write_bytes(content)
     with pytest.raises(ValueError, match=rf"--chat-template .* cannot be read: .*({reason})"):
         chat_of(folder, chat_template=path)
 
@@ -302,13 +281,6 @@ def test_stop_strings_of_a_model_on_the_hub_are_its_own_until_others_are_given(t
     model = text_models.write(tmp_path, generation={"eos_token_id": 2, "stop_strings": "\nUser:"})
     assert chat_of(model).stop == ("\nUser:",)
     assert chat_of(model, stop=("x",)).stop == ("x",)
-
-
-@pytest.mark.parametrize("stop", [3, [""], ["a", 3], {"a": 1}])
-def test_stop_strings_that_are_none_are_refused(tmp_path, stop):
-    model = text_models.write(tmp_path, generation={"eos_token_id": 2, "stop": stop})
-    with pytest.raises(ValueError, match=r"generation_config\.json has stop strings"):
-        chat_of(model)
 
 
 def test_transformers_goes_on_from_a_checkpoint_as_the_sampler_does(folder, tmp_path):

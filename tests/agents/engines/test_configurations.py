@@ -172,12 +172,11 @@ def trainer(kind, folder, adapters):
     parts = policy, chat, Sampling(1.0, chat.banned), Optimization(1e-2, 10, warmup_steps=1)
     if kind == "torch":
         return TorchEngine(*parts)
-    stage = {"stage": int(kind[-1]), "stage3_param_persistence_threshold": 0}
-    return DeepSpeedEngine(*parts, {"zero_optimization": stage})
+    return DeepSpeedEngine(*parts, {"zero_optimization": {"stage": 2}})
 
 
 @pytest.mark.parametrize("adapters", [False, True], ids=["all weights", "LoRA"])
-@pytest.mark.parametrize("kind", ["torch", "deepspeed-0", "deepspeed-2", "deepspeed-3"])
+@pytest.mark.parametrize("kind", ["torch", "deepspeed-2"])
 def test_tied_embeddings_stay_tied_from_training_to_transformers(folder, tmp_path, kind, adapters):
     engine = trainer(kind, folder, adapters)
     responses = text_models.sampler(text_models.engine(folder)).generate(

@@ -19,6 +19,7 @@ from agents.errors import UsageError
 
 # DeepSpeed calls collectives of PyTorch by names that are older than what it supports.
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")
+third = pytest.mark.slow(reason="each pass gathers each weight; stage 2 is the default")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,6 @@ def test_deepspeed_is_asked_for_in_one_line(folder, monkeypatch):
         ({"zero_optimization": 3}, "--deepspeed: zero_optimization is 3: give an object"),
         ({"optimizer": "Adam"}, "--deepspeed: optimizer is 'Adam': give an object"),
         ({"bf16": True}, "--deepspeed: bf16 is True: give an object"),
-        ({"zero_optimization": {"stage": "x"}}, "--deepspeed: stage is 'x': give 0 to 3"),
     ],
 )
 def test_a_file_that_configures_nothing_of_deepspeed_is_refused_in_one_line(
@@ -70,8 +70,10 @@ def test_a_silent_configuration_means_fp32_without_zero_on_cpus():
     assert settings["zero_optimization"]["stage"] == 0
 
 
-@pytest.mark.parametrize("half", [False, True])
-@pytest.mark.parametrize("kind", tiny_engines.STAGES)
+@pytest.mark.parametrize(
+    ("kind", "half"),
+    [("deepspeed-0", False), ("deepspeed-2", True), pytest.param("deepspeed-3", True, marks=third)],
+)
 def test_what_no_engine_trains_any_more_is_freed(kind, half, folder):
     def trained():
         engine = tiny_engines.build(kind, folder, config={"bf16": {"enabled": half}})
@@ -129,16 +131,12 @@ def test_adamw_is_fused_on_gpus_unless_the_configuration_says_otherwise(params, 
     assert complete(config, ADAMW, cuda=cuda)["optimizer"]["params"].get("fused") is expected
 
 
-other_stages = pytest.mark.slow(reason="two engines that save and load; stage 2 is the default")
-
-
-@pytest.mark.parametrize("stage", [2, *(pytest.param(k, marks=other_stages) for k in (0, 1, 3))])
 def test_a_fused_adamw_makes_the_same_steps_and_goes_on_from_checkpoints_of_the_other(
-    folder, tmp_path, stage
+    folder, tmp_path
 ):
     plain, fused = (
         tiny_engines.build(
-            f"deepspeed-{stage}",
+            "deepspeed-2",
             folder,
             config={"optimizer": {"params": {"fused": is_fused}}, "bf16": {"enabled": True}},
         )
@@ -160,7 +158,7 @@ def test_a_fused_adamw_makes_the_same_steps_and_goes_on_from_checkpoints_of_the_
     torch.testing.assert_close(train(fused, 2), train(plain, 2), rtol=2**-8, atol=1e-7)
 
 
-@pytest.mark.parametrize("stage", [0, 1, 2, 3])
+@pytest.mark.parametrize("stage", [0, 2, pytest.param(3, marks=third)])
 def test_training_in_bf16_resumes_bit_by_bit(folder, tmp_path, stage):
     config = {"bf16": {"enabled": True}}
     original, loaded = (
@@ -200,13 +198,12 @@ def test_a_run_that_was_made_longer_follows_the_longer_schedule_at_once(folder, 
     assert [rate(resumed) for _ in range(2)] == [1e-3 * longer.ratio(step) for step in (3, 4)]
 
 
-third = pytest.mark.slow(reason="each pass gathers each weight; stage 2 is the default")
 OFFLOADED = {
-    "the optimizer at stage 1": (1, {"offload_optimizer": {"device": "cpu"}}),
     "the optimizer at stage 2": (2, {"offload_optimizer": {"device": "cpu"}}),
-    "the optimizer at stage 3": (3, {"offload_optimizer": {"device": "cpu"}}),
-    "the weights": (3, {"offload_param": {"device": "cpu"}}),
-    "both": (3, {name: {"device": "cpu"} for name in ("offload_optimizer", "offload_param")}),
+    "both at stage 3": (
+        3,
+        {name: {"device": "cpu"} for name in ("offload_optimizer", "offload_param")},
+    ),
 }
 PYTORCHS_ADAM = {
     "optimizer": {"type": "AdamW", "params": {"torch_adam": True}},
@@ -243,7 +240,7 @@ def trains_and_resumes(make, folder) -> bool:
 @pytest.mark.parametrize(
     ("stage", "zero"),
     [
-        pytest.param(*case, id=name, marks=third if name == "the optimizer at stage 3" else ())
+        pytest.param(*case, id=name, marks=third if case[0] == 3 else ())
         for name, case in OFFLOADED.items()
     ],
 )
@@ -274,21 +271,8 @@ def test_what_cannot_be_compiled_is_one_line(folder, tmp_path, monkeypatch):
         offload(2, {"offload_optimizer": {"device": "cpu"}}, folder)
 
 
-def test_ranks_that_share_a_gpu_are_one_line(folder, monkeypatch):
-    def initialize(**_):
-        raise torch.distributed.DistBackendError(
-            "NCCL error in: ProcessGroupNCCL.cpp:1\nLast error:\n"
-            "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000"
-        )
-
-    monkeypatch.setattr("deepspeed.initialize", initialize)
-    with pytest.raises(ValueError, match=r"^several ranks see one GPU: [^\n]*$"):
-        tiny_engines.build("deepspeed-2", folder)
-
-
-@pytest.mark.parametrize("stage", [0, 1, 2, 3])
-def test_deepspeed_prints_nothing_on_standard_output(folder, capsys, stage):
-    tiny_engines.build(f"deepspeed-{stage}", folder, config={"bf16": {"enabled": True}})
+def test_deepspeed_prints_nothing_on_standard_output(folder, capsys):
+    tiny_engines.build("deepspeed-2", folder, config={"bf16": {"enabled": True}})
     assert capsys.readouterr().out == ""
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from helpers import tiny_engines
-from helpers.tiny_engines import ADAMW, KINDS, RATE, STAGES, difference, respond, vector
+from helpers.tiny_engines import ADAMW, KINDS, RATE, difference, respond, vector
 
 from agents.cpgd import CPGD
 from agents.engines import TrainEngine
@@ -21,7 +21,14 @@ def folder(tmp_path_factory):
     return tiny_engines.write(tmp_path_factory.mktemp("tiny"))
 
 
-@pytest.fixture(params=KINDS)
+STAGE_3 = pytest.param(
+    "deepspeed-3", marks=pytest.mark.slow(reason="each pass gathers each weight; others do not")
+)
+SOME = ["torch", "deepspeed-0", "deepspeed-2", STAGE_3]
+"""Stage 1 is computed as stage 2 is."""
+
+
+@pytest.fixture(params=SOME)
 def kind(request):
     return request.param
 
@@ -75,7 +82,7 @@ def test_an_engine_is_a_train_engine(engine):
     assert (engine.rank, engine.num_ranks) == (0, 1)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize("temperature", [0.7])
 def test_log_probabilities_are_those_of_the_plain_model(kind, folder, temperature):
     engine = tiny_engines.build(kind, folder, temperature=temperature)
     responses = responses_of(engine)
@@ -87,7 +94,7 @@ def test_log_probabilities_are_those_of_the_plain_model(kind, folder, temperatur
     assert not entropy.requires_grad
 
 
-@pytest.mark.parametrize("weights", [(0.5, 1), (0, 1), (1, 0)])
+@pytest.mark.parametrize("weights", [(0.5, 1), (0, 1)])
 def test_all_engines_take_the_same_step_for_the_entropy(descent, folder, weights):
     steps = []
     for engine in (descent, tiny_engines.descent("torch", folder)):
@@ -139,6 +146,7 @@ def test_gradients_add_up_over_backward_calls(kind, folder):
     assert difference(*steps) < 1e-6
 
 
+@pytest.mark.parametrize("kind", KINDS)
 def test_all_engines_take_the_same_step(descent, folder):
     reference = tiny_engines.descent("torch", folder)
     before = vector(descent)
@@ -174,29 +182,14 @@ def test_the_learning_rate_follows_its_schedule(engine):
     assert rates == pytest.approx([ADAMW.learning_rate * ADAMW.ratio(step) for step in range(4)])
 
 
-STAGE_3 = pytest.param(
-    "deepspeed-3", marks=pytest.mark.slow(reason="each pass gathers each weight; others do not")
-)
 HALF = {"bf16": {"enabled": True}}
-PRECISIONS = [*((kind, None) for kind in KINDS), *((kind, HALF) for kind in STAGES)]
-
-
-def slow_at_stage_3(cases):
-    return [
-        pytest.param(*case, marks=STAGE_3.marks if case[0] == "deepspeed-3" else ())
-        for case in cases
-    ]
+PRECISIONS = [("torch", None), ("deepspeed-0", None), ("deepspeed-2", None), ("deepspeed-2", HALF)]
+PRECISIONS.append(pytest.param("deepspeed-3", HALF, marks=STAGE_3.marks))
 
 
 # Times zero, infinity is no number either.
-@pytest.mark.parametrize(
-    ("kind", "config", "factor"),
-    [
-        ("torch", None, torch.nan),
-        *slow_at_stage_3((*precision, torch.inf) for precision in PRECISIONS),
-    ],
-)
-def test_a_gradient_that_is_not_finite_moves_nothing(kind, config, folder, factor):
+@pytest.mark.parametrize(("kind", "config"), PRECISIONS)
+def test_a_gradient_that_is_not_finite_moves_nothing(kind, config, folder):
     ends = []
     for spoiled in (False, True):
         engine = tiny_engines.build(kind, folder, config=config)
@@ -206,7 +199,7 @@ def test_a_gradient_that_is_not_finite_moves_nothing(kind, config, folder, facto
             weights = vector(engine)
             # What was added before is lost with it.
             engine.backward(engine.forward(responses)[0].sum())
-            engine.backward(engine.forward(responses)[0].sum() * factor)
+            engine.backward(engine.forward(responses)[0].sum() * torch.inf)
             assert not np.isfinite(engine.step()["train/grad_norm"])
             assert torch.equal(vector(engine), weights)
         ascend(engine, responses)
@@ -216,7 +209,6 @@ def test_a_gradient_that_is_not_finite_moves_nothing(kind, config, folder, facto
     assert torch.equal(*ends)
 
 
-@pytest.mark.parametrize("kind", [*KINDS[:-1], STAGE_3])
 def test_a_forward_pass_without_gradients_changes_nothing(kind, folder):
     steps = []
     for looks in (False, True):
@@ -245,7 +237,7 @@ def test_a_microbatch_without_images_adds_no_gradient_of_the_step_before(kind, f
     assert norms[2:] == pytest.approx(norms[:2], rel=1e-5)
 
 
-@pytest.mark.parametrize(("kind", "config"), slow_at_stage_3(PRECISIONS))
+@pytest.mark.parametrize(("kind", "config"), PRECISIONS)
 def test_a_discarded_gradient_changes_nothing_before_the_first_step_and_after(kind, config, folder):
     ends = []
     for discards in (False, True):
@@ -274,7 +266,7 @@ def test_a_discarded_gradient_changes_nothing_before_the_first_step_and_after(ki
     [
         ("torch", sequence_mean),
         ("torch", token_mean),
-        *((kind, prompt_mean) for kind in KINDS[:-1]),
+        *((kind, prompt_mean) for kind in ("torch", "deepspeed-1", "deepspeed-2")),
         pytest.param("deepspeed-3", prompt_mean, marks=STAGE_3.marks),
     ],
 )

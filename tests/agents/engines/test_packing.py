@@ -17,12 +17,11 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from agents.engines import token_log_probs
 from agents.engines.attention import packed_attention
 from agents.engines.load import apply_liger
 from agents.engines.model import Policy
 from agents.engines.packing import pack
-from agents.engines.sampling import Sampling
+from agents.engines.sampling import LOGITS_PER_BLOCK, LOGITS_PER_CHUNK, Sampling
 from agents.rollout import Prompt, Responses
 
 SIZES = {
@@ -164,7 +163,7 @@ def test_a_chunk_at_a_time_is_all_at_once(monkeypatch, logits):
     whole = judged(policy, responses, COLD)
     sizes = []
     record_logits(policy.model.lm_head, lambda logits: sizes.append(logits.numel()))
-    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", logits)
+    monkeypatch.setitem(LOGITS_PER_CHUNK, "cpu", logits)
     assert_same(judged(policy, responses, COLD), whole, rtol=1e-9, atol=1e-12)
     assert max(sizes) <= logits
     tokens = int(responses.mask.sum())
@@ -180,8 +179,8 @@ def test_the_gradient_of_the_entropy_is_that_of_the_plain_model(
 ):
     policy, responses = text_policy("qwen3"), answers(banned=(0, 3, 60))
     expected = judged(policy, responses, sampling, by=of_entropies(plain, share))
-    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", logits)
-    monkeypatch.setitem(token_log_probs.LOGITS_PER_BLOCK, "cpu", 400)
+    monkeypatch.setitem(LOGITS_PER_CHUNK, "cpu", logits)
+    monkeypatch.setitem(LOGITS_PER_BLOCK, "cpu", 400)
     for one in (policy, padded(policy)):
         actual = judged(one, responses, sampling, by=of_entropies(Policy.forward, share))
         assert_same(actual, expected, rtol=1e-9, atol=1e-9)
@@ -221,7 +220,7 @@ def test_recomputed_activations_change_nothing():
 def test_without_gradients_the_values_are_the_same(monkeypatch):
     policy, responses = text_policy("qwen2"), answers()
     expected = judged(policy, responses, COLD)
-    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", 300)
+    monkeypatch.setitem(LOGITS_PER_CHUNK, "cpu", 300)
     with torch.no_grad():
         log_prob, entropy = policy(responses, COLD)
     assert not log_prob.requires_grad
@@ -232,7 +231,7 @@ def test_without_gradients_the_values_are_the_same(monkeypatch):
 def test_a_banned_token_moves_no_weight_by_itself(monkeypatch):
     policy, responses = text_policy("qwen2"), answers()
     responses.tokens[0, 2] = COLD.banned[0]
-    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", 300)
+    monkeypatch.setitem(LOGITS_PER_CHUNK, "cpu", 300)
     log_prob, _ = policy(responses, COLD)
     assert log_prob[0, 2] == -torch.inf
     log_prob.where(log_prob.isfinite(), 0.0).sum().backward()

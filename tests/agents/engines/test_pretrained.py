@@ -2,7 +2,6 @@
 
 import json
 import os
-import pickle
 import re
 import shutil
 import struct
@@ -59,7 +58,7 @@ def load(folder: Path):
 def failure(folder: Path) -> str:
     with pytest.raises(AgentsError) as error:
         load(folder)
-    assert str(error.value).isprintable()
+    assert "\n" not in str(error.value)
     return str(error.value)
 
 
@@ -99,16 +98,17 @@ def answers_yes(monkeypatch):
     return questions
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("file", BRINGS_CODE)
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [*(("config.json", command) for command in COMMANDS), *((f, "evaluate") for f in BRINGS_CODE)],
+)
 def test_no_command_runs_a_models_code_or_asks(
     folder, tmp_path, file, command, answers_yes, capsys
 ):
     marker = tmp_path / "marker"
     bring_code(folder, file, marker)
-    # transformers has classes of its own for this tokenizer, and a plan reads config.json alone.
-    does_without = file == "tokenizer_config.json" or (command == "plan" and file != "config.json")
-    if not does_without:
+    # transformers has classes of its own for this tokenizer.
+    if file != "tokenizer_config.json":
         with pytest.raises(SystemExit, match="--trust-remote-code") as end:
             COMMANDS[command](folder, tmp_path / "out")
         assert "\n" not in str(end.value)
@@ -140,14 +140,9 @@ class Program:
         return os.mkdir, (str(self.marker),)
 
 
-@pytest.mark.parametrize("is_archive", [True, False])
-def test_a_pickle_of_weights_runs_nothing(folder, tmp_path, is_archive):
+def test_a_pickle_of_weights_runs_nothing(folder, tmp_path):
     (folder / "model.safetensors").unlink()
-    content = {"weight": Program(tmp_path / "marker")}
-    if is_archive:
-        torch.save(content, folder / "pytorch_model.bin")
-    else:
-        (folder / "pytorch_model.bin").write_bytes(pickle.dumps(content, protocol=2))
+    torch.save({"weight": Program(tmp_path / "marker")}, folder / "pytorch_model.bin")
     assert "save them as safetensors" in failure(folder)
     assert not (tmp_path / "marker").exists()
 
@@ -163,10 +158,10 @@ def config(**values):
     return lambda folder: change(folder / "config.json", **values)
 
 
-def part(name: str, **values):
+def text(**values):
     def changed(folder: Path) -> None:
         content = json.loads((folder / "config.json").read_text())
-        change(folder / "config.json", **{name: content[name] | values})
+        change(folder / "config.json", text_config=content["text_config"] | values)
 
     return changed
 
@@ -194,60 +189,19 @@ def index(files):
     return changed
 
 
-def dangling(name: str):
-    def changed(folder: Path) -> None:
-        (folder / name).unlink()
-        (folder / name).symlink_to(folder / "nowhere")
-
-    return changed
-
-
-def set_to(name: str, value: float):
-    return weights(lambda tensors: tensors[name].view(-1)[3:4].fill_(value))
-
-
-def write_tokenizer(**values):
-    return lambda folder: change(folder / "tokenizer_config.json", **values)
-
-
-ROTATION = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [4, 6, 6]}
 NORM = "model.norm.weight"
 FAULTS = {
-    "config null": (write("config.json", "null"), "a file is damaged"),
     "config a list": (write("config.json", "[]"), "Unrecognized model"),
     "config bytes": (write("config.json", b"\xff\xfe"), "not a valid JSON"),
-    "config deep": (write("config.json", '{"a":' * 50000 + "1" + "}" * 50000), "recursion"),
-    "config dangling": (dangling("config.json"), "Unrecognized model"),
     "unknown type": (config(model_type="nothing"), "`nothing`"),
-    "type a list": (config(model_type=["a"]), "a file is damaged"),
-    "escape sequence": (config(model_type="\x1b[31m\x07\u202e"), "does not recognize"),
-    "few words": (part("text_config", vocab_size=50), r"is \[\d+, 128\] and should be \[50, 128\]"),
-    "activation": (part("text_config", hidden_act="nothing"), "KeyError: 'nothing'"),
-    "image token": (config(image_token_id=10**9), "image token is 1000000000: it takes 0 to"),
-    "odd rotation": (
-        part("text_config", rope_parameters=ROTATION | {"mrope_section": [1, 1, 1]}),
-        "split_with_sizes",
-    ),
-    "no rotation": (
-        part("text_config", rope_parameters=ROTATION | {"rope_theta": 0.0}),
-        "gives values that are not finite",
-    ),
-    "no window": (part("vision_config", window_size=0), "ZeroDivisionError"),
-    "length a word": (write_tokenizer(model_max_length="x"), "a file is damaged"),
-    "end token": (write("generation_config.json", '{"eos_token_id": -1}'), "end token is -1: it"),
-    "end word": (write("generation_config.json", '{"eos_token_id": ["a"]}'), "end token is 'a'"),
-    "tokenizer empty": (write("tokenizer.json", "{}"), "KeyError: 'added_tokens'"),
-    "tokenizer null": (write("tokenizer.json", "null"), "a file is damaged"),
-    "tokenizer config": (write("tokenizer_config.json", "[1]"), "a file is damaged"),
+    "few words": (text(vocab_size=50), r"is \[\d+, 128\] and should be \[50, 128\]"),
+    "activation": (text(hidden_act="nothing"), "KeyError: 'nothing'"),
+    "tokenizer null": (write("tokenizer.json", "null"), "cannot load the model"),
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer"),
-    "template bytes": (write("chat_template.jinja", b"\xff\xfe"), "codec"),
-    "processor list": (write("preprocessor_config.json", "[]"), "a file is damaged"),
     "missing tensor": (weights(lambda tensors: tensors.pop(NORM)), r"calls for \(1, \S+ first"),
     "other shape": (weights(lambda t: t.update({NORM: torch.ones(3)})), r"is \[3\] and should be"),
-    "one nan": (set_to(NORM, float("nan")), "not finite"),
-    "one infinity": (set_to(NORM, float("inf")), "not finite"),
-    "no tensors": (write("model.safetensors", struct.pack("<Q", 2) + b"{}"), "calls for"),
-    "header": (write("model.safetensors", struct.pack("<Q", 2**62)), "header too large"),
+    "one nan": (weights(lambda tensors: tensors[NORM][3].fill_(torch.nan)), "not finite"),
+    "damaged": (write("model.safetensors", struct.pack("<Q", 2**62)), "header too large"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "no file named"),
     "index absent": (index({"a": "other.safetensors"}), "No such file"),
 }
@@ -275,11 +229,8 @@ def processor(**values):
     [
         ({"patch_size": 7}, "does not fit its vision tower"),
         ({"merge_size": 0}, "does not fit its vision tower"),
-        ({"image_mean": "x"}, "image processor cannot be used: "),
-        ({"image_std": [0, 0, 0]}, "pixels that are not finite"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:divide by zero")
 def test_an_image_processor_that_does_not_fit_is_told_in_one_line(folder, values, words):
     processor(**values)(folder)
     with pytest.raises(AgentsError, match=words) as error:
@@ -309,12 +260,3 @@ def test_a_tokenizer_without_an_end_token_is_told(folder):
     del content["eos_token"]
     (folder / "tokenizer_config.json").write_text(json.dumps(content))
     assert "no end token" in failure(folder)
-
-
-@pytest.mark.parametrize("command", ["train", "evaluate", "sft", "plan", "server"])
-@pytest.mark.parametrize("fault", ["config null", "config bytes"])
-def test_every_command_ends_with_that_line(folder, tmp_path, fault, command):
-    FAULTS[fault][0](folder)
-    with pytest.raises(SystemExit, match=r"^error: ") as end:
-        COMMANDS[command](folder, tmp_path / "out")
-    assert "\n" not in str(end.value)

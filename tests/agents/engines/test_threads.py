@@ -1,6 +1,7 @@
 """Equal numbers on several threads, and the number of threads beside other processes."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -111,22 +112,32 @@ def test_fewer_threads_where_other_processes_take_the_cores(load):
     assert f"of {CORES} cores: computing with {threads}" in message
 
 
-PAGES = "print([torch.empty(2**19 + n).data_ptr() % 4096 for n in range(4)])"
+RESUMED = """
+import resource
+from agents.engines.process import *
+
+def faults(size=2**25):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    bytearray(size)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+default = [faults(), faults()]
+keep_freed_memory()
+print(*default, faults(), faults())
+print(faults(2**27), faults(2**27))
+print(*(torch.empty(2**19 + n).data_ptr() % 4096 for n in range(4)))
+print(set_threads(1), torch.get_num_threads())
+"""
 
 
-@pytest.fixture(scope="module")
-def printed():
-    """Lines of a resumed process, and of one that makes large tensors."""
-    return python("-c", f"{SCRIPT.replace('()', '(1)', 1)}; import agents; {PAGES}").splitlines()
-
-
-@pytest.mark.skipif(CORES < 2, reason="one core has one thread anyway")
-def test_a_resumed_run_keeps_its_number_of_threads(printed):
-    assert printed[0] == " 1"
-
-
-def test_large_tensors_start_at_a_page(printed):
-    assert printed[-1] == "[0, 0, 0, 0]"
+def test_a_resumed_run_keeps_its_number_of_threads_and_freed_memory_unless_it_is_large():
+    *numbers, threads = python("-c", RESUMED).splitlines()
+    *default, first, second = map(int, numbers[0].split())
+    assert threads == " 1" or CORES < 2
+    assert numbers[2] == "0 0 0 0"  # large tensors start at a page
+    if platform.libc_ver()[0] == "glibc":
+        assert min(*default, first, *map(int, numbers[1].split())) > 1000
+        assert second < 100
 
 
 def test_a_number_of_threads_in_the_environment_stands():
@@ -141,8 +152,6 @@ SPINS = "import agents, os; print(os.environ.get('GOMP_SPINCOUNT'))"
     ("variables", "expected"),
     [
         ({}, "3000"),
-        ({"GOMP_SPINCOUNT": "7"}, "7"),
-        ({"OMP_WAIT_POLICY": "passive"}, "None"),
         ({"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "7"}, "7"),
     ],
 )

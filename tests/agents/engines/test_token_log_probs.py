@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from agents.engines import token_log_probs
+from agents.engines import sampling
 from agents.engines.sampling import Sampling
 
 VOCABULARY = 6
@@ -21,12 +21,12 @@ def case():
 
 
 def forward(policy, head, hidden, tokens):
-    return token_log_probs.log_prob(head, hidden, tokens, policy.logits)
+    return sampling.log_prob(head, hidden, tokens, policy.logits)
 
 
 @every_policy
 def test_both_gradients_are_the_slopes(monkeypatch, policy):
-    monkeypatch.setitem(token_log_probs.LOGITS_PER_BLOCK, "cpu", 2 * VOCABULARY)
+    monkeypatch.setitem(sampling.LOGITS_PER_BLOCK, "cpu", 2 * VOCABULARY)
     head, hidden, tokens = case()
     assert torch.autograd.gradcheck(lambda h: forward(policy, head, h, tokens), (hidden,))
 
@@ -57,7 +57,7 @@ def test_without_a_gradient_of_the_entropy_nothing_is_computed_for_it(monkeypatc
 
 
 def test_all_chunks_are_one_call_of_the_head(monkeypatch):
-    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", 2 * VOCABULARY)
+    monkeypatch.setitem(sampling.LOGITS_PER_CHUNK, "cpu", 2 * VOCABULARY)
     head, hidden, tokens = case()
     calls, products = [], []
     head.register_forward_hook(lambda *_: calls.append(1))
@@ -76,17 +76,15 @@ def test_all_chunks_are_one_call_of_the_head(monkeypatch):
 
 def test_an_entropy_without_a_gradient_requires_none():
     head, hidden, tokens = case()
-    outputs = token_log_probs.log_prob(
-        head, hidden, tokens, POLICIES[0].logits, entropy_gradient=False
-    )
+    outputs = sampling.log_prob(head, hidden, tokens, POLICIES[0].logits, entropy_gradient=False)
     assert [output.requires_grad for output in outputs] == [True, False]
 
 
 def test_a_recomputed_chunk_sums_over_the_vocabulary_once(monkeypatch):
-    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, "cpu", 2 * VOCABULARY)
+    monkeypatch.setitem(sampling.LOGITS_PER_CHUNK, "cpu", 2 * VOCABULARY)
     calls = []
-    inner = token_log_probs._sums
-    monkeypatch.setattr(token_log_probs, "_sums", lambda x: calls.append(len(x)) or inner(x))
+    inner = sampling._sums
+    monkeypatch.setattr(sampling, "_sums", lambda x: calls.append(len(x)) or inner(x))
     head, hidden, tokens = case()
     log_prob, _ = forward(POLICIES[0], head, hidden, tokens)
     log_prob.sum().backward()

@@ -11,8 +11,8 @@ from helpers.tiny_runs import SMALL, before_response, flags, numbers, same
 
 from agents import run
 from agents.cpgd import CPGD
+from agents.engines import error_on_all_ranks
 from agents.engines.bandit import BanditEngine, ThreadRanks
-from agents.engines.distributed import error_on_all_ranks
 from agents.engines.transformers import TransformersSampler
 from agents.errors import LostRankError
 from agents.grpo import GRPO

@@ -10,7 +10,7 @@ from helpers.pretended_device import DEVICE, PretendedDevice, to_device, varlen_
 from agents import sft
 from agents.__main__ import ALGORITHMS
 from agents.cpgd import CPGD
-from agents.engines import token_log_probs
+from agents.engines import sampling
 from agents.engines.model import Policy
 from agents.engines.sampling import Sampling
 from agents.engines.torch import TorchEngine
@@ -31,7 +31,7 @@ others = pytest.mark.slow(reason="a second for each learner; CPGD goes the same 
 def sizes_of_a_gpu(monkeypatch):
     # After ZeRO 3 in the same process it is DeepSpeed's, which knows no autocast of this device.
     monkeypatch.setattr(torch.nn.functional, "linear", torch._C._nn.linear)
-    for sizes in (token_log_probs.LOGITS_PER_CHUNK, token_log_probs.LOGITS_PER_BLOCK):
+    for sizes in (sampling.LOGITS_PER_CHUNK, sampling.LOGITS_PER_BLOCK):
         monkeypatch.setitem(sizes, DEVICE.type, sizes["cuda"])
 
 
@@ -81,7 +81,7 @@ def test_a_learner_mixes_no_devices_and_has_the_numbers_of_the_cpu(name, folder,
 def test_a_training_step_waits_for_a_gpu_no_more_often(folder, responses, monkeypatch):
     engine = engine_on(DEVICE, folder, half=True)
     four_tokens = 4 * len(engine.chat.tokenizer)  # in chunks, for which nothing is to wait
-    monkeypatch.setitem(token_log_probs.LOGITS_PER_CHUNK, DEVICE.type, four_tokens)
+    monkeypatch.setitem(sampling.LOGITS_PER_CHUNK, DEVICE.type, four_tokens)
     with PretendedDevice() as device, varlen_kernel():
         update(CPGD(), engine, responses, REWARD, PASSES)
     assert device.waits.total() <= WAITS, device.waits.most_common()
