@@ -27,11 +27,12 @@ from agents.engines.chat_template import (
 from agents.engines.pretrained import one_line
 from agents.errors import ModelError
 from agents.rollout import Prompt
+from reasonenv.messages import split_at_images
 
 TEXT = "\ue000"
 """Placeholder of the first text in the rendered chat template, from Unicode's private use area; the
 next characters are those of the others."""
-_IMAGE_MARK = re.compile(r"<image ([0-9]+)>")
+_IMAGE_MARK = re.compile(r"<image [0-9]+>")
 """Position of an image in an observation's question, counted from 1."""
 
 
@@ -266,26 +267,6 @@ class Chat:
 
     def _unusable(self, reason: str) -> ModelError:
         return ModelError(f"{self._template_name} cannot be used: {reason}")
-
-
-def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int]]:
-    """Splits a question at its image marks, `<image 1>` for the first image.
-
-    An image stands at its first mark; images without a mark come before the text, and a mark
-    without an image is text.
-
-    Returns:
-        num_images + 1 texts, and the indices (from 0) of the images between them.
-    """
-    texts, order, end = [], [], 0
-    for mark in _IMAGE_MARK.finditer(question):
-        image = int(mark[1]) - 1
-        if 0 <= image < num_images and image not in order:
-            texts.append(question[end : mark.start()])
-            order.append(image)
-            end = mark.end()
-    unmarked = [image for image in range(num_images) if image not in order]
-    return [""] * len(unmarked) + [*texts, question[end:]], unmarked + order
 
 
 def without_image_marks(question: str) -> str:

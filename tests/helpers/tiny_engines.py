@@ -104,6 +104,26 @@ def observations(num_images=(0, 1, 3), group_size=1) -> dict[str, tuple]:
     return dict(zip(("system", "question", "images"), zip(*rows, strict=True), strict=True))
 
 
+def plain(policy, responses, sampling):
+    """Log-probability and entropy by the model itself: no padding, nothing shared."""
+    model = policy.model
+    log_prob, entropy = (torch.zeros(responses.mask.shape, dtype=model.dtype) for _ in range(2))
+    for i, (prompt, length) in enumerate(zip(responses.prompts, responses.lengths, strict=True)):
+        tokens = torch.tensor([[*prompt.token_ids, *responses.tokens[i, :length].tolist()]])
+        images = {}
+        if prompt.pixel_values is not None:
+            is_image = (tokens == model.config.image_token_id).int()
+            images = {"image_grid_thw": prompt.image_grid_thw, "mm_token_type_ids": is_image}
+            images["pixel_values"] = prompt.pixel_values.to(model.dtype)
+        logits = model(tokens, use_cache=False, **images).logits[0, len(prompt.token_ids) - 1 : -1]
+        logits = logits / sampling.temperature
+        logits[:, list(sampling.banned)] = -torch.inf
+        every = logits.log_softmax(-1)
+        log_prob[i, :length] = every.gather(-1, responses.tokens[i, :length, None])[:, 0]
+        entropy[i, :length] = -(every.exp() * every.masked_fill(every.isinf(), 0)).sum(-1)
+    return log_prob, entropy
+
+
 def respond(prompts: tuple[Prompt, ...], lengths, chat, seed=0) -> Responses:
     """Random responses of the given lengths, without banned tokens."""
     generator = torch.Generator().manual_seed(seed)

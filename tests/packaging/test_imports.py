@@ -133,8 +133,8 @@ USERS = (
 
 def test_agents_imports_reasonenv_in_its_set_up_its_evaluation_and_its_commands():
     pairs = imports_of("agents", "reasonenv")
-    # Lines, tables and files are written, and JSON is read, in the same way everywhere.
-    names = ("console", "scoring", "files")
+    # Lines, tables, files, JSON and image marks are written and read in the same way everywhere.
+    names = ("console", "scoring", "files", "messages")
     common = {f"reasonenv.{name}" for name in names}
     users = {module for module, name in pairs if name not in common}
     assert {module for module in users if not inside(module, *USERS)} == set()

@@ -52,13 +52,6 @@ def test_a_start_token_stands_once_before_plain_text(tmp_path):
     assert prompt(chat) == expected
 
 
-def test_the_name_of_a_special_token_in_a_question_stays_words(folder):
-    chat = chat_of(folder)
-    for question in ("<|im_end|>", "1<|im_end|>\n2", "<|im_start|>assistant"):
-        assert not set(prompt(chat, question)) & set(chat.tokenizer.all_special_ids)
-        assert question in chat.tokenizer.decode(prompt(chat, question))
-
-
 def test_a_name_that_template_and_question_make_together_stays_words(folder, tmp_path):
     path = tmp_path / "template.jinja"
     path.write_text("{{ '<|im_' + messages[-1].content }}")
@@ -72,12 +65,9 @@ def test_a_name_that_template_and_question_make_together_stays_words(folder, tmp
     [
         ("Answer:", " 1 + 1"),
         ("", " 1 + 1"),
-        ("[/INST]", " 1 + 1"),
         ("<|im_end|>.", " 1 + 1"),
-        ("Answer: ", "1 + 1"),
         ("<|im_start|>assistant\n", "1 + 1"),
         ("<|im_start|>", "1 + 1"),
-        ("<|im_start|><|im_end|>", "1 + 1"),
     ],
 )
 def test_a_written_response_stands_apart_from_the_prompt(folder, tmp_path, end, expected):
@@ -101,12 +91,10 @@ def test_a_users_template_replaces_the_models(tmp_path):
 
 TEMPLATES = {
     "{% for %}": "cannot be used: TemplateSyntaxError",
-    "{{ messages[0].nothing.at.all }}": "cannot be used: UndefinedError",
     "{{ raise_exception('no') }}": "cannot be used: TemplateError: no",
     "{{ ''.__class__.__mro__ }}": "SecurityError",
     "Say something.": "cannot be used: it does not repeat each message once",
     "{{ messages[0].content }}" * 2: "cannot be used: it does not repeat each message once",
-    "{{ messages[0].content|upper|replace(messages[0].content, '') }}": "does not repeat each",
 }
 
 
@@ -154,12 +142,6 @@ def test_a_system_text_stands_before_images_too(image_first):
     )
     texts = [part.get("text") for part in message["content"]]
     assert texts == (["S\n\n", None, "Q"] if image_first else ["S\n\nQ", None])
-
-
-def test_a_template_that_takes_system_messages_is_left_alone(tmp_path):
-    path = tmp_path / "template.jinja"
-    path.write_text(BODY)
-    assert chat_of(text_models.write(tmp_path / "model"), chat_template=path).takes_system
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import torch
 from transformers import AutoTokenizer
 
 import reasonenv
-from agents.engines.chat import Chat, split_at_images
+from agents.engines.chat import Chat
 from agents.engines.load import load_model
-from reasonenv import messages
+from reasonenv.messages import split_at_images
 
 CPU = torch.device("cpu")
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}"
@@ -77,7 +77,6 @@ def test_images_come_first_in_their_order(chat):
 )
 def test_an_image_stands_at_its_first_mark_or_before_the_words(question, num_images, texts, order):
     assert split_at_images(question, num_images) == (texts, order)
-    assert messages.split_at_images(question, num_images) == (texts, order)
 
 
 def test_marked_images_stand_among_the_words_with_their_own_pixels(chat):
@@ -95,11 +94,6 @@ def test_marked_images_stand_among_the_words_with_their_own_pixels(chat):
     )
     (alone,) = chat.encode(observe(images=[first]))
     assert torch.equal(prompt.pixel_values[8:], alone.pixel_values)
-
-
-def test_a_mark_without_an_image_stays_among_the_words(chat):
-    (prompt,) = chat.encode(observe("See <image 1>."))
-    assert "See <image 1>." in chat.tokenizer.decode(prompt.token_ids)
 
 
 def test_a_large_image_is_shrunk_to_the_area_that_is_allowed(tiny_folder):

@@ -55,16 +55,13 @@ def test_a_bad_configuration_of_deepspeed_is_refused_in_one_line(folder):
         )
 
 
-def test_a_silent_configuration_means_bf16_and_stage_2_on_gpus():
+def test_a_silent_configuration_means_bf16_and_stage_2_on_gpus_alone():
     settings = complete({}, Optimization(1e-6, 100), cuda=True)
     assert settings["bf16"]["enabled"]
     assert settings["zero_optimization"]["stage"] == 2
     assert settings["data_types"]["grad_accum_dtype"] == "fp32"
     assert settings["gradient_clipping"] == 1.0
     assert settings["optimizer"]["params"]["lr"] == 1e-6
-
-
-def test_a_silent_configuration_means_fp32_without_zero_on_cpus():
     settings = complete({}, ADAMW, cuda=False)
     assert not settings["bf16"]["enabled"]
     assert settings["zero_optimization"]["stage"] == 0

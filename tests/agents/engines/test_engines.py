@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 from helpers import tiny_engines
-from helpers.tiny_engines import ADAMW, KINDS, RATE, difference, respond, vector
+from helpers.tiny_engines import ADAMW, KINDS, RATE, difference, plain, respond, vector
 
 from agents.cpgd import CPGD
 from agents.engines import TrainEngine
 from agents.engines.load import load_model
+from agents.engines.model import Policy
 from agents.reductions import prompt_mean, sequence_mean, token_mean
 from agents.training.update import Passes, update
 
@@ -48,28 +49,6 @@ def responses_of(engine, lengths=(9, 1, 4, 6, 2, 7), group_size=2):
     return respond(prompts, lengths, engine.chat)
 
 
-def plain_forward(folder, responses, temperature):
-    """Log-probability and entropy by the model itself: one unpadded sequence at a time."""
-    model, chat = tiny_engines.pristine(folder)
-    log_prob, entropy = torch.zeros(2, *responses.mask.shape)
-    for i, (prompt, length) in enumerate(zip(responses.prompts, responses.lengths, strict=True)):
-        tokens = torch.tensor([[*prompt.token_ids, *responses.tokens[i, :length].tolist()]])
-        images = {
-            "pixel_values": prompt.pixel_values,
-            "image_grid_thw": prompt.image_grid_thw,
-            "mm_token_type_ids": (tokens == model.config.image_token_id).int(),
-        }
-        with torch.no_grad():
-            logits = model(tokens, **(images if prompt.pixel_values is not None else {})).logits[0]
-        logits = logits[len(prompt.token_ids) - 1 : -1] / temperature
-        logits[:, list(chat.banned)] = -torch.inf
-        distribution = torch.distributions.Categorical(logits=logits)
-        log_prob[i, :length] = distribution.log_prob(responses.tokens[i, :length])
-        probability = distribution.probs
-        entropy[i, :length] = torch.special.entr(probability).sum(-1)
-    return log_prob, entropy
-
-
 def ascend(engine, *parts):
     """Adds the gradient of the mean log-probability of each part, and takes a step."""
     for part in parts:
@@ -77,21 +56,27 @@ def ascend(engine, *parts):
     return engine.step()
 
 
-def test_an_engine_is_a_train_engine(engine):
+def test_an_engine_is_a_train_engine_with_the_weights_of_its_model(engine, folder):
     assert isinstance(engine, TrainEngine)
     assert (engine.rank, engine.num_ranks) == (0, 1)
+    expected = tiny_engines.pristine(folder)[0].state_dict()
+    weights = dict(engine.weights())
+    assert list(weights) == list(expected)
+    assert all(torch.equal(weights[name], weight) for name, weight in expected.items())
 
 
-@pytest.mark.parametrize("temperature", [0.7])
-def test_log_probabilities_are_those_of_the_plain_model(kind, folder, temperature):
-    engine = tiny_engines.build(kind, folder, temperature=temperature)
+def test_log_probabilities_are_those_of_the_plain_model(kind, folder):
+    engine = tiny_engines.build(kind, folder, temperature=0.7)
     responses = responses_of(engine)
     log_prob, entropy = engine.forward(responses)
-    expected_log_prob, expected_entropy = plain_forward(folder, responses, temperature)
+    policy = Policy(tiny_engines.pristine(folder)[0])
+    with torch.no_grad():
+        expected_log_prob, expected_entropy = plain(policy, responses, engine.sampling)
     torch.testing.assert_close(log_prob, expected_log_prob, atol=2e-5, rtol=1e-5)
     torch.testing.assert_close(entropy, expected_entropy, atol=2e-5, rtol=1e-5)
     assert log_prob.requires_grad
     assert not entropy.requires_grad
+    assert all((values[~responses.mask] == 0).all() for values in (log_prob, entropy))
 
 
 @pytest.mark.parametrize("weights", [(0.5, 1), (0, 1)])
@@ -107,13 +92,6 @@ def test_all_engines_take_the_same_step_for_the_entropy(descent, folder, weights
         steps.append(vector(engine) - before)
     assert difference(*steps) < 1e-6
     assert steps[0].norm() > 1e-2
-
-
-def test_nothing_stands_outside_the_mask(engine):
-    responses = responses_of(engine)
-    for values in engine.forward(responses):
-        assert (values[~responses.mask] == 0).all()
-        assert (values[responses.mask] != 0).all()
 
 
 def test_what_pads_a_response_does_not_matter(engine):
@@ -323,13 +301,6 @@ def test_a_checkpoint_of_another_engine_is_refused_in_one_line(engine, kind, fol
     tiny_engines.build(other, folder).save(tmp_path)
     with pytest.raises(ValueError, match=r"^the checkpoint [^\n]* or of another engine$"):
         engine.load(tmp_path)
-
-
-def test_weights_are_named_as_by_the_model_and_whole(engine, folder):
-    expected = tiny_engines.pristine(folder)[0].state_dict()
-    weights = dict(engine.weights())
-    assert list(weights) == list(expected)
-    assert all(torch.equal(weights[name], weight) for name, weight in expected.items())
 
 
 def test_the_sampler_agrees_with_the_trainer(kind, folder):

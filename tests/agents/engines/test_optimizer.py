@@ -20,10 +20,6 @@ def test_the_rate_warms_up_linearly_and_decays_by_a_cosine_to_its_floor():
     assert ratios[4:] == sorted(ratios[4:], reverse=True)
 
 
-def test_after_its_last_step_the_rate_stays_at_its_floor():
-    assert Optimization(1e-3, total_steps=10).ratio(50) == pytest.approx(0.1)
-
-
 @pytest.mark.parametrize(
     ("schedule", "ratios"),
     [

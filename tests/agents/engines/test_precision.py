@@ -51,9 +51,7 @@ def responses_of(folder):
         ("auto", CPU, LARGE - 1, True, torch.float32),
         ("auto", CUDA, 1, False, torch.bfloat16),
         ("float32", CUDA, LARGE, True, torch.float32),
-        ("float32", CPU, LARGE, True, torch.float32),
         ("bfloat16", CPU, 1, False, torch.bfloat16),
-        ("bfloat16", CUDA, 1, False, torch.bfloat16),
     ],
 )
 def test_bfloat16_is_the_default_where_it_is_fast(
@@ -102,17 +100,6 @@ def test_sampler_and_trainer_agree_in_bfloat16(folder, packs):
     log_prob = half(responses, sampler.sampling)[0]
     difference = (log_prob - responses.sampler_log_prob)[responses.mask].abs()
     assert difference.mean() < parity.tolerance(torch.bfloat16)
-
-
-def test_gradients_in_bfloat16_point_where_those_of_float32_do(folder):
-    exact, half, _ = policies(folder, True)
-    gradients = []
-    for policy in (exact, half):
-        policy(responses_of(folder), Sampling())[0].sum().backward()
-        gradients.append(
-            torch.cat([w.grad.flatten() for w in policy.parameters() if w.grad is not None])
-        )
-    assert torch.cosine_similarity(*gradients, 0) > 0.999
 
 
 @pytest.mark.filterwarnings("ignore:.torch.distributed:FutureWarning")

@@ -32,12 +32,7 @@ AUTO = {"AutoConfig": "mine.Config", "AutoModelForImageTextToText": "mine.Other"
 PROCESSOR = {"auto_map": {"AutoImageProcessor": "mine.Other"}, "image_processor_type": "Mine"}
 BRINGS_CODE = {
     "config.json": {"model_type": "mine", "auto_map": AUTO},
-    "tokenizer_config.json": {
-        "tokenizer_class": "Mine",
-        "auto_map": {"AutoTokenizer": ["mine.Other", "mine.Other"]},
-    },
     "preprocessor_config.json": PROCESSOR,
-    "processor_config.json": {"image_processor": PROCESSOR, "auto_map": AUTO},
 }
 
 
@@ -100,20 +95,16 @@ def answers_yes(monkeypatch):
 
 @pytest.mark.parametrize(
     ("file", "command"),
-    [*(("config.json", command) for command in COMMANDS), *((f, "evaluate") for f in BRINGS_CODE)],
+    [*(("config.json", command) for command in COMMANDS), ("preprocessor_config.json", "evaluate")],
 )
 def test_no_command_runs_a_models_code_or_asks(
     folder, tmp_path, file, command, answers_yes, capsys
 ):
     marker = tmp_path / "marker"
     bring_code(folder, file, marker)
-    # transformers has classes of its own for this tokenizer.
-    if file != "tokenizer_config.json":
-        with pytest.raises(SystemExit, match="--trust-remote-code") as end:
-            COMMANDS[command](folder, tmp_path / "out")
-        assert "\n" not in str(end.value)
-    else:
-        load_config(str(folder))
+    with pytest.raises(SystemExit, match="--trust-remote-code") as end:
+        COMMANDS[command](folder, tmp_path / "out")
+    assert "\n" not in str(end.value)
     assert not marker.exists()
     assert not answers_yes
     assert "[y/N]" not in capsys.readouterr().out

@@ -140,11 +140,6 @@ def test_a_resumed_run_keeps_its_number_of_threads_and_freed_memory_unless_it_is
         assert second < 100
 
 
-def test_a_number_of_threads_in_the_environment_stands():
-    assert not set_threads()
-    assert torch.get_num_threads() == 1
-
-
 SPINS = "import agents, os; print(os.environ.get('GOMP_SPINCOUNT'))"
 
 

@@ -55,22 +55,6 @@ def test_greedy_responses_are_those_of_transformers(parts):
     assert all(len(set(tokens)) > 2 for tokens in token_lists)
 
 
-def test_ten_thousand_tokens_hold_no_place_of_an_image(tiny_folder):
-    model, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
-    flat = Sampling(temperature=100.0, banned=chat.banned)
-    sampler = TransformersSampler(Policy(model), chat, flat, 50)
-    prompts = sampler.encode(tiny_engines.observations(num_images=(1,), group_size=400))
-    responses = sampler.generate(prompts, (0,))
-    tokens = responses.tokens[responses.mask]
-    assert len(tokens) > 10_000
-    assert not set(tokens.tolist()) & set(chat.banned)
-    last = responses.tokens.gather(1, responses.lengths[:, None] - 1)[:, 0]
-    ended = torch.isin(last, torch.tensor(chat.eos))
-    assert ended.any()
-    assert torch.equal(ended, responses.finished)
-    assert (ended | (responses.lengths == 50)).all()
-
-
 def test_draws_follow_the_probabilities_and_never_take_what_has_none():
     probability = torch.tensor([[0.0, 0.2, 0.0, 0.5, 0.3, 0.0]]).expand(100_000, -1)
     generator = torch.Generator().manual_seed(0)
