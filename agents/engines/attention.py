@@ -37,8 +37,13 @@ def enable_packing(model: Any) -> bool:
 
     Layers with a recurrent state (linear attention, convolutions), with chunked attention, with
     capped scores or with an attention of their own do not. Capped ones (Gemma 2, VaultGemma) get
-    the `eager` implementation, since `sdpa` does not cap.
+    the `eager` implementation, since `sdpa` does not cap. A vision tower of Qwen's kinds gets
+    `image_attention`.
     """
+    tower = getattr(model.base_model, "visual", None)
+    if tower is not None and tower.config._attn_implementation == "sdpa":
+        # `set_attn_implementation` would look for flash-attn.
+        tower.config._attn_implementation = IMAGES
     text = model.get_decoder()
     config = text.config.get_text_config()
     if config._attn_implementation == NAME:
@@ -54,14 +59,6 @@ def enable_packing(model: Any) -> bool:
     if supported:
         text.set_attn_implementation(NAME)
     return supported
-
-
-def enable_image_packing(model: Any) -> None:
-    """Switches the vision tower of a model of Qwen's kinds to `image_attention`."""
-    tower = getattr(model.base_model, "visual", None)
-    if tower is not None and tower.config._attn_implementation == "sdpa":
-        # `set_attn_implementation` would look for flash-attn.
-        tower.config._attn_implementation = IMAGES
 
 
 @contextmanager

@@ -43,7 +43,10 @@ class ThreadRanks:
         def guarded(rank: int) -> T:
             try:
                 result = work(rank)
-                self._leave(rank)
+                # Wakes the ranks that wait in an all-gather that this one will not call.
+                self._values[rank] = None
+                self._barrier.wait()
+                self._barrier.wait()
                 return result
             except BaseException:
                 self._barrier.abort()  # else the others would wait for ever
@@ -56,12 +59,6 @@ class ThreadRanks:
         for error in sorted(errors, key=lambda e: isinstance(e, threading.BrokenBarrierError)):
             raise error
         return [future.result() for future in futures]
-
-    def _leave(self, rank: int) -> None:
-        """Wakes the ranks that wait in an all-gather that this rank will not call."""
-        self._values[rank] = None
-        self._barrier.wait()
-        self._barrier.wait()
 
 
 class BanditEngine:

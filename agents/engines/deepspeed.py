@@ -113,7 +113,9 @@ class DeepSpeedEngine:
         rate = self.engine.get_lr()[0]
         self.engine.step()
         if not self.engine.was_step_applied():
-            self._clear_gradients()
+            # Of an offloaded optimizer DeepSpeed 0.19.8 keeps it, and adds all later ones to it.
+            gradients = getattr(self.engine.optimizer, "averaged_gradients", {})
+            gradients.update(dict.fromkeys(gradients))
         norm = self.grad_norm if self.plain else self.engine.get_global_grad_norm()
         return {"train/grad_norm": float(norm), "train/lr": rate}
 
@@ -182,12 +184,6 @@ class DeepSpeedEngine:
     def _trained(self) -> list[Parameter]:
         return [weight for weight in self.policy.parameters() if weight.requires_grad]
 
-    def _clear_gradients(self) -> None:
-        """Drops a non-finite gradient that DeepSpeed keeps after a skipped step."""
-        # With an offloaded optimizer, DeepSpeed 0.19.8 adds all later gradients to this one.
-        gradients = getattr(self.engine.optimizer, "averaged_gradients", {})
-        gradients.update(dict.fromkeys(gradients))
-
     def _clip(self, optimizer: Any, *_: object) -> None:
         """Clips the gradient and records its norm, as ZeRO does; drops a non-finite one."""
         limit = self.max_grad_norm or torch.inf
@@ -241,7 +237,9 @@ def _join_ranks(deepspeed: Any, cuda: bool) -> None:
         if not cuda:
             # Otherwise a gloo thread may release the last collective's tensors while Python shuts
             # down, which aborts the process.
-            atexit.register(_leave_ranks)
+            atexit.register(
+                lambda: distributed.is_initialized() and distributed.destroy_process_group()
+            )
     else:
         os.environ.setdefault("LOCAL_RANK", "0")  # required by DeepSpeed
         backend = "nccl" if cuda else "gloo"
@@ -273,11 +271,6 @@ def _pickle_stage_by_value() -> None:
     from deepspeed.runtime.zero.config import ZeroStageEnum
 
     ZeroStageEnum.__reduce_ex__ = lambda self, proto: (ZeroStageEnum, (self.value,))
-
-
-def _leave_ranks() -> None:
-    if distributed.is_initialized():
-        distributed.destroy_process_group()
 
 
 def complete(

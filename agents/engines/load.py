@@ -15,7 +15,6 @@ from transformers.utils import logging
 from agents.engines import attention, lora
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions, save_stop_strings
-from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path
 from agents.engines.model import Policy
 from agents.engines.pretrained import (
     empty_model,
@@ -160,21 +159,6 @@ def _log_prob(model: Any, prompt: Prompt, response: tuple[int, ...]) -> Tensor:
         images["mm_token_type_ids"] = (tokens == model.config.image_token_id).int()
     logits = model(tokens, use_cache=False, **images).logits[0, len(prompt.token_ids) - 1 : -1]
     return logits.float().log_softmax(-1).gather(-1, tokens[0, -len(response) :, None])[:, 0]
-
-
-def restore_weights(model: Any, folder: Path) -> None:
-    """Replaces the weights of `model`, or its adapters alone, by those that `save_model` wrote.
-
-    Raises:
-        CheckpointError: They are of another model.
-    """
-    with checkpoint_errors(folder):
-        if lora.is_adapted(model):
-            lora.load_adapters(checkpoint_path(folder, lora.ADAPTER), model)
-        else:
-            options: Any = {"dtype": model.dtype, "trust_remote_code": False, "weights_only": True}
-            saved = type(model).from_pretrained(folder, **options)
-            model.load_state_dict(saved.state_dict())
 
 
 def save_model(

@@ -49,7 +49,6 @@ class Policy(nn.Module):
         self.model = model
         self._dtype = dtype
         self.packs = attention.enable_packing(model)
-        attention.enable_image_packing(model)
         self._positions: WeakKeyDictionary[Prompt, Tensor] = WeakKeyDictionary()
 
     def freeze_vision(self) -> None:
@@ -199,8 +198,17 @@ class Policy(nn.Module):
         return embedded, positions[:, None], deepstack
 
     def logits(self, head: Tensor) -> Tensor:
-        """Logits `[n v]` of the model, from those of its head."""
-        return _model_logits(self.model, head)
+        """Logits `[... v]` as the model gives them, from those of its head: some scale or cap.
+
+        Source: Granite divides (`logits_scaling`), Cohere multiplies (`logit_scale`), Gemma 2 caps
+        smoothly (`final_logit_softcapping`), in transformers.
+        """
+        config = self.model.config.get_text_config()
+        names = ("logits_scaling", "logit_scale", "final_logit_softcapping")
+        divisor, factor, cap = (getattr(config, name, None) for name in names)
+        logits = head / divisor if divisor else head
+        logits = logits * factor if factor else logits
+        return (logits / cap).tanh() * cap if cap else logits
 
     def _packed(
         self, packing: Packing, embedded: Tensor, positions: Tensor, deepstack: dict[str, Any]
@@ -238,20 +246,6 @@ def _for_rows(
     places = (is_image.cumsum(0) - 1)[keys][is_image[keys]]
     features = [attention.gather_rows(layer, places) for layer in deepstack_visual_embeds]
     return {"visual_pos_masks": is_image[keys], "deepstack_visual_embeds": features}
-
-
-def _model_logits(model: Any, logits: Tensor) -> Tensor:
-    """Logits `[... v]` as a model gives them, from those of its head: scaled or capped in some.
-
-    Source: Granite divides (`logits_scaling`), Cohere multiplies (`logit_scale`), Gemma 2 caps
-    smoothly (`final_logit_softcapping`), in transformers.
-    """
-    config = model.config.get_text_config()
-    names = ("logits_scaling", "logit_scale", "final_logit_softcapping")
-    divisor, factor, cap = (getattr(config, name, None) for name in names)
-    logits = logits / divisor if divisor else logits
-    logits = logits * factor if factor else logits
-    return (logits / cap).tanh() * cap if cap else logits
 
 
 def _remove_dropout(model: nn.Module) -> None:

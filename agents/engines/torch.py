@@ -11,7 +11,7 @@ from torch import Tensor
 from agents.engines import lora
 from agents.engines.chat import Chat
 from agents.engines.checkpoint_files import checkpoint_errors, checkpoint_path, read_tensors
-from agents.engines.load import restore_weights, save_model
+from agents.engines.load import save_model
 from agents.engines.model import Policy
 from agents.engines.optimizer import Optimization
 from agents.engines.pretrained import checkpoint_weights
@@ -81,9 +81,15 @@ class TorchEngine:
         torch.save(state, folder / STATE)
 
     def load(self, folder: Path) -> None:
-        path = checkpoint_path(folder, STATE)
+        path, model = checkpoint_path(folder, STATE), self.policy.model
         state = read_tensors(path)
-        restore_weights(self.policy.model, folder)
+        with checkpoint_errors(folder):
+            if lora.is_adapted(model):
+                lora.load_adapters(checkpoint_path(folder, lora.ADAPTER), model)
+            else:
+                options = {"trust_remote_code": False, "weights_only": True}
+                saved = type(model).from_pretrained(folder, dtype=model.dtype, **options)
+                model.load_state_dict(saved.state_dict())
         with checkpoint_errors(path):
             self.optimizer.load_state_dict(state["optimizer"])
             # Rebuilt, because this run's schedule may be longer than the saved one.

@@ -84,7 +84,7 @@ def test_features_of_images_in_half_precision_are_as_near_as_those_of_transforme
     pixels = torch.randn(int(grid.prod(1).sum()), patch, dtype=torch.float64)
     for model in models[1:]:
         model.to("cuda", torch.bfloat16)
-    attention.enable_image_packing(models[2])
+    attention.enable_packing(models[2])
 
     def features(model):
         found = model.model.get_image_features(
