@@ -150,6 +150,6 @@ def banned_tokens(tokenizer: Any, config: Any, eos: Sequence[int]) -> tuple[int,
     end token is never among them, also where the model pads with it.
     """
     ids = set(range(config.get_text_config().vocab_size))
-    vision = {getattr(config, name, None) for name in _VISION_TOKENS} & ids
+    vision: set[Any] = {getattr(config, name, None) for name in _VISION_TOKENS} & ids
     banned = vision | ids - set(tokenizer.get_vocab().values()) | {tokenizer.pad_token_id}
     return tuple(sorted(banned - {None, *eos}))

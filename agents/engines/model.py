@@ -60,7 +60,7 @@ class Policy(nn.Module):
     def checkpoint_activations(self) -> None:
         """Recomputes activations in the backward pass: gradient checkpointing, without dropout."""
         _remove_dropout(self.model)
-        old = getattr(self.model, "gradient_checkpointing_enable", None)
+        old: Any = getattr(self.model, "gradient_checkpointing_enable", None)
         # transformers 5.23 renamed it.
         enable = getattr(self.model, "activation_checkpointing_enable", old)
         enable({"use_reentrant": False})

@@ -38,7 +38,7 @@ def fits(load, part, budget):
     return load.tokens(part) <= budget or part.stop - part.start == 1
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_a_cut_is_whole_as_few_slices_as_fit_and_the_largest_of_them_is_smallest(seed):
     load, budget = drawn(seed)
     parts = cut(load, budget)
@@ -57,7 +57,7 @@ def test_a_cut_is_whole_as_few_slices_as_fit_and_the_largest_of_them_is_smallest
     assert largest(parts) <= max(best, min(alone, budget))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_as_many_slices_as_another_rank_has_are_made_and_none_is_empty(seed):
     load, budget = drawn(seed)
     for count in range(1, len(load) + 1):
@@ -103,7 +103,7 @@ def test_a_budget_without_a_token_is_refused_in_one_line():
         Passes(minibatch_size=1, microbatch_size=1, tokens_per_microbatch=0)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_swaps_leave_each_rank_its_number_of_groups_and_nearly_as_many_tokens(seed):
     draw = random.Random(seed)
     num_ranks, num = draw.randint(2, 8), draw.randint(4, 8)
@@ -179,13 +179,13 @@ def trained(learner, num_ranks, budget, num_minibatches=1, epochs=2):
 @pytest.mark.parametrize("learner", EVERY.values(), ids=EVERY)
 def test_budgets_and_ranks_leave_no_trace_in_an_update(learner):
     [(expected, table, _)] = trained(learner, 1, None)
-    for num_ranks, budget in ((1, 1), (1, 45), (2, 5), (2, 45)):
+    for num_ranks, budget in ((1, 45), (2, 5)):
         for metrics, other, _ in trained(learner, num_ranks, budget):
             torch.testing.assert_close(other, table, rtol=1e-9, atol=1e-10)
             assert metrics == pytest.approx(expected, rel=1e-9, abs=1e-10)
 
 
-@pytest.mark.parametrize("budget", [1, 5, 20, 45, 1000])
+@pytest.mark.parametrize("budget", [5, 20, 1000])
 @pytest.mark.parametrize("num_minibatches", [1, 2])
 def test_ranks_of_very_unequal_tokens_go_forward_and_backward_together(budget, num_minibatches):
     learner = EVERY["reinforce_plus_plus"]  # looks at everything before its first step

@@ -84,11 +84,11 @@ def test_only_references_are_offered_by_name():
         parse_function("newest", FUNCTIONS[Refresh])
 
 
-@pytest.mark.parametrize("steps", [1, 3])
-def test_after_every_k_steps_the_reference_is_the_policy_and_stays_so(engine, responses, steps):
+def test_after_every_k_steps_the_reference_is_the_policy_and_stays_so(engine, responses):
+    steps = 2
     reference = reference_of(engine, every(steps))
     stood = [snapshot(reference.model)]
-    for step in range(1, 8):
+    for step in range(1, 5):
         update(CPGD(), engine, responses, REWARD, Passes(minibatch_size=8, microbatch_size=8))
         assert equal(snapshot(reference.model), stood[-1])  # what trains the policy leaves it
         assert reference.stepped(engine, 0.0) is (step % steps == 0)
@@ -219,17 +219,9 @@ def test_a_missing_or_damaged_reference_is_told_in_one_line(engine, tmp_path):
 
 
 # every(3) is resumed in test_rollouts.py.
-@pytest.mark.parametrize(
-    "reference",
-    [
-        "when_moved(0.001)",
-        pytest.param("fixed", marks=pytest.mark.slow(reason="the same runs without its average")),
-    ],
-)
-def test_a_resumed_run_is_held_to_the_reference_of_one_that_was_not_stopped(
-    reference, tiny_folder, tmp_path
-):
-    settings = {"beta": 0.1, "reference": reference, "num_steps": 4, "save_every": 2}
+def test_a_resumed_run_is_held_to_the_reference_of_one_that_was_not_stopped(tiny_folder, tmp_path):
+    settings = {"beta": 0.1, "reference": "when_moved(0.001)", "num_steps": 4, "save_every": 2}
+    settings |= {"num_prompts": 2, "minibatch_size": 4, "max_response_length": 4}
     whole, again = tmp_path / "whole", tmp_path / "again"
     rows = train(tiny_folder, whole, **settings)
     assert rows[-1]["policy/kl_ref"] > 0
@@ -248,8 +240,9 @@ def test_a_resumed_run_is_held_to_the_reference_of_one_that_was_not_stopped(
 
 def test_references_differ_in_what_they_do(tiny_folder, tmp_path):
     ends = {}
+    sizes = {"num_prompts": 2, "minibatch_size": 4, "max_response_length": 4}
     for name in ("fixed", "every(1)", "old"):
-        train(tiny_folder, tmp_path / name, beta=0.5, reference=name, num_steps=2)
+        train(tiny_folder, tmp_path / name, beta=0.5, reference=name, num_steps=2, **sizes)
         ends[name] = tmp_path / name
     assert not same(ends["fixed"], ends["every(1)"])
     assert not same(ends["fixed"], ends["old"])
