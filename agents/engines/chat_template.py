@@ -68,9 +68,10 @@ def without_system(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def read_template(path: Path) -> str:
     """The template in a user's file; UsageError if it cannot be read."""
     try:
-        return path.read_text("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise UsageError(f"--chat-template {path} cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"--chat-template {path} cannot be read: {reason}") from error
 
 
 def check_template(checkpoint: Path, tokenizer: Any) -> None:

@@ -91,22 +91,20 @@ class Policy(nn.Module):
 
         d is 3 (time, height, width) where rotary positions are multimodal, else 1.
         """
-        if prompt not in self._positions:
-            self._positions[prompt] = self._prompt_positions(prompt)
-        return self._positions[prompt]
-
-    def _prompt_positions(self, prompt: Prompt) -> Tensor:
+        if prompt in self._positions:
+            return self._positions[prompt]
         get_rope_index = getattr(self.model.base_model, "get_rope_index", None)
-        tokens = torch.tensor([prompt.token_ids])
-        if get_rope_index is None:
-            return torch.arange(tokens.shape[1])[None]
-        if prompt.image_grid_thw is None:
-            return torch.arange(tokens.shape[1]).expand(3, -1)
-        is_image = (tokens == self.model.config.image_token_id).int()
-        positions, _ = get_rope_index(
-            tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw
-        )
-        return positions[:, 0]
+        positions = torch.arange(len(prompt.token_ids))[None]
+        if get_rope_index is not None and prompt.image_grid_thw is None:
+            positions = positions.expand(3, -1)
+        elif get_rope_index is not None:
+            tokens = torch.tensor([prompt.token_ids])
+            is_image = (tokens == self.model.config.image_token_id).int()
+            positions = get_rope_index(
+                tokens, mm_token_type_ids=is_image, image_grid_thw=prompt.image_grid_thw
+            )[0][:, 0]
+        self._positions[prompt] = positions
+        return positions
 
     def embed(
         self, tokens: Tensor, prompts: Sequence[Prompt], is_prompt: Tensor | None = None

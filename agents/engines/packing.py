@@ -56,11 +56,8 @@ class SegmentBatch:
         """
         if self.shared is None and window is None:
             return None
-        if (window, dtype) not in self._masks:
-            self._masks[window, dtype] = self._mask(window, dtype)
-        return self._masks[window, dtype]
-
-    def _mask(self, window: int | None, dtype: torch.dtype) -> Tensor:
+        if (window, dtype) in self._masks:
+            return self._masks[window, dtype]
         # Last key that a query attends to. Padding equals the last query, so no row is all -inf.
         reach = (self.queries - self.queries[:, :1])[..., None]
         if self.shared is not None:
@@ -70,7 +67,8 @@ class SegmentBatch:
         if window is not None:
             mask &= column > reach - window
         zero = torch.zeros((), dtype=dtype, device=mask.device)
-        return zero.where(mask, -torch.inf)[:, None]
+        self._masks[window, dtype] = zero.where(mask, -torch.inf)[:, None]
+        return self._masks[window, dtype]
 
 
 @dataclass(frozen=True, eq=False)
