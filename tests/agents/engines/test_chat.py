@@ -176,14 +176,6 @@ def test_a_response_ends_with_the_turn_and_holds_no_placeholder(chat):
     assert set(chat.banned) == {token(chat, f"<|{name}|>") for name in names}
 
 
-def test_rows_of_the_head_without_a_token_are_banned(loaded):
-    model, chat = loaded
-    config = type(model.config).from_dict(model.config.to_dict())
-    config.get_text_config().vocab_size = len(chat.tokenizer) + 3
-    banned = Chat(chat.tokenizer, None, config).banned
-    assert set(banned) - set(chat.banned) == {len(chat.tokenizer) + i for i in range(3)}
-
-
 def test_decoding_leaves_special_tokens_out_and_words_alone(chat):
     text = "<think> 3 × 4 = 12</think>\n<answer>\\boxed{12}</answer> ."
     tokens = [*chat.tokenize(text), token(chat, "<|im_end|>")]

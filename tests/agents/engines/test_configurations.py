@@ -93,7 +93,6 @@ GENERATION = {
     "sampling without do_sample": {"temperature": 0.6, "top_p": 0.9, "typical_p": 0.2},
     "greedy with a temperature": {"do_sample": False, "temperature": 0.6},
     "padding that is none": {"pad_token_id": -1, "suppress_tokens": [5, 6]},
-    "beams": {"num_beams": 4, "length_penalty": 2.0, "early_stopping": True},
     "a lone length penalty": {"length_penalty": 2.0},
 }
 
@@ -153,9 +152,8 @@ def test_ids_without_a_token_are_banned_also_between_others(folder, tmp_path):
     assert set(chat.banned) & names == {chat.tokenizer.pad_token_id}
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_weights_of_half_precision_are_trained_and_saved_in_float32(tmp_path, dtype):
-    engine, responses = sampled(text_models.write(tmp_path / "model", dtype=dtype))
+def test_weights_of_half_precision_are_trained_and_saved_in_float32(tmp_path):
+    engine, responses = sampled(text_models.write(tmp_path / "model", dtype=torch.bfloat16))
     assert_policy_is_the_model(engine, responses)
     engine.save(tmp_path / "checkpoint")
     saved = load_file(tmp_path / "checkpoint" / "model.safetensors")

@@ -1,5 +1,6 @@
 """LoRA: what moves, what a sampler and a checkpoint get of it, and what it costs."""
 
+import copy
 import sys
 
 import pytest
@@ -21,6 +22,8 @@ KINDS_OF_LORA = {
     "plain": {},
     "DoRA": {"use_dora": True},
     "PiSSA": {"init_lora_weights": "pissa"},
+    "Gaussian": {"init_lora_weights": "gaussian"},
+    "with trained biases": {"bias": "lora_only"},
     "with a bias": {"lora_bias": True, "target_modules": ["q_proj", "k_proj"]},
     "with a whole module": {"modules_to_save": ["norm"]},
     "with eyes": {"exclude_modules": None},
@@ -80,18 +83,6 @@ def test_a_base_model_with_the_merged_weights_is_the_policy(engine, folder, tmp_
         after = engine.forward(responses)[0]
     assert (after - before).abs().max() > 0.1
     torch.testing.assert_close(log_prob(engine, model, responses), after, atol=1e-4, rtol=0)
-
-
-@pytest.mark.parametrize("options", KINDS_OF_LORA.values(), ids=KINDS_OF_LORA)
-def test_every_kind_of_lora_is_merged(folder, options):
-    engine = build("torch", folder, ALL | options)
-    responses = responses_of(engine)
-    train(engine, responses)
-    model, _ = load_model(str(folder), torch.device("cpu"), torch.float32)
-    model.load_state_dict(dict(engine.weights()))
-    with torch.no_grad():
-        after = engine.forward(responses)[0]
-    torch.testing.assert_close(log_prob(engine, model, responses), after, atol=2e-4, rtol=0)
 
 
 def test_only_adapters_move_and_eyes_have_none(engine, folder):
@@ -185,18 +176,22 @@ def test_such_a_reference_is_saved_and_loaded_without_weights(folder, tmp_path):
     assert again.token_kl == [0.5]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [*KINDS_OF_LORA.values(), {"init_lora_weights": "gaussian"}, {"bias": "lora_only"}],
-)
-def test_a_model_without_its_adapters_is_the_base_where_it_is_said_to_be(folder, options):
+@pytest.mark.parametrize("options", KINDS_OF_LORA.values(), ids=KINDS_OF_LORA)
+def test_every_kind_of_lora_is_merged_and_without_it_is_the_base_where_it_is_said_to_be(
+    folder, options
+):
     options = ALL | options
     engine = build("torch", folder, options)
     responses = responses_of(engine)
     train(engine, responses)
-    base = log_prob(engine, tiny_engines.pristine(folder)[0], responses)
-    with torch.no_grad(), lora.adapters_disabled(engine.policy.model):
-        disabled = engine.forward(responses)[0]
+    model = copy.deepcopy(tiny_engines.pristine(folder)[0])
+    base = log_prob(engine, model, responses)
+    model.load_state_dict(dict(engine.weights()))
+    with torch.no_grad():
+        after = engine.forward(responses)[0]
+        with lora.adapters_disabled(engine.policy.model):
+            disabled = engine.forward(responses)[0]
+    torch.testing.assert_close(log_prob(engine, model, responses), after, atol=2e-4, rtol=0)
     says = lora.keeps_base_model(options)
     assert torch.allclose(disabled, base, atol=1e-5) == says
     assert says == (options.get("init_lora_weights") != "pissa" and "bias" not in options)

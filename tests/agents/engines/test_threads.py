@@ -8,7 +8,6 @@ import sys
 import pytest
 import torch
 from helpers import gradients_twice
-from helpers.tiny_runs import numbers, same
 
 from agents.engines import process
 from agents.engines.process import set_threads
@@ -166,12 +165,3 @@ def test_the_number_of_threads_of_the_last_start_is_in_the_record_of_a_run(tmp_p
     write_run(tmp_path, {})
     write_run(tmp_path, {}, step=3)
     assert last_num_threads(tmp_path) == torch.get_num_threads()
-
-
-@pytest.mark.slow(reason="two runs of the default sizes, beside busy processes")
-def test_two_runs_on_two_threads_beside_other_processes_are_equal_bit_for_bit(load, tmp_path):
-    words = ["-m", "agents.cpgd", "--num-steps", 3, "--num-test-problems", 0, "--output-dir"]
-    for name in ("a", "b"):
-        python(*words, tmp_path / name, OMP_NUM_THREADS="2")
-    assert numbers(tmp_path / "a") == numbers(tmp_path / "b")
-    assert same(tmp_path / "a", tmp_path / "b")
