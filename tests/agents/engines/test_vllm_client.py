@@ -308,7 +308,7 @@ def test_images_are_sent_in_the_size_in_which_the_model_sees_them(connected):
     sampler = connected()
     processor = sampler.chat.image_processor
     prompts = sampler.encode(tiny_engines.observations(num_images=(0, 1, 3)))
-    requests = _sampling_requests(prompts, (0,), sampler._prompt)
+    requests = _sampling_requests(prompts, (0,), sampler._convert)
     bodies = [
         json.loads(json.dumps(sampler._body(request, prompts[request.first])))
         for request in requests
