@@ -233,7 +233,6 @@ def status(url: str, path: str, key: str | None) -> int:
 
 
 @pytest.mark.vllm
-@pytest.mark.parametrize("key", [None, "", "another"])
 @pytest.mark.parametrize(
     "path",
     [
@@ -243,8 +242,8 @@ def status(url: str, path: str, key: str | None) -> int:
         *("/finish_weight_update", "/weight_checker", "/collective_rpc", "/load", "/docs"),
     ],
 )
-def test_nothing_is_answered_without_the_key(url, path, key):
-    assert status(url, path, key) == 401
+def test_nothing_is_answered_without_the_key(url, path):
+    assert [status(url, path, key) for key in (None, "", "another")] == [401] * 3
 
 
 @pytest.mark.vllm
