@@ -154,9 +154,8 @@ class MemoryPlan:
 
         A vLLM that does not sleep shares the GPU with training too.
         """
-        share = self.run.vllm.get("gpu_memory_utilization")
-        if share is None and self.sampler == "separate":
-            return SERVER_SHARE
+        default = SERVER_SHARE if self.sampler == "separate" else None
+        share = self.run.vllm.get("gpu_memory_utilization", default)
         if share is not None:
             return share
         training, step, sampling = self._trainer.values()
@@ -169,15 +168,10 @@ class MemoryPlan:
     @property
     def responses_at_a_time(self) -> int:
         """Of the greatest length, in the KV cache of one sampler."""
-        if self.sampler == "transformers":
-            return self._sampler_rows
-        return int(self._vllm_cache / self._vllm["KV cache"])
-
-    @property
-    def _sampler_rows(self) -> int:
-        run = self.run
-        responses = run.num_prompts * run.group_size // max(1, self.num_gpus)
-        return min(run.sampler_batch_size, max(1, responses))
+        if self.sampler != "transformers":
+            return int(self._vllm_cache / self._vllm["KV cache"])
+        responses = self.run.num_prompts * self.run.group_size // max(1, self.num_gpus)
+        return min(self.run.sampler_batch_size, max(1, responses))
 
     @cached_property
     def phases(self) -> dict[str, dict[str, float]]:
@@ -246,7 +240,7 @@ class MemoryPlan:
 
     def _sampling_here(self) -> dict[str, float]:
         """GiB of sampling by transformers."""
-        shape, rows = self.shape, self._sampler_rows
+        shape, rows = self.shape, self.responses_at_a_time
         # The cache of one layer exists twice while it grows.
         cache = rows * self.length * formulas.kv_bytes(shape, self.size) * (1 + 1 / shape.layers)
         # Logits, log-probabilities, probabilities, and sums in fp64.
