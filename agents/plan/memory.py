@@ -321,7 +321,7 @@ def plan_run(run: Run, learner: Learner, *, num_gpus: int, **machine: Any) -> Me
     valid = type(share) in (int, float) and 0 <= share <= 1
     if not valid or type(shards) is not int or not 1 <= shards <= 2**20:
         raise UsageError(
-            f"--vllm {short(run.vllm)}: give gpu_memory_utilization a share in [0, 1] and "
+            f"--vllm {short(str(run.vllm))}: give gpu_memory_utilization a share in [0, 1] and "
             "tensor_parallel_size a number of GPUs"
         )
     return MemoryPlan(
