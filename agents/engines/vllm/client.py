@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
@@ -46,7 +46,7 @@ class VLLMClient:
             address = httpx2.URL()
         if address.scheme not in ("http", "https") or not address.host:
             raise UsageError(f"{url!r} is not the address of a server: write http://HOST:PORT")
-        self.url, self.timeout = url, timeout
+        self.url, self.timeout = url.rstrip("/"), timeout
         self._host = address.host
         self._port = address.port or (443 if address.scheme == "https" else 80)
         key = api_key()
@@ -54,7 +54,7 @@ class VLLMClient:
         levels = {"SO": socket.SOL_SOCKET, "TCP": socket.IPPROTO_TCP}
         self._transport: dict[str, Any] = {
             "verify": address.scheme == "https",
-            "limits": httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=0),
+            "limits": httpx2.Limits(max_keepalive_connections=0),
             "socket_options": [
                 (levels[name.partition("_")[0]], getattr(socket, name), value)
                 for name, value in _KEEP_ALIVE.items()
@@ -141,7 +141,13 @@ class VLLMClient:
         """Puts all pieces into a queue, then None, or the error of the first request that fails."""
         transport = httpx2.AsyncHTTPTransport(**self._transport)
         timeout = httpx2.Timeout(None, connect=_CONNECT_TIMEOUT)
-        result = None
+        result, slots = None, asyncio.Semaphore(CONNECTIONS)
+
+        async def stream(number: int, body: Callable[[], dict[str, Any]]) -> None:
+            async with slots:  # a body is made when its turn comes
+                async for piece in self._stream(client, await asyncio.to_thread(body)):
+                    results.put((number, piece))
+
         try:
             async with (
                 httpx2.AsyncClient(
@@ -150,22 +156,17 @@ class VLLMClient:
                 asyncio.TaskGroup() as group,
             ):
                 for number, body in enumerate(bodies):
-                    group.create_task(self._stream(client, number, body, results))
+                    group.create_task(stream(number, body))
         except BaseExceptionGroup as errors:
             result = errors.exceptions[0]
         results.put(result)
 
     async def _stream(
-        self,
-        client: httpx2.AsyncClient,
-        number: int,
-        body: Callable[[], dict[str, Any]],
-        results: SimpleQueue[Any],
-    ) -> None:
-        """Puts the pieces of the responses to one request into a queue."""
-        content = await asyncio.to_thread(body)
+        self, client: httpx2.AsyncClient, body: dict[str, Any]
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Pieces of the responses to one request."""
         with self._connection_errors(_GENERATE):
-            async with client.stream("POST", self.url + _GENERATE, json=content) as response:
+            async with client.stream("POST", self.url + _GENERATE, json=body) as response:
                 if not response.is_success:
                     await response.aread()
                 self._check_status(response, _GENERATE)
@@ -177,7 +178,7 @@ class VLLMClient:
                         piece = json.loads(event)
                         if "error" in piece:
                             raise self._failed(_GENERATE, piece)
-                        results.put((number, piece))
+                        yield piece
                 raise ConnectionError("the stream ended before its last line")
 
     def _json(self, method: str, path: str, timeout: float, **options: Any) -> Any:
