@@ -66,7 +66,6 @@ class MemoryPlan:
 
     @property
     def _weight_size(self) -> int:
-        """Bytes of a weight."""
         return 2 if self.sharding.half else 4
 
     @property
@@ -76,7 +75,6 @@ class MemoryPlan:
 
     @property
     def _adapter_weights(self) -> int:
-        """Weights of LoRA adapters; 0 without."""
         lora = self.run.lora
         return 0 if lora is None else formulas.adapter_weights(self.shape, lora.get("r", 8))
 

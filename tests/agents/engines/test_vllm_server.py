@@ -148,13 +148,6 @@ def test_each_response_is_announced_once_as_soon_as_it_is_done(sampler, temperat
 
 
 @pytest.mark.vllm
-def test_responses_end_with_the_end_token_or_at_the_limit(sampler):
-    sampler.max_response_length = 9
-    responses = sampler.generate(sampler.encode(observations(group_size=40)), (10,))
-    vllm_model.assert_ends(sampler.chat, responses, 9)
-
-
-@pytest.mark.vllm
 def test_nothing_of_the_old_weights_is_remembered(sampler, folder):
     # Longer than a block of the cache, so that the prompt is found there again.
     prompts = sampler.encode(observations(("letters " * 150,)))
