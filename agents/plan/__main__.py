@@ -25,10 +25,13 @@ from agents.cli.flags import parse_run
 from agents.cli.types import validated
 from agents.errors import UsageError
 from agents.learner import Learner
-from agents.plan.memory import MemoryPlan, local_memory, plan_run
+from agents.plan.memory import local_memory, plan_run
 from agents.plan.text import plan_lines
 from agents.storage.json_files import json_value
 from reasonenv.console import print_line, short, standard_streams
+
+RESULTS = ("phases", "totals", "verdict", "kv_bytes", "responses_at_a_time", "vllm_share")
+"""Properties of a plan in its JSON, besides its inputs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             num_words=machine.num_words,
             num_images=machine.num_images,
         )
-    for line in _json(plan).splitlines() if machine.json else plan_lines(plan):
+    content = json_value(plan) | {name: getattr(plan, name) for name in RESULTS}
+    for line in json.dumps(content, indent=2).splitlines() if machine.json else plan_lines(plan):
         print_line(line)
     return int(plan.verdict == "does not fit")
-
-
-def _json(plan: MemoryPlan) -> str:
-    content = json_value(plan) | {"totals": plan.totals, "verdict": plan.verdict}
-    return json.dumps(content, indent=2)
 
 
 if __name__ == "__main__":

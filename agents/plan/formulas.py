@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from agents.plan.shapes import Shape, Tower
 
 GIB = 2**30
+
 BUCKET, LIVE = 500_000_000, 1_000_000_000
 """DeepSpeed's defaults: elements reduced together, and weights that ZeRO 3 gathers at most."""
 
@@ -131,19 +132,9 @@ def logit_bytes(vocabulary: int, num_tokens: float, size: int) -> float:
     return num_tokens * vocabulary * (size + 8 if size < 4 else 12)
 
 
-def sampling_bytes(vocabulary: int, num_rows: float, size: int) -> float:
-    """Bytes of sampling a token: logits, log-probabilities, probabilities, and sums in fp64."""
-    return num_rows * vocabulary * (size + 4 + 4 + 4 + 8 + 8)
-
-
 def kv_bytes(shape: Shape, size: int) -> int:
     """Bytes of one token in the KV cache."""
     return 2 * shape.layers * shape.kv_heads * shape.head_dim * size
-
-
-def image_tokens(tower: Tower, num_pixels: int) -> int:
-    """Tokens of the language model for an image of `num_pixels`."""
-    return num_pixels // (tower.patch_size * tower.merge_size) ** 2
 
 
 def image_bytes(

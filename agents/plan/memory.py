@@ -2,22 +2,26 @@
 
 import math
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 
 from agents.cli.settings import Run
+from agents.engines.deepspeed import complete
+from agents.engines.optimizer import Optimization
+from agents.engines.process import computation_dtype, has_half_weights
 from agents.engines.reference_policy import needs_reference_model
 from agents.engines.sampling import LOGITS_PER_CHUNK
 from agents.engines.vllm import uses_vllm
-from agents.errors import ModelError
+from agents.errors import ModelError, UsageError
 from agents.learner import Learner
 from agents.plan import formulas
-from agents.plan.formulas import GIB
-from agents.plan.setting import Setting, machine_text, make_sharding
-from agents.plan.shapes import read_shape
+from agents.plan.formulas import GIB, Sharding
+from agents.plan.shapes import Shape, read_shape
+from agents.storage.json_files import read_json
+from reasonenv.console import short
 
 CONTEXT = 1.0
 """GiB of a GPU for CUDA's context, NCCL and libraries."""
@@ -29,23 +33,247 @@ TIGHT = 0.9
 """Share of the memory above which a run that fits by arithmetic may still fail."""
 GRAPHS, ASLEEP = 3.0, 1.5
 """GiB of vLLM's activations and CUDA graphs, and of vLLM in sleep mode."""
+SERVER_SHARE = 0.9
+"""vLLM's own default of its share of a GPU."""
 FIXED = ("weights", "masters", "gradients", "moments", "reference", "gathered", "vLLM weights")
 """Parts that no smaller batch lowers."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MemoryPlan:
-    """Memory of a run."""
+    """Memory of a run, from its settings, its model and its machine."""
 
-    setting: Setting
-    phases: dict[str, dict[str, float]]
-    """GiB of each part, by name, of each phase: training, optimizer step, sampling."""
-    kv_bytes: int
-    """Of one token in the KV cache, on one GPU."""
-    responses_at_a_time: int
-    """Of the greatest length, in the KV cache of one sampler."""
-    vllm_share: float
-    """Of a GPU for vLLM: as the run says, or what the trainer leaves."""
+    run: Run
+    shape: Shape
+    sharding: Sharding
+    reference: bool = False
+    """True if a reference model is kept besides the policy."""
+    num_gpus: int
+    """Over all nodes; 0 for one process on the CPU."""
+    memory: float
+    """GiB for each rank."""
+    num_words: int = 512
+    """Text tokens of the longest prompt."""
+    num_images: int = 1
+    """Images of a problem, for vision models."""
+
+    @property
+    def _autocasts(self) -> bool:
+        """True if plain PyTorch computes in bfloat16, from weights in float32."""
+        device = torch.device("cuda" if self.num_gpus else "cpu")
+        dtype = computation_dtype(self.run.dtype, device, self.shape.num_weights)
+        return self.sharding.fused and dtype == torch.bfloat16
+
+    @property
+    def _weight_size(self) -> int:
+        return 2 if self.sharding.half else 4
+
+    @property
+    def size(self) -> int:
+        """Bytes of a number in computation."""
+        return 2 if self._autocasts else self._weight_size
+
+    @property
+    def _adapter_weights(self) -> int:
+        lora = self.run.lora
+        return 0 if lora is None else formulas.adapter_weights(self.shape, lora.get("r", 8))
+
+    @property
+    def num_trained(self) -> int:
+        """Weights that the optimizer updates."""
+        frozen = self.shape.tower.num_weights * self.run.freeze_vision if self.shape.tower else 0
+        return self._adapter_weights or self.shape.num_weights - frozen
+
+    @property
+    def prompt_length(self) -> int:
+        """Tokens of the longest prompt, including images."""
+        tower = self.shape.tower
+        side = tower.patch_size * tower.merge_size if tower else 0
+        tokens_of_image = self.run.max_pixels // side**2 if side else 0
+        return self.num_words + self.num_images * tokens_of_image
+
+    @property
+    def length(self) -> int:
+        """Tokens of the longest sequence."""
+        return self.prompt_length + self.run.max_response_length
+
+    @property
+    def _rows(self) -> int:
+        """Responses of a minibatch on one rank, of which no microbatch has more."""
+        return math.ceil(self.run.minibatch_size / max(1, self.num_gpus))
+
+    @property
+    def _num_prompts(self) -> int:
+        """Prompts in a microbatch: packed rows hold the prompt of a group once."""
+        run = self.run
+        if not run.tokens_per_microbatch:
+            return math.ceil(min(self._rows, run.microbatch_size) / run.group_size)
+        group = self.prompt_length + run.group_size * run.max_response_length
+        most = math.ceil(self._rows / run.group_size)
+        return min(max(1, math.ceil(run.tokens_per_microbatch / group)), most)
+
+    @property
+    def microbatch_tokens(self) -> int:
+        """Tokens of a forward pass over responses of the greatest length."""
+        if budget := self.run.tokens_per_microbatch:
+            return min(max(budget, self.length), self._tokens(self._rows))
+        return self._tokens(min(self.run.microbatch_size, self._rows))
+
+    def _tokens(self, rows: int) -> int:
+        """Tokens of whole groups of the greatest length with `rows` responses in all."""
+        prompts = math.ceil(rows / self.run.group_size) if self.shape.packs else rows
+        return prompts * self.prompt_length + rows * self.run.max_response_length
+
+    @property
+    def sampler(self) -> str:
+        """transformers, vllm, or separate for a server."""
+        if self.run.vllm_server is not None:
+            return "separate"
+        default = "vllm" if self.num_gpus else "transformers"
+        return default if self.run.sampler == "auto" else self.run.sampler
+
+    @property
+    def _sleeps(self) -> bool:
+        return self.run.vllm.get("enable_sleep_mode", True)
+
+    @property
+    def _num_shards(self) -> int:
+        """GPUs over which one vLLM is split."""
+        return self.run.vllm.get("tensor_parallel_size", 1)
+
+    @property
+    def kv_bytes(self) -> int:
+        """Of one token in the KV cache, on one GPU."""
+        return formulas.kv_bytes(self.shape, self.size) // self._num_shards
+
+    @cached_property
+    def vllm_share(self) -> float:
+        """Of a GPU for vLLM: as the run says, or what the trainer leaves to one response or more.
+
+        A vLLM that does not sleep shares the GPU with training too.
+        """
+        default = SERVER_SHARE if self.sampler == "separate" else None
+        share = self.run.vllm.get("gpu_memory_utilization", default)
+        if share is not None:
+            return share
+        training, step, sampling = self._trainer.values()
+        phases = [sampling] if self._sleeps else [training, step, sampling]
+        own = max(sum((parts | self._overhead(parts)).values()) for parts in phases)
+        left = math.floor(100 * (TIGHT - own / self.memory))
+        needed = math.ceil(100 * sum(self._vllm.values()) / self.memory)
+        return min(100, max(left, needed)) / 100
+
+    @property
+    def responses_at_a_time(self) -> int:
+        """Of the greatest length, in the KV cache of one sampler."""
+        if self.sampler != "transformers":
+            return int(self._vllm_cache / self._vllm["KV cache"])
+        responses = self.run.num_prompts * self.run.group_size // max(1, self.num_gpus)
+        return min(self.run.sampler_batch_size, max(1, responses))
+
+    @cached_property
+    def phases(self) -> dict[str, dict[str, float]]:
+        """GiB of each part, by name, of each phase: training, optimizer step, sampling."""
+        training, step, sampling = self._trainer.values()
+        if self.sampler == "transformers":
+            sampling |= self._sampling_here()
+        else:
+            sampling |= self._vllm | {"KV cache": self._vllm_cache}
+        if self.sampler == "vllm":
+            beside = ASLEEP if self._sleeps else self.vllm_share * self.memory
+            training["vLLM"] = step["vLLM"] = beside
+        phases = {"training": training, "step": step, "sampling": sampling}
+        return {name: parts | self._overhead(parts) for name, parts in phases.items()}
+
+    @property
+    def _states(self) -> dict[str, float]:
+        weights, trained = self.shape.num_weights + self._adapter_weights, self.num_trained
+        largest = 0 if self._adapter_weights else self.shape.vocabulary * self.shape.hidden
+        states = formulas.state_bytes(weights, trained, self.sharding, largest=largest)
+        return {name: value / GIB for name, value in states.items()}
+
+    @property
+    def _trainer(self) -> dict[str, dict[str, float]]:
+        """GiB of the trainer alone in each phase."""
+        states = self._states
+        constant = {name: states[name] for name in ("weights", "masters", "moments")}
+        if self.reference:
+            constant["reference"] = self._weight_size * self.shape.num_weights / GIB
+        kept = {name: states[f"kept {name}"] for name in ("gradients", "buckets")}
+        training = constant | {name: states[name] for name in kept} | self._activations()
+        step = constant | {"step": states["step"], "buckets": kept["buckets"]}
+        # A server has GPUs of its own.
+        sampling = {} if self.sampler == "separate" else constant | kept
+        return {"training": training, "step": step, "sampling": sampling}
+
+    def _activations(self) -> dict[str, float]:
+        """GiB of a forward and a backward pass over one microbatch."""
+        shape, run, tokens = self.shape, self.run, self.microbatch_tokens
+        checkpointing = run.gradient_checkpointing
+        # Autocast keeps half of the numbers in float32, of the residual stream, norms and
+        # attention, and with checkpointing all, which are of the residual stream.
+        size = (4 if checkpointing else 3) if self._autocasts else self._weight_size
+        padded = 0 if shape.packs else self.length
+        activations, transient = formulas.activation_bytes(
+            shape, tokens, size, checkpointing=checkpointing, padded_length=padded
+        )
+        num_answers = tokens - self._num_prompts * self.prompt_length * shape.packs
+        most = LOGITS_PER_CHUNK["cuda" if self.num_gpus else "cpu"] / shape.vocabulary
+        logits = formulas.logit_bytes(shape.vocabulary, min(num_answers, most), self.size)
+        # The head's backward pass ends before that of the last layer begins.
+        parts = {"activations": activations, "passing": max(logits, transient)}
+        if self._autocasts:
+            # With checkpointing, the backward pass uses a layer and the head at a time.
+            head = shape.vocabulary * shape.hidden
+            layer = head + (shape.num_weights - head) // shape.layers
+            whole = shape.num_weights + self._adapter_weights
+            parts["cast weights"] = 2 * (layer if checkpointing else whole)
+        if shape.tower:
+            trained = not run.freeze_vision and not run.lora
+            image = formulas.image_bytes(
+                shape.tower, run.max_pixels, self.size, trained=trained, checkpointing=checkpointing
+            )
+            parts["images"] = self._num_prompts * self.num_images * image
+        return {name: value / GIB for name, value in parts.items()}
+
+    def _sampling_here(self) -> dict[str, float]:
+        """GiB of sampling by transformers."""
+        shape, rows = self.shape, self.responses_at_a_time
+        # The cache of one layer exists twice while it grows.
+        cache = rows * self.length * formulas.kv_bytes(shape, self.size) * (1 + 1 / shape.layers)
+        # Logits, log-probabilities, probabilities, and sums in fp64.
+        drawing = rows * shape.vocabulary * (self.size + 4 + 4 + 4 + 8 + 8)
+        parts = {"KV cache": cache / GIB, "drawing": drawing / GIB}
+        parts["gathered"] = self._states["gathered"]
+        if self._autocasts:
+            parts["cast weights"] = 2 * (shape.num_weights + self._adapter_weights) / GIB
+        return parts
+
+    @property
+    def _vllm(self) -> dict[str, float]:
+        """GiB of vLLM with a KV cache for one response of the greatest length."""
+        shape, size, shards = self.shape, self.size, self._num_shards
+        return {
+            "vLLM weights": size * shape.num_weights / GIB / shards,
+            "vLLM graphs": GRAPHS if self.num_gpus else 0.0,
+            "KV cache": self.length * formulas.kv_bytes(shape, size) / GIB / shards,
+        }
+
+    @property
+    def _vllm_cache(self) -> float:
+        """GiB of vLLM's KV cache; without a GPU our sampler configures one."""
+        parts = self._vllm
+        others = parts["vLLM weights"] + parts["vLLM graphs"]
+        return max(0.0, self.vllm_share * self.memory - others) if self.num_gpus else 1.0
+
+    def _overhead(self, parts: dict[str, float]) -> dict[str, float]:
+        """Memory without a tensor; vLLM's share of the GPU includes its own."""
+        if not self.num_gpus:
+            return {"context": PROCESS}
+        vllms = {"vLLM", "vLLM weights", "vLLM graphs"}
+        vllms |= {"KV cache"} if self.sampler != "transformers" else set()
+        own = sum(value for name, value in parts.items() if name not in vllms)
+        return {"context": CONTEXT, "fragments": FRAGMENTS * own}
 
     @property
     def totals(self) -> dict[str, float]:
@@ -60,159 +288,41 @@ class MemoryPlan:
     @property
     def minimum(self) -> float:
         """GiB of weights, gradients and optimizer alone, and of one response where vLLM samples."""
-        setting = self.setting
         totals = {
             name: sum(parts.get(part, 0.0) for part in FIXED) for name, parts in self.phases.items()
         }
-        if setting.sampler == "separate":
+        if self.sampler == "vllm":
+            totals["sampling"] += self.length * self.kv_bytes / GIB
+        elif self.sampler == "separate":
             del totals["sampling"]
-        elif setting.sampler == "vllm":
-            totals["sampling"] += setting.length * self.kv_bytes / GIB
         return max(totals.values())
 
     @property
     def verdict(self) -> str:
         """fits, tight, or does not fit."""
-        peak, memory = self.totals[self.peak], self.setting.memory
-        if peak > memory or not self.responses_at_a_time:
+        peak = self.totals[self.peak]
+        if peak > self.memory or not self.responses_at_a_time:
             return "does not fit"
-        return "tight" if peak > TIGHT * memory else "fits"
-
-
-def make_plan(setting: Setting) -> MemoryPlan:
-    """The memory plan of a setting.
-
-    Raises:
-        UsageError: An option of vLLM is out of range.
-    """
-    shape, options = setting.shape, setting.vllm
-    num_weights = shape.num_weights + setting.adapter_weights
-    largest = 0 if setting.adapter_weights else shape.vocabulary * shape.hidden
-    states = _gib(
-        formulas.state_bytes(num_weights, setting.num_trained, setting.sharding, largest=largest)
-    )
-    constant = {name: states[name] for name in ("weights", "masters", "moments")}
-    if setting.reference:
-        constant["reference"] = setting.weight_size * shape.num_weights / GIB
-    training = constant | {name: states[name] for name in ("gradients", "buckets")}
-    training |= _gib(dict(_training(setting)))
-    kept = {name: states[f"kept {name}"] for name in ("gradients", "buckets")}
-    step = constant | {"step": states["step"], "buckets": kept["buckets"]}
-    # A server has GPUs of its own.
-    sampling = {} if setting.sampler == "separate" else constant | kept
-    asleep = options["enable_sleep_mode"]
-    awake = [sampling] if asleep else [training, step, sampling]
-    share = options.get("gpu_memory_utilization", _share_of_vllm(setting, awake))
-    parts, num_responses = _sampling(setting, share)
-    sampling = sampling | parts
-    if setting.sampler == "transformers":
-        sampling["gathered"] = states["gathered"]
-        if setting.autocasts:
-            sampling["cast weights"] = 2 * num_weights / GIB
-    elif setting.sampler == "vllm":
-        training["vLLM"] = step["vLLM"] = ASLEEP if asleep else share * setting.memory
-    phases = {"training": training, "step": step, "sampling": sampling}
-    return MemoryPlan(
-        setting=setting,
-        phases={name: parts | _overhead(setting, parts) for name, parts in phases.items()},
-        kv_bytes=formulas.kv_bytes(shape, setting.size) // options["tensor_parallel_size"],
-        responses_at_a_time=num_responses,
-        vllm_share=share,
-    )
-
-
-def _gib(parts: dict[str, float]) -> dict[str, float]:
-    return {name: value / GIB for name, value in parts.items()}
-
-
-def _training(setting: Setting) -> Iterator[tuple[str, float]]:
-    """Bytes of a forward and a backward pass over one microbatch."""
-    shape, run, size = setting.shape, setting.run, setting.size
-    tokens, checkpointing = setting.microbatch_tokens, run.gradient_checkpointing
-    # Autocast keeps half of the numbers in float32, of the residual stream, norms and attention,
-    # and with checkpointing all, which are of the residual stream.
-    kept_size = (4 if checkpointing else 3) if setting.autocasts else setting.weight_size
-    activations, transient = formulas.activation_bytes(
-        shape,
-        tokens,
-        kept_size,
-        checkpointing=checkpointing,
-        padded_length=0 if shape.packs else setting.length,
-    )
-    num_answers = tokens - setting.num_prompts * setting.prompt_length * shape.packs
-    device = "cuda" if setting.num_gpus else "cpu"
-    chunk = min(num_answers, LOGITS_PER_CHUNK[device] / shape.vocabulary)
-    yield "activations", activations
-    # The head's backward pass ends before that of the last layer begins.
-    yield "passing", max(formulas.logit_bytes(shape.vocabulary, chunk, size), transient)
-    if setting.autocasts:
-        # With checkpointing, the backward pass uses a layer and the head at a time.
-        head = shape.vocabulary * shape.hidden
-        layer = head + (shape.num_weights - head) // shape.layers
-        yield (
-            "cast weights",
-            2 * (layer if checkpointing else shape.num_weights + setting.adapter_weights),
-        )
-    if shape.tower:
-        trained = not run.freeze_vision and not run.lora
-        image = formulas.image_bytes(
-            shape.tower, run.max_pixels, size, trained=trained, checkpointing=checkpointing
-        )
-        yield "images", setting.num_prompts * setting.num_images * image
-
-
-def _share_of_vllm(setting: Setting, phases: list[dict[str, float]]) -> float:
-    """Share of a GPU that the trainer leaves to vLLM in these phases, or what a response needs."""
-    own = max(sum((parts | _overhead(setting, parts)).values()) for parts in phases)
-    left = math.floor(100 * (TIGHT - own / setting.memory))
-    needed = math.ceil(100 * sum(_vllm(setting).values()) / setting.memory)
-    return min(100, max(left, needed)) / 100
-
-
-def _vllm(setting: Setting) -> dict[str, float]:
-    """GiB of vLLM with a KV cache for one response of the greatest length."""
-    parallel, shape, size = setting.vllm["tensor_parallel_size"], setting.shape, setting.size
-    return {
-        "vLLM weights": size * shape.num_weights / GIB / parallel,
-        "vLLM graphs": GRAPHS if setting.num_gpus else 0.0,
-        "KV cache": setting.length * formulas.kv_bytes(shape, size) / GIB / parallel,
-    }
-
-
-def _sampling(setting: Setting, share: float) -> tuple[dict[str, float], int]:
-    """GiB of sampling, and the number of responses of the greatest length in the KV cache.
-
-    Args:
-        setting: Of the plan.
-        share: Of a GPU for vLLM.
-    """
-    shape, run, parts = setting.shape, setting.run, _vllm(setting)
-    response = parts.pop("KV cache")
-    if setting.sampler == "transformers":
-        responses = run.num_prompts * run.group_size // max(1, setting.num_gpus)
-        rows = min(run.sampler_batch_size, max(1, responses))
-        # The cache of one layer exists twice while it grows.
-        cache = rows * response * (1 + 1 / shape.layers)
-        drawing = formulas.sampling_bytes(shape.vocabulary, rows, setting.size) / GIB
-        return {"KV cache": cache, "drawing": drawing}, rows
-    # Without a GPU our sampler configures a cache of one GiB.
-    left = share * setting.memory - sum(parts.values())
-    cache = max(0.0, left) if setting.num_gpus else 1.0
-    return parts | {"KV cache": cache}, int(cache / response)
-
-
-def _overhead(setting: Setting, parts: dict[str, float]) -> dict[str, float]:
-    """Memory without a tensor; vLLM's share of the GPU includes its own."""
-    if not setting.num_gpus:
-        return {"context": PROCESS}
-    of_vllm = ("KV cache",) if setting.sampler != "transformers" else ()
-    own = (v for name, v in parts.items() if not name.startswith("vLLM") and name not in of_vllm)
-    return {"context": CONTEXT, "fragments": FRAGMENTS * sum(own)}
+        return "tight" if peak > TIGHT * self.memory else "fits"
 
 
 def plan_run(run: Run, learner: Learner, *, num_gpus: int, **machine: Any) -> MemoryPlan:
-    """The plan of a run; `machine` has the other fields of `Setting`."""
-    setting = Setting(
+    """The plan of a run; `machine` has the other fields of `MemoryPlan`.
+
+    Raises:
+        UsageError: An option of vLLM or of DeepSpeed is out of range.
+        RecordError: The configuration of DeepSpeed cannot be read.
+    """
+    share, shards = (
+        run.vllm.get(name, 1) for name in ("gpu_memory_utilization", "tensor_parallel_size")
+    )
+    valid = type(share) in (int, float) and 0 <= share <= 1
+    if not valid or type(shards) is not int or not 1 <= shards <= 2**20:
+        raise UsageError(
+            f"--vllm {short(str(run.vllm))}: give gpu_memory_utilization a share in [0, 1] and "
+            "tensor_parallel_size a number of GPUs"
+        )
+    return MemoryPlan(
         run=run,
         shape=read_shape(run.model, trust_remote_code=run.trust_remote_code),
         sharding=make_sharding(run, num_gpus),
@@ -220,7 +330,27 @@ def plan_run(run: Run, learner: Learner, *, num_gpus: int, **machine: Any) -> Me
         num_gpus=num_gpus,
         **machine,
     )
-    return make_plan(setting)
+
+
+def make_sharding(run: Run, num_gpus: int) -> Sharding:
+    """Sharding and precision of the training engine: those of DeepSpeed's resolved configuration.
+
+    Raises:
+        RecordError: The configuration of DeepSpeed cannot be read.
+        UsageError: It has a part that is no object, or a stage that is none.
+    """
+    if run.engine == "torch" or (run.engine == "auto" and not num_gpus and run.deepspeed is None):
+        return Sharding(fused=True)
+    config = read_json(run.deepspeed) if run.deepspeed else {}
+    half = has_half_weights(run.dtype, "cuda" if num_gpus else "cpu")
+    options = complete(config, Optimization(1.0, 1), cuda=num_gpus > 0, half=half)
+    zero = options["zero_optimization"]
+    offloads = [
+        zero.get(f"offload_{name}", {}).get("device", "none") != "none"
+        for name in ("optimizer", "param")
+    ]
+    half = any(options.get(kind, {}).get("enabled") for kind in ("bf16", "fp16"))
+    return Sharding(max(1, num_gpus), int(zero["stage"]), half, *offloads)
 
 
 def local_plan(run: Run, learner: Learner, num_ranks: int = 1) -> MemoryPlan:
@@ -233,16 +363,22 @@ def local_plan(run: Run, learner: Learner, num_ranks: int = 1) -> MemoryPlan:
     num_gpus = num_ranks if torch.cuda.is_available() else 0
     run = replace(run, sampler="vllm" if uses_vllm(run.sampler) else "transformers")
     plan = plan_run(run, learner, num_gpus=num_gpus, memory=local_memory(num_gpus))
-    setting = plan.setting
-    if plan.minimum > setting.memory:
-        work = "train and sample" if setting.sampler == "vllm" else "train"
+    if plan.minimum > plan.memory:
+        work = "train and sample" if plan.sampler == "vllm" else "train"
         raise ModelError(
-            f"{setting.shape.name} has {setting.shape.num_weights / 1e9:.1f} billion weights, "
-            f"which need about {plan.minimum:.0f} GiB to {work} before the first token, and the "
-            f"run has {machine_text(setting)}; give a higher ZeRO stage or an offloaded optimizer "
-            "by --deepspeed, --lora, more GPUs, or --model tiny"
+            f"{plan.shape.name} has {plan.shape.num_weights / 1e9:.1f} billion weights, which need "
+            f"about {plan.minimum:.0f} GiB to {work} before the first token, and the run has "
+            f"{machine_text(plan)}; give a higher ZeRO stage or an offloaded optimizer by "
+            "--deepspeed, --lora, more GPUs, or --model tiny"
         )
     return plan
+
+
+def machine_text(plan: MemoryPlan) -> str:
+    """The machine in words."""
+    if plan.num_gpus:
+        return f"{plan.num_gpus} GPU{'s' * (plan.num_gpus > 1)} of {plan.memory:.0f} GiB"
+    return f"one process on the CPU with {plan.memory:.0f} GiB"
 
 
 def local_memory(num_gpus: int) -> float:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import nn
 from transformers import Qwen2_5_VLConfig, Qwen2Config, Qwen3Config
 
 from agents.engines import attention
@@ -48,11 +47,6 @@ class Shape:
     tower: Tower | None = None
 
 
-SIZES = (
-    *("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"),
-    *("num_key_value_heads", "vocab_size", "tie_word_embeddings"),
-)
-"""Keys of a configuration, in the order of `KNOWN`."""
 _SMALL = (Qwen2Config, 1536, 8960, 28, 12, 2, 151936, True)
 KNOWN: dict[str, tuple[Any, ...]] = {
     "Qwen/Qwen2.5-VL-7B-Instruct": (Qwen2_5_VLConfig, 3584, 18944, 28, 28, 4, 152064, False),
@@ -70,13 +64,19 @@ Source: config.json of each on huggingface.co; a test compares their weights wit
 """
 
 
-def known_config(name: str) -> Any:
-    """The configuration of a model in `KNOWN`."""
-    kind, *sizes = KNOWN[name]
-    text: dict[str, Any] = dict(zip(SIZES, sizes, strict=True))
+def _known_config(name: str) -> Any:
+    kind, hidden, intermediate, layers, heads, kv_heads, vocabulary, tied = KNOWN[name]
+    text: dict[str, Any] = {
+        "hidden_size": hidden,
+        "intermediate_size": intermediate,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "vocab_size": vocabulary,
+        "tie_word_embeddings": tied,
+    }
     if kind is Qwen2_5_VLConfig:
-        vision = {"hidden_size": 1280, "out_hidden_size": text["hidden_size"]}
-        tied = text["tie_word_embeddings"]
+        vision = {"hidden_size": 1280, "out_hidden_size": hidden}
         return kind(text_config=text, vision_config=vision, tie_word_embeddings=tied)
     return kind(**text, **({"head_dim": 128} if kind is Qwen3Config else {}))
 
@@ -97,20 +97,15 @@ def read_shape(name: str, *, trust_remote_code: bool = False) -> Shape:
         UnplannableError: It is no dense transformer.
     """
     if not Path(name).is_dir() and name in KNOWN:
-        return shape_of(name, known_config(name))
+        return shape_of(name, _known_config(name))
     config = load_config(model_folder(name), trust_remote_code=trust_remote_code)
     return shape_of(name, config, trust_remote_code=trust_remote_code)
 
 
 def shape_of(name: str, config: Any, *, trust_remote_code: bool = False) -> Shape:
-    """The shape of a configuration of transformers; its weights are counted on the meta device.
-
-    Raises:
-        UnplannableError: It is no transformer of queries, keys, values and dense layers.
-    """
-    has_vision = hasattr(config, "vision_config")
+    """The shape of a configuration of transformers; its weights are counted on the meta device."""
     model: Any = empty_model(name, config, trust_remote_code=trust_remote_code)
-    text = config.get_text_config()
+    text, vision = config.get_text_config(), getattr(config, "vision_config", None)
     try:
         heads = text.num_attention_heads
         return Shape(
@@ -125,7 +120,7 @@ def shape_of(name: str, config: Any, *, trust_remote_code: bool = False) -> Shap
             vocabulary=text.vocab_size,
             norms_heads=any(part.endswith(".q_norm") for part, _ in model.named_modules()),
             packs=attention.enable_packing(model),
-            tower=_tower(model, config.vision_config) if has_vision else None,
+            tower=None if vision is None else _tower(model, vision),
         )
     except AttributeError as error:
         raise UnplannableError(
@@ -133,14 +128,10 @@ def shape_of(name: str, config: Any, *, trust_remote_code: bool = False) -> Shap
         ) from error
 
 
-def _in_tower(name: str) -> bool:
-    return not {"visual", "vision_tower", "vision_model"}.isdisjoint(name.split("."))
-
-
-def _tower(model: nn.Module, vision: Any) -> Tower:
-    weights = (weight.numel() for name, weight in model.named_parameters() if _in_tower(name))
+def _tower(model: Any, vision: Any) -> Tower:
+    names = {"visual", "vision_tower", "vision_model"}
     return Tower(
-        num_weights=sum(weights),
+        sum(w.numel() for name, w in model.named_parameters() if names & set(name.split("."))),
         layers=getattr(vision, "depth", None) or vision.num_hidden_layers,
         hidden=vision.hidden_size,
         intermediate=vision.intermediate_size,

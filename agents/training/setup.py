@@ -162,7 +162,7 @@ def planned(run: Run, learner: Learner) -> Run:
         print_once(f"no memory plan: {error}")
         return run
     print_once(short_text(plan))
-    if not plan.setting.num_gpus or plan.setting.sampler != "vllm":
+    if not plan.num_gpus or plan.sampler != "vllm":
         return run
     share = {"gpu_memory_utilization": plan.vllm_share}
     return replace(run, vllm=share | run.vllm)

@@ -203,73 +203,39 @@ def profile(kind: str, folder: Path, rehearse: bool) -> Any:
 KERNELS = "kernels for GPUs have no version for CPUs"
 PART = "as a part of throughput"
 SAME = "as the one before, with other sizes"
-TRL = ("trl",)
-VLLM = ("vllm",)
-SIGHT = ("vllm", "torchvision")
+TRL, VLLM, SIGHT = ("trl",), ("vllm",), ("vllm", "torchvision")
+KERNEL_TESTS = partial(tests, ("test_gpu_packing.py",))
+
+
+def times(part: str) -> Measure:
+    """Measurement of a part of the comparison with TRL."""
+    return partial(throughput, part)
+
+
 PIECES = {
     "env": Piece("packages, devices, memory and disks", 75, env),
-    "kernels": Piece(
-        "attention over packed rows and over images, Liger's kernels, beside padded ones",
-        60,
-        partial(tests, ("test_gpu_packing.py",)),
-        left_out=KERNELS,
-    ),
+    "kernels": Piece("attention and Liger's kernels", 60, KERNEL_TESTS, left_out=KERNELS),
     "smoke": Piece("DeepSpeed: stages, offloading, adapters, resuming", 200, smoke),
     "vllm-small": Piece("images through vLLM, small", 110, partial(vllm, "small"), SIGHT),
     "vllm-3b": Piece("the same, 3 billion weights", 180, partial(vllm, "3b"), left_out=SAME),
-    "mmk12-small": Piece(
-        "three steps on MMK12 rows, small",
-        115,
-        partial(mmk12, "small"),
-        left_out="as a part of repeated",
-    ),
+    "mmk12-small": Piece("three steps, small", 115, partial(mmk12, "small"), left_out=SAME),
     "mmk12-3b": Piece("the same, 3 billion weights", 230, partial(mmk12, "3b"), left_out=SAME),
-    "throughput-proof": Piece(
-        "loss and gradient beside TRL's", 110, partial(throughput, "proof"), left_out=PART
-    ),
-    "throughput-ours": Piece(
-        "our steps, all of one length", 130, partial(throughput, "ours-fixed-0")
-    ),
-    "throughput-ours-tail": Piece(
-        "our steps, a long tail",
-        140,
-        partial(throughput, "ours-long-tailed-0"),
-        left_out=SAME,
-    ),
-    "throughput-trl": Piece(
-        "TRL's steps, all of one length", 260, partial(throughput, "trl-fixed-0"), left_out=PART
-    ),
-    "throughput-trl-tail": Piece(
-        "TRL's steps, a long tail",
-        320,
-        partial(throughput, "trl-long-tailed-0"),
-        left_out=SAME,
-    ),
-    "throughput-liger": Piece(
-        "TRL's with Liger, of one length",
-        260,
-        partial(throughput, "trl-liger-fixed-0"),
-        left_out=KERNELS,
-    ),
+    "throughput-proof": Piece("loss and gradient beside TRL's", 110, times("proof"), left_out=PART),
+    "throughput-ours": Piece("our steps, all of one length", 130, times("ours-fixed-0")),
+    "throughput-ours-tail": Piece("a long tail", 140, times("ours-long-tailed-0"), left_out=SAME),
+    "throughput-trl": Piece("TRL's, of one length", 260, times("trl-fixed-0"), left_out=PART),
+    "throughput-trl-tail": Piece("a long tail", 320, times("trl-long-tailed-0"), left_out=SAME),
+    "throughput-liger": Piece("with Liger", 260, times("trl-liger-fixed-0"), left_out=KERNELS),
     "throughput-liger-tail": Piece(
-        "TRL's with Liger, a long tail",
-        320,
-        partial(throughput, "trl-liger-long-tailed-0"),
-        left_out=KERNELS,
+        "a long tail", 320, times("trl-liger-long-tailed-0"), left_out=KERNELS
     ),
-    "throughput": Piece("figures and picture of these parts", 30, partial(throughput, ""), TRL),
+    "throughput": Piece("figures and picture of these parts", 30, times(""), TRL),
     "sampling": Piece("vLLM alone, seeds of two kinds", 150, partial(sampling, False), VLLM),
-    "sampling-banned": Piece(
-        "the same with a logits processor", 150, partial(sampling, True), left_out=SAME
-    ),
+    "sampling-banned": Piece("with banned tokens", 150, partial(sampling, True), left_out=SAME),
     "repeated": Piece("two runs with --deterministic, and their cost", 330, repeated),
-    "profile-zero1": Piece(
-        "an update of 1.5 billion weights, ZeRO 1", 80, partial(profile, "zero1")
-    ),
+    "profile-zero1": Piece("an update of 1.5 billion weights", 80, partial(profile, "zero1")),
     "profile-zero2": Piece("the same, ZeRO 2", 80, partial(profile, "zero2"), left_out=SAME),
-    "profile-images": Piece(
-        "the same with images, 3 billion", 90, partial(profile, "images"), left_out=SAME
-    ),
+    "profile-images": Piece("images, 3 billion", 90, partial(profile, "images"), left_out=SAME),
     "figures-warm-start": Piece("a model from scratch on figures", 400, warm_start),
     "figures": Piece("reinforcement learning on figures from it", 350, figures),
     "server": Piece("vLLM's server on the GPU, trainer on the CPU", 120, server, SIGHT),

@@ -50,57 +50,34 @@ def turn(output, names, minutes=1.0):
     return found, day.summary(output, names, found, rehearse=False)
 
 
-def test_a_piece_with_a_result_is_not_measured_again(pieces, tmp_path):
-    names = pieces(one=GOOD, two=GOOD)
-    assert turn(tmp_path, names) == ({"one": "ok", "two": "ok"}, True)
-    assert turn(tmp_path, names) == ({}, True)
-    assert json.loads((tmp_path / "day.json").read_text()).keys() == {"one", "two"}
-
-
 def test_a_piece_that_fails_stops_no_other_and_keeps_its_log(pieces, tmp_path, capsys):
-    names = pieces(bad="print('the reason'); sys.exit(3)", good=GOOD)
-    assert turn(tmp_path, names) == ({"bad": "failed with status 3", "good": "ok"}, False)
+    names = pieces(bad="print('the reason'); sys.exit(3)", good=GOOD, late=GOOD)
+    assert turn(tmp_path, names[:2]) == ({"bad": "failed with status 3", "good": "ok"}, False)
     assert "the reason" in (tmp_path / "bad.log").read_text()
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("[1/2] bad: failed with status 3, ")
     assert "bad                    failed with status 3: see bad.log" in lines
     assert lines[-1].startswith("1 of 2 pieces have a result")
+    # A result stays, and what failed has its next turn after those that had none.
+    assert list(turn(tmp_path, names)[0]) == ["late", "bad"]
+    assert json.loads((tmp_path / "day.json").read_text()).keys() == {"good", "late"}
 
 
-def test_a_piece_that_failed_has_its_next_turn_after_those_that_had_none(pieces, tmp_path):
-    names = pieces(bad="sys.exit(1)", slow=GOOD, late=GOOD)
-    turn(tmp_path, ["bad"])
-    assert list(turn(tmp_path, names)[0]) == ["slow", "late", "bad"]
+RANK = CHILD.replace("'600']", "'600'], start_new_session=True")
+ENDS_ITS_RANK = "import signal; signal.signal(15, lambda *_: (p.kill(), p.wait(), sys.exit()))"
+DEAF = "import signal; signal.signal(15, signal.SIG_IGN); print(os.getpid(), flush=True)"
 
 
+@pytest.mark.parametrize(
+    "start", [CHILD, f"{RANK}; {ENDS_ITS_RANK}", DEAF], ids=["child", "rank", "deaf"]
+)
 def test_a_piece_that_takes_too_long_is_ended_with_all_that_it_started(
-    pieces, tmp_path, monkeypatch
+    pieces, tmp_path, monkeypatch, start
 ):
-    names = pieces(long=f"{CHILD}; time.sleep(600)", good=GOOD)
-    monkeypatch.setattr(day, "LIMIT", 1.0)
-    found, complete = turn(tmp_path, names)
-    assert found == {"long": "took more than 1 s", "good": "ok"}
-    assert not complete
-    assert has_ended((tmp_path / "long.log").read_text())
-
-
-def test_a_piece_that_is_ended_has_time_to_end_ranks_of_other_process_groups(
-    pieces, tmp_path, monkeypatch
-):
-    handler = "signal.signal(15, lambda *_: (p.kill(), p.wait(), sys.exit()))"
-    rank = CHILD.replace("'600']", "'600'], start_new_session=True")
-    names = pieces(long=f"{rank}; import signal; {handler}; time.sleep(600)")
-    monkeypatch.setattr(day, "LIMIT", 1.0)
-    assert turn(tmp_path, names)[0] == {"long": "took more than 1 s"}
-    assert has_ended((tmp_path / "long.log").read_text())
-
-
-def test_a_piece_that_does_not_end_by_itself_is_killed(pieces, tmp_path, monkeypatch):
-    deaf = "import signal; signal.signal(15, signal.SIG_IGN)"
-    names = pieces(long=f"{deaf}; print(os.getpid(), flush=True); time.sleep(600)")
-    for name in ("LIMIT", "GRACE"):
-        monkeypatch.setattr(day, name, 0.5)
-    assert turn(tmp_path, names)[0] == {"long": "took more than 0.5 s"}
+    names = pieces(long=f"{start}; time.sleep(600)", good=GOOD)
+    monkeypatch.setattr(day, "LIMIT", 0.7)
+    monkeypatch.setattr(day, "GRACE", 0.5)
+    assert turn(tmp_path, names) == ({"long": "took more than 0.7 s", "good": "ok"}, False)
     assert has_ended((tmp_path / "long.log").read_text())
 
 

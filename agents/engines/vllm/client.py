@@ -1,15 +1,15 @@
 """HTTP client of a vLLM server, which turns every failure into an error of one line."""
 
-import http.client
+import asyncio
 import json
 import socket
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any
-from urllib.parse import urlsplit
+
+import httpx2
 
 from agents.engines.vllm.access import VARIABLE, api_key, key_file
 from agents.engines.vllm.compatibility import check_server_version
@@ -20,9 +20,8 @@ CONNECTIONS = 512
 """Requests for responses that run at the same time."""
 _CONNECT_TIMEOUT = 60.0
 """Seconds in which a server must accept a connection, or answer a question about itself."""
-_KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+_KEEP_ALIVE = {"SO_KEEPALIVE": 1, "TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """Options of a socket by which a machine that is gone counts as lost after a minute."""
-_CONNECTION_ERRORS = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
 class VLLMClient:
@@ -42,18 +41,26 @@ class VLLMClient:
             UsageError: The address or the key is not valid.
         """
         try:
-            parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-                raise ValueError
-        except ValueError:  # also that of an invalid port
-            reason = f"{url!r} is not the address of a server: write http://HOST:PORT"
-            raise UsageError(reason) from None
-        self.url, self.timeout = url, timeout
+            address = httpx2.URL(url)
+        except httpx2.InvalidURL:
+            address = httpx2.URL()
+        if address.scheme not in ("http", "https") or not address.host:
+            raise UsageError(f"{url!r} is not the address of a server: write http://HOST:PORT")
+        self.url, self.timeout = url.rstrip("/"), timeout
+        self._host = address.host
+        self._port = address.port or (443 if address.scheme == "https" else 80)
         key = api_key()
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
-        secure = parts.scheme == "https"
-        self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        self.host, self.port = parts.hostname, parts.port or (443 if secure else 80)
+        levels = {"SO": socket.SOL_SOCKET, "TCP": socket.IPPROTO_TCP}
+        self._transport: dict[str, Any] = {
+            "verify": address.scheme == "https",
+            "limits": httpx2.Limits(max_keepalive_connections=0),
+            "socket_options": [
+                (levels[name.partition("_")[0]], getattr(socket, name), value)
+                for name, value in _KEEP_ALIVE.items()
+                if hasattr(socket, name)
+            ],
+        }
 
     def config(self) -> dict[str, Any]:
         """Configuration of the server, in vLLM's parts.
@@ -62,18 +69,17 @@ class VLLMClient:
             SamplerError: The server is too old, or takes weights from anyone.
         """
         check_server_version(self._json("GET", "/version", _CONNECT_TIMEOUT)["version"])
-        with self._response("GET", "/is_paused", _CONNECT_TIMEOUT, headers={}) as response:
-            if response.status == http.HTTPStatus.OK:
-                raise SamplerError(
-                    f"the server at {self.url} takes weights from anyone who reaches it: start it "
-                    f"with `{self._start_command()}`, or with --middleware "
-                    "agents.engines.vllm.access.RequireKey"
-                )
+        if self._request("GET", "/is_paused", _CONNECT_TIMEOUT, headers={}).is_success:
+            raise SamplerError(
+                f"the server at {self.url} takes weights from anyone who reaches it: start it "
+                f"with `{self._start_command()}`, or with --middleware "
+                "agents.engines.vllm.access.RequireKey"
+            )
         return self._json("GET", "/server_info?config_format=json", _CONNECT_TIMEOUT)["vllm_config"]
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> None:
         """Has the server do something, and waits until it is done."""
-        self._json("POST", path, self.timeout, body or {})
+        self._json("POST", path, self.timeout, json=body or {})
 
     @contextmanager
     def posting(self, path: str, body: Mapping[str, Any]) -> Iterator[None]:
@@ -99,152 +105,134 @@ class VLLMClient:
         Args:
             bodies: Of the requests, which run at the same time.
         """
-        results: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-        sockets: list[socket.socket] = []
-
-        def run(number: int, body: Callable[[], dict[str, Any]]) -> None:
+        results: SimpleQueue[Any] = SimpleQueue()
+        # In a thread of its own, since this one may have a loop that runs, as in a notebook.
+        with (
+            asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            loop = runner.get_loop()
+            task = loop.create_task(self._generate(bodies, results))
+            pool.submit(loop.run_until_complete, task)
             try:
-                for piece in self._stream(body(), sockets):
-                    results.put((number, piece))
-                results.put((number, None))
-            except BaseException as error:  # raised where the results are read
-                results.put((number, error))
-
-        with ThreadPoolExecutor(CONNECTIONS) as pool:
-            futures = [pool.submit(run, number, body) for number, body in enumerate(bodies)]
-            try:
-                yield from self._pieces(results, len(bodies))
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-                # A request that was cancelled before it began is done, and `wait` does not say so.
-                while running := [future for future in futures if not future.done()]:
-                    for connected in tuple(sockets):
-                        with suppress(OSError):  # it has been closed already
-                            connected.shutdown(socket.SHUT_RDWR)
-                    wait(running, 0.1)
-
-    def local_address(self) -> str:
-        """Address of this machine, as the server sees it."""
-        with self._connection(_CONNECT_TIMEOUT) as connection:
-            return connection.sock.getsockname()[0]
-
-    def _pieces(
-        self, results: SimpleQueue[tuple[int, Any]], count: int
-    ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Pieces out of a queue, until so many requests are complete or one has failed."""
-        while count:
-            try:
-                number, result = results.get(timeout=self.timeout)
+                while (result := results.get(timeout=self.timeout)) is not None:
+                    if isinstance(result, BaseException):
+                        raise result
+                    yield result
             except Empty:
                 raise SamplerError(
                     f"the vLLM server at {self.url} has sent no result for {self.timeout:.0f} "
                     "seconds: see its log and restart it"
                 ) from None
-            if isinstance(result, BaseException):
-                raise result
-            if result is None:
-                count -= 1
-            else:
-                yield number, result
+            finally:
+                loop.call_soon_threadsafe(task.cancel)
 
-    def _stream(
-        self, body: dict[str, Any], sockets: list[socket.socket]
-    ) -> Iterator[dict[str, Any]]:
-        """Pieces of the responses to one request, whose socket is added to the others."""
-        with self._response("POST", _GENERATE, None, body, opened=sockets.append) as response:
-            self._check_status(response, _GENERATE)
-            with self._connection_errors(_GENERATE):
-                for event in iter(partial(_event, response), b"[DONE]"):
-                    piece = json.loads(event)
-                    if "error" in piece:
-                        raise self._failed(_GENERATE, piece)
-                    yield piece
+    def local_address(self) -> str:
+        """Address of this machine, as the server sees it."""
+        with (
+            self._connection_errors("a connection"),
+            socket.create_connection((self._host, self._port), _CONNECT_TIMEOUT) as connected,
+        ):
+            return connected.getsockname()[0]
 
-    def _json(
-        self, method: str, path: str, timeout: float, body: Mapping[str, Any] | None = None
-    ) -> Any:
+    async def _generate(
+        self, bodies: Sequence[Callable[[], dict[str, Any]]], results: SimpleQueue[Any]
+    ) -> None:
+        """Puts all pieces into a queue, then None, or the error of the first request that fails."""
+        transport = httpx2.AsyncHTTPTransport(**self._transport)
+        timeout = httpx2.Timeout(None, connect=_CONNECT_TIMEOUT)
+        result, slots = None, asyncio.Semaphore(CONNECTIONS)
+
+        async def stream(number: int, body: Callable[[], dict[str, Any]]) -> None:
+            async with slots:  # a body is made when its turn comes
+                async for piece in self._stream(client, await asyncio.to_thread(body)):
+                    results.put((number, piece))
+
+        try:
+            async with (
+                httpx2.AsyncClient(
+                    transport=transport, headers=self._headers, timeout=timeout
+                ) as client,
+                asyncio.TaskGroup() as group,
+            ):
+                for number, body in enumerate(bodies):
+                    group.create_task(stream(number, body))
+        except BaseExceptionGroup as errors:
+            result = errors.exceptions[0]
+        results.put(result)
+
+    async def _stream(
+        self, client: httpx2.AsyncClient, body: dict[str, Any]
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Pieces of the responses to one request."""
+        with self._connection_errors(_GENERATE):
+            async with client.stream("POST", self.url + _GENERATE, json=body) as response:
+                if not response.is_success:
+                    await response.aread()
+                self._check_status(response, _GENERATE)
+                async for line in response.aiter_lines():
+                    event = line.removeprefix("data: ").strip()
+                    if event == "[DONE]":
+                        return
+                    if event:
+                        piece = json.loads(event)
+                        if "error" in piece:
+                            raise self._failed(_GENERATE, piece)
+                        yield piece
+                raise ConnectionError("the stream ended before its last line")
+
+    def _json(self, method: str, path: str, timeout: float, **options: Any) -> Any:
         """The server's answer to a request."""
-        with self._response(method, path, timeout, body) as response:
-            self._check_status(response, path)
-            with self._connection_errors(path):
-                return json.loads(response.read())
+        response = self._request(method, path, timeout, **options)
+        self._check_status(response, path)
+        with self._connection_errors(path):
+            return response.json()
 
-    @contextmanager
-    def _response(
-        self,
-        method: str,
-        path: str,
-        timeout: float | None,
-        body: Mapping[str, Any] | None = None,
-        *,
-        headers: Mapping[str, str] | None = None,
-        opened: Callable[[socket.socket], None] = lambda _: None,
-    ) -> Iterator[http.client.HTTPResponse]:
-        """Response to a request, of which only the headers have been read."""
-        content = None if body is None else json.dumps(body)
-        headers = {
-            "Content-Type": "application/json",
-            **(self._headers if headers is None else headers),
-        }
-        with self._connection(timeout) as connection:
-            opened(connection.sock)
-            with self._connection_errors(path):
-                connection.request(method, path, content, headers)
-                response = connection.getresponse()
-            with response:
-                yield response
+    def _request(self, method: str, path: str, timeout: float, **options: Any) -> httpx2.Response:
+        timeouts = httpx2.Timeout(timeout, connect=_CONNECT_TIMEOUT)
+        options = {"headers": self._headers, "timeout": timeouts} | options
+        with (
+            self._connection_errors(path),
+            httpx2.Client(transport=httpx2.HTTPTransport(**self._transport)) as client,
+        ):
+            return client.request(method, self.url + path, **options)
 
-    def _check_status(self, response: http.client.HTTPResponse, path: str) -> None:
-        if response.status == http.HTTPStatus.OK:
-            return
-        if response.status == http.HTTPStatus.UNAUTHORIZED:
+    def _check_status(self, response: httpx2.Response, path: str) -> None:
+        status = response.status_code
+        if status == httpx2.codes.UNAUTHORIZED:
             raise SamplerError(
                 f"the vLLM server at {self.url} has another key: set {VARIABLE} to that of the "
                 f"server, or copy its {key_file().name} to {key_file().parent}"
             )
-        if response.status in (http.HTTPStatus.NOT_FOUND, http.HTTPStatus.FORBIDDEN):
+        if status in (httpx2.codes.NOT_FOUND, httpx2.codes.FORBIDDEN):
             raise SamplerError(
-                f"the server at {self.url} answers {response.status} {response.reason} to {path}: "
+                f"the server at {self.url} answers {status} {response.reason_phrase} to {path}: "
                 f"it was not started with `{self._start_command()}`"
             )
-        with self._connection_errors(path):
-            answer = response.read().decode(errors="replace")
-        with suppress(json.JSONDecodeError):
-            answer = json.loads(answer)
-        raise self._failed(path, answer)
+        if not response.is_success:
+            try:
+                answer = response.json()
+            except ValueError:
+                answer = response.text
+            raise self._failed(path, answer)
 
     def _failed(self, path: str, answer: Any) -> SamplerError:
         """Error with the reason that a server gives, in one of vLLM's forms."""
         for name in ("error", "message"):
             answer = answer.get(name, answer) if isinstance(answer, dict) else answer
-        name = urlsplit(path).path.rpartition("/")[2].replace("_", " ")
+        name = path.partition("?")[0].rpartition("/")[2].replace("_", " ")
         return SamplerError(f"the vLLM server at {self.url} cannot {name}: {_line(answer)[:1000]}")
-
-    @contextmanager
-    def _connection(self, timeout: float | None) -> Iterator[http.client.HTTPConnection]:
-        connection = self._kind(self.host, self.port, timeout=_CONNECT_TIMEOUT)
-        try:
-            connection.connect()
-        except OSError as error:
-            raise SamplerError(
-                f"no vLLM server at {self.url} ({_line(error)}): start it there with "
-                f"`{self._start_command()}`, wait until it is up, and check that its port is open"
-            ) from error
-        try:
-            connection.sock.settimeout(timeout)
-            connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            for name in _KEEP_ALIVE.keys() & vars(socket).keys():
-                option = getattr(socket, name)
-                connection.sock.setsockopt(socket.IPPROTO_TCP, option, _KEEP_ALIVE[name])
-            yield connection
-        finally:
-            connection.close()
 
     @contextmanager
     def _connection_errors(self, path: str) -> Iterator[None]:
         try:
             yield
-        except _CONNECTION_ERRORS as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, ConnectionRefusedError) as error:
+            raise SamplerError(
+                f"no vLLM server at {self.url} ({_line(error)}): start it there with "
+                f"`{self._start_command()}`, wait until it is up, and check that its port is open"
+            ) from error
+        except (httpx2.HTTPError, OSError, json.JSONDecodeError) as error:
             raise SamplerError(
                 f"{self._lost(path)} ({_line(error)}): see its log, restart it, and continue "
                 "with --resume"
@@ -254,19 +242,7 @@ class VLLMClient:
         return f"the vLLM server at {self.url} was lost during {path}"
 
     def _start_command(self) -> str:
-        return f"python -m agents.engines.vllm_server --model DIR --port {self.port}"
-
-
-def _event(response: http.client.HTTPResponse) -> bytes:
-    """The next server-sent event.
-
-    Raises:
-        ConnectionError: The stream has ended.
-    """
-    while line := response.readline():
-        if line.startswith(b"data: "):
-            return line.removeprefix(b"data: ").strip()
-    raise ConnectionError("the stream ended before its last line")
+        return f"python -m agents.engines.vllm_server --model DIR --port {self._port}"
 
 
 def _line(reason: object) -> str:

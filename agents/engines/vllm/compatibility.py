@@ -8,7 +8,6 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,42 +94,6 @@ def vision_options() -> dict[str, Any]:
     name = "mm_device_do_normalize"
     arguments = importlib.import_module("vllm.engine.arg_utils").EngineArgs.__dataclass_fields__
     return {"limit_mm_per_prompt": {"video": 0}} | ({name: False} if name in arguments else {})
-
-
-def layerwise_reload() -> Any:
-    """Module of vLLM that loads weights layer by layer, in each layer's layout."""
-    return importlib.import_module("vllm.model_executor.model_loader.reload.layerwise")
-
-
-def repack_experts(model: Any) -> None:
-    """Has a vLLM model on a CPU pack its experts at each load; no-op on GPUs, and without experts.
-
-    vLLM 0.32 packs them at the first one alone, and would take later weights for packed ones.
-    """
-    on_cpu = next(model.parameters()).device.type == "cpu"
-    for layer in model.modules() if on_cpu else ():
-        method: Any = getattr(layer, "quant_method", None)
-        if hasattr(method, "moe_kernel"):
-            method.process_weights_after_loading = partial(_pack, method)
-
-
-def _pack(method: Any, layer: Any) -> None:
-    method.moe_kernel = None
-    type(method).process_weights_after_loading(method, layer)
-
-
-def discard_layers(model: Any, config: Any) -> None:
-    """Drops the partially received layers of a vLLM model, which keep their old weights.
-
-    vLLM would otherwise count the received part towards the next load.
-    """
-    reload = layerwise_reload()
-    for layer in model.modules():
-        info = reload.get_layerwise_info(layer)
-        if info.can_load():
-            info.loaded_weights.clear()
-            info.load_numel = 0
-    reload.finalize_layerwise_reload(model, config)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ and gloo otherwise, and never through a disk.
 
 import base64
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -59,28 +59,23 @@ class RemoteSampler(RequestSampler):
         super().__init__(chat, sampling, max_response_length, log_probs=log_probs)
         self.client = VLLMClient(url, timeout)
         config = self.client.config()
-        model, ranks = config["model_config"], config["parallel_config"]
-        self._check_model(model)
-        self.dtype = getattr(torch, model["dtype"].removeprefix("torch."))
-        self.max_length = int(model["max_model_len"])
-        self._num_workers = ranks["world_size"] * ranks["data_parallel_size"]
-        self._backend = (config["weight_transfer_config"] or {}).get("backend")
-        self._group: Group | None = None
-        self._has_weights = False
-
-    def _check_model(self, model: Mapping[str, Any]) -> None:
-        """Rejects a server with other options of its model than `RemoteSampler` relies on."""
-        url, banned = self.client.url, self.chat.banned
+        model, parallel = config["model_config"], config["parallel_config"]
         if model["logprobs_mode"] != "processed_logprobs":
             raise SamplerError(
                 f"the server at {url} does not return the log-probabilities of the distribution "
                 "that it samples from: start it without --logprobs-mode"
             )
-        if banned and not model["logits_processors"]:
+        if (banned := chat.banned) and not model["logits_processors"]:
             raise SamplerError(
                 f"this model has {len(banned)} tokens that are never sampled, {banned[0]} first, "
                 f"and that of the server at {url} has none: start it with this model"
             )
+        self.dtype = getattr(torch, model["dtype"].removeprefix("torch."))
+        self.max_length = int(model["max_model_len"])
+        self._num_workers = parallel["world_size"] * parallel["data_parallel_size"]
+        self._backend = (config["weight_transfer_config"] or {}).get("backend")
+        self._group: Group | None = None
+        self._has_weights = False
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Replaces the server's weights: every rank iterates over them, and rank 0 sends them.
@@ -91,18 +86,19 @@ class RemoteSampler(RequestSampler):
         Raises:
             SamplerError: The server cannot load them.
         """
-        self._has_weights, failure, weights = False, "", iter(weights)
+        self._has_weights, failures, weights = False, [""], iter(weights)
         if ranks()[0] == 0:
             try:
                 self._send(weights)
             except AgentsError as error:
-                failure = str(error)
+                failures = [str(error)]
         for _ in weights:
             # All ranks take part in the all-gather of a sharded weight.
             pass
-        failure = _broadcast(failure)
-        if failure:
-            raise SamplerError(failure)
+        if distributed.is_initialized():
+            distributed.broadcast_object_list(failures, 0)
+        if failures[0]:
+            raise SamplerError(failures[0])
         self._has_weights = True
 
     def release(self) -> None:
@@ -124,20 +120,15 @@ class RemoteSampler(RequestSampler):
                 if (tokens := piece.get("prompt_token_ids")) is not None:
                     request.check_tokens(tokens)
                 for choice in piece["choices"]:
-                    self._extend(rollout, request, choice)
-
-    def _extend(
-        self, rollout: Rollout, request: SamplingRequest, choice: Mapping[str, Any]
-    ) -> None:
-        reason, log_probs = choice["finish_reason"], None
-        if reason not in (None, "stop", "length"):
-            raise SamplerError(
-                f"the vLLM server at {self.client.url} ended a response early: {reason}"
-            )
-        if choice["logprobs"] is not None:
-            log_probs = [token["logprob"] for token in choice["logprobs"]["content"]]
-        parts = choice["index"], choice["token_ids"], log_probs
-        rollout.extend(request, *parts, is_last=reason is not None)
+                    reason, log_probs = choice["finish_reason"], None
+                    if reason not in (None, "stop", "length"):
+                        url = self.client.url
+                        line = f"the vLLM server at {url} ended a response early: {reason}"
+                        raise SamplerError(line)
+                    if choice["logprobs"] is not None:
+                        log_probs = [token["logprob"] for token in choice["logprobs"]["content"]]
+                    parts = choice["index"], choice["token_ids"], log_probs
+                    rollout.extend(request, *parts, is_last=reason is not None)
 
     def _convert(self, prompt: Prompt) -> dict[str, Any]:
         if not prompt.images:
@@ -176,12 +167,3 @@ class RemoteSampler(RequestSampler):
         finally:
             self.client.post("/resume")
         self._group = group
-
-
-def _broadcast(text: str) -> str:
-    """The text of rank 0, on all ranks."""
-    if not distributed.is_initialized():
-        return text
-    texts = [text]
-    distributed.broadcast_object_list(texts, 0)
-    return texts[0]

@@ -78,14 +78,9 @@ class Rollout:
         *,
         is_last: bool,
     ) -> None:
-        """Adds new tokens to a response, and reports it with the last of them.
+        """Adds new tokens to response `index` of a request, and reports it with the last of them.
 
-        Args:
-            request: Of the response.
-            index: Of the response among those of the request.
-            tokens: The new ones.
-            log_probs: Of these tokens; None where they are not asked for.
-            is_last: True if the response has ended.
+        `log_probs` are those of the new tokens, or None where they are not asked for.
         """
         for number in range(request.count) if self.is_greedy else (index,):
             row = self.rows[request.first + number]
@@ -137,7 +132,8 @@ class RequestSampler:
         """
         if not self._has_weights:
             raise SamplerError("vLLM has no weights to sample from: call load_weights first")
-        requests = _sampling_requests(prompts, seed, self._prompt)
+        self._check_lengths(prompts)
+        requests = _sampling_requests(prompts, seed, self._convert)
         rows = [Row() for _ in prompts]
         is_greedy = self.sampling.temperature == 0
         self._run(Rollout(prompts, requests, rows, self.chat.decode, finished, is_greedy))
@@ -150,10 +146,6 @@ class RequestSampler:
     def _convert(self, prompt: Prompt) -> dict[str, Any]:
         """A prompt in vLLM's format, with one placeholder per image, which vLLM expands itself."""
         raise NotImplementedError
-
-    def _prompt(self, prompt: Prompt) -> dict[str, Any]:
-        self._check_lengths((prompt,))
-        return self._convert(prompt)
 
     def _check_lengths(self, prompts: Sequence[Prompt]) -> None:
         """Raises PromptLengthError for prompts of which one leaves no room for the response."""

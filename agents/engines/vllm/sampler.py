@@ -24,15 +24,14 @@ from agents.engines.vllm.compatibility import (
     DEFAULTS,
     ON_CPU,
     check_installed,
-    discard_layers,
     preserve_process_group,
     preserve_process_state,
-    repack_experts,
     sampler_errors,
     vision_options,
     vllm_kernels,
 )
 from agents.engines.vllm.requests import RequestSampler, Rollout, SamplingRequest
+from agents.engines.vllm.weight_transfer import discard_layers, repack_experts
 from agents.errors import SamplerError
 from agents.rollout import Prompt
 
@@ -233,8 +232,8 @@ class VLLMSampler(RequestSampler):
                 with sampler_errors("vLLM failed while sampling"):
                     outputs = engine.step()
                 for output in outputs:
-                    if output.request_id in own:
-                        self._extend(rollout, own[output.request_id], output)
+                    if request := own.get(output.request_id):
+                        self._extend(rollout, request, output)
         except BaseException:
             engine.abort_request(ids)
             raise

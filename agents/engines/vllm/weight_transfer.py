@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,13 +20,7 @@ from torch import Tensor, distributed
 
 from agents.engines.pretrained import checkpoint_weights, empty_model, load_config
 from agents.engines.vllm.client import VLLMClient
-from agents.engines.vllm.compatibility import (
-    check_installed,
-    discard_layers,
-    layerwise_reload,
-    preserve_process_state,
-    repack_experts,
-)
+from agents.engines.vllm.compatibility import check_installed, preserve_process_state
 from agents.errors import SamplerError
 
 NCCL, GLOO = "nccl", "agents-gloo"
@@ -239,7 +234,7 @@ class Receiver:
         if self._group is None:
             raise RuntimeError("no trainer has joined")
         self._missing = dict(self._layouts[0])
-        layerwise_reload().initialize_layerwise_reload(self.model)
+        _layerwise_reload().initialize_layerwise_reload(self.model)
 
     def update_weights(self, update_info: dict[str, Any]) -> None:
         """Receives a bucket; vLLM's own method would synchronize a GPU, which may be missing."""
@@ -279,7 +274,7 @@ class Receiver:
         if self._missing:
             self._discard()
         else:
-            layerwise_reload().finalize_layerwise_reload(self.model, self.model_config)
+            _layerwise_reload().finalize_layerwise_reload(self.model, self.model_config)
 
     def shutdown(self) -> None:
         """Leaves the group; a trainer that still sends then gets an error."""
@@ -325,3 +320,39 @@ def _layouts(model: Any) -> list[dict[str, tuple[int, ...]]]:
         weights = checkpoint_weights(empty, empty.state_dict().items())
         layouts.append({name: tuple(weight.shape) for name, weight in weights})
     return layouts
+
+
+def _layerwise_reload() -> Any:
+    """Module of vLLM that loads weights layer by layer, in each layer's layout."""
+    return importlib.import_module("vllm.model_executor.model_loader.reload.layerwise")
+
+
+def repack_experts(model: Any) -> None:
+    """Has a vLLM model on a CPU pack its experts at each load; no-op on GPUs, and without experts.
+
+    vLLM 0.32 packs them at the first one alone, and would take later weights for packed ones.
+    """
+    on_cpu = next(model.parameters()).device.type == "cpu"
+    for layer in model.modules() if on_cpu else ():
+        method: Any = getattr(layer, "quant_method", None)
+        if hasattr(method, "moe_kernel"):
+            method.process_weights_after_loading = partial(_pack, method)
+
+
+def _pack(method: Any, layer: Any) -> None:
+    method.moe_kernel = None
+    type(method).process_weights_after_loading(method, layer)
+
+
+def discard_layers(model: Any, config: Any) -> None:
+    """Drops the partially received layers of a vLLM model, which keep their old weights.
+
+    vLLM would otherwise count the received part towards the next load.
+    """
+    reload = _layerwise_reload()
+    for layer in model.modules():
+        info = reload.get_layerwise_info(layer)
+        if info.can_load():
+            info.loaded_weights.clear()
+            info.load_numel = 0
+    reload.finalize_layerwise_reload(model, config)

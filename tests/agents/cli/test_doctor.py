@@ -1,6 +1,4 @@
 import json
-import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -126,49 +124,11 @@ def test_a_vision_model_that_cannot_be_imported_is_reported(monkeypatch):
     assert "uninstall torchvision" in result.fix
 
 
-@pytest.mark.slow(reason="imports transformers in a process of its own")
-def test_a_torchvision_that_does_not_match_is_reported(tmp_path):
-    (tmp_path / "torchvision").mkdir()
-    broken = 'raise RuntimeError("operator torchvision::nms does not exist")\n'
-    (tmp_path / "torchvision" / "__init__.py").write_text(broken)
-    program = "from agents.doctor import check_devices; print(check_devices(has_driver=False))"
-    process = subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "unusable: " in process.stdout
-    assert "uninstall torchvision" in process.stdout
-
-
 def test_memory_is_limited_by_the_control_group():
     meminfo = "MemTotal: 24000000 kB\nMemAvailable: 20000000 kB\nSwapTotal: 0 kB\n"
     assert doctor.check_memory(meminfo).level == "ok"
     found = doctor.check_memory(meminfo, str(2**30))
     assert (found.level, found.text.split(",")[0]) == ("problem", "1.0 of 1.0 GiB free")
-
-
-@pytest.mark.parametrize(
-    ("threads", "level"), [("2", "ok"), (None, "ok"), ("64", "note"), ("all", "problem")]
-)
-def test_threads_are_compared_with_cores(threads, level):
-    environment = {} if threads is None else {"OMP_NUM_THREADS": threads}
-    assert doctor.check_cores(2, environment).level == level
-
-
-def test_a_low_limit_of_open_files_is_a_problem_with_a_command():
-    program = (
-        "import resource; from agents.doctor import check_open_files\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 4096))\n"
-        "found = check_open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))\n"
-        "print(found.level, found.fix)"
-    )
-    command = [sys.executable, "-c", program]
-    process = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert process.stdout.strip() == "problem ulimit -n 4096"
-    assert doctor.check_open_files(resource.RLIM_INFINITY, resource.RLIM_INFINITY).level == "ok"
 
 
 def test_disk_space_is_that_of_the_nearest_folder_that_exists(tmp_path):
@@ -200,9 +160,9 @@ def test_shared_memory_is_needed_by_several_ranks(mib, is_required, level, tmp_p
     assert doctor.check_shared_memory(folder, is_required=is_required).level == level
 
 
-def test_colour_is_for_terminals_and_each_fix_has_a_line():
+def test_each_result_and_each_fix_has_a_line():
     results = [check_result("a", "fine"), check_result("b name", "broken", "fix it", problem=True)]
-    plain = list(check_lines(results, colour=False))
+    plain = list(check_lines(results))
     assert plain == [
         "ok       a       fine",
         "problem  b name  broken",
@@ -210,7 +170,6 @@ def test_colour_is_for_terminals_and_each_fix_has_a_line():
         "",
         "problems: 1, notes: 0, ok: 1",
     ]
-    assert any("\033[31m" in line for line in check_lines(results, colour=True))
 
 
 def test_the_doctor_can_be_imported_without_torch():
@@ -227,7 +186,7 @@ def test_the_doctor_reports_every_check_and_an_exit_status(tmp_path, capsys):
     status = doctor.main(["--json", "--output-dir", str(tmp_path)])
     results = json.loads(capsys.readouterr().out)
     names = {result["name"] for result in results}
-    assert {"versions", "packages", "name agents", "devices", "memory", "cores"} <= names
-    assert {"open files", "shared memory", "output", "cache"} <= names
+    assert {"versions", "packages", "name agents", "devices", "memory"} <= names
+    assert {"shared memory", "output", "cache"} <= names
     assert status == any(result["level"] == "problem" for result in results)
     assert all(result["fix"] for result in results if result["level"] == "problem")

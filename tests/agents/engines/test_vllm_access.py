@@ -5,9 +5,9 @@ import json
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 import torch
@@ -36,17 +36,15 @@ def test_the_server_writes_a_key_that_the_trainer_of_the_same_user_reads(cache):
     assert list(cache.iterdir()) == [key_file()]
 
 
-def test_the_variable_comes_before_the_file(cache, monkeypatch):
-    api_key(create=True)
-    monkeypatch.setenv(VARIABLE, "mine")
-    assert api_key(create=True) == "mine"
-
-
-def test_a_file_that_others_can_read_is_no_key(cache):
+def test_the_variable_comes_before_a_file_and_one_that_others_can_read_is_no_key(
+    cache, monkeypatch
+):
     api_key(create=True)
     key_file().chmod(0o644)
     with pytest.raises(UsageError, match="not readable by you alone: remove it, or set VLLM_API"):
         api_key()
+    monkeypatch.setenv(VARIABLE, "mine")
+    assert api_key(create=True) == "mine"
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "a\nb", "é", "a\x00"])
@@ -57,41 +55,32 @@ def test_a_key_that_no_header_can_hold_is_refused(cache, key):
         api_key()
 
 
-@contextmanager
-def recording(status: int = 200):
-    """The address of a server, and the headers of its requests."""
-    requests = []
+class Recorder(BaseHTTPRequestHandler):
+    """Answers the right key alone, and records the key of each request."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            requests.append(self.headers)
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(b"{}")
+    keys: ClassVar = []
 
-        def log_message(self, *_):
-            return
+    def do_POST(self):
+        self.keys.append(self.headers["Authorization"])
+        self.send_response(200 if self.keys[-1] == "Bearer mine" else 401)
+        self.end_headers()
+        self.wfile.write(b"{}")
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
-        threading.Thread(target=served.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{served.server_port}", requests
+    def log_message(self, *_):
+        return
+
+
+def test_the_trainer_sends_the_key_and_a_wrong_one_is_told_without_naming_it(monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Recorder) as served:
+        threading.Thread(target=served.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"http://127.0.0.1:{served.server_port}"
+        monkeypatch.setenv(VARIABLE, "mine")
+        VLLMClient(url, 1).post("/pause")
+        monkeypatch.setenv(VARIABLE, "secret-of-mine")
+        with pytest.raises(SamplerError, match=f"another key: set {VARIABLE} to that of") as error:
+            VLLMClient(url, 1).post("/pause")
         served.shutdown()
-
-
-def test_the_trainer_sends_the_key(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "mine")
-    with recording() as (url, requests):
-        VLLMClient(url, 1).post("/pause")
-    assert [headers["Authorization"] for headers in requests] == ["Bearer mine"]
-
-
-def test_a_wrong_key_is_told_without_naming_it(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "secret-of-mine")
-    with (
-        recording(401) as (url, _),
-        pytest.raises(SamplerError, match=f"has another key: set {VARIABLE} to that of") as error,
-    ):
-        VLLMClient(url, 1).post("/pause")
+    assert Recorder.keys == ["Bearer mine", "Bearer secret-of-mine"]
     assert "secret-of-mine" not in str(error.value)
 
 
@@ -121,24 +110,18 @@ PATHS = ("/pause", "/resume", "/update_weights", "/inference/v1/generate", "/v1/
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/collective_rpc", "/docs", "/healthy", "/health/", ""])
-@pytest.mark.parametrize(
-    "key", [None, "", "Bearer", "Bearer ", "Bearer wrong", "mine", "Bearer min"]
-)
-def test_no_path_answers_without_the_key(monkeypatch, path, key):
+def test_no_path_answers_without_the_key(monkeypatch, path):
     monkeypatch.setenv(VARIABLE, "mine")
-    assert answer(path, key) == 401
-    assert answer(path, key, kind="websocket") == 401
-    assert answer(path, key, method="OPTIONS") == 401
+    for key in (None, "", "Bearer", "Bearer ", "Bearer wrong", "mine", "Bearer min"):
+        assert answer(path, key) == 401
+        assert answer(path, key, kind="websocket") == 401
+        assert answer(path, key, method="OPTIONS") == 401
 
 
-def test_health_is_open_and_the_key_opens_the_rest(monkeypatch):
+def test_health_is_open_the_key_opens_the_rest_and_a_path_for_nobody_stays_closed(monkeypatch):
     monkeypatch.setenv(VARIABLE, "mine")
     assert answer("/health") == 299
     assert answer("/v1/completions", "Bearer mine") == 299
-
-
-def test_a_path_that_is_for_nobody_is_closed_with_the_key_too(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "mine")
     assert answer("/collective_rpc", "Bearer mine") == 404
     assert answer("/behind/collective_rpc", "Bearer mine", root="/behind") == 404
 
@@ -220,13 +203,6 @@ def test_the_server_listens_on_this_machine_and_shows_its_key_to_nobody(started,
     assert key not in capsys.readouterr().err + " ".join(words)
 
 
-def test_the_servers_host_and_trust_are_options(started):
-    server.main(["--model", "DIR", "--host", "0.0.0.0", "--trust-remote-code"])
-    ((words, _),) = started
-    assert words[words.index("--host") + 1] == "0.0.0.0"
-    assert "--trust-remote-code" in words
-
-
 def test_a_key_on_the_command_line_is_refused(started):
     with pytest.raises(UsageError, match=f"set {VARIABLE}"):
         server.main(["--model", "DIR", "--", "--api-key", "mine"])
@@ -236,8 +212,10 @@ def test_a_key_on_the_command_line_is_refused(started):
 @pytest.mark.parametrize(("cuda", "backend"), [(True, "nccl"), (False, "agents-gloo")])
 def test_weights_come_by_nccl_where_there_is_a_gpu(started, monkeypatch, cuda, backend):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    server.main(["--model", "DIR"])
+    server.main(["--model", "DIR", "--host", "0.0.0.0", "--trust-remote-code"])
     ((words, _),) = started
+    assert words[words.index("--host") + 1] == "0.0.0.0"
+    assert "--trust-remote-code" in words
     assert json.loads(words[words.index("--weight-transfer-config") + 1]) == {"backend": backend}
 
 

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx2
 import numpy as np
 import pytest
 import torch
@@ -36,7 +37,7 @@ from agents.errors import SamplerError
 
 
 def server(url: str) -> VLLMClient:
-    return VLLMClient(url, timeout=0.5)
+    return VLLMClient(url, timeout=1)
 
 
 def sample(url: str, count: int = 1) -> list:
@@ -172,13 +173,16 @@ def test_a_server_that_is_too_old_or_open_is_refused(monkeypatch, answers, words
     usual = {"/version": {"version": "0.30.0"}, "/is_paused": 401}
     usual |= {"/server_info?config_format=json": {"vllm_config": {"a": 1}}}
 
-    @contextmanager
-    def response(self, method, path, *_, headers=None):
+    def request(self, method, path, timeout, headers=None):
         assert (headers == {}) == (path == "/is_paused")
-        status = answer if isinstance(answer := (usual | answers)[path], int) else 200
-        yield SimpleNamespace(status=status, read=lambda: json.dumps(answer))
+        answer = (usual | answers)[path]
+        return (
+            httpx2.Response(answer)
+            if isinstance(answer, int)
+            else httpx2.Response(200, json=answer)
+        )
 
-    monkeypatch.setattr(VLLMClient, "_response", response)
+    monkeypatch.setattr(VLLMClient, "_request", request)
     with pytest.raises(ValueError, match=f"^[^\n]*{words}[^\n]*$"):
         server("http://there:1").config()
     answers.clear()
@@ -304,7 +308,7 @@ def test_images_are_sent_in_the_size_in_which_the_model_sees_them(connected):
     sampler = connected()
     processor = sampler.chat.image_processor
     prompts = sampler.encode(tiny_engines.observations(num_images=(0, 1, 3)))
-    requests = _sampling_requests(prompts, (0,), sampler._prompt)
+    requests = _sampling_requests(prompts, (0,), sampler._convert)
     bodies = [
         json.loads(json.dumps(sampler._body(request, prompts[request.first])))
         for request in requests

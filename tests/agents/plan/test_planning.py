@@ -33,7 +33,7 @@ from agents.plan.formulas import (
     logit_bytes,
     state_bytes,
 )
-from agents.plan.shapes import KNOWN, Tower, read_shape, shape_of
+from agents.plan.shapes import Tower, read_shape, shape_of
 
 SMALL = {"hidden_size": 128, "intermediate_size": 320, "vocab_size": 512}
 KINDS = {
@@ -123,17 +123,10 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_weights_of_a_known_model_are_as_many_as_published(name):
-    assert read_shape(name).num_weights == PUBLISHED[name]
-
-
-def test_the_vision_tower_of_the_7b_model_has_as_many_weights_as_published():
-    tower = read_shape("Qwen/Qwen2.5-VL-7B-Instruct").tower
-    assert tower is not None
-    assert tower.num_weights == 676_550_144
-
-
-def test_every_default_model_and_its_siblings_are_known_without_a_network():
-    assert PUBLISHED.keys() <= KNOWN.keys()
+    shape = read_shape(name)
+    assert shape.num_weights == PUBLISHED[name]
+    if "VL-7B" in name:
+        assert shape.tower.num_weights == 676_550_144
 
 
 def test_the_shape_of_a_folder_is_that_of_its_configuration(tiny_folder):
@@ -167,15 +160,6 @@ def test_zero_shards_as_in_its_paper():
     assert [state["gradients"] / count for state in sharded.values()] == [4 + 2, 4 / 8, 4 / 8]
     for state in sharded.values():
         assert (state["masters"] + state["moments"]) / count == 12 / 8
-
-
-def test_one_rank_shards_nothing_at_any_stage():
-    one, two, three = (state_bytes(1e9, 1e9, Sharding(1, stage, half=True)) for stage in (1, 2, 3))
-    parts = ("weights", "masters", "moments")
-    assert [one[name] for name in parts] == [two[name] for name in parts]
-    assert [two[name] for name in (*parts, "gradients")] == [
-        three[name] for name in (*parts, "gradients")
-    ]
 
 
 def test_the_state_of_an_offloaded_optimizer_leaves_the_gpu():
@@ -234,13 +218,7 @@ def zero_2() -> float:
     state = state_bytes(shape.num_weights, shape.num_weights, Sharding(1, 2, half=True))
     kept, transient = activation_bytes(shape, 8192, 2, checkpointing=True)
     head = logit_bytes(shape.vocabulary, 2048, 2)
-    fixed = (
-        state["weights"]
-        + state["masters"]
-        + state["moments"]
-        + state["gradients"]
-        + state["buckets"]
-    )
+    fixed = sum(state[f] for f in ("weights", "masters", "moments", "gradients", "buckets"))
     return (fixed + kept + max(transient, head)) / GIB
 
 
