@@ -196,7 +196,7 @@ def _number(name: str, reward: Reward, value: Any, problem: Problem) -> float:
     if value is None and name not in _REPORTED:
         return math.nan
     try:
-        number = math.nan if isinstance(value, str | bytes) else float(value)
+        number = math.nan if isinstance(value, str | bytes) else float(cast("float", value))
     except (OverflowError, TypeError, ValueError, RuntimeError):  # the last one of a tensor
         number = math.nan
     where = f"reward {name!r} of problem {problem.id!r} is"

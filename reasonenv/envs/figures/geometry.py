@@ -1,6 +1,5 @@
 """Rectangles and triangles with labelled sides and angles."""
 
-import random
 from math import radians, tan
 
 from reasonenv.envs.figures.canvas import Canvas, Style
@@ -30,11 +29,8 @@ class Perimeter(Rectangle):
 
     name, level = "perimeter", 1
     question = "What is the perimeter?"
+    ranges, large_ranges = ((2, 49), (2, 49)), ((2, 99), (2, 99))
     is_commutative = True
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        longest = 49 if level < 3 else 99
-        return rng.randint(2, longest), rng.randint(2, longest)
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         half = steps.add(*operands)
@@ -46,9 +42,7 @@ class Area(Rectangle):
 
     name, level = "area", 2
     question = "What is the area?"
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return rng.randint(10, 139 if level < 3 else 199), rng.randint(2, 9)
+    ranges, large_ranges = ((10, 139), (2, 9)), ((10, 199), (2, 9))
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.multiply(*operands)
@@ -58,10 +52,8 @@ class Side(Rectangle):
     """A rectangle with the length of one side; the question gives the perimeter."""
 
     name, level = "side", 3
+    ranges = (2, 49), (2, 49)
     has_choices = False
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return rng.randint(2, 49), rng.randint(2, 49)
 
     def label(self, canvas: Canvas, height: int) -> None:
         canvas.text(1, 1, "?")
@@ -80,10 +72,8 @@ class Angle(Family):
 
     name, level = "angle", 1
     question = "How large is the third angle?"
+    ranges = (20, 89), (20, 89)
     is_commutative = True
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return rng.randint(20, 89), rng.randint(20, 89)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         canvas = Canvas(5, 3, style)
