@@ -36,8 +36,8 @@ def content(texts: Sequence[str], images: Sequence[dict[str, Any]]) -> Any:
     """Text alone, or a list of parts: the images and the texts around them that are not empty."""
     if not images:
         return texts[-1]
-    texts = [{"type": "text", "text": text} if text else None for text in texts]
-    return [part for pair in zip_longest(texts, images) for part in pair if part]
+    words = [{"type": "text", "text": text} if text else None for text in texts]
+    return [part for pair in zip_longest(words, images) for part in pair if part]
 
 
 def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int]]:
