@@ -89,29 +89,18 @@ from reasonenv.rewards import accuracy, think_answer_format
 __all__ = ["ENVIRONMENT", "FAMILIES", "LEVELS", "REWARDS", "SPLITS", "Figures", "problems"]
 
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
-FAMILIES: dict[str, Family] = {
+_NAMED = {
     family.name: family
-    for family in (
-        arithmetic.Sum(),
-        geometry.Perimeter(),
-        arithmetic.HourHand(),
-        arithmetic.NumberLine(),
-        geometry.Angle(),
-        arithmetic.Missing(),
-        geometry.Area(),
-        counting.Dots(),
-        counting.Dice(),
-        counting.Fractions(),
-        charts.Bar(),
-        charts.Coordinates(),
-        charts.Graph(),
-        arithmetic.BothHands(),
-        geometry.Side(),
-        counting.Shapes(),
-        charts.Difference(),
-        charts.Slope(),
-    )
+    for module in (arithmetic, charts, counting, geometry)
+    for family in module.FAMILIES
 }
+# Problems are drawn by place in this order.
+_ORDER = (
+    *("sum", "perimeter", "clock", "number_line", "angle"),
+    *("missing", "area", "dots", "dice", "fraction", "bar", "coordinates", "graph"),
+    *("minutes", "side", "shapes", "difference", "slope"),
+)
+FAMILIES: dict[str, Family] = {name: _NAMED[name] for name in _ORDER}
 LEVELS = (1, 2, 3)
 _BY_LEVEL = {
     level: {name: family for name, family in FAMILIES.items() if family.level <= level}

@@ -10,9 +10,7 @@ _CENTER: Point = (42, 42)
 """Of a dial."""
 
 
-class Sum(Family):
-    """Two numbers, three at level 3, with plus signs between them."""
-
+class _Sum(Family):
     name, level = "sum", 1
     question = "What is the sum?"
     ranges, large_ranges = ((1, 99),) * 2, ((1, 99),) * 3
@@ -33,9 +31,7 @@ class Sum(Family):
         return total
 
 
-class NumberLine(Family):
-    """Four ticks, the first two labelled, one of the others marked."""
-
+class _NumberLine(Family):
     name, level = "number_line", 1
     question = "Which number is marked?"
 
@@ -67,9 +63,7 @@ class NumberLine(Family):
         return value
 
 
-class Missing(Family):
-    """A sum with its second number missing."""
-
+class _Missing(Family):
     name, level = "missing", 2
     question = "Which number is missing?"
     ranges, large_ranges = ((1, 99), (1, 99)), ((1, 99), (1, 499))
@@ -87,9 +81,7 @@ class Missing(Family):
         return steps.subtract(sum(operands), operands[0])
 
 
-class HourHand(Family):
-    """The hour hand of a clock; the question adds some hours."""
-
+class _HourHand(Family):
     name, level = "clock", 1
     question = "What hour is it in {1} hours?"
     ranges = (1, 12), (1, 99)
@@ -106,9 +98,7 @@ class HourHand(Family):
         return steps.fact(f"{total}-{turns}", total - turns) if turns > 0 else total
 
 
-class BothHands(Family):
-    """Both hands of a clock."""
-
+class _BothHands(Family):
     name, level = "minutes", 3
     question = "How many minutes past 12 is it?"
     heldout_period = 5
@@ -142,3 +132,6 @@ def _on_dial(hour: float, radius: float) -> Point:
     """The pixel on a dial at an hour and a distance from its center."""
     turn = 2 * pi * hour / 12
     return _CENTER[0] + radius * sin(turn), _CENTER[1] - radius * cos(turn)
+
+
+FAMILIES = _Sum(), _NumberLine(), _Missing(), _HourHand(), _BothHands()

@@ -15,7 +15,7 @@ HEIGHT = 6
 PALE: Color = (195, 195, 195)
 
 
-class Grid(Canvas):
+class _Grid(Canvas):
     """A grid of some steps a tile, with labels at each tile.
 
     Args:
@@ -58,12 +58,12 @@ def _steps_per_tile(level: int) -> int:
     return 1 if level < 3 else 2
 
 
-class BarChart(Family):
+class _BarChart(Family):
     """Four bars; the operands are grid, unit, the steps that each is high, and bars."""
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         per_tile, unit, *heights = operands[0]
-        grid = Grid(style, len(BARS), per_tile, dict(enumerate(BARS, 1)), unit)
+        grid = _Grid(style, len(BARS), per_tile, dict(enumerate(BARS, 1)), unit)
         for tile, height in enumerate(heights, 1):
             x = tile * per_tile
             corners = grid.point(x - 0.3 * per_tile, height), grid.point(x + 0.3 * per_tile, 0)
@@ -76,9 +76,7 @@ class BarChart(Family):
         return unit * heights[BARS.index(bar)]
 
 
-class Bar(BarChart):
-    """Four bars, one of which is asked for."""
-
+class _Bar(_BarChart):
     name, level = "bar", 2
     question = "How high is bar {1}?"
 
@@ -90,9 +88,7 @@ class Bar(BarChart):
         return steps.read(bar, self.value(operands, bar))
 
 
-class Difference(BarChart):
-    """Four bars, two of which are compared."""
-
+class _Difference(_BarChart):
     name, level = "difference", 3
     question = "How much higher is bar {1} than bar {2}?"
 
@@ -108,9 +104,7 @@ class Difference(BarChart):
         return steps.fact(f"{high}-{low}", high - low)
 
 
-class Coordinates(Family):
-    """A red and a blue point in the plane."""
-
+class _Coordinates(Family):
     name, level = "coordinates", 2
     question = "How far is it from the red to the blue point along the grid?"
     heldout_period = 8
@@ -122,7 +116,7 @@ class Coordinates(Family):
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         per_tile, *points = operands
-        grid = Grid(style, HEIGHT, per_tile)
+        grid = _Grid(style, HEIGHT, per_tile)
         for point, color in zip(points, (RED, BLUE), strict=True):
             grid.disc(grid.point(*point), 9 if per_tile == 1 else 6, color)
         return grid
@@ -138,9 +132,7 @@ class Coordinates(Family):
         return steps.fact(f"{sides[0]}+{sides[1]}", sum(sides))
 
 
-class Graph(Family):
-    """Points of a function, joined by lines."""
-
+class _Graph(Family):
     name, level = "graph", 2
     question = "What is y at x={1}?"
     width = 4
@@ -152,7 +144,7 @@ class Graph(Family):
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         per_tile, *values = operands[0]
-        grid = Grid(style, self.width, per_tile)
+        grid = _Grid(style, self.width, per_tile)
         points = [grid.point(per_tile * tile, value) for tile, value in enumerate(values)]
         grid.line(*points, width=2, color=BLUE)
         for point in points:
@@ -164,9 +156,7 @@ class Graph(Family):
         return steps.read("y", values[x // per_tile])
 
 
-class Slope(Family):
-    """A line with two of its points marked."""
-
+class _Slope(Family):
     name, level = "slope", 3
     question = "What is the slope of the line?"
     has_choices = False
@@ -177,7 +167,7 @@ class Slope(Family):
         return left, rng.randint(0, last), rng.randint(left + 2, last), rng.randint(0, last)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
-        grid = Grid(style, HEIGHT, _steps_per_tile(self.level))
+        grid = _Grid(style, HEIGHT, _steps_per_tile(self.level))
         points = grid.point(*operands[:2]), grid.point(*operands[2:])
         grid.line(*points, width=3, color=BLUE)
         for point in points:
@@ -195,3 +185,6 @@ def _sample_heights(rng: random.Random, level: int) -> tuple[int, ...]:
     per_tile = _steps_per_tile(level)
     unit = 1 if level < 3 else rng.choice((1, 5))
     return per_tile, unit, *(rng.randint(1, HEIGHT * per_tile) for _ in BARS)
+
+
+FAMILIES = _Bar(), _Difference(), _Coordinates(), _Graph(), _Slope()

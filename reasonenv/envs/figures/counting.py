@@ -1,15 +1,14 @@
 """Things to be counted: dots, boxes, pips, shapes."""
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 
 from reasonenv.envs.figures.canvas import BLUE, GREEN, RED, TILE, Canvas, Color, Style, middle
 from reasonenv.envs.figures.family import Family, Operands, Steps
 
 
-class Dots(Family):
-    """Dots in some of the places of two rows, of three at level 3."""
-
+class _Dots(Family):
     name, level = "dots", 2
     question = "How many dots are there?"
 
@@ -27,9 +26,7 @@ class Dots(Family):
         return _add_rows(operands, steps)
 
 
-class Fractions(Family):
-    """Two rows of boxes, three at level 3, some of which are shaded."""
-
+class _Fractions(Family):
     name, level = "fraction", 2
     question = "Which fraction of the boxes is shaded?"
     has_choices = False
@@ -51,9 +48,7 @@ class Fractions(Family):
         return steps.divide(_add_rows(operands, steps), columns * rows)
 
 
-class Dice(Family):
-    """Three to seven dice seen from above."""
-
+class _Dice(Family):
     name, level = "dice", 2
     question = "How many pips are there on the dice?"
     is_commutative = True
@@ -71,15 +66,10 @@ class Dice(Family):
         return canvas
 
     def solve(self, operands: Operands, steps: Steps) -> int:
-        total, *others = operands
-        for number in others:
-            total = steps.fact(f"{total}+{number}", total + number)
-        return total
+        return _add(operands, steps)
 
 
-class Shapes(Family):
-    """A table of circles, squares and triangles in three colors; one kind is asked for."""
-
+class _Shapes(Family):
     name, level = "shapes", 3
 
     def sample(self, rng: random.Random, level: int) -> Operands:
@@ -133,9 +123,13 @@ def _add_rows(operands: Operands, steps: Steps) -> int:
     """The number of chosen places, counted row by row and added."""
     columns, rows, places = operands
     counts = [sum(place // columns == row for place in places) for row in range(rows)]
-    total, *others = (steps.read(f"row{row}", count) for row, count in enumerate(counts, 1))
-    for count in others:
-        total = steps.fact(f"{total}+{count}", total + count)
+    return _add([steps.read(f"row{row}", count) for row, count in enumerate(counts, 1)], steps)
+
+
+def _add(numbers: Sequence[int], steps: Steps) -> int:
+    total, *others = numbers
+    for number in others:
+        total = steps.fact(f"{total}+{number}", total + number)
     return total
 
 
@@ -147,3 +141,6 @@ def _draw_shape(canvas: Canvas, shape: str, center: tuple[float, float], color: 
         canvas.polygon((x - 8, y - 8), (x + 8, y - 8), (x + 8, y + 8), (x - 8, y + 8), color=color)
     else:
         canvas.polygon((x - 10, y + 8), (x + 10, y + 8), (x, y - 10), color=color)
+
+
+FAMILIES = _Dots(), _Fractions(), _Dice(), _Shapes()
