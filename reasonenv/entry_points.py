@@ -36,7 +36,12 @@ make_env.metadata = ReasonEnv.metadata  # pyright: ignore[reportFunctionMemberAc
 
 def _make(kind: Any, environment: Environment, kwargs: dict[str, Any]) -> Any:
     """Divides the arguments between the problems and the class."""
-    _check_names(environment, kwargs, kind)
+    names = _option_names(environment, kind)
+    for name in kwargs.keys() - names:
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.65)
+        hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(names))}"
+        # No TypeError, to which Gymnasium adds text of its own.
+        raise UsageError(f"{environment.id} takes no argument {name!r}: {hint}")
     leaves_out = kwargs.get("without") == INVALID
     problems, rewards, prompt = define(environment, kwargs)
     check_rows(problems)
@@ -66,8 +71,12 @@ def define(
     problems, keep = _problems(environment, kwargs)
     filter, without = kwargs.pop("filter", None), kwargs.pop("without", ())
     chosen = select(problems, filter, without, keep, siblings, environment.cluster)
-    choice, unjudged = kwargs.pop("rewards", None), kwargs.pop("unjudged", 0.0)
-    rewards = _rewards(environment, problems, choice, unjudged)
+    rewards = environment.rewards or {"accuracy": (1.0, accuracy)}
+    rewards = rewards(problems) if callable(rewards) else rewards
+    if (choice := kwargs.pop("rewards", None)) is not None:
+        rewards = by_name(choice, rewards)
+    if unjudged := kwargs.pop("unjudged", 0):
+        rewards = {**rewards, **by_name({"unjudged": unjudged})}
     return chosen, rewards, _prompt(environment, problems, kwargs.pop("prompt", None))
 
 
@@ -125,11 +134,7 @@ def all_problems(
 
 
 def invalid_rows(id: str, options: Mapping[str, Any]) -> list[InvalidRow]:
-    """The rows of a split of data that make no problem.
-
-    Args:
-        id: Of the environment.
-        options: Its arguments; rows that `without` or `holdout` leave out do not count.
+    """The rows of a split of data that make no problem and that no argument leaves out.
 
     Raises:
         UsageError: An argument does not fit.
@@ -143,14 +148,6 @@ def takes_option(id: str, name: str) -> bool:
     if name == "data":  # which others refuse
         return name in find(id).parameters
     return name in _option_names(find(id), ReasonVectorEnv)
-
-
-def _rewards(environment: Environment, problems: Any, choice: Any, weight: Any) -> Rewards:
-    """The rewards of a choice, else the environment's own, and the reward without a verdict."""
-    own = environment.rewards or {"accuracy": (1.0, accuracy)}
-    own = own(problems) if callable(own) else own
-    rewards = own if choice is None else by_name(choice, own)
-    return rewards if weight == 0 else {**rewards, **by_name({"unjudged": weight})}
 
 
 def _prompt(environment: Environment, problems: Any, choice: Any) -> str | PromptTemplate:
@@ -169,13 +166,3 @@ def _option_names(environment: Environment, kind: Any) -> frozenset[str]:
     """The arguments of an environment of a class."""
     own = set(inspect.signature(kind).parameters) - {"problems"}
     return environment.parameters | own | _OPTIONS
-
-
-def _check_names(environment: Environment, kwargs: dict[str, Any], kind: Any) -> None:
-    names = _option_names(environment, kind)
-    for name in kwargs:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.65)
-            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(sorted(names))}"
-            # No TypeError, to which Gymnasium adds text of its own.
-            raise UsageError(f"{environment.id} takes no argument {name!r}: {hint}")

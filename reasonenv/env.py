@@ -73,12 +73,8 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Poses the next problem of the order, or the first of a new order when a seed is given."""
         super().reset(seed=seed)
-        problems, start = parse_options(options)
-        if self._order is None or seed is not None or problems:
-            self._order = ProblemOrder(len(self.problems), order_seed(self), **problems)
-            self._position = 0
-        if start is not None:
-            self._position = start
+        self._order, start = next_order(self, self._order, seed, options)
+        self._position = self._position if start is None else start
         _, self._problem = self._order.pose(self.problems, self._position, self.left_out)
         self._position += 1
         self._result = None
@@ -95,20 +91,15 @@ class ReasonEnv(gymnasium.Env[dict[str, Any], str]):
         )
         self._result = response, grade
         reward, components = total(self.rewards, response, problem, grade)
-        return (
-            self._observation(),
-            reward,
-            True,
-            False,
-            ShortDict({**components, **grade_info(problem, grade)}),
-        )
+        infos = ShortDict({**components, **grade_info(problem, grade)})
+        return self._observation(), reward, True, False, infos
 
     def render(self) -> Any:
         """A frame of the problem, and of response and verdict once it is answered."""
         if self._problem is None:
             raise gymnasium.error.ResetNeeded("call reset before render")
         if self.render_mode is None:
-            return warn_without_mode(self)
+            return warn_without_mode()
         return render.MODES[self.render_mode](self._problem, *self._result or (None, None))
 
     def _repr_png_(self) -> bytes | None:
@@ -134,10 +125,17 @@ def observation_space() -> Dict:
     return Dict({"system": TextSpace(), "question": TextSpace(), "images": ImagesSpace()})
 
 
-def order_seed(env: gymnasium.Env | gymnasium.vector.VectorEnv) -> int:
-    """Seed of a new order: the environment's, or drawn where its generator was set without one."""
+def next_order(
+    env: Any, order: ProblemOrder | None, seed: int | None, options: dict[str, Any] | None
+) -> tuple[ProblemOrder, int | None]:
+    """The order of a reset, and the position in it at which to begin; None to go on."""
+    problems, start = parse_options(options)
+    if order is not None and seed is None and not problems:
+        return order, start
     seed = env.np_random_seed
-    return int(env.np_random.integers(2**63)) if seed is None or seed < 0 else seed
+    if seed is None or seed < 0:  # of a generator that was set without one
+        seed = int(env.np_random.integers(2**63))
+    return ProblemOrder(len(env.problems), seed, **problems), start or 0
 
 
 def make_observation(problem: Problem, prompt: PromptTemplate) -> Observation:
@@ -163,13 +161,11 @@ def grade_info(problem: Problem, grade: Grade) -> dict[str, Any]:
     }
 
 
-def warn_without_mode(env: gymnasium.Env | gymnasium.vector.VectorEnv) -> None:
+def warn_without_mode() -> None:
     """Warns, as Gymnasium's environments do, that there is nothing to render."""
-    make = "make_vec" if isinstance(env, gymnasium.vector.VectorEnv) else "make"
-    name = env.spec.id if env.spec else type(env).__name__
     gymnasium.logger.warn(
-        "You are calling render method without specifying any render mode. You can specify the "
-        f'render_mode at initialization, e.g. gym.{make}("{name}", render_mode="rgb_array")'
+        "render was called without specifying any render mode: give render_mode='rgb_array' or "
+        "'ansi' when the environment is made"
     )
 
 
@@ -182,9 +178,8 @@ def check_text(action: object, index: int | None = None) -> str:
     if isinstance(action, str | np.str_):
         return str(action)
     place = "" if index is None else f" at index {index}"
-    value = repr(action)
-    value = value if len(value) <= 60 else value[:60] + "..."
-    raise TypeError(f"an action is a text (str), not {type(action).__name__}{place}: {value}")
+    kind = f"{type(action).__name__}{place}"
+    raise TypeError(f"an action is a text (str), not {kind}: {action!r:.60}")
 
 
 def check_arguments(problems: Sequence[Problem], render_mode: str | None) -> None:

@@ -1,7 +1,8 @@
 """Observations as messages of a chat API, images at their marks in the question."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from reasonenv.datasets.images import png_url
@@ -20,16 +21,23 @@ def messages(observation: Mapping[str, Any]) -> list[dict[str, Any]]:
         images, a list of parts, each image a PNG as a data URL.
     """
     texts, order = split_at_images(observation["question"], len(observation["images"]))
-    content: str | list[dict[str, Any]] = texts[-1]
-    if order:
-        content = []
-        for text, image in zip(texts, [*order, None], strict=True):
-            content += [{"type": "text", "text": text}] if text else []
-            if image is not None:
-                url = png_url(observation["images"][image])
-                content.append({"type": "image_url", "image_url": {"url": url}})
-    system = [{"role": "system", "content": observation["system"]}] if observation["system"] else []
-    return [*system, {"role": "user", "content": content}]
+    urls = [png_url(observation["images"][number]) for number in order]
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return conversation(observation["system"], content(texts, images))
+
+
+def conversation(system: str, user: Any) -> list[dict[str, Any]]:
+    """The messages of a system text, unless it is empty, and of the content of the user."""
+    first = [{"role": "system", "content": system}] if system else []
+    return [*first, {"role": "user", "content": user}]
+
+
+def content(texts: Sequence[str], images: Sequence[dict[str, Any]]) -> Any:
+    """Text alone, or a list of parts: the images and the texts around them that are not empty."""
+    if not images:
+        return texts[-1]
+    words = [{"type": "text", "text": text} if text else None for text in texts]
+    return [part for pair in zip_longest(words, images) for part in pair if part]
 
 
 def split_at_images(question: str, num_images: int) -> tuple[list[str], list[int]]:

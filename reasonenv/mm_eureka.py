@@ -15,7 +15,7 @@ from reasonenv.problem import Problem
 from reasonenv.workers import WorkerPool
 
 _CHOICES = frozenset("abcd")
-# Without DOTALL, as in the release: an answer of several lines is no match.
+_LONGEST = 10_000
 
 
 def mm_eureka(response: str, problem: Problem, grade: Grade) -> float:
@@ -28,9 +28,6 @@ def mm_eureka(response: str, problem: Problem, grade: Grade) -> float:
     if not text or len(_content(text)) > _LONGEST:
         return 0.0
     return float(_pool().submit(text, problem.answer).result().correct)
-
-
-_LONGEST = 10_000
 
 
 @functools.cache
@@ -48,24 +45,6 @@ def judge_with_status(text: str, reference: str) -> tuple[bool, str]:
 
 def is_rewarded(text: str, reference: str) -> bool:
     """True if the released reward of a text that is not empty is 1; the time has no bound."""
-    gold = _parse(f"${reference}$")
-    if not gold:
-        return True  # as in the release, which means to skip the problem
-    content = _content(text)
-    answer = content.replace("<answer>", "").replace("</answer>", "").lower()
-    return _verify(content, gold) or _names_choice(answer, gold)
-
-
-def _content(text: str) -> str:
-    """The first answer with its tags; without one, the text after the last opening tag."""
-    for line in text.split("\n"):
-        content, end, _ = line.partition("<answer>")[2].partition("</answer>")
-        if end:
-            return f"<answer>{content}</answer>"
-    return text.rpartition("<answer>")[2]
-
-
-def _verify(content: str, gold: list[Any]) -> bool:
     from math_verify import (
         ExprExtractionConfig,
         LatexExtractionConfig,
@@ -73,9 +52,30 @@ def _verify(content: str, gold: list[Any]) -> bool:
         verify,
     )
 
+    gold = _parse(f"${reference}$")
+    if not gold:
+        return True  # as in the release, which means to skip the problem
+    content = _content(text)
     configs = [StringExtractionConfig(), LatexExtractionConfig(), ExprExtractionConfig()]
     # The gold comes first in math-verify's signature, but not in the release.
-    return verify(_parse(content, extraction_config=configs), gold, timeout_seconds=0)
+    if verify(_parse(content, extraction_config=configs), gold, timeout_seconds=0):
+        return True
+    # A letter of the gold occurs anywhere in the answer, and no other of a to d.
+    answer = content.replace("<answer>", "").replace("</answer>", "").lower()
+    letters = {letter for letter in _CHOICES if letter in answer}
+    return len(letters) == 1 and letters <= {str(item).lower() for item in gold}
+
+
+def _content(text: str) -> str:
+    """The first answer with its tags; without one, the text after the last opening tag.
+
+    As in the release, an answer of several lines is none.
+    """
+    for line in text.split("\n"):
+        content, end, _ = line.partition("<answer>")[2].partition("</answer>")
+        if end:
+            return f"<answer>{content}</answer>"
+    return text.rpartition("<answer>")[2]
 
 
 def _parse(text: str, **kwargs: Any) -> list[Any]:
@@ -84,9 +84,3 @@ def _parse(text: str, **kwargs: Any) -> list[Any]:
     # Its own time limits are signals, for the main thread alone; it warns when they are off.
     logging.getLogger("math_verify").setLevel(logging.ERROR)
     return parse(text, parsing_timeout=0, **kwargs)
-
-
-def _names_choice(answer: str, gold: list[Any]) -> bool:
-    """True if a letter of `gold` occurs anywhere in the answer, and no other of a to d."""
-    letters = _CHOICES.intersection(str(item).lower() for item in gold)
-    return any({choice for choice in _CHOICES if choice in answer} == {one} for one in letters)

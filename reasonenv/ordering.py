@@ -10,8 +10,8 @@ from reasonenv.console import warn
 from reasonenv.errors import DataError, UsageError
 from reasonenv.problem import Problem
 
-NUM_LISTED = 10
-"""Problems left out that are logged, a line each; `left_out` has the others as well."""
+# Problems left out that are logged, a line each; `left_out` has the others as well.
+_NUM_LISTED = 10
 
 
 class ProblemOrder:
@@ -85,8 +85,8 @@ def _problem_numbers(name: str, numbers: Any, num_problems: int) -> list[int] | 
     values = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
     if not isinstance(values, list | tuple | range) or not all(map(_is_whole, values)):
         value = " ".join(repr(numbers).split())
-        mask = "those of a mask are numpy.flatnonzero(mask)"
-        raise UsageError(f"{name}={value[:60]}: give a list of the numbers of problems; {mask}")
+        advice = "give a list of the numbers of problems; those of a mask are"
+        raise UsageError(f"{name}={value:.60}: {advice} numpy.flatnonzero(mask)")
     if not values:
         raise UsageError(f"{name}=[]: at least one problem is needed")
     outside = [number for number in values if not 0 <= number < num_problems]
@@ -109,24 +109,19 @@ def parse_options(options: Mapping[str, Any] | None) -> tuple[dict[str, Any], in
     Raises:
         UsageError: For any other option, both kinds of problems, and a start that is no position.
     """
-    options = options or {}
-    unknown = sorted(set(options) - {"indices", "subset", "start"})
-    if unknown:
-        raise UsageError(
-            f"unknown option {unknown[0]!r} of reset: it takes indices, subset and start"
-        )
-    start = options.get("start")
+    problems = {name: value for name, value in (options or {}).items() if value is not None}
+    start = problems.pop("start", None)
+    for name in problems.keys() - {"indices", "subset"}:
+        raise UsageError(f"unknown option {name!r} of reset: it takes indices, subset and start")
     if start is not None and (not _is_whole(start) or start < 0):
         raise UsageError(f"start={start!r}: a position of 0 or above is needed")
-    problems = {name: options.get(name) for name in ("indices", "subset")}
-    problems = {name: numbers for name, numbers in problems.items() if numbers is not None}
     if len(problems) == 2:
         raise UsageError("reset got indices and subset: give one of them")
     return problems, (None if start is None else int(start))
 
 
 def leave_out(left_out: dict[int, str], number: int, reason: str) -> None:
-    """Adds a problem to those that are left out, with a warning for the first `NUM_LISTED`."""
+    """Adds a problem to those that are left out, with a warning for the first `_NUM_LISTED`."""
     left_out[number] = reason
-    if len(left_out) <= NUM_LISTED:
+    if len(left_out) <= _NUM_LISTED:
         warn(f"left out: {reason}")

@@ -122,11 +122,8 @@ def find(id: str) -> Environment:
             f"reproduces records made with {name}"
         )
     ids = {id.lower(): id for id in registry}
-    # The nearest id if it is very near, else all ids somewhat near.
-    matches = difflib.get_close_matches(name.lower(), ids, n=1, cutoff=0.75)
-    matches = matches or difflib.get_close_matches(name.lower(), ids, cutoff=0.5)
-    near = [ids[match] for match in matches]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(registry)}"
+    near = difflib.get_close_matches(name.lower(), ids, n=1)
+    hint = f"did you mean {ids[near[0]]}?" if near else f"there are {', '.join(registry)}"
     raise UnknownEnvironmentError(f"no environment is called {id!r}: {hint}")
 
 

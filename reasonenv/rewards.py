@@ -29,12 +29,12 @@ from reasonenv.problem import Problem
 
 Reward = Callable[[str, Problem, Grade], float | None]
 Rewards = Mapping[str, tuple[float, Reward]]
-LARGEST = 1e15
-"""Largest reward in size: in float32, in which trainers compute, the squares of many are finite."""
 
+# Largest reward in size: in float32, in which trainers compute, the squares of many are finite.
+_LARGEST = 1e15
 _WARNED: set[str] = set()
-
 _TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+_BLOCKS = re.compile(r"<think>(.*)</think>\s*<answer>(.*)</answer>", re.DOTALL)
 # Words between white space; of Chinese, which has none, single characters.
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 
@@ -71,12 +71,9 @@ def think_answer_format(response: str, problem: Problem, grade: Grade) -> float:
 
 def in_think_answer_format(response: str) -> bool:
     """True if a response is one think block and then one answer block."""
-    if any(response.count(tag) != 1 for tag in _TAGS):
-        return False
-    thoughts, _, rest = response.partition("<think>")[2].partition("</think>")
-    gap, _, rest = rest.partition("<answer>")
-    answer, end, _ = rest.partition("</answer>")
-    return bool(end and thoughts.strip() and answer.strip()) and not gap.strip()
+    is_once = all(response.count(tag) == 1 for tag in _TAGS)
+    blocks = _BLOCKS.search(response) if is_once else None
+    return blocks is not None and all(block.strip() for block in blocks.groups())
 
 
 @dataclass(frozen=True)
@@ -84,16 +81,18 @@ class Penalty:
     """A reward of 0 or less, of the text of a response alone.
 
     Args:
-        of: The penalty of a text; picklable, so that the reward is.
+        of: The penalty of a text, or of what `measure` gives; picklable, so that the reward is.
+        measure: Of a text, such as its length.
     """
 
-    of: Callable[[str], float]
+    of: Callable[[Any], float]
+    measure: Callable[[str], Any] = str
 
     bounds: ClassVar = (-math.inf, 0.0)
 
     def __call__(self, response: str, problem: Problem, grade: Grade) -> float:
         """The penalty of the response."""
-        return self.of(response)
+        return self.of(self.measure(response))
 
 
 def overlong_penalty(length: float, max_length: float, buffer: float) -> float:
@@ -126,11 +125,7 @@ def overlong(max_length: int, buffer: int, length: Callable[[str], int] = len) -
         length: Length of a text; with a tokenizer's, the penalty is the paper's.
     """
     overlong_penalty(0, max_length, buffer)
-    return Penalty(partial(_overlong, max_length=max_length, buffer=buffer, length=length))
-
-
-def _overlong(text: str, max_length: int, buffer: int, length: Callable[[str], int]) -> float:
-    return overlong_penalty(length(text), max_length, buffer)
+    return Penalty(partial(overlong_penalty, max_length=max_length, buffer=buffer), length)
 
 
 def repetition_penalty(text: str, n: int = 3, max_penalty: float = -1.0) -> float:
@@ -166,18 +161,14 @@ def repetition(n: int = 3, max_penalty: float = -1.0) -> Penalty:
 
 
 # Reported for every environment, also where they are no part of its reward.
-REPORTED: Mapping[str, Reward] = {"accuracy": accuracy, "format": think_answer_format}
-
-FUNCTIONS: Mapping[str, Reward] = {
-    **REPORTED,
+_REPORTED: Mapping[str, Reward] = {"accuracy": accuracy, "format": think_answer_format}
+_FUNCTIONS: Mapping[str, Reward] = {
+    **_REPORTED,
     "think_answer_format": think_answer_format,
     "mm_eureka": mm_eureka,
     "unjudged": unjudged,
 }
-"""Rewards without arguments, by name."""
-
-FACTORIES: Mapping[str, Callable[..., Reward]] = {"overlong": overlong, "repetition": repetition}
-"""Rewards with arguments, by name."""
+_WITH_ARGUMENTS = {"overlong": overlong, "repetition": repetition}
 
 
 def total(
@@ -191,7 +182,7 @@ def total(
     Raises:
         RewardError: In one line, for a component that is no finite number.
     """
-    functions = {**REPORTED, **{name: reward for name, (_, reward) in rewards.items()}}
+    functions = {**_REPORTED, **{name: reward for name, (_, reward) in rewards.items()}}
     parts = {
         name: _number(name, reward, reward(response, problem, grade), problem)
         for name, reward in functions.items()
@@ -202,16 +193,14 @@ def total(
 
 def _number(name: str, reward: Reward, value: Any, problem: Problem) -> float:
     """The value of a reward as a float, NaN for None, with a warning of one out of bounds."""
-    if value is None and name not in REPORTED:
+    if value is None and name not in _REPORTED:
         return math.nan
     try:
         number = math.nan if isinstance(value, str | bytes) else float(cast("float", value))
-    except OverflowError:  # of an integer, of which Python may refuse to write the digits
-        number = value = math.inf
-    except (TypeError, ValueError, RuntimeError):  # the last one of a tensor
+    except (OverflowError, TypeError, ValueError, RuntimeError):  # the last one of a tensor
         number = math.nan
     where = f"reward {name!r} of problem {problem.id!r} is"
-    if not abs(number) <= LARGEST:
+    if not abs(number) <= _LARGEST:
         raise RewardError(
             f"{where} {value!r:.60}: give a finite number, or None where it does not apply"
         )
@@ -262,44 +251,35 @@ def _weighted(name: str, value: Any, own: Rewards) -> tuple[float, Reward]:
         arguments = dict(value) if isinstance(value, Mapping) else {"weight": value}
         weight = arguments.pop("weight", 1.0)
         reward = _build(name, arguments, own)
-    weight = _check_weight(name, weight)
-    if weight < 0 and isinstance(reward, Penalty):
-        raise UsageError(f"reward {name!r} is 0 or less: weight {weight} would pay for it")
-    return weight, reward
-
-
-def _check_weight(name: str, weight: object) -> float:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
         raise UsageError(f"reward {name!r} has weight {weight!r}: a finite number is needed")
-    return float(weight)
+    if weight < 0 and isinstance(reward, Penalty):
+        raise UsageError(f"reward {name!r} is 0 or less: weight {weight} would pay for it")
+    return float(weight), reward
 
 
 def _build(name: str, arguments: dict[str, Any], own: Rewards) -> Reward:
-    functions = {**FUNCTIONS, **{key: function for key, (_, function) in own.items()}}
-    if ":" in str(name):
-        functions[name] = imported(str(name))
+    functions = {**_FUNCTIONS, **{key: function for key, (_, function) in own.items()}}
+    if ":" in name:
+        functions[name] = _imported(name)
     if name in functions:
         if arguments:
             raise UsageError(f"reward {name!r} takes no argument {next(iter(arguments))!r}")
         return functions[name]
-    if name not in FACTORIES:
-        names = {*functions, *FACTORIES}
-        near = difflib.get_close_matches(str(name), names, n=1)
+    if name not in _WITH_ARGUMENTS:
+        names = {*functions, *_WITH_ARGUMENTS}
+        near = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(names))}"
         raise UsageError(f"no reward is called {name!r}: {hint}")
     try:
-        inspect.signature(FACTORIES[name]).bind(**arguments)
+        inspect.signature(_WITH_ARGUMENTS[name]).bind(**arguments)
     except TypeError as error:
         raise UsageError(f"reward {name!r}: {error}") from error
-    return FACTORIES[name](**arguments)
+    return _WITH_ARGUMENTS[name](**arguments)
 
 
-def imported(name: str) -> Reward:
-    """The function of a module, by its name "module:function".
-
-    Raises:
-        UsageError: In one line, where there is no such module or function.
-    """
+def _imported(name: str) -> Reward:
+    """The function of a module, by its name "module:function"."""
     module, _, function = name.rpartition(":")
     absent = UsageError(
         f"reward {name!r}: no module is called {module!r}: run in its folder, or add the folder "

@@ -15,7 +15,14 @@ _ALPHABET = [chr(code) for code in range(0x20, 0x7F)] + list("\nαβπθ∠△�
 
 
 class UnboundedSpace(Space[Value_co]):
-    """All values of a type; two such spaces of one class are equal."""
+    """All values of a type; two such spaces of one class are equal.
+
+    Args:
+        seed: Seeds the samples, which know neither masks nor probabilities.
+    """
+
+    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
+        super().__init__(seed=seed)
 
     @property
     def is_np_flattenable(self) -> bool:
@@ -47,18 +54,10 @@ def _batch(space: Space[Any], n: int = 1) -> BatchSpace:
 
 
 class TextSpace(UnboundedSpace[str]):
-    """All strings: any alphabet, any length.
-
-    Args:
-        seed: Seeds the samples, which have at most 64 characters.
-    """
-
-    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
-        super().__init__(dtype=str, seed=seed)
+    """All strings: any alphabet, any length. Samples have at most 64 characters."""
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
-        """A random string; masks and probabilities are not supported."""
-        _check_unmasked(mask, probability)
+        """A random string."""
         length = int(self.np_random.integers(0, 65))
         return "".join(_ALPHABET[i] for i in self.np_random.integers(len(_ALPHABET), size=length))
 
@@ -70,18 +69,13 @@ class TextSpace(UnboundedSpace[str]):
 class ImagesSpace(UnboundedSpace[tuple[np.ndarray, ...]]):
     """All tuples of RGB images: any number, each [height, width, 3] uint8; see `pixels.is_rgb`.
 
-    Args:
-        seed: Seeds the samples, which hold at most three small images.
+    Samples hold at most three small images.
     """
-
-    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
-        super().__init__(seed=seed)
 
     def sample(
         self, mask: Any | None = None, probability: Any | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Random images; masks and probabilities are not supported."""
-        _check_unmasked(mask, probability)
+        """Random images."""
         rng = self.np_random
         sizes = rng.integers(1, 33, size=(int(rng.integers(0, 4)), 2))
         return tuple(rng.integers(256, size=(h, w, 3), dtype=np.uint8) for h, w in sizes)
@@ -89,8 +83,3 @@ class ImagesSpace(UnboundedSpace[tuple[np.ndarray, ...]]):
     def contains(self, x: Any) -> bool:
         """True if x is a tuple of RGB images."""
         return isinstance(x, tuple) and all(map(is_rgb, x))
-
-
-def _check_unmasked(mask: Any | None, probability: Any | None) -> None:
-    if mask is not None or probability is not None:
-        raise ValueError("this space samples without mask or probability")

@@ -27,6 +27,7 @@ def check_env(make: Make) -> None:
             least two problems, and a component of its reward lies in [0, 1], or is a
             `rewards.Penalty`, at most 0.
     """
+    sizes = {"num_envs": _NUM_PROMPTS * _GROUP_SIZE, "group_size": _GROUP_SIZE}
     for check in (
         _check_spaces_contain_observations,
         _check_groups_share_a_problem,
@@ -41,11 +42,7 @@ def check_env(make: Make) -> None:
         _check_submit_changes_nothing,
     ):
         with ExitStack() as stack:
-            check(lambda stack=stack, **kwargs: stack.enter_context(closing(_make(make, kwargs))))
-
-
-def _make(make: Make, kwargs: dict[str, Any]) -> ReasonVectorEnv:
-    return make(**{"num_envs": _NUM_PROMPTS * _GROUP_SIZE, "group_size": _GROUP_SIZE, **kwargs})
+            check(lambda **own: stack.enter_context(closing(make(**{**sizes, **own}))))
 
 
 def _ids(infos: dict[str, Any]) -> list[str]:
@@ -117,14 +114,12 @@ def _check_no_observation_holds_the_reference(make: Make) -> None:
     assert set(observations) == {"system", "question", "images"}, f"keys {set(observations)}"
     assert not {"reference", "answer", "solution"} & set(infos), "infos of reset hold the reference"
     references = env.step([""] * env.num_envs)[4]["reference"]
-    for key in ("system", "question"):
-        pairs = zip(observations[key], references, strict=True)
-        assert not any(text == reference for text, reference in pairs), f"{key} is the reference"
-    for question, reference in zip(observations["question"], references, strict=True):
+    texts = zip(observations["system"], observations["question"], references, strict=True)
+    for system, question, reference in texts:
+        assert reference not in (system, question), "system or question is the reference"
         answers = (f"\\boxed{{{reference}}}", f"answer: {reference}", f"answer is {reference}")
-        assert not any(answer.lower() in question.lower() for answer in answers), (
-            "a question answers itself"
-        )
+        is_hint = any(answer.lower() in question.lower() for answer in answers)
+        assert not is_hint, "a question answers itself"
 
 
 def _check_final_infos(make: Make) -> None:
@@ -134,9 +129,9 @@ def _check_final_infos(make: Make) -> None:
     names = {"accuracy", "format", "answer", "reference", "status", "problem_id"}
     assert names <= set(infos), f"infos lack {names - set(infos)}"
     for name in names:
-        values = infos["final_info"][name]
+        values = list(infos["final_info"][name])
         assert len(values) == env.num_envs, f"final_info has {len(values)} entries of {name}"
-        assert list(values) == list(infos[name]), f"final_info has another {name}"
+        assert values == list(infos[name]), f"final_info has another {name}"
     questions = tuple(observation["question"] for observation in infos["final_obs"])
     assert questions == observations["question"], "final_obs is not the answered observation"
 
@@ -156,21 +151,20 @@ def _check_start_resumes_the_order(make: Make) -> None:
     one, two = make(), make()
     one.reset(seed=5)
     _next_ids(one)
-    start = {"start": one.position}
-    assert _ids(two.reset(seed=5, options=start)[1]) == _next_ids(one), "start does not resume"
+    _, infos = two.reset(seed=5, options={"start": one.position})
+    assert _ids(infos) == _next_ids(one), "start does not resume"
 
 
 def _check_indices_pose_these_problems(make: Make) -> None:
     env = make(num_envs=2, group_size=1)
-    indices = [1, 0]
-    ids = _ids(env.reset(options={"indices": indices})[1])
-    assert ids == [env.problems[index].id for index in indices], "indices pose other problems"
+    ids = _ids(env.reset(options={"indices": [1, 0]})[1])
+    assert ids == [env.problems[1].id, env.problems[0].id], "indices pose other problems"
 
 
 def _check_submit_changes_nothing(make: Make) -> None:
     plain, eager = make(), make()
-    plain.reset(seed=0)
-    eager.reset(seed=0)
+    for env in (plain, eager):
+        env.reset(seed=0)
     # One is submitted as it is, one is changed afterwards, the others are not submitted.
     responses = [as_response(str(number)) for number in range(plain.num_envs)]
     eager.submit(1, responses[1])

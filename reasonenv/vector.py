@@ -16,13 +16,13 @@ from reasonenv.env import (
     check_text,
     grade_info,
     make_observation,
+    next_order,
     observation_space,
-    order_seed,
     warn_without_mode,
 )
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
-from reasonenv.ordering import ProblemOrder, leave_out, parse_options
+from reasonenv.ordering import ProblemOrder, leave_out
 from reasonenv.problem import Problem
 from reasonenv.prompts import PromptTemplate, find_prompt
 from reasonenv.render import MODES, Observation, ShortDict, frames_html, rgb_array
@@ -122,13 +122,8 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         if isinstance(seed, list):
             raise ValueError("sub-environments share one problem order: give one seed, not a list")
         super().reset(seed=seed)
-        problems, start = parse_options(options)
-        if self._order is None or seed is not None or problems:
-            self._order = ProblemOrder(len(self.problems), order_seed(self), **problems)
-            self._position = 0
-        elif start is None:
-            self._position += self._stride
-        self._position = self._position if start is None else start
+        self._order, start = next_order(self, self._order, seed, options)
+        self._position = self._position + self._stride if start is None else start
         self._answered = []
         self._pose(self._order)
         return self._observations(), ShortDict(problem_id=self._ids())
@@ -176,8 +171,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
             The next observations; rewards [num_envs] float64; terminations, all True;
             truncations, all False; and infos about the problems just answered, with an array
             for each: every component of the reward, NaN where it does not apply, `answer`,
-            `reference`, `status`,
-            `problem_id`, `metadata`, and `grade`, a dict of status -> bools, so that
+            `reference`, `status`, `problem_id`, `metadata`, and `grade`, a dict of status -> bools:
             `infos["grade"]["timeout"].sum()` counts the responses that timed out. The same stands
             in `final_info`; `next_problem_id` has the problems posed now.
 
@@ -202,7 +196,7 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         """A frame of each sub-environment: the problem just answered, or the one just posed."""
         self._check_reset("render")
         if self.render_mode is None:
-            return warn_without_mode(self)
+            return warn_without_mode()
         return tuple(MODES[self.render_mode](*entry) for entry in self._entries())
 
     def _repr_html_(self) -> str | None:
@@ -252,13 +246,10 @@ class ReasonVectorEnv(VectorEnv[Observations, Sequence[str], np.ndarray]):
         return self._grader.submit(response, problem.answer, problem.options, problem.kind)
 
     def _grade(self, responses: list[str]) -> list[Grade]:
-        futures: list[Future[Grade]] = []
         for index, response in enumerate(responses):
-            submitted, future = self._submitted.get(index, (None, None))
-            if future is None or submitted != response:
-                future = self._start_grading(index, response)
-            futures.append(future)
-        return [future.result() for future in futures]
+            if self._submitted.get(index, (None,))[0] != response:
+                self._submitted[index] = response, self._start_grading(index, response)
+        return [self._submitted[index][1].result() for index in range(self.num_envs)]
 
     def _infos(self, components: list[dict[str, float]]) -> dict[str, Any]:
         """Verdicts on the problems just answered, and the final entries of Gymnasium's wrappers."""

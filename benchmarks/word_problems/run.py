@@ -25,7 +25,7 @@ from typing import Any
 
 from benchmarks.quickstart.families import accuracy
 from reasonenv.envs import word_problems
-from reasonenv.envs.word_problems.problems import WordProblems
+from reasonenv.envs.word_problems import WordProblems
 
 HERE = Path(__file__).parent
 ENV = "WordProblems-v0"

@@ -1,17 +1,17 @@
-"""The prompts of an environment, for the data sets of other trainers."""
+"""The problems of an environment with their prompts and scores, for other trainers."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 from PIL import Image
 
 import reasonenv
+from reasonenv.adapters import shared_grader
+from reasonenv.datasets.selection import without_images
 from reasonenv.messages import split_at_images
-from reasonenv.problem import LazySequence, Problem
-from reasonenv.prompts import PromptTemplate
-from reasonenv.registration import find
+from reasonenv.problem import Problem
+from reasonenv.rewards import total
 
 
 @dataclass(frozen=True)
@@ -26,52 +26,38 @@ class ProblemPrompt:
     """In their order between the texts."""
 
 
-@dataclass(frozen=True)
-class EnvPrompts(LazySequence[ProblemPrompt]):
-    """The prompts of an environment's problems, made on access.
-
-    Pickled as a name and arguments.
+class EnvPrompts:
+    """The prompts of an environment's problems, made on access; pickled as its arguments.
 
     Args:
         id: A registered name.
-        split: Part of the data; None for the environment's own default.
-        data: As in `reasonenv.make`: a folder with local files, or your questions.
-        options: Further arguments of `reasonenv.make`.
+        **options: Further arguments of `reasonenv.make`, whose errors it raises.
     """
 
-    id: str
-    split: str | None
-    data: Any
-    options: Mapping[str, Any]
-
-    def __post_init__(self) -> None:
-        """Raises the errors of `reasonenv.make` at once."""
-        _ = self._content
+    def __init__(self, id: str, **options: Any) -> None:
+        self._arguments = {"id": id, **options}
+        env = reasonenv.make(**self._arguments)
+        env.close()
+        names = "problems", "instruction", "rewards"
+        self.problems, self.prompt, self.rewards = map(env.get_wrapper_attr, names)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the arguments, without open files."""
-        return EnvPrompts, (self.id, self.split, self.data, dict(self.options))
+        return partial(EnvPrompts, **self._arguments), ()
 
-    @property
-    def name(self) -> str:
-        """Registered id of the environment."""
-        return find(self.id).id
-
-    def __len__(self) -> int:
-        return len(self._content[0])
-
-    def item(self, index: int) -> ProblemPrompt:
-        """The prompt of the problem at an index."""
-        problems, prompt = self._content
-        problem = problems[index]
-        system, question = prompt.ask(problem)
+    def __getitem__(self, index: int) -> ProblemPrompt:
+        problem = self.problems[index]
+        system, question = self.prompt.ask(problem)
         texts, order = split_at_images(question, len(problem.images))
         images = [Image.fromarray(problem.images[number]) for number in order]
         return ProblemPrompt(problem, system, texts, images)
 
-    @cached_property
-    def _content(self) -> tuple[Sequence[Problem], PromptTemplate]:
-        env = reasonenv.make(self.id, split=self.split, data=self.data, **self.options)
-        content = env.get_wrapper_attr("problems"), env.get_wrapper_attr("instruction")
-        env.close()
-        return content
+    def score(self, index: int, response: str) -> tuple[float, dict[str, float]]:
+        """The reward of a response to a problem, and every component unweighted.
+
+        The rewards see the problem without images that would have to be decoded.
+        """
+        problem = without_images(self.problems, index)
+        (grade,) = shared_grader().grade(
+            [response], [problem.answer], [problem.options], [problem.kind]
+        )
+        return total(self.rewards, response, problem, grade)

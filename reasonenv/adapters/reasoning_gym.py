@@ -23,9 +23,8 @@ import difflib
 import functools
 import inspect
 import pickle
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from reasonenv.environment import Environment
@@ -46,7 +45,6 @@ PROMPT = Instruction(
     system="Think first, between <think> and </think>. Then give the answer alone, in the form "
     "that the question asks for, between <answer> and </answer>."
 )
-_MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
 _LONGEST = 10_000
 """Characters of an answer; a longer one scores 0."""
 
@@ -58,64 +56,47 @@ def register_task(task: str) -> None:
         UsageError: The library is not installed.
         UnknownEnvironmentError: It has no such task; one line with the nearest names.
     """
-    tasks = _tasks(task)
-    if task not in tasks:
-        near = difflib.get_close_matches(task, tasks, n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(tasks)}"
+    if find_spec("reasoning_gym") is None:
+        raise UsageError(f"{PREFIX}{task} is a task of reasoning-gym: pip install reasoning-gym")
+    from reasoning_gym.factory import DATASETS  # pyright: ignore
+
+    if task not in DATASETS:
+        near = difflib.get_close_matches(task, DATASETS, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(DATASETS)}"
         raise UnknownEnvironmentError(f"reasoning_gym has no task {task!r}: {hint}")
-    register(
-        Environment(
-            id=PREFIX + task,
-            problems=_loader(task, tasks[task][1]),
-            splits=SPLITS,
-            rewards={"score": (1.0, score)},
-            prompt=PROMPT,
-            model=_MODEL,
-        )
-    )
-
-
-def _tasks(task: str) -> Mapping[str, Any]:
-    """The library's tasks: name -> classes of data set and configuration."""
-    try:
-        from reasoning_gym.factory import DATASETS  # pyright: ignore
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "reasoning_gym":
-            raise
-        raise UsageError(
-            f"{PREFIX}{task} is a task of reasoning-gym: pip install reasoning-gym"
-        ) from None
-    return DATASETS
-
-
-def _loader(task: str, config: type) -> Callable[..., "TaskProblems"]:
-    """The function `problems` of a task, whose parameters are the fields of its configuration."""
 
     def problems(split: str = "train", **settings: Any) -> TaskProblems:
         return TaskProblems(task, split, settings)
 
-    names = ("split", *(each.name for each in dataclasses.fields(config)))
+    # The parameters of an environment are those of this function.
+    names = ("split", *(each.name for each in dataclasses.fields(DATASETS[task][1])))
     parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
     vars(problems)["__signature__"] = inspect.Signature(parameters)
-    return problems
+    register(
+        Environment(
+            id=PREFIX + task,
+            problems=problems,
+            splits=SPLITS,
+            rewards={"score": (1.0, score)},
+            prompt=PROMPT,
+            model="HuggingFaceTB/SmolLM2-135M-Instruct",
+        )
+    )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class TaskProblem(Problem):
-    """A problem of a task, with what the library needs to score an answer.
+    """A problem of a task.
 
     Args:
-        settings: Name of the task and its configuration, pickled.
-        entry: The library's own problem.
+        job: What the library needs to score an answer, for `reasoning_gym_judge.judge`.
     """
 
-    settings: bytes = b""
-    entry: Mapping[str, Any] = field(default_factory=dict)
+    job: str = ""
 
 
-@dataclass(frozen=True)
 class TaskProblems(LazySequence[TaskProblem]):
-    """The problems of a split of a task, made on access.
+    """The problems of a split of a task, made on access; pickled as its arguments.
 
     Args:
         task: Its name in the library.
@@ -126,17 +107,26 @@ class TaskProblems(LazySequence[TaskProblem]):
         UsageError: The configuration does not take them.
     """
 
-    task: str
-    split: str
-    settings: Mapping[str, Any]
+    def __init__(self, task: str, split: str, settings: Mapping[str, Any]) -> None:
+        from reasoning_gym import create_dataset  # pyright: ignore
 
-    def __post_init__(self) -> None:
-        """Raises the errors of the configuration at once."""
-        _ = self._dataset
+        self._arguments = task, split, settings
+        settings = {"seed": 0, "size": SIZE, **settings}
+        for name, least in (("seed", 0), ("size", 1)):
+            value = settings[name]
+            if type(value) is not int or not least <= value < TEST_SEED:
+                raise UsageError(f"{name}={value!r}: give an integer in [{least}, {TEST_SEED})")
+        self._seed = settings["seed"] + TEST_SEED * (split == "test")
+        settings["seed"] = self._seed
+        self._source = pickle.dumps((task, settings))
+        try:
+            self._dataset: Any = create_dataset(task, **settings)
+        # What the library raises for values that do not fit.
+        except (AssertionError, TypeError, ValueError) as error:
+            raise UsageError(f"{PREFIX}{task}: {error}") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the arguments alone."""
-        return TaskProblems, (self.task, self.split, self.settings)
+        return TaskProblems, self._arguments
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -144,53 +134,27 @@ class TaskProblems(LazySequence[TaskProblem]):
     def item(self, index: int) -> TaskProblem:
         """The problem at an index."""
         index = self.wrap(index)
-        entry = self._dataset[index]
-        answer = entry["answer"]
+        entry, task = self._dataset[index], self._arguments[0]
         return TaskProblem(
-            id=f"{self.task}-{self._arguments['seed'] + index}",
+            id=f"{task}-{self._seed + index}",
             question=entry["question"],
-            answer="" if answer is None else str(answer),
-            metadata={"task": self.task},
-            settings=pickle.dumps((self.task, self._arguments)),
-            entry=entry,
+            answer="" if entry["answer"] is None else str(entry["answer"]),
+            metadata={"task": task},
+            job=base64.b64encode(pickle.dumps((self._source, entry))).decode(),
         )
-
-    @cached_property
-    def _arguments(self) -> dict[str, Any]:
-        """The settings, with the seed of the split."""
-        arguments = {"seed": 0, "size": SIZE, **self.settings}
-        for name, least in (("seed", 0), ("size", 1)):
-            value = arguments[name]
-            if type(value) is not int or not least <= value < TEST_SEED:
-                raise UsageError(f"{name}={value!r}: give an integer in [{least}, {TEST_SEED})")
-        return {**arguments, "seed": arguments["seed"] + TEST_SEED * (self.split == "test")}
-
-    @cached_property
-    def _dataset(self) -> Any:
-        from reasoning_gym import create_dataset  # pyright: ignore
-
-        try:
-            return create_dataset(self.task, **self._arguments)
-        # What the library raises for values that do not fit.
-        except (AssertionError, TypeError, ValueError) as error:
-            raise UsageError(f"{PREFIX}{self.task}: {error}") from error
 
 
 def score(response: str, problem: Problem, grade: Grade) -> float:
     """The library's score of the answer, in [0, 1]; 0 without an answer, or beyond the limits."""
     if not isinstance(problem, TaskProblem):
         raise UsageError(f"problem {problem.id!r} is of no task of reasoning-gym")
-    answer = _answer(response, grade)
-    if answer is None or len(answer) > _LONGEST:
-        return 0.0
-    job = base64.b64encode(pickle.dumps((problem.settings, problem.entry))).decode()
-    return float(_pool().submit(answer, job).result().correct)
-
-
-def _answer(response: str, grade: Grade) -> str | None:
     before, end, _ = response.rpartition("</answer>")
     _, start, block = before.rpartition("<answer>")
-    return block.strip() if start and end and "\\boxed" not in block else grade.answer
+    is_block = start and end and "\\boxed" not in block
+    answer = block.strip() if is_block else grade.answer
+    if answer is None or len(answer) > _LONGEST:
+        return 0.0
+    return float(_pool().submit(answer, problem.job).result().correct)
 
 
 @functools.cache

@@ -10,15 +10,24 @@ The API is that of verifiers 0.4, `verifiers.v1`: https://github.com/PrimeIntell
 """
 
 import asyncio
+import functools
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import verifiers.v1 as vf  # pyright: ignore[reportMissingImports] - installed by who uses it
 
-from reasonenv.adapters.verifiers import find_tasks
+from reasonenv.adapters.env_prompts import EnvPrompts
+from reasonenv.env import make_observation
+from reasonenv.messages import messages
 
 __all__ = ["ReasonTaskset"]
+
+
+@functools.lru_cache(maxsize=8)
+def _prompts(arguments: str) -> EnvPrompts:
+    """Those of an environment by its arguments, as which tasks travel between processes."""
+    return EnvPrompts(**json.loads(arguments))
 
 
 class ReasonData(vf.TaskData):
@@ -43,14 +52,14 @@ class ReasonTask(vf.Task[ReasonData]):
 
     async def validate(self, runtime: vf.Runtime) -> bool:
         """True if the reference is right against itself."""
-        problem = find_tasks(self.data.arguments).problems[self.data.index]
+        problem = _prompts(self.data.arguments).problems[self.data.index]
         _, components = await self._score(f"<answer>\\boxed{{{problem.answer}}}</answer>")
         return components["accuracy"] == 1.0
 
     async def _score(self, text: str) -> tuple[float, dict[str, float]]:
-        tasks = find_tasks(self.data.arguments)
+        score = _prompts(self.data.arguments).score
         # In a thread: grading waits for worker processes.
-        return await asyncio.to_thread(tasks.score, self.data.index, text)
+        return await asyncio.to_thread(score, self.data.index, text)
 
 
 class ReasonConfig(vf.TasksetConfig):
@@ -76,11 +85,12 @@ class ReasonTaskset(vf.Taskset[ReasonTask, ReasonConfig]):
         config = self.config
         keywords = {"id": config.env, "split": config.split, "data": config.data, **config.options}
         arguments = json.dumps(keywords)
-        tasks = find_tasks(arguments)
-        for index in range(len(tasks.problems))[: config.num_problems]:
-            *system, user = tasks.messages(index)
+        prompts = _prompts(arguments)
+        for index in range(len(prompts.problems))[: config.num_problems]:
+            problem = prompts.problems[index]
+            *system, user = messages(make_observation(problem, prompts.prompt))
             data = ReasonData(
-                id=tasks.problems[index].id,
+                id=problem.id,
                 prompt=[vf.UserMessage(**user)],
                 system_prompt=system[0]["content"] if system else None,
                 arguments=arguments,

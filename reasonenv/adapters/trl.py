@@ -26,10 +26,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reasonenv.adapters import shared_grader
-from reasonenv.adapters.env_prompts import EnvPrompts, ProblemPrompt
+from reasonenv.adapters.env_prompts import EnvPrompts
 from reasonenv.env import STATUSES
 from reasonenv.errors import UsageError
 from reasonenv.grading import Grade
+from reasonenv.messages import content, conversation
 from reasonenv.rewards import has_verdict, in_think_answer_format
 from reasonenv.workers import Grader
 
@@ -66,22 +67,20 @@ class AccuracyReward:
         self, prompts: Any = None, completions: Sequence[Completion] = (), **columns: Any
     ) -> list[float | None]:
         """A reward for each completion, in order."""
-        references = _column(columns, self.reference, len(completions))
-        choices = _column(columns, self.options, len(completions)) if self.options else ()
-        kinds = _column(columns, self.kind, len(completions)) if self.kind else ()
-        labeled = [index for index, reference in enumerate(references) if reference is not None]
+        count = len(completions)
+        references = _column(columns, self.reference, count)
+        choices, kinds = (_column(columns, name, count) for name in (self.options, self.kind))
+        rows = zip(map(text, completions), references, choices, kinds, strict=True)
+        labeled = [
+            (words, str(ref), texts or (), kind)
+            for words, ref, texts, kind in rows
+            if ref is not None
+        ]
         grader = self.grader or shared_grader()
-        grades = grader.grade(
-            [text(completions[index]) for index in labeled],
-            [str(references[index]) for index in labeled],
-            [choices[index] or () for index in labeled] if choices else None,
-            [kinds[index] for index in labeled] if kinds else None,
-        )
-        _log(columns, len(completions), dict(zip(labeled, grades, strict=True)))
-        rewards: list[float | None] = [None] * len(completions)
-        for index, grade in zip(labeled, grades, strict=True):
-            rewards[index] = float(grade.correct) if has_verdict(grade) else None
-        return rewards
+        labels = iter(grader.grade(*map(list, zip(*labeled, strict=True))) if labeled else ())
+        grades = [None if reference is None else next(labels) for reference in references]
+        _log(columns, grades)
+        return [float(each.correct) if each and has_verdict(each) else None for each in grades]
 
 
 def format_reward(
@@ -118,8 +117,8 @@ def dataset(
     """
     from datasets import Dataset
 
-    prompts = EnvPrompts(id, split, data, options)
-    rows = Dataset.from_dict({"index": range(len(prompts))})
+    prompts = EnvPrompts(id, split=split, data=data, **options)
+    rows = Dataset.from_dict({"index": range(len(prompts.problems))})
     return rows.with_transform(partial(_rows, prompts))
 
 
@@ -127,25 +126,16 @@ def _rows(prompts: EnvPrompts, batch: Mapping[str, Sequence[int]]) -> dict[str, 
     """The columns of the rows at some indices."""
     rows = [prompts[index] for index in batch["index"]]
     return {
-        "prompt": [_conversation(row) for row in rows],
+        "prompt": [
+            conversation(row.system, content(row.texts, [{"type": "image"}] * len(row.images)))
+            for row in rows
+        ],
         "images": [row.images for row in rows],
         "answer": [row.problem.answer for row in rows],
         "options": [list(row.problem.options) for row in rows],
         "kind": [row.problem.kind for row in rows],
         "problem_id": [row.problem.id for row in rows],
     }
-
-
-def _conversation(prompt: ProblemPrompt) -> list[dict[str, Any]]:
-    """The messages of a prompt; text alone is no list of parts, which some templates lack."""
-    content: Any = prompt.texts[-1]
-    if prompt.images:
-        content = []
-        for number, words in enumerate(prompt.texts):
-            content += [{"type": "text", "text": words}] if words else []
-            content += [{"type": "image"}] if number < len(prompt.images) else []
-    user = {"role": "user", "content": content}
-    return [{"role": "system", "content": prompt.system}, user] if prompt.system else [user]
 
 
 def text(completion: Completion) -> str:
@@ -162,7 +152,9 @@ def text(completion: Completion) -> str:
     return "".join(part.get("text") or "" for part in content)
 
 
-def _column(columns: Mapping[str, Any], name: str, length: int) -> Sequence[Any]:
+def _column(columns: Mapping[str, Any], name: str | None, length: int) -> Sequence[Any]:
+    if name is None:
+        return [None] * length
     if name not in columns:
         names = ", ".join(sorted(columns)) or "none"
         raise UsageError(f"no column {name!r} came with the completions: there are {names}")
@@ -171,13 +163,12 @@ def _column(columns: Mapping[str, Any], name: str, length: int) -> Sequence[Any]
     return columns[name]
 
 
-def _log(columns: Mapping[str, Any], length: int, grades: Mapping[int, Grade]) -> None:
-    row_grades = [grades.get(index) for index in range(length)]
+def _log(columns: Mapping[str, Any], grades: Sequence[Grade | None]) -> None:
     if log_extra := columns.get("log_extra"):
-        log_extra("answer", [(grade and grade.answer) or "" for grade in row_grades])
-        log_extra("status", [grade.status if grade else "" for grade in row_grades])
+        log_extra("answer", [(grade and grade.answer) or "" for grade in grades])
+        log_extra("status", [grade.status if grade else "" for grade in grades])
     if log_metric := columns.get("log_metric"):
-        statuses = [grade.status for grade in grades.values()]
+        statuses = [grade.status for grade in grades if grade]
         # Every status, as TRL gathers the values of all ranks by name.
         for status in STATUSES:
-            log_metric(f"grade/{status}", statuses.count(status) / max(1, length))
+            log_metric(f"grade/{status}", statuses.count(status) / max(1, len(grades)))

@@ -28,7 +28,9 @@ from reasonenv.adapters.env_prompts import EnvPrompts, ProblemPrompt
 from reasonenv.datasets.images import png
 from reasonenv.errors import DataError
 from reasonenv.files import atomic_write
+from reasonenv.messages import conversation
 from reasonenv.problem import Problem
+from reasonenv.registration import find
 from reasonenv.rewards import by_name, total
 from reasonenv.workers import Grader
 
@@ -134,26 +136,23 @@ def write(
     import pyarrow
     from pyarrow import parquet
 
-    prompts = EnvPrompts(id, split, data, options)
-    count = len(prompts) if num_problems is None else min(num_problems, len(prompts))
+    prompts = EnvPrompts(id, split=split, data=data, **options)
+    source, indices = find(id).id, range(len(prompts.problems))[:num_problems]
     schema = _schema()
     with atomic_write(path) as file, parquet.ParquetWriter(file, schema) as writer:
-        for start in range(0, count, _ROWS):
-            indices = range(start, min(start + _ROWS, count))
-            rows = [_row(prompts.name, index, prompts[index]) for index in indices]
+        for start in range(0, len(indices), _ROWS):
+            rows = [_row(source, i, prompts[i]) for i in indices[start : start + _ROWS]]
             writer.write_table(pyarrow.Table.from_pylist(rows, schema))
-    return count
+    return len(indices)
 
 
 def _row(source: str, index: int, prompt: ProblemPrompt) -> dict[str, Any]:
     problem = prompt.problem
     if any(MARK in text for text in (prompt.system, *prompt.texts)):
         raise DataError(f"problem {problem.id!r} says {MARK!r}, which is verl's mark of an image")
-    user = {"role": "user", "content": MARK.join(prompt.texts)}
-    system = [{"role": "system", "content": prompt.system}] if prompt.system else []
     return {
         "data_source": source,
-        "prompt": [*system, user],
+        "prompt": conversation(prompt.system, MARK.join(prompt.texts)),
         "images": [{"bytes": png(image), "path": None} for image in prompt.images],
         "ability": "math",
         "reward_model": {"style": "rule", "ground_truth": problem.answer},

@@ -4,12 +4,10 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from reasonenv.errors import UsageError
 from reasonenv.problem import LazySequence, Problem
-
-AnyFamily = TypeVar("AnyFamily")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,54 +58,48 @@ def checksum(*parts: object) -> int:
     return zlib.crc32(repr(parts).encode())
 
 
-def choose_families(
+def choose(
     environment: str,
-    families: Mapping[int, Mapping[str, AnyFamily]],
+    splits: Sequence[str],
+    levels: Mapping[int, Mapping[str, Any]],
+    split: str,
     level: int,
     names: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """The level, the families of some names, or all of them for None, and whether these are all.
+    """Split, level and families of drawn problems, as arguments of `DrawnProblems`.
 
     Args:
         environment: Its id, for messages.
-        families: By level and name.
+        splits: Those that it has.
+        levels: Families by level and name.
+        split: Name of the split.
         level: Number of the level.
-        names: Names to choose.
-
-    Returns:
-        Arguments of `DrawnProblems`.
+        names: Of the families; None for all of the level.
 
     Raises:
-        UsageError: In one line, for an unknown level or name, a text instead of a list, or an
-            empty list.
-    """
-    if level not in families:
-        *others, last = map(str, families)
-        raise UsageError(
-            f"level {level!r} of {environment} is unknown: take {', '.join(others)} or {last}"
-        )
-    of_level = families[level]
-    if isinstance(names, str):
-        raise UsageError(f"families is {names!r}: give a list of names")
-    names = tuple(of_level) if names is None else tuple(names)
-    for name in names:
-        if name not in of_level:
-            source = f"level {level} of {environment}"
-            raise UsageError(f"family {name!r} is not in {source}: take of {', '.join(of_level)}")
-    if not names:
-        raise UsageError("families is empty: name at least one, or leave it out for all")
-    chosen = tuple(of_level[name] for name in names)
-    return {"level": level, "families": chosen, "is_whole_level": names == tuple(of_level)}
-
-
-def check_split(environment: str, split: str, splits: Sequence[str]) -> str:
-    """The split itself.
-
-    Raises:
-        UsageError: The environment does not have it.
+        UsageError: In one line, for an unknown split, level or name, a text instead of a list, or
+            an empty list.
     """
     if split not in splits:
         raise UsageError(
             f"split {split!r} of {environment} is unknown: take one of {', '.join(splits)}"
         )
-    return split
+    if level not in levels:
+        choices = ", ".join(map(str, levels))
+        raise UsageError(f"level {level!r} of {environment} is unknown: take one of {choices}")
+    families = levels[level]
+    if isinstance(names, str):
+        raise UsageError(f"families is {names!r}: give a list of names")
+    names = tuple(families) if names is None else tuple(names)
+    for name in names:
+        if name not in families:
+            source = f"level {level} of {environment}"
+            raise UsageError(f"family {name!r} is not in {source}: take of {', '.join(families)}")
+    if not names:
+        raise UsageError("families is empty: name at least one, or leave it out for all")
+    return {
+        "split": split,
+        "level": level,
+        "families": tuple(families[name] for name in names),
+        "is_whole_level": names == tuple(families),
+    }

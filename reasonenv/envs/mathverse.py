@@ -9,9 +9,8 @@ Description:
 Action Space: text whose final answer is the letter of a choice, or an expression.
 Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
     uint8, RGB; none for "Text Only".
-Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
-    `query_cot`. "mm_eureka": `query_cot` after the system text of the evaluation scripts released
-    with CPGD.
+Prompts: "cpgd" (default); "official", the benchmark's `query_cot`; "mm_eureka"; see
+    `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0.
 
 Splits:
@@ -72,12 +71,6 @@ SCHEMA = datasets.Schema(
     key="sample_index",
 )
 
-_IN_IMAGE = "Answer the question that is shown in the image."
-_KIND = {
-    True: "the correct option letter, e.g., A, B, C, D",
-    False: "the final value, e.g., 1, 2.5, 300",
-}
-
 
 def _problems(split: str, data: str | None = None) -> Sequence[Problem]:
     schema = replace(SCHEMA, images=()) if split == _ONLY else SCHEMA
@@ -93,7 +86,7 @@ def _problem(row: datasets.Row) -> Problem:
     version = row.get("problem_version") or metadata.get("problem_version")
     return Problem(
         id=row["sample_index"],
-        question=question or _IN_IMAGE,
+        question=question or "Answer the question that is shown in the image.",
         # A few have two right options, on two lines.
         answer=", ".join(row["answer"].split("\n")).strip(),
         options=option_texts(lines) if is_choice else (),
@@ -111,13 +104,13 @@ def _problem(row: datasets.Row) -> Problem:
 
 def _query(question: str, is_choice: bool) -> str:
     """The benchmark's `query_cot`, for rows without it."""
-    about = "" if question else "According to the question shown in the image, "
-    please = "please" if about else "Please"
-    question = f"\nQuestion: {question}" if question else ""
-    return (
-        f"{about}{please} first conduct reasoning, and then answer the question and provide "
-        f"{_KIND[is_choice]}, at the end.{question}"
+    choice, value = "correct option letter, e.g., A, B, C, D", "final value, e.g., 1, 2.5, 300"
+    please = "Please" if question else "According to the question shown in the image, please"
+    request = (
+        f"{please} first conduct reasoning, and then answer the question and provide the "
+        f"{choice if is_choice else value}, at the end."
     )
+    return f"{request}\nQuestion: {question}" if question else request
 
 
 ENVIRONMENT = Environment(

@@ -9,9 +9,8 @@ Description:
 Action Space: text whose final answer is the letter or the text of an option, or a value.
 Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
     uint8, RGB, which stands at "<image 1>" in the question.
-Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the words of the
-    benchmark's own script, which asks for the answer in a box. "mm_eureka": the question after the
-    system text of the evaluation scripts released with CPGD.
+Prompts: "cpgd" (default); "official", of the benchmark's own script, which asks for the answer in a
+    box; "mm_eureka"; see `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0.
 
 Splits:
@@ -65,9 +64,10 @@ def _problem(row: datasets.Row) -> Problem:
     options = tuple(row["options"])
     # Options named A to E are parts of the figure.
     options = () if "".join(options) == LETTERS[: len(options)] else options
-    question = _with_image_mark(row["question"]) + (
-        f"\n{lettered_lines(options)}" if options else ""
-    )
+    # A single mark is replaced. Several marks name parts of the image and stay.
+    mark = "<image 1>" if len(set(_MARK.findall(row["question"]))) == 1 else r"<image 1>\n\g<0>"
+    question = _MARK.sub(mark, row["question"], count=1)
+    question += f"\n{lettered_lines(options)}" if options else ""
     return Problem(
         id=row["id"],
         question=question,
@@ -77,16 +77,6 @@ def _problem(row: datasets.Row) -> Problem:
         solution=row.get("solution") or None,
         metadata={"subject": row["subject"], "level": int(row["level"])},
     )
-
-
-def _with_image_mark(question: str) -> str:
-    """The question with its image at the first mark.
-
-    A single mark is replaced. Several marks name parts of the image and stay.
-    """
-    marks = set(_MARK.findall(question))
-    image = "<image 1>" if len(marks) == 1 else r"<image 1>\n\g<0>"
-    return _MARK.sub(image, question, count=1)
 
 
 ENVIRONMENT = Environment(

@@ -9,9 +9,8 @@ Description:
 Action Space: text whose final answer is the letter or the text of a choice, or a number.
 Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
     uint8, RGB.
-Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's
-    `query`, with a hint on the kind of answer. "mm_eureka": `query` after the system text of the
-    evaluation scripts released with CPGD.
+Prompts: "cpgd" (default); "official", the benchmark's `query`, with a hint on the kind of answer;
+    "mm_eureka"; see `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. The official score
     rounds answers and takes the nearest choice; `python -m reasonenv.score` computes it.
 
@@ -74,12 +73,17 @@ def _problem(row: datasets.Row) -> Problem:
     unit = f" (Unit: {row['unit']})" if row.get("unit") else ""
     choices = f"\nChoices:\n{lettered_lines(options)}" if options else ""
     question = f"{row['question']}{unit}{choices}"
+    kind = row["answer_type"]
+    kind = f"float{row.get('precision')}".removesuffix(".0") if kind == "float" else kind
+    if kind not in _HINTS:
+        raise DataError(f"there is no 'answer_type' {kind!r}: {', '.join(_HINTS)}")
+    hint = f"Hint: Please answer the question {_HINTS[kind]}."
     return Problem(
         id=row["pid"],
         question=question,
         answer=letter_of(row["answer"], options) if options else row["answer"],
         options=options,
-        query=row.get("query") or f"{_hint(row)}\nQuestion: {question}",
+        query=row.get("query") or f"{hint}\nQuestion: {question}",
         metadata={
             "task": row["metadata"].get("task"),
             **row["metadata"],
@@ -87,14 +91,6 @@ def _problem(row: datasets.Row) -> Problem:
             "answer_type": row["answer_type"],
         },
     )
-
-
-def _hint(row: datasets.Row) -> str:
-    kind = row["answer_type"]
-    kind = f"float{row.get('precision')}".removesuffix(".0") if kind == "float" else kind
-    if kind not in _HINTS:
-        raise DataError(f"there is no 'answer_type' {kind!r}: {', '.join(_HINTS)}")
-    return f"Hint: Please answer the question {_HINTS[kind]}."
 
 
 ENVIRONMENT = Environment(

@@ -160,11 +160,7 @@ def problems(
         UsageError: In one line, for weights or options that do not fit the environments.
     """
     own = _part_options(envs, data, options, holdout)
-    if not isinstance(weights, Iterable | None):
-        raise UsageError(f"weights={weights!r}: give a list of numbers, one for each environment")
-    weights = [1.0] * len(own) if weights is None else list(weights)
-    _check_weights(list(own), weights)
-    shares = dict(zip(own, weights, strict=True))
+    shares = _shares(own, weights)
     if split == "test":
         if "train" in splits(data, envs, options, holdout):
             for id in [id for id in own if not _has_unseen(id, own[id])]:
@@ -182,13 +178,17 @@ def _part_options(
     envs: Sequence[str], data: str | None, options: Options | None, holdout: float | None
 ) -> dict[str, dict[str, Any]]:
     """The options of each part, by its id."""
-    ids, options = _ids(envs), options or {}
+    is_list = isinstance(envs, Sequence) and not isinstance(envs, str)
+    if not is_list or not envs or not all(isinstance(name, str) for name in envs):
+        raise UsageError(f"envs={envs!r}: give a list of environments to mix")
+    ids, options = [find(name).id for name in envs], options or {}
+    if len(set(ids)) < len(ids) or "Mixture-v0" in ids:
+        raise UsageError(f"envs={ids}: each environment once, and no mixture among them")
     tables = options.values() if isinstance(options, Mapping) else (None,)
     if not all(isinstance(table, Mapping) for table in tables):
         raise UsageError(f"options={options!r}: give a dict of options for each part by its id")
-    for id in options:
-        if id not in ids:
-            raise UsageError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
+    for id in options.keys() - ids:
+        raise UsageError(f"options: {id!r} is no part of the mixture of {', '.join(ids)}")
     folders = {id: data if takes_option(id, "data") else None for id in ids}
     return {
         id: {"data": folder, "holdout": holdout, **options.get(id, {})}
@@ -203,22 +203,18 @@ def _has_unseen(id: str, options: Mapping[str, Any]) -> bool:
     return environment.evaluation_split(options) != training
 
 
-def _ids(envs: Sequence[str]) -> list[str]:
-    is_list = isinstance(envs, Sequence) and not isinstance(envs, str)
-    if not is_list or not envs or not all(isinstance(name, str) for name in envs):
-        raise UsageError(f"envs={envs!r}: give a list of environments to mix")
-    ids = [find(name).id for name in envs]
-    if len(set(ids)) < len(ids) or "Mixture-v0" in ids:
-        raise UsageError(f"envs={ids}: each environment once, and no mixture among them")
-    return ids
-
-
-def _check_weights(ids: Sequence[str], weights: Sequence[float]) -> None:
+def _shares(ids: Iterable[str], weights: Sequence[float] | None) -> dict[str, float]:
+    """The weight of each part, by its id."""
+    if not isinstance(weights, Iterable | None):
+        raise UsageError(f"weights={weights!r}: give a list of numbers, one for each environment")
+    ids = list(ids)
+    weights = [1.0] * len(ids) if weights is None else list(weights)
     if len(weights) != len(ids):
         raise UsageError(f"{len(weights)} weights for {len(ids)} environments")
     for id, weight in zip(ids, weights, strict=True):
         if not isinstance(weight, int | float) or not math.isfinite(weight) or weight <= 0:
             raise UsageError(f"weight {weight!r} of {id}: a number above 0 is needed")
+    return dict(zip(ids, weights, strict=True))
 
 
 def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
@@ -230,43 +226,30 @@ def _part(id: str, weight: float, arguments: dict[str, Any]) -> Part:
     return Part(id, problems, rewards, find_prompt(prompt), weight, environment.cluster)
 
 
-@dataclass(frozen=True)
-class OwnReward:
-    """The total of the rewards of the problem's own environment."""
-
-    rewards: Mapping[str, Rewards]
+class OwnPart:
+    """The reward, and the prompt, of the problem's own environment."""
 
     bounds: ClassVar = (-math.inf, math.inf)
 
+    def __init__(self, mixture: Mixture) -> None:
+        self._parts = {part.id: (part.rewards, part.prompt) for part in mixture.parts}
+
     def __call__(self, response: str, problem: Problem, grade: Grade) -> float:
-        """The total."""
-        return total(self.rewards[str(problem.metadata["env"])], response, problem, grade)[0]
-
-
-@dataclass(frozen=True)
-class OwnPrompt:
-    """The prompt of the problem's own environment."""
-
-    prompts: Mapping[str, PromptTemplate]
+        """The total of the rewards."""
+        rewards, _ = self._parts[str(problem.metadata["env"])]
+        return total(rewards, response, problem, grade)[0]
 
     def ask(self, problem: Problem) -> tuple[str, str]:
         """The system text and the user text of a problem."""
-        return self.prompts[str(problem.metadata["env"])].ask(problem)
-
-
-def _rewards(mixture: Mixture) -> Rewards:
-    return {"own": (1.0, OwnReward({part.id: part.rewards for part in mixture.parts}))}
-
-
-def _prompt(mixture: Mixture) -> PromptTemplate:
-    return OwnPrompt({part.id: part.prompt for part in mixture.parts})
+        _, prompt = self._parts[str(problem.metadata["env"])]
+        return prompt.ask(problem)
 
 
 ENVIRONMENT = Environment(
     id="Mixture-v0",
     problems=problems,
     splits=splits,
-    rewards=_rewards,
-    prompt=_prompt,
+    rewards=lambda mixture: {"own": (1.0, OwnPart(mixture))},
+    prompt=OwnPart,
     cluster=_CLUSTER,
 )

@@ -8,10 +8,10 @@ Description:
 
 Action Space: text whose final answer stands in `\boxed{}` inside `<answer>`; for a test problem the
     letter of an option.
-Observation Space: a dict of `system` (the instruction of the CPGD paper's Table 3, unless another
-    prompt is chosen), `question`, and `images`: one array [height, width, 3] of uint8, RGB.
-Prompts: "cpgd" (default): Table 3 of the CPGD paper. "official", also "mm_eureka": the system text
-    of the evaluation scripts released with the data set, which asks for no think block.
+Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
+    uint8, RGB.
+Prompts: "cpgd" (default); "official" is "mm_eureka", which asks for no think block; see
+    `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0; format (weight 0.5), 1
     for `<think>...</think><answer>...</answer>`, else 0.
 
@@ -49,12 +49,7 @@ SCHEMA = datasets.Schema(
 
 
 def _problem(row: datasets.Row) -> Problem:
-    return Problem(
-        id=row["id"],
-        question=row["question"],
-        answer=row["answer"],
-        metadata={"subject": row["subject"]},
-    )
+    return Problem(row["id"], row["question"], row["answer"], metadata={"subject": row["subject"]})
 
 
 ENVIRONMENT = Environment(

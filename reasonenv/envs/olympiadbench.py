@@ -8,9 +8,8 @@ Description:
 Action Space: text whose final answer stands in `\boxed{}`; several answers are joined by commas.
 Observation Space: a dict of `system`, `question`, and `images`: none to nine arrays [height, width,
     3] of uint8, RGB, which stand at "<image 1>", "<image 2>", ... in the question.
-Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
-    with the type of the answer. "mm_eureka": the same after the system text of the evaluation
-    scripts released with CPGD.
+Prompts: "cpgd" (default); "official", the benchmark's, with the type of the answer; "mm_eureka";
+    see `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 when the answer equals the reference, else 0. The official judge
     allows each problem its own error (metadata "error"); so does `python -m reasonenv.score`.
 
@@ -59,16 +58,16 @@ PARTS = (
     "OE_MM_physics_en_COMP",
 )
 
+_ANSWER = "final_answer"
 _MARK = re.compile(r"<(img|image)_(\d+)>")
-
-
-def _figures(row: datasets.Row) -> list[str]:
-    marks = dict.fromkeys(_MARK.findall(_text(row)))
-    return [f"img_{number}.jpg" for _, number in marks]
 
 
 def _text(row: datasets.Row) -> str:
     return "\n".join(filter(None, (row.get("context"), row["question"])))
+
+
+def _figures(row: datasets.Row) -> list[str]:
+    return [f"img_{number}.jpg" for _, number in dict.fromkeys(_MARK.findall(_text(row)))]
 
 
 SCHEMA = datasets.Schema(
@@ -76,11 +75,11 @@ SCHEMA = datasets.Schema(
     hub="Hothan/OlympiadBench",
     splits={part: datasets.Split("train", config=part) for part in PARTS},
     texts=("question", "answer_type"),
-    values=("final_answer", "id", "is_multiple_answer"),
-    kinds={"final_answer": datasets.ANSWERS, "context": datasets.TEXT},
+    values=(_ANSWER, "id", "is_multiple_answer"),
+    kinds={_ANSWER: datasets.ANSWERS, "context": datasets.TEXT},
     more_images=tuple(f"image_{number}" for number in range(1, 10)),
     paths=_figures,
-    answer="final_answer",
+    answer=_ANSWER,
 )
 
 _TYPES = {
@@ -116,12 +115,12 @@ def _problems(split: str, data: str | None = None) -> Sequence[Problem]:
 def _problem(row: datasets.Row, part: str, earlier_ids: Collection[str] = ()) -> Problem:
     name = str(row["id"])
     subject = "Math" if "maths" in part else "Physics"
-    question = _with_image_marks(_text(row))
-    context = row.get("context")
+    question, context, answers = _with_image_marks(_text(row)), row.get("context"), row[_ANSWER]
+    answers = answers if isinstance(answers, list | tuple) else [answers]
     return Problem(
         id=f"{part}/{name}" if name in earlier_ids else name,
         question=question,
-        answer=", ".join(str(answer).strip() for answer in _answers(row)),
+        answer=", ".join(str(answer).strip() for answer in answers),
         query=f"{_instruction(row, subject)}\n{question}",
         solution=_solution(row.get("solution")),
         metadata={
@@ -136,45 +135,35 @@ def _problem(row: datasets.Row, part: str, earlier_ids: Collection[str] = ()) ->
     )
 
 
-def _answers(row: datasets.Row) -> Sequence[object]:
-    answer = row["final_answer"]
-    return answer if isinstance(answer, list | tuple) else [answer]
-
-
 def _with_image_marks(text: str) -> str:
     """The text with its marks as `<image 1>`, `<image 2>`, ...
 
     "<image_2>" is the hub's second image. "<img_71>" names a file; files are in order of marks.
     """
-    marks = dict.fromkeys(_MARK.findall(text))
-    numbers = {
-        mark: int(mark[1]) if mark[0] == "image" else place for place, mark in enumerate(marks, 1)
-    }
-    return _MARK.sub(lambda match: f"<image {numbers[match[1], match[2]]}>", text)
+    for place, (kind, number) in enumerate(dict.fromkeys(_MARK.findall(text)), 1):
+        image = number if kind == "image" else place
+        text = text.replace(f"<{kind}_{number}>", f"<image {image}>")
+    return text
 
 
 def _solution(solution: object) -> str | None:
     """The first of the solutions: a list, or a list as JSON in the benchmark's archive."""
     if isinstance(solution, str) and solution.startswith("["):
         solution = parse_json(solution, "column 'solution'")
-    if isinstance(solution, Sequence) and not isinstance(solution, str):
-        return str(solution[0]) if solution else None
-    return None if solution is None else str(solution)
+    first = next(iter(solution), None) if isinstance(solution, list | tuple) else solution
+    return None if first is None else str(first)
 
 
 def _instruction(row: datasets.Row, subject: str) -> str:
     box = "multiple answers connected with commas" if row["is_multiple_answer"] else "answer"
-    box = f"\\boxed{{{box}}}"
-    note = ""
-    if row.get("unit"):
-        box += "(unit)"
-        note = ", note that the unit of the answer should not be included in \\boxed{}"
+    unit = "(unit)" if row.get("unit") else ""
+    note = ", note that the unit of the answer should not be included in \\boxed{}" if unit else ""
     return (
         f"The following is an open-ended problem from an International {subject} competition. "
         f"{_answer_type(row)}Please calculate the answer according to the given requirements and "
         "the information provided. Please use LaTeX format to represent the variables and formulas "
-        f'used in the solution process and results. Please end your solution with "So the final '
-        f'answer is {box}." and give the result explicitly{note}.'
+        'used in the solution process and results. Please end your solution with "So the final '
+        f'answer is \\boxed{{{box}}}{unit}." and give the result explicitly{note}.'
     )
 
 
@@ -186,10 +175,10 @@ def _answer_type(row: datasets.Row) -> str:
     types = [words for part in kind.split(",") for name, words in _TYPES.items() if name in part]
     if not row["is_multiple_answer"]:
         return f"The answer of The problem should be {types[0]}. " if types else ""
+    start = "The problem has multiple answers"
     if len(set(types)) == 1:
-        return f"The problem has multiple answers, each of them should be {types[0]}. "
-    order = ", ".join(types)
-    return f"The problem has multiple answers, with the answers in order being {order}. "
+        return f"{start}, each of them should be {types[0]}. "
+    return f"{start}, with the answers in order being {', '.join(types)}. "
 
 
 ENVIRONMENT = Environment(

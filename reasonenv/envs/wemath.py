@@ -9,9 +9,8 @@ Description:
 Action Space: text whose final answer is the letter or the text of an option.
 Observation Space: a dict of `system`, `question`, and `images`: one array [height, width, 3] of
     uint8, RGB.
-Prompts: "cpgd" (default): Table 3 of the CPGD paper and the question. "official": the benchmark's,
-    without its optional text about the knowledge that is needed. "mm_eureka": the same after the
-    system text of the evaluation scripts released with CPGD, which do not cover this benchmark.
+Prompts: "cpgd" (default); "official", the benchmark's, without its optional text about the
+    knowledge that is needed; "mm_eureka"; see `reasonenv.prompts`.
 Rewards: accuracy (weight 1), 1 when the option is right, else 0. `python -m reasonenv.score`
     computes the four-dimensional metric.
 
@@ -67,7 +66,9 @@ _OFFICIAL = (
 
 
 def _problem(row: datasets.Row) -> Problem:
-    options = _options(row["option"])
+    # "A. 3; B. 4; C. No correct answer"; a text may have semicolons itself.
+    parts = option_texts(re.split(r";\s*(?=[A-H]\s*[.．])", row["option"]))
+    options = tuple(part.rstrip("; ") for part in parts)
     lines = lettered_lines(options) or row["option"]
     query = _OFFICIAL.replace("{option}", row["option"], 1)
     return Problem(
@@ -77,13 +78,6 @@ def _problem(row: datasets.Row) -> Problem:
         options=options,
         query=query.replace("{question}", row["question"], 1),
         metadata={"key": row["key"], "ID": row["ID"], "knowledge": row.get("knowledge concept")},
-    )
-
-
-def _options(text: str) -> tuple[str, ...]:
-    """The texts of "A. 3; B. 4; C. No correct answer"; a text may have semicolons itself."""
-    return tuple(
-        part.rstrip("; ") for part in option_texts(re.split(r";\s*(?=[A-H]\s*[.．])", text))
     )
 
 

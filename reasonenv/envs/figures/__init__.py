@@ -74,48 +74,33 @@ Worked solutions:
 Version History:
     v2: Levels 1 and 2 pose the problems of v1. At level 3 each option of a multiple choice is as
         likely as the others; in v1 the two in the middle were right in 89 % of the problems.
-    v1: Numbers of two digits, worked in columns; at least a thousand combinations for each family
-        of the first two levels; charts with a tile for each step; level 2 is the default; a slip in
-        one line of a solution instead of in each; multiple choice at level 3 alone.
-    v0: Initial version. Release 0.3.0 has v0 and v1, and reproduces records made with them.
+    v1, v0: Release 0.3.0 has them, and reproduces records made with them.
 """
 
 from collections.abc import Sequence
 
 from reasonenv.environment import Environment
-from reasonenv.envs.families import check_split, choose_families
+from reasonenv.envs.families import choose
 from reasonenv.envs.figures import arithmetic, charts, counting, geometry
-from reasonenv.envs.figures.family import SPLITS, Family
-from reasonenv.envs.figures.problems import Figures
+from reasonenv.envs.figures.family import SPLITS, Family, Figures
 from reasonenv.errors import UsageError
 from reasonenv.rewards import accuracy, think_answer_format
 
 __all__ = ["ENVIRONMENT", "FAMILIES", "LEVELS", "REWARDS", "SPLITS", "Figures", "problems"]
 
 REWARDS = {"accuracy": (1.0, accuracy), "format": (0.1, think_answer_format)}
-FAMILIES: dict[str, Family] = {
+_NAMED = {
     family.name: family
-    for family in (
-        arithmetic.Sum(),
-        geometry.Perimeter(),
-        arithmetic.HourHand(),
-        arithmetic.NumberLine(),
-        geometry.Angle(),
-        arithmetic.Missing(),
-        geometry.Area(),
-        counting.Dots(),
-        counting.Dice(),
-        counting.Fractions(),
-        charts.Bar(),
-        charts.Coordinates(),
-        charts.Graph(),
-        arithmetic.BothHands(),
-        geometry.Side(),
-        counting.Shapes(),
-        charts.Difference(),
-        charts.Slope(),
-    )
+    for module in (arithmetic, charts, counting, geometry)
+    for family in module.FAMILIES
 }
+# Problems are drawn by place in this order.
+_ORDER = (
+    *("sum", "perimeter", "clock", "number_line", "angle"),
+    *("missing", "area", "dots", "dice", "fraction", "bar", "coordinates", "graph"),
+    *("minutes", "side", "shapes", "difference", "slope"),
+)
+FAMILIES: dict[str, Family] = {name: _NAMED[name] for name in _ORDER}
 LEVELS = (1, 2, 3)
 _BY_LEVEL = {
     level: {name: family for name, family in FAMILIES.items() if family.level <= level}
@@ -147,13 +132,12 @@ def problems(
     Raises:
         UsageError: For an unknown split, level or family, or a slip or scale out of range.
     """
-    check_split("Figures-v2", split, SPLITS)
     if not 0 <= slip <= 1:
         raise UsageError(f"slip is {slip}: give a probability in [0, 1]")
     if not isinstance(scale, int) or scale < 1:
         raise UsageError(f"scale is {scale!r}: give a whole number >= 1")
-    choice = choose_families("Figures-v2", _BY_LEVEL, level, families)
-    return Figures(split=split, problem_seed=problem_seed, slip=slip, scale=scale, **choice)
+    choice = choose("Figures-v2", SPLITS, _BY_LEVEL, split, level, families)
+    return Figures(problem_seed=problem_seed, slip=slip, scale=scale, **choice)
 
 
 ENVIRONMENT = Environment(id="Figures-v2", problems=problems, splits=SPLITS, rewards=REWARDS)

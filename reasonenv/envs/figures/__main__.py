@@ -9,32 +9,25 @@ from PIL import Image, ImageDraw
 from reasonenv.envs.figures import problems
 from reasonenv.problem import Problem
 
-CELL = (260, 270)
+_CELL = (260, 270)
 """Pixels of one problem on the sheet: its figure above its words."""
 
 
 def contact_sheet(figures: Sequence[Problem], columns: int = 6) -> Image.Image:
     """Figures with their questions, answers and solutions, in rows."""
     rows = -(-len(figures) // columns)
-    sheet = Image.new("RGB", (columns * CELL[0], rows * CELL[1]), "white")
+    sheet = Image.new("RGB", (columns * _CELL[0], rows * _CELL[1]), "white")
     for place, problem in enumerate(figures):
+        cell = Image.new("RGB", _CELL, "gainsboro")
+        figure = Image.fromarray(problem.images[0])
+        cell.paste(figure, (6, 6))
+        response = str(problem.solution).replace("\n", "  ")
+        texts = problem.question, f"Answer: {problem.answer}", response
+        words = "\n".join(line for text in texts for line in textwrap.wrap(text, 38))
+        ImageDraw.Draw(cell).multiline_text((6, figure.height + 10), words, fill="black")
         row, column = divmod(place, columns)
-        sheet.paste(_cell(problem), (column * CELL[0], row * CELL[1]))
+        sheet.paste(cell, (column * _CELL[0], row * _CELL[1]))
     return sheet
-
-
-def _cell(problem: Problem) -> Image.Image:
-    cell = Image.new("RGB", CELL, "gainsboro")
-    figure = Image.fromarray(problem.images[0])
-    cell.paste(figure, (6, 6))
-    response = str(problem.solution).replace("\n", "  ")
-    words = [
-        line
-        for text in (problem.question, f"Answer: {problem.answer}", response)
-        for line in textwrap.wrap(text, 38)
-    ]
-    ImageDraw.Draw(cell).multiline_text((6, figure.height + 10), "\n".join(words), fill="black")
-    return cell
 
 
 def main() -> None:

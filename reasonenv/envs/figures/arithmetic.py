@@ -6,19 +6,15 @@ from math import cos, pi, sin
 from reasonenv.envs.figures.canvas import RED, Canvas, Point, Style, middle
 from reasonenv.envs.figures.family import Family, Operands, Steps
 
-CENTER: Point = (42, 42)
+_CENTER: Point = (42, 42)
 """Of a dial."""
 
 
-class Sum(Family):
-    """Two numbers, three at level 3, with plus signs between them."""
-
+class _Sum(Family):
     name, level = "sum", 1
     question = "What is the sum?"
+    ranges, large_ranges = ((1, 99),) * 2, ((1, 99),) * 3
     is_commutative = True
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return tuple(rng.randint(1, 99) for _ in range(2 if level < 3 else 3))
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         canvas = Canvas(3 * len(operands) - 1, 1, style)
@@ -35,9 +31,7 @@ class Sum(Family):
         return total
 
 
-class NumberLine(Family):
-    """Four ticks, the first two labelled, one of the others marked."""
-
+class _NumberLine(Family):
     name, level = "number_line", 1
     question = "Which number is marked?"
 
@@ -69,15 +63,11 @@ class NumberLine(Family):
         return value
 
 
-class Missing(Family):
-    """A sum with its second number missing."""
-
+class _Missing(Family):
     name, level = "missing", 2
     question = "Which number is missing?"
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        largest = 99 if level < 3 else 499
-        return rng.randint(1, 99), rng.randint(1, largest)
+    ranges, large_ranges = ((1, 99), (1, 99)), ((1, 99), (1, 499))
+    is_commutative = True
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         canvas = Canvas(8, 1, style)
@@ -87,25 +77,18 @@ class Missing(Family):
         canvas.number(7, 0, sum(operands))
         return canvas
 
-    def canonical(self, operands: Operands) -> Operands:
-        return tuple(sorted(operands))
-
     def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.subtract(sum(operands), operands[0])
 
 
-class HourHand(Family):
-    """The hour hand of a clock; the question adds some hours."""
-
+class _HourHand(Family):
     name, level = "clock", 1
     question = "What hour is it in {1} hours?"
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return rng.randint(1, 12), rng.randint(1, 99)
+    ranges = (1, 12), (1, 99)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
-        canvas = draw_dial(style)
-        canvas.line(CENTER, on_dial(operands[0], 26), width=4)
+        canvas = _draw_dial(style)
+        canvas.line(_CENTER, _on_dial(operands[0], 26), width=4)
         return canvas
 
     def solve(self, operands: Operands, steps: Steps) -> int:
@@ -115,9 +98,7 @@ class HourHand(Family):
         return steps.fact(f"{total}-{turns}", total - turns) if turns > 0 else total
 
 
-class BothHands(Family):
-    """Both hands of a clock."""
-
+class _BothHands(Family):
     name, level = "minutes", 3
     question = "How many minutes past 12 is it?"
     heldout_period = 5
@@ -127,9 +108,9 @@ class BothHands(Family):
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         hour, minute = operands
-        canvas = draw_dial(style)
-        canvas.line(CENTER, on_dial(hour + minute / 60, 18), width=5)
-        canvas.line(CENTER, on_dial(minute / 5, 31), width=2)
+        canvas = _draw_dial(style)
+        canvas.line(_CENTER, _on_dial(hour + minute / 60, 18), width=5)
+        canvas.line(_CENTER, _on_dial(minute / 5, 31), width=2)
         return canvas
 
     def solve(self, operands: Operands, steps: Steps) -> int:
@@ -138,16 +119,19 @@ class BothHands(Family):
         return steps.add(steps.fact(f"60*{hour}", 60 * hour), minute)
 
 
-def draw_dial(style: Style) -> Canvas:
+def _draw_dial(style: Style) -> Canvas:
     """A clock without hands: a tick for each hour, a longer one at 12."""
     canvas = Canvas(3, 3, style)
-    canvas.circle(CENTER, 39)
+    canvas.circle(_CENTER, 39)
     for hour in range(1, 13):
-        canvas.line(on_dial(hour, 28 if hour == 12 else 33), on_dial(hour, 38))
+        canvas.line(_on_dial(hour, 28 if hour == 12 else 33), _on_dial(hour, 38))
     return canvas
 
 
-def on_dial(hour: float, radius: float) -> Point:
+def _on_dial(hour: float, radius: float) -> Point:
     """The pixel on a dial at an hour and a distance from its center."""
     turn = 2 * pi * hour / 12
-    return CENTER[0] + radius * sin(turn), CENTER[1] - radius * cos(turn)
+    return _CENTER[0] + radius * sin(turn), _CENTER[1] - radius * cos(turn)
+
+
+FAMILIES = _Sum(), _NumberLine(), _Missing(), _HourHand(), _BothHands()

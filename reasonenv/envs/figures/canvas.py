@@ -19,7 +19,7 @@ GREEN: Color = (20, 140, 40)
 BLUE: Color = (30, 60, 220)
 
 # A face of our own, since one rendered by a font library changes with its version.
-FACE = """
+_FACE = """
 0123456789
 .###.  ..#..  .###.  .###.  ...#.  #####  .###.  #####  .###.  .###.
 #...#  .##..  #...#  #...#  ..##.  #....  #....  ....#  #...#  #...#
@@ -75,22 +75,18 @@ class Canvas:
         """A broken line through the points."""
         self._draw.line(self._shift(*points), fill=color or self.style.ink, width=width)
 
-    def circle(
-        self, center: Point, radius: float, fill: Color | None = None, width: int = 2
-    ) -> None:
-        """A circle with an outline of the ink's color."""
+    def circle(self, center: Point, radius: float) -> None:
+        """An outline of the ink's color."""
         box = self._shift(*_around(center, radius))
-        self._draw.ellipse(box, fill=fill, outline=self.style.ink, width=width)
+        self._draw.ellipse(box, outline=self.style.ink, width=2)
 
     def disc(self, center: Point, radius: float, color: Color | None = None) -> None:
         """A filled circle without an outline."""
         self._draw.ellipse(self._shift(*_around(center, radius)), fill=color or self.style.ink)
 
-    def box(
-        self, corner: Point, opposite: Point, fill: Color | None = None, width: int = 2
-    ) -> None:
+    def box(self, corner: Point, end: Point, fill: Color | None = None, width: int = 2) -> None:
         """An upright rectangle, its first corner at the top left."""
-        box = self._shift(corner, opposite)
+        box = self._shift(corner, end)
         self._draw.rectangle(box, fill=fill, outline=self.style.ink, width=width)
 
     def polygon(self, *points: Point, color: Color | None = None) -> None:
@@ -121,7 +117,7 @@ def _around(center: Point, radius: float) -> Sequence[Point]:
 def _bitmaps() -> dict[str, np.ndarray]:
     """The face as one 7x5 array of 0 and 255 for each character."""
     bitmaps = {}
-    for block in FACE.strip().split("\n\n"):
+    for block in _FACE.strip().split("\n\n"):
         characters, *rows = block.splitlines()
         columns = zip(*(row.split() for row in rows), strict=True)
         for character, strokes in zip(characters, columns, strict=True):

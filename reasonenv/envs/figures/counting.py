@@ -1,20 +1,19 @@
 """Things to be counted: dots, boxes, pips, shapes."""
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 
 from reasonenv.envs.figures.canvas import BLUE, GREEN, RED, TILE, Canvas, Color, Style, middle
 from reasonenv.envs.figures.family import Family, Operands, Steps
 
 
-class Dots(Family):
-    """Dots in some of the places of two rows, of three at level 3."""
-
+class _Dots(Family):
     name, level = "dots", 2
     question = "How many dots are there?"
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        return sample_places(rng, 6, 2 if level < 3 else 3)
+        return _sample_places(rng, 6, 2 if level < 3 else 3)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         columns, rows, places = operands
@@ -24,18 +23,16 @@ class Dots(Family):
         return canvas
 
     def solve(self, operands: Operands, steps: Steps) -> int:
-        return add_rows(operands, steps)
+        return _add_rows(operands, steps)
 
 
-class Fractions(Family):
-    """Two rows of boxes, three at level 3, some of which are shaded."""
-
+class _Fractions(Family):
     name, level = "fraction", 2
     question = "Which fraction of the boxes is shaded?"
     has_choices = False
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        return sample_places(rng, rng.randint(3, 6), 2 if level < 3 else 3)
+        return _sample_places(rng, rng.randint(3, 6), 2 if level < 3 else 3)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         columns, rows, places = operands
@@ -48,12 +45,10 @@ class Fractions(Family):
 
     def solve(self, operands: Operands, steps: Steps) -> Fraction:
         columns, rows, _ = operands
-        return steps.divide(add_rows(operands, steps), columns * rows)
+        return steps.divide(_add_rows(operands, steps), columns * rows)
 
 
-class Dice(Family):
-    """Three to seven dice seen from above."""
-
+class _Dice(Family):
     name, level = "dice", 2
     question = "How many pips are there on the dice?"
     is_commutative = True
@@ -66,24 +61,19 @@ class Dice(Family):
         for die, number in enumerate(operands):
             left = TILE * die
             canvas.box((left + 2, 2), (left + 25, 25))
-            for column, row in PIPS[number]:
+            for column, row in _PIPS[number]:
                 canvas.disc((left + 14 + 7 * column, 14 + 7 * row), 2.5)
         return canvas
 
     def solve(self, operands: Operands, steps: Steps) -> int:
-        total, *others = operands
-        for number in others:
-            total = steps.fact(f"{total}+{number}", total + number)
-        return total
+        return _add(operands, steps)
 
 
-class Shapes(Family):
-    """A table of circles, squares and triangles in three colors; one kind is asked for."""
-
+class _Shapes(Family):
     name, level = "shapes", 3
 
     def sample(self, rng: random.Random, level: int) -> Operands:
-        kinds = [(shape, color) for shape in SHAPES for color in COLORS]
+        kinds = [(shape, color) for shape in _SHAPES for color in _COLORS]
         target = rng.choice(kinds)
         others = rng.sample([kind for kind in kinds if kind != target], 3)
         count = rng.randint(1, 6)
@@ -94,7 +84,7 @@ class Shapes(Family):
     def draw(self, operands: Operands, style: Style) -> Canvas:
         canvas = Canvas(4, 3, style)
         for place, (shape, color) in enumerate(operands[1]):
-            draw_shape(canvas, shape, middle(place % 4, place // 4), COLORS[color])
+            _draw_shape(canvas, shape, middle(place % 4, place // 4), _COLORS[color])
         return canvas
 
     def ask(self, operands: Operands) -> str:
@@ -104,43 +94,46 @@ class Shapes(Family):
     def solve(self, operands: Operands, steps: Steps) -> int:
         target, table = operands
         places = tuple(place for place, kind in enumerate(table) if kind == target)
-        return add_rows((4, 3, places), steps)
+        return _add_rows((4, 3, places), steps)
 
 
-SHAPES = ("circle", "square", "triangle")
-COLORS: dict[str, Color] = {"red": RED, "green": GREEN, "blue": BLUE}
+_SHAPES = ("circle", "square", "triangle")
+_COLORS: dict[str, Color] = {"red": RED, "green": GREEN, "blue": BLUE}
 
-DIAGONAL = ((-1, 1), (1, -1))
-CORNERS = ((-1, -1), (1, 1), *DIAGONAL)
-PIPS = {
+_DIAGONAL = ((-1, 1), (1, -1))
+_CORNERS = ((-1, -1), (1, 1), *_DIAGONAL)
+_PIPS = {
     1: ((0, 0),),
-    2: DIAGONAL,
-    3: (*DIAGONAL, (0, 0)),
-    4: CORNERS,
-    5: (*CORNERS, (0, 0)),
-    6: (*CORNERS, (-1, 0), (1, 0)),
+    2: _DIAGONAL,
+    3: (*_DIAGONAL, (0, 0)),
+    4: _CORNERS,
+    5: (*_CORNERS, (0, 0)),
+    6: (*_CORNERS, (-1, 0), (1, 0)),
 }
 """Places of a die's pips, in columns and rows from its middle."""
 
 
-def sample_places(rng: random.Random, columns: int, rows: int) -> Operands:
+def _sample_places(rng: random.Random, columns: int, rows: int) -> Operands:
     """A table's columns and rows, and the places chosen in it, counted row by row."""
     count = rng.randint(1, columns * rows - 1)
     return columns, rows, tuple(sorted(rng.sample(range(columns * rows), count)))
 
 
-def add_rows(operands: Operands, steps: Steps) -> int:
+def _add_rows(operands: Operands, steps: Steps) -> int:
     """The number of chosen places, counted row by row and added."""
     columns, rows, places = operands
     counts = [sum(place // columns == row for place in places) for row in range(rows)]
-    total, *others = (steps.read(f"row{row}", count) for row, count in enumerate(counts, 1))
-    for count in others:
-        total = steps.fact(f"{total}+{count}", total + count)
+    return _add([steps.read(f"row{row}", count) for row, count in enumerate(counts, 1)], steps)
+
+
+def _add(numbers: Sequence[int], steps: Steps) -> int:
+    total, *others = numbers
+    for number in others:
+        total = steps.fact(f"{total}+{number}", total + number)
     return total
 
 
-def draw_shape(canvas: Canvas, shape: str, center: tuple[float, float], color: Color) -> None:
-    """A filled circle, square or triangle."""
+def _draw_shape(canvas: Canvas, shape: str, center: tuple[float, float], color: Color) -> None:
     x, y = center
     if shape == "circle":
         canvas.disc(center, 9, color)
@@ -148,3 +141,6 @@ def draw_shape(canvas: Canvas, shape: str, center: tuple[float, float], color: C
         canvas.polygon((x - 8, y - 8), (x + 8, y - 8), (x + 8, y + 8), (x - 8, y + 8), color=color)
     else:
         canvas.polygon((x - 10, y + 8), (x + 10, y + 8), (x, y - 10), color=color)
+
+
+FAMILIES = _Dots(), _Fractions(), _Dice(), _Shapes()

@@ -1,13 +1,14 @@
-"""Families of figures, the split of their draws, and their solutions by a teacher who may slip."""
+"""Families of figures, their problems, and solutions by a teacher who may slip."""
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from reasonenv.envs.families import checksum
+from reasonenv.envs.families import DrawnProblems, checksum
 from reasonenv.envs.figures.canvas import BLACK, Canvas, Color, Style
+from reasonenv.problem import Problem
 
 SPLITS = ("train", "test", "heldout")
 
@@ -88,18 +89,6 @@ class Steps:
         return 10 * tens + ones
 
 
-def work(
-    solve: Callable[[Steps], int | Fraction], slip: float, rng: random.Random
-) -> tuple[int | Fraction, Steps]:
-    """The result and the lines of a teacher who slips in one line, with probability `slip`."""
-    steps = Steps()
-    result = solve(steps)
-    if rng.random() < slip:
-        steps = Steps(slip_at=rng.randrange(steps.num_values))
-        result = solve(steps)
-    return result, steps
-
-
 class Family(ABC):
     """One kind of figure with one kind of question; its instances hold no state."""
 
@@ -114,10 +103,15 @@ class Family(ABC):
     """One in so many combinations of operands is held out."""
     has_choices = True
     """False where answers are fractions, or where the question alone says what they cannot be."""
+    ranges: tuple[tuple[int, int], ...] = ()
+    """Smallest and largest value of each operand, where they do not depend on each other."""
+    large_ranges: tuple[tuple[int, int], ...] = ()
+    """Those of level 3, where they are others."""
 
-    @abstractmethod
     def sample(self, rng: random.Random, level: int) -> Operands:
         """Operands of a new problem, larger ones at higher levels."""
+        ranges = self.large_ranges if level == 3 and self.large_ranges else self.ranges
+        return tuple(rng.randint(*span) for span in ranges)
 
     @abstractmethod
     def draw(self, operands: Operands, style: Style) -> Canvas:
@@ -150,19 +144,77 @@ def draw_operands(family: Family, split: str, level: int, rng: random.Random) ->
     raise ValueError(f"family {family.name!r} has too few operands for a split {split!r}")
 
 
-def draw_style(split: str, level: int, rng: random.Random) -> Style:
+@dataclass(frozen=True, kw_only=True)
+class Figures(DrawnProblems):
+    """Problems of one split and level; each a pure function of its id, slip and scale."""
+
+    families: tuple[Family, ...]
+    slip: float
+    scale: int
+
+    version: ClassVar = "figures-v2"
+
+    def draw(self, id: str) -> Problem:
+        """The problem of an id."""
+        # The seed of v1: levels 1 and 2 pose the same problems.
+        seed = id.replace("figures-v2", "figures-v1", 1)
+        rng = random.Random(seed)
+        family = rng.choice(self.families)
+        operands, options = draw_operands(family, self.split, self.level, rng), ()
+        style = _draw_style(self.split, self.level, rng)
+        # A third of the problems of level 3 that can have them have options.
+        if self.level == 3 and family.has_choices and rng.random() < 1 / 3:
+            operands, options = _draw_choice(family, self.split, self.level, rng)
+        steps, rng = Steps(), random.Random(f"{seed}/slip")
+        answer = result = family.solve(operands, steps)
+        if rng.random() < self.slip:
+            steps = Steps(slip_at=rng.randrange(steps.num_values))
+            result = family.solve(operands, steps)
+        lettered = (f"({letter}) {value}" for letter, value in zip("ABCD", options, strict=False))
+        return Problem(
+            id=id,
+            question=" ".join((family.ask(operands), *lettered)),
+            answer=_answer_or_letter(answer, options),
+            images=(family.draw(operands, style).pixels(self.scale),),
+            options=tuple(map(str, options)),
+            solution=steps.response(_answer_or_letter(result, options)),
+            metadata={"family": family.name, "level": self.level, "operands": operands},
+        )
+
+
+def _draw_choice(
+    family: Family, split: str, level: int, rng: random.Random
+) -> tuple[Operands, tuple[int, ...]]:
+    """Operands of a multiple choice, and its four options in any order.
+
+    The options are neighbours among the answers of many problems, and any of these four problems
+    is the one that is posed. So without the figure each option is as likely as the others to be
+    the answer, whatever its rank, its length or how common it is.
+    """
+    candidates = [draw_operands(family, split, level, rng) for _ in range(32)]
+    by_answer = {family.solve(operands, Steps()): operands for operands in candidates}
+    first = rng.randint(0, len(by_answer) - 4)
+    options = sorted(by_answer)[first : first + 4]
+    rng.shuffle(options)
+    return by_answer[rng.choice(options)], tuple(map(int, options))
+
+
+def _answer_or_letter(answer: int | Fraction, options: tuple[int, ...]) -> str:
+    """The answer, or the letter of the nearest option where there are any."""
+    distances = ((abs(value - answer), "ABCD"[place]) for place, value in enumerate(options))
+    return min(distances, default=(0, str(answer)))[1]
+
+
+_BACKGROUND_SPLITS = {0: "test", 1: "heldout"}
+_INKS: tuple[Color, ...] = (BLACK, (20, 20, 110), (100, 30, 20), (60, 20, 90))
+
+
+def _draw_style(split: str, level: int, rng: random.Random) -> Style:
     """A style of the split: no background belongs to two, hence no image does."""
-    background = _sample_background(rng)
-    while BACKGROUND_SPLITS.get(checksum(background) % 10, "train") != split:
-        background = _sample_background(rng)
+    while True:
+        background = rng.randint(235, 255), rng.randint(235, 255), rng.randint(235, 255)
+        if _BACKGROUND_SPLITS.get(checksum(background) % 10, "train") == split:
+            break
     if level < 3:
         return Style(background)
-    return Style(background, rng.choice(INKS), (rng.randint(-1, 1), rng.randint(-1, 1)))
-
-
-BACKGROUND_SPLITS = {0: "test", 1: "heldout"}
-INKS: tuple[Color, ...] = (BLACK, (20, 20, 110), (100, 30, 20), (60, 20, 90))
-
-
-def _sample_background(rng: random.Random) -> Color:
-    return rng.randint(235, 255), rng.randint(235, 255), rng.randint(235, 255)
+    return Style(background, rng.choice(_INKS), (rng.randint(-1, 1), rng.randint(-1, 1)))

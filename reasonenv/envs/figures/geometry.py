@@ -1,13 +1,12 @@
 """Rectangles and triangles with labelled sides and angles."""
 
-import random
 from math import radians, tan
 
 from reasonenv.envs.figures.canvas import Canvas, Style
 from reasonenv.envs.figures.family import Family, Operands, Steps
 
 
-class Rectangle(Family):
+class _Rectangle(Family):
     """A rectangle with the lengths of two sides, to scale unless it is very long."""
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
@@ -25,43 +24,30 @@ class Rectangle(Family):
         canvas.number(1, 1, height)
 
 
-class Perimeter(Rectangle):
-    """The perimeter of a rectangle."""
-
+class _Perimeter(_Rectangle):
     name, level = "perimeter", 1
     question = "What is the perimeter?"
+    ranges, large_ranges = ((2, 49), (2, 49)), ((2, 99), (2, 99))
     is_commutative = True
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        longest = 49 if level < 3 else 99
-        return rng.randint(2, longest), rng.randint(2, longest)
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         half = steps.add(*operands)
         return steps.fact(f"2*{half}", 2 * half)
 
 
-class Area(Rectangle):
-    """The area of a rectangle whose height has one digit."""
-
+class _Area(_Rectangle):
     name, level = "area", 2
     question = "What is the area?"
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return rng.randint(10, 139 if level < 3 else 199), rng.randint(2, 9)
+    ranges, large_ranges = ((10, 139), (2, 9)), ((10, 199), (2, 9))
 
     def solve(self, operands: Operands, steps: Steps) -> int:
         return steps.multiply(*operands)
 
 
-class Side(Rectangle):
-    """A rectangle with the length of one side; the question gives the perimeter."""
-
+class _Side(_Rectangle):
     name, level = "side", 3
+    ranges = (2, 49), (2, 49)
     has_choices = False
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return rng.randint(2, 49), rng.randint(2, 49)
 
     def label(self, canvas: Canvas, height: int) -> None:
         canvas.text(1, 1, "?")
@@ -75,15 +61,11 @@ class Side(Rectangle):
         return steps.subtract(half, width)
 
 
-class Angle(Family):
-    """A triangle, stretched to one height, with two of its angles below their corners."""
-
+class _Angle(Family):
     name, level = "angle", 1
     question = "How large is the third angle?"
+    ranges = (20, 89), (20, 89)
     is_commutative = True
-
-    def sample(self, rng: random.Random, level: int) -> Operands:
-        return rng.randint(20, 89), rng.randint(20, 89)
 
     def draw(self, operands: Operands, style: Style) -> Canvas:
         canvas = Canvas(5, 3, style)
@@ -98,3 +80,6 @@ class Angle(Family):
     def solve(self, operands: Operands, steps: Steps) -> int:
         both = steps.add(*operands)
         return steps.fact(f"180-{both}", 180 - both)
+
+
+FAMILIES = _Perimeter(), _Area(), _Side(), _Angle()

@@ -64,8 +64,8 @@ Version History:
 from collections.abc import Sequence
 
 from reasonenv.environment import Environment
-from reasonenv.envs.families import check_split, choose_families
-from reasonenv.envs.word_problems.problems import WordProblems
+from reasonenv.envs.families import choose
+from reasonenv.envs.word_problems.family import WordProblems
 from reasonenv.envs.word_problems.table import FAMILIES
 
 __all__ = ["ENVIRONMENT", "FAMILIES", "SPLITS", "WordProblems", "problems"]
@@ -98,9 +98,8 @@ def problems(
     Raises:
         UsageError: For an unknown split, level or family.
     """
-    check_split("WordProblems-v0", split, SPLITS)
-    choice = choose_families("WordProblems-v0", _BY_LEVEL, level, families)
-    return WordProblems(split=split, problem_seed=problem_seed, **choice)
+    choice = choose("WordProblems-v0", SPLITS, _BY_LEVEL, split, level, families)
+    return WordProblems(problem_seed=problem_seed, **choice)
 
 
 ENVIRONMENT = Environment(

@@ -1,20 +1,21 @@
-"""Families of word problems: operands, the steps to the answer, and phrasings."""
+"""Families of word problems, with operands, steps to the answer and phrasings; their problems."""
 
 import operator
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partialmethod
+from typing import ClassVar, NamedTuple
 
-from reasonenv.envs.families import checksum
+from reasonenv.envs.families import DrawnProblems, checksum
+from reasonenv.envs.word_problems.scene import draw_scene
+from reasonenv.problem import Problem
 
 Fact = tuple[str, int, int]
 """Two addends ("+") or two factors ("*"), the smaller one first."""
 Operands = tuple[int, ...]
 """Numbers that a question states, each at least 2, so that its nouns are plural."""
 
-HELDOUT_PERIOD = 5
-"""One in so many facts is held out."""
 _OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
 
 
@@ -59,17 +60,10 @@ class Number:
         self._steps.append(step)
         return Number(step.value, self._steps)
 
-    def __add__(self, other: "Number") -> "Number":
-        return self._step("+", other)
-
-    def __sub__(self, other: "Number") -> "Number":
-        return self._step("-", other)
-
-    def __mul__(self, other: "Number") -> "Number":
-        return self._step("*", other)
-
-    def __truediv__(self, other: "Number") -> "Number":
-        return self._step("/", other)
+    __add__ = partialmethod(_step, "+")
+    __sub__ = partialmethod(_step, "-")
+    __mul__ = partialmethod(_step, "*")
+    __truediv__ = partialmethod(_step, "/")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +104,8 @@ class Family:
 
 
 def is_heldout(fact: Fact) -> bool:
-    """True for a fact that is for the split "heldout" alone."""
-    return checksum("word-problems-v0", *fact) % HELDOUT_PERIOD == 0
+    """True for a fact that is for the split "heldout" alone, as one in five is."""
+    return checksum("word-problems-v0", *fact) % 5 == 0
 
 
 def draw_operands(family: Family, split: str, level: int, rng: random.Random) -> Operands:
@@ -126,3 +120,48 @@ def draw_operands(family: Family, split: str, level: int, rng: random.Random) ->
         if all(is_heldout(step.fact) == (split == "heldout") for step in steps):
             return operands
     raise ValueError(f"family {family.name!r} has too few operands for a split {split!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordProblems(DrawnProblems):
+    """Problems of one split and level; each a pure function of its id."""
+
+    families: tuple[Family, ...]
+
+    version: ClassVar = "word-problems-v0"
+
+    def draw(self, id: str) -> Problem:
+        """The problem of an id."""
+        rng = random.Random(id)
+        family = rng.choice(self.families)
+        while True:
+            operands = draw_operands(family, self.split, self.level, rng)
+            question, phrasing = self._ask(family, operands, rng)
+            # Two splits share phrasings: one question in nine is for "test".
+            is_test = checksum(question) % 9 == 0
+            if self.split not in ("train", "test") or is_test == (self.split == "test"):
+                break
+        steps = family.steps(operands)
+        return Problem(
+            id=id,
+            question=question,
+            answer=str(steps[-1].value),
+            solution=family.solution(steps),
+            metadata={
+                "family": family.name,
+                "level": self.level,
+                "operands": operands,
+                "phrasing": phrasing,
+                "fact": str(steps[-1].fact),
+            },
+        )
+
+    def _ask(self, family: Family, operands: Operands, rng: random.Random) -> tuple[str, int]:
+        """A question, and the number of its phrasing; held-out ones have the last numbers."""
+        count, num_heldout = len(family.phrasings), len(family.heldout_phrasings)
+        phrasing = rng.randrange(count)
+        if self.split == "heldout_phrasings":
+            phrasing = count + rng.randrange(num_heldout)
+        text = (*family.phrasings, *family.heldout_phrasings)[phrasing]
+        numbers = dict(zip("abcde", operands, strict=False))
+        return text.format(**numbers, **draw_scene(rng)), phrasing

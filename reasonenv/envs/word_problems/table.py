@@ -8,100 +8,86 @@ from pathlib import Path
 
 from reasonenv.envs.word_problems.family import Family, Number, Operands
 
-ONE_DIGIT, TWO_DIGITS = (2, 9), (11, 99)
+_ONE_DIGIT, _TWO_DIGITS = (2, 9), (11, 99)
 
 
-def addends(rng: random.Random, level: int) -> Operands:
-    """Two numbers to add, of one digit at level 1 and of two above."""
-    span = ONE_DIGIT if level == 1 else TWO_DIGITS
+def _addends(rng: random.Random, level: int) -> Operands:
+    span = _ONE_DIGIT if level == 1 else _TWO_DIGITS
     return rng.randint(*span), rng.randint(*span)
 
 
-def total_and_part(rng: random.Random, level: int) -> Operands:
+def _total_and_part(rng: random.Random, level: int) -> Operands:
     """The sum of two addends, and one of them."""
-    a, b = addends(rng, level)
+    a, b = _addends(rng, level)
     return a + b, b
 
 
-def digit_and_factor(rng: random.Random, level: int) -> Operands:
-    """A number of one digit, and one of one digit at level 1 and of two above."""
-    return rng.randint(*ONE_DIGIT), rng.randint(*(ONE_DIGIT if level == 1 else TWO_DIGITS))
+def _digit_and_factor(rng: random.Random, level: int) -> Operands:
+    return rng.randint(*_ONE_DIGIT), rng.randint(*(_ONE_DIGIT if level == 1 else _TWO_DIGITS))
 
 
-def factors(rng: random.Random, level: int) -> Operands:
+def _factors(rng: random.Random, level: int) -> Operands:
     """Two numbers to multiply, at least one of them of one digit, in any order."""
-    a, b = digit_and_factor(rng, level)
+    a, b = _digit_and_factor(rng, level)
     return (a, b) if rng.random() < 0.5 else (b, a)
 
 
-def multiple_and_divisor(rng: random.Random, level: int) -> Operands:
-    """A product of a factor from 6 to 30 and one from 3 to 12, and the second factor."""
+def _multiple_and_divisor(rng: random.Random, level: int) -> Operands:
     a, b = rng.randint(6, 30), rng.randint(3, 12)
     return a * b, b
 
 
-def factors_and_addend(rng: random.Random, level: int) -> Operands:
-    """Two factors, and a number to add to their product."""
-    return *factors(rng, level), rng.randint(*TWO_DIGITS)
+def _factors_and_addend(rng: random.Random, level: int) -> Operands:
+    return *_factors(rng, level), rng.randint(*_TWO_DIGITS)
 
 
-def addends_and_factor(rng: random.Random, level: int) -> Operands:
-    """Two addends, and a number to multiply their sum by."""
-    return *addends(rng, level), rng.randint(*ONE_DIGIT)
+def _addends_and_factor(rng: random.Random, level: int) -> Operands:
+    return *_addends(rng, level), rng.randint(*_ONE_DIGIT)
 
 
-def gain_and_loss(rng: random.Random, level: int) -> Operands:
-    """Two addends, and a number that is smaller than their sum."""
-    a, b = addends(rng, level)
+def _gain_and_loss(rng: random.Random, level: int) -> Operands:
+    a, b = _addends(rng, level)
     return a, b, rng.randint(11, a + b - 5)
 
 
-def price_count_and_note(rng: random.Random, level: int) -> Operands:
-    """A price, a number of goods, and a multiple of ten dollars that suffices for them."""
+def _price_count_and_note(rng: random.Random, level: int) -> Operands:
     price, count = rng.randint(2, 15), rng.randint(3, 25)
     return price, count, 10 * rng.randint(price * count // 10 + 1, price * count // 10 + 6)
 
 
-def multiplier_and_number(rng: random.Random, level: int) -> Operands:
-    """A factor up to 12 and a number of two digits."""
-    return rng.randint(2, 12), rng.randint(*TWO_DIGITS)
+def _multiplier_and_number(rng: random.Random, level: int) -> Operands:
+    return rng.randint(2, 12), rng.randint(*_TWO_DIGITS)
 
 
-def rate_days_and_goal(rng: random.Random, level: int) -> Operands:
-    """A number a day, a number of days, and a larger number than their product."""
-    rate, days = digit_and_factor(rng, level)
+def _rate_days_and_goal(rng: random.Random, level: int) -> Operands:
+    rate, days = _digit_and_factor(rng, level)
     return rate, days, rate * days + rng.randint(11, 199)
 
 
-def total_part_and_share(rng: random.Random, level: int) -> Operands:
-    """A number, a part to take off, and a divisor of the rest."""
+def _total_part_and_share(rng: random.Random, level: int) -> Operands:
     share, divisor, part = rng.randint(4, 25), rng.randint(3, 9), rng.randint(11, 99)
     return share * divisor + part, part, divisor
 
 
-def two_goods_and_money(rng: random.Random, level: int) -> Operands:
-    """Numbers and prices of two goods, and a multiple of ten dollars that suffices for them."""
+def _two_goods_and_money(rng: random.Random, level: int) -> Operands:
     a, c = rng.randint(3, 30), rng.randint(3, 30)
     b, d = rng.randint(2, 15), rng.randint(2, 15)
     price = a * b + c * d
     return a, b, c, d, 10 * rng.randint(price // 10 + 1, price // 10 + 10)
 
 
-def stock_and_two_sales(rng: random.Random, level: int) -> Operands:
-    """Two factors, and two numbers whose sum is smaller than their product."""
+def _stock_and_two_sales(rng: random.Random, level: int) -> Operands:
     a, b = rng.randint(6, 40), rng.randint(12, 40)
     c = rng.randint(11, a * b // 2)
     return a, b, c, rng.randint(11, a * b - c - 5)
 
 
-def two_rates_days_and_goal(rng: random.Random, level: int) -> Operands:
-    """Two numbers a day, a number of days, and a larger number than both reach."""
+def _two_rates_days_and_goal(rng: random.Random, level: int) -> Operands:
     a, b, c = rng.randint(2, 19), rng.randint(2, 19), rng.randint(6, 40)
     return a, b, c, (a + b) * c + rng.randint(11, 499)
 
 
-def stock_and_boxes(rng: random.Random, level: int) -> Operands:
-    """Two factors, an addend, and a divisor of the total."""
+def _stock_and_boxes(rng: random.Random, level: int) -> Operands:
     while True:
         a, b, divisor = rng.randint(3, 20), rng.randint(6, 30), rng.randint(4, 15)
         addend = divisor * rng.randint(10, 60) - a * b
@@ -109,20 +95,18 @@ def stock_and_boxes(rng: random.Random, level: int) -> Operands:
             return a, b, addend, divisor
 
 
-def stock_sale_and_delivery(rng: random.Random, level: int) -> Operands:
-    """A number that is sold, two factors of a delivery, and the stock that results."""
+def _stock_sale_and_delivery(rng: random.Random, level: int) -> Operands:
     start, c, d = rng.randint(150, 900), rng.randint(3, 20), rng.randint(6, 30)
     sale = rng.randint(21, start - 20)
     return sale, c, d, start - sale + c * d
 
 
-def three_collections(rng: random.Random, level: int) -> Operands:
-    """A number, a factor, and a number that is smaller than their product."""
+def _three_collections(rng: random.Random, level: int) -> Operands:
     a, b = rng.randint(21, 99), rng.randint(2, 9)
     return a, b, rng.randint(11, a * b - 5)
 
 
-def count_collections(a: Number, b: Number, c: Number) -> Number:
+def _count_collections(a: Number, b: Number, c: Number) -> Number:
     """a, b times as many, and c fewer than that, together."""
     second = a * b
     third = second - c
@@ -131,36 +115,36 @@ def count_collections(a: Number, b: Number, c: Number) -> Number:
 
 _SMALL, _TWO, _THREE, _FOUR = (1, 2), (2,), (3,), (4,)
 _ROWS: tuple[tuple[str, tuple[int, ...], Callable[..., Operands], Callable[..., Number]], ...] = (
-    ("sum", _SMALL, addends, add),
-    ("difference", _SMALL, total_and_part, sub),
-    ("product", _SMALL, factors, mul),
-    ("quotient", _TWO, multiple_and_divisor, truediv),
-    ("missing", _TWO, total_and_part, sub),
-    ("product_sum", _THREE, factors_and_addend, lambda a, b, c: a * b + c),
-    ("sum_product", _THREE, addends_and_factor, lambda a, b, c: (a + b) * c),
-    ("gain", _SMALL, addends, add),
-    ("loss", _SMALL, total_and_part, sub),
-    ("together", _SMALL, addends, add),
-    ("compare", _SMALL, total_and_part, sub),
-    ("groups", _SMALL, factors, mul),
-    ("price", _SMALL, digit_and_factor, mul),
-    ("days", _SMALL, digit_and_factor, mul),
-    ("share", _TWO, multiple_and_divisor, truediv),
-    ("pack", _TWO, multiple_and_divisor, truediv),
-    ("before", _TWO, total_and_part, sub),
-    ("gain_loss", _THREE, gain_and_loss, lambda a, b, c: a + b - c),
-    ("loose", _THREE, factors_and_addend, lambda a, b, c: a * b + c),
-    ("change", _THREE, price_count_and_note, lambda a, b, c: c - a * b),
-    ("more_than", _THREE, addends, lambda a, b: a + (a + b)),
-    ("times_as_many", _THREE, multiplier_and_number, lambda a, b: a * b + b),
-    ("goal", _THREE, rate_days_and_goal, lambda a, b, c: c - a * b),
-    ("share_rest", _THREE, total_part_and_share, lambda a, b, c: (a - b) / c),
-    ("two_goods", _FOUR, two_goods_and_money, lambda a, b, c, d, e: e - (a * b + c * d)),
-    ("two_sales", _FOUR, stock_and_two_sales, lambda a, b, c, d: a * b - c - d),
-    ("team_goal", _FOUR, two_rates_days_and_goal, lambda a, b, c, d: d - (a + b) * c),
-    ("repack", _FOUR, stock_and_boxes, lambda a, b, c, d: (a * b + c) / d),
-    ("working_back", _FOUR, stock_sale_and_delivery, lambda a, b, c, d: d - b * c + a),
-    ("three_people", _FOUR, three_collections, count_collections),
+    ("sum", _SMALL, _addends, add),
+    ("difference", _SMALL, _total_and_part, sub),
+    ("product", _SMALL, _factors, mul),
+    ("quotient", _TWO, _multiple_and_divisor, truediv),
+    ("missing", _TWO, _total_and_part, sub),
+    ("product_sum", _THREE, _factors_and_addend, lambda a, b, c: a * b + c),
+    ("sum_product", _THREE, _addends_and_factor, lambda a, b, c: (a + b) * c),
+    ("gain", _SMALL, _addends, add),
+    ("loss", _SMALL, _total_and_part, sub),
+    ("together", _SMALL, _addends, add),
+    ("compare", _SMALL, _total_and_part, sub),
+    ("groups", _SMALL, _factors, mul),
+    ("price", _SMALL, _digit_and_factor, mul),
+    ("days", _SMALL, _digit_and_factor, mul),
+    ("share", _TWO, _multiple_and_divisor, truediv),
+    ("pack", _TWO, _multiple_and_divisor, truediv),
+    ("before", _TWO, _total_and_part, sub),
+    ("gain_loss", _THREE, _gain_and_loss, lambda a, b, c: a + b - c),
+    ("loose", _THREE, _factors_and_addend, lambda a, b, c: a * b + c),
+    ("change", _THREE, _price_count_and_note, lambda a, b, c: c - a * b),
+    ("more_than", _THREE, _addends, lambda a, b: a + (a + b)),
+    ("times_as_many", _THREE, _multiplier_and_number, lambda a, b: a * b + b),
+    ("goal", _THREE, _rate_days_and_goal, lambda a, b, c: c - a * b),
+    ("share_rest", _THREE, _total_part_and_share, lambda a, b, c: (a - b) / c),
+    ("two_goods", _FOUR, _two_goods_and_money, lambda a, b, c, d, e: e - (a * b + c * d)),
+    ("two_sales", _FOUR, _stock_and_two_sales, lambda a, b, c, d: a * b - c - d),
+    ("team_goal", _FOUR, _two_rates_days_and_goal, lambda a, b, c, d: d - (a + b) * c),
+    ("repack", _FOUR, _stock_and_boxes, lambda a, b, c, d: (a * b + c) / d),
+    ("working_back", _FOUR, _stock_sale_and_delivery, lambda a, b, c, d: d - b * c + a),
+    ("three_people", _FOUR, _three_collections, _count_collections),
 )
 _WORDS: dict[str, dict[str, list[str]]] = json.loads(
     Path(__file__).with_name("phrasings.json").read_text(encoding="utf-8")

@@ -48,10 +48,10 @@ def test_the_arguments_that_choose_problems_are_in_their_ids(module):
 
 @pytest.mark.parametrize(("module", "level"), LEVELS)
 def test_a_level_poses_its_families_equally_often(module, level):
-    posed = module.problems(level=level)[:2000]
+    posed = module.problems(level=level)[:600]
     counts = Counter(problem.metadata["family"] for problem in posed)
     assert set(counts) == {family.name for family in module.problems(level=level).families}
-    assert min(counts.values()) > 0.7 * 2000 / len(counts)
+    assert min(counts.values()) > 0.5 * 600 / len(counts)
     assert {problem.metadata["level"] for problem in posed} == {level}
 
 
@@ -60,7 +60,7 @@ def test_a_level_poses_its_families_equally_often(module, level):
     ("arguments", "message"),
     [
         ({"split": "val"}, "split 'val' of {name} is unknown: take one of train, test, heldout"),
-        ({"level": 5}, "level 5 of {name} is unknown: take 1, 2"),
+        ({"level": 5}, "level 5 of {name} is unknown: take one of 1, 2"),
         ({"families": ["x"], "level": 1}, "family 'x' is not in level 1 of {name}: take of sum, "),
         ({"families": []}, "families is empty: name at least one"),
         ({"families": "sum"}, "families is 'sum': give a list of names"),

@@ -73,13 +73,6 @@ def operands_of(family, level, count):
 
 
 @by_family_and_level
-def test_every_family_holds_out_at_least_three_combinations(family, level):
-    rng = random.Random(0)
-    draws = (draw_operands(family, "heldout", level, rng) for _ in range(100))
-    assert len({family.canonical(operands) for operands in draws}) >= 3
-
-
-@by_family_and_level
 def test_answers_are_exact(family, level):
     for problem in figures.problems(level=level, families=[family.name])[:40]:
         answer = ANSWERS[family.name](*problem.metadata["operands"])
@@ -89,13 +82,17 @@ def test_answers_are_exact(family, level):
 
 @by_family_and_level
 def test_figure_and_question_determine_the_answer_and_the_question_alone_does_not(family, level):
-    by_question, by_both = defaultdict(set), defaultdict(set)
-    for operands in operands_of(family, level, 300):
+    by_question, by_both, by_operands = (defaultdict(set) for _ in range(3))
+    for operands in operands_of(family, level, 200):
         question, answer = family.ask(operands), ANSWERS[family.name](*operands)
         pixels = family.draw(operands, STYLE).pixels().tobytes()
         by_question[question].add(answer)
         by_both[question, pixels].add(answer)
+        by_operands[family.canonical(operands)].add(answer)
     assert all(len(answers) == 1 for answers in by_both.values())
+    # Number lines are held out with all their marks, and missing numbers in either order.
+    if family.name not in ("number_line", "missing"):
+        assert all(len(answers) == 1 for answers in by_operands.values())
     assert any(len(answers) > 1 for answers in by_question.values())
 
 
@@ -129,16 +126,6 @@ def test_digits_have_tiles_of_their_own():
 def test_a_family_without_operands_for_a_split_is_said_so():
     with pytest.raises(ValueError, match="family 'single' has too few operands for a split"):
         draw_operands(Single(), "heldout", 1, random.Random(0))
-
-
-@by_family_and_level
-def test_operands_that_are_the_same_problem_have_one_answer(family, level):
-    if family.name in ("number_line", "missing"):
-        pytest.skip("pairs of numbers are held out with all their marks, and in either order")
-    answers = defaultdict(set)
-    for operands in operands_of(family, level, 500):
-        answers[family.canonical(operands)].add(ANSWERS[family.name](*operands))
-    assert all(len(values) == 1 for values in answers.values())
 
 
 @by_family_and_level

@@ -33,7 +33,7 @@ def lines_of(problem):
 def test_splits_share_no_image_and_held_out_operands_occur_in_no_other_split(level):
     images, operands = defaultdict(set), defaultdict(set)
     for split in SPLITS:
-        for problem in figures.problems(split, level)[:1500]:
+        for problem in figures.problems(split, level)[:500]:
             images[split].add(problem.images[0].tobytes())
             family = figures.FAMILIES[problem.metadata["family"]]
             operands[split].add((family.name, family.canonical(problem.metadata["operands"])))
@@ -41,14 +41,6 @@ def test_splits_share_no_image_and_held_out_operands_occur_in_no_other_split(lev
     assert not images["heldout"] & (images["train"] | images["test"])
     assert not operands["heldout"] & (operands["train"] | operands["test"])
     assert operands["train"] & operands["test"]
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_the_careful_teacher_earns_the_maximum(level):
-    for problem in figures.problems(level=level)[:150]:
-        verdict = grade(problem.solution, problem.answer, problem.options)
-        assert verdict.correct, problem.solution
-        assert total(REWARDS, problem.solution, problem, verdict)[0] == maximum(REWARDS)
 
 
 def values_of(lines):
@@ -74,16 +66,20 @@ def truth_of(expression):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_each_line_of_a_careful_solution_is_true(level):
-    for problem in figures.problems(level=level)[:300]:
+def test_each_line_of_a_careful_solution_is_true_and_it_earns_the_maximum(level):
+    for problem in figures.problems(level=level)[:150]:
         for expression, value in values_of(lines_of(problem)):
             assert truth_of(expression) in (None, Fraction(value)), problem.solution
+        verdict = grade(problem.solution, problem.answer, problem.options)
+        assert total(REWARDS, problem.solution, problem, verdict)[0] == maximum(REWARDS)
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_slip_is_in_one_line_and_one_too_small_and_the_rest_follows_from_it(level):
     careful, sloppy = figures.problems(level=level), figures.problems(level=level, slip=1.0)
-    for index in range(300):
+    for index in range(150):
+        assert content(careful[index])[:4] == content(sloppy[index])[:4]
+        assert content(careful[index])[5:] == content(sloppy[index])[5:]
         right, wrong = lines_of(careful[index]), lines_of(sloppy[index])
         first = next(
             i for i, pair in enumerate(zip(right, wrong, strict=False)) if len({*pair}) > 1
@@ -106,31 +102,10 @@ def test_columns_join_to_the_number():
             assert all(lines[place].endswith(lines[0][-1]) for place in joined)
 
 
-def test_a_column_of_a_subtraction_has_one_digit():
-    for problem in figures.problems(families=["missing"])[:300]:
-        assert int(lines_of(problem)[0].split("=")[1]) < 10
-
-
-def test_slips_change_the_solution_and_nothing_else():
-    for careful, sloppy in zip(
-        figures.problems()[:100], figures.problems(slip=1.0)[:100], strict=True
-    ):
-        assert content(careful)[:4] == content(sloppy)[:4]
-        assert careful.solution != sloppy.solution
-        assert content(careful)[5:] == content(sloppy)[5:]
-
-
 def test_a_teacher_who_slips_may_end_at_a_wrong_answer():
     names = ["sum", "perimeter", "clock", "number_line"]
     for problem in figures.problems(level=1, families=names, slip=1.0)[:100]:
         assert not grade(problem.solution, problem.answer).correct
-
-
-def test_slips_are_as_frequent_as_asked_for():
-    careful = figures.problems(level=2, families=["bar"])[:600]
-    sloppy = figures.problems(level=2, families=["bar"], slip=0.4)[:600]
-    slips = [lines_of(a) != lines_of(b) for a, b in zip(careful, sloppy, strict=True)]
-    assert sum(slips) / 600 == pytest.approx(0.4, abs=0.08)
 
 
 def test_a_solution_slips_as_often_as_asked_for_however_many_lines_it_has():
@@ -140,32 +115,11 @@ def test_a_solution_slips_as_often_as_asked_for_however_many_lines_it_has():
         assert sum(slips) / 500 == pytest.approx(0.6, abs=0.08)
 
 
-def test_solutions_of_the_default_level_are_short():
-    assert max(len("\n".join(lines_of(problem))) for problem in figures.problems()[:2000]) <= 50
-
-
-def test_every_family_of_the_default_level_has_a_thousand_combinations_and_holds_out_a_hundred():
-    for family in figures.FAMILIES.values():
-        if family.level <= 2:
-            rng = random.Random(0)
-            seen = {family.canonical(family.sample(rng, 2)) for _ in range(20_000)}
-            held_out = {
-                family.canonical(draw_operands(family, "heldout", 2, rng)) for _ in range(3000)
-            }
-            assert len(seen) >= 1000, family.name
-            assert len(held_out) >= 100, family.name
-
-
-def test_figures_of_the_default_level_fit_the_tiny_model():
-    for problem in figures.problems()[:500]:
-        rows, columns, _ = problem.images[0].shape
-        assert rows * columns <= 64 * TILE**2
-
-
 @pytest.mark.parametrize("scale", [1, 3])
-def test_images_are_whole_tiles_of_bytes_at_any_scale(scale):
+def test_images_are_at_most_64_whole_tiles_of_bytes_at_any_scale(scale):
     small, large = figures.problems(level=3), figures.problems(level=3, scale=scale)
     for index in range(60):
+        assert small[index].images[0].size <= 3 * 64 * TILE**2
         image = large[index].images[0]
         assert image.dtype == np.uint8
         assert image.shape[0] % (TILE * scale) == image.shape[1] % (TILE * scale) == 0
@@ -186,11 +140,6 @@ def test_a_multiple_choice_has_one_right_letter_among_four_different_options():
         assert len(set(problem.options)) == 4
         lettered = [f"({a}) {b}" for a, b in zip("ABCD", problem.options, strict=True)]
         assert problem.question.endswith("? " + " ".join(lettered))
-
-
-@pytest.mark.parametrize("level", [1, 2])
-def test_the_first_levels_have_no_multiple_choice(level):
-    assert not any(problem.options for problem in figures.problems(level=level)[:300])
 
 
 # Those of levels 1 and 2 are Figures-v1's, on which the tiny model of `agents` learned to read.
@@ -259,6 +208,15 @@ COMBINATIONS = {
 def test_the_table_of_the_page_counts_the_combinations_of_each_family():
     table = re.findall(r"^ {4}[123] +(\w+) .* ([\d,]+)$", figures.__doc__, re.MULTILINE)
     assert {name: int(count.replace(",", "")) for name, count in table} == COMBINATIONS
+
+
+def test_every_family_of_the_default_level_has_a_thousand_combinations_and_holds_out_a_hundred():
+    for family in (family for family in figures.FAMILIES.values() if family.level <= 2):
+        rng = random.Random(0)
+        seen = {family.canonical(family.sample(rng, 2)) for _ in range(8000)}
+        assert 1000 <= len(seen) <= COMBINATIONS[family.name], family.name
+        draws = (draw_operands(family, "heldout", 2, rng) for _ in range(800))
+        assert len({family.canonical(operands) for operands in draws}) >= 100, family.name
 
 
 def lines_of_draws(family, split, count):

@@ -30,7 +30,7 @@ BOX = "(?:" + "|".join(map(plural, BOXES)) + ")"
 
 @cache
 def drawn(split, level):
-    return problems(split, level)[:600]
+    return problems(split, level)[:300]
 
 
 def number(pattern, question):
@@ -70,8 +70,7 @@ def read_difference(question):
 
 
 def read_product(question):
-    first, second = others(question)
-    return first * second
+    return prod(others(question))
 
 
 def read_quotient(question):
@@ -187,29 +186,18 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize(("split", "level"), PARTS)
-def test_the_answer_is_that_of_a_reader_of_the_question(split, level):
-    for problem in drawn(split, level):
-        assert int(problem.answer) == READERS[problem.metadata["family"]](problem.question), problem
-        assert int(problem.answer) > 0
-
-
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-def test_each_phrasing_of_a_family_is_read_alike(family):
+def test_the_answer_is_that_of_a_reader_of_the_question_in_each_phrasing(family):
     seen = set()
     for split in ("train", "heldout_phrasings"):
-        for problem in problems(split, family.levels[-1], families=[family.name])[:150]:
+        for problem in problems(split, family.levels[-1], families=[family.name])[:120]:
             seen.add(problem.metadata["phrasing"])
             assert int(problem.answer) == READERS[family.name](problem.question), problem.question
-    assert seen == {*range(len(family.phrasings) + len(family.heldout_phrasings))}
-
-
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-def test_a_family_has_phrasings_of_its_own_some_of_them_held_out(family):
-    everyones = [text for each in FAMILIES.values() for text in each.phrasings]
-    everyones += [text for each in FAMILIES.values() for text in each.heldout_phrasings]
+            assert int(problem.answer) > 0
     texts = (*family.phrasings, *family.heldout_phrasings)
-    assert all(everyones.count(text) == 1 for text in texts)
+    assert seen == {*range(len({*texts}))}
+    others = [f for f in FAMILIES.values() if f is not family]
+    assert not {text for f in others for text in (*f.phrasings, *f.heldout_phrasings)} & {*texts}
     assert len(family.phrasings) >= 3
     assert len(family.heldout_phrasings) >= 2
 
@@ -217,8 +205,7 @@ def test_a_family_has_phrasings_of_its_own_some_of_them_held_out(family):
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_question_occurs_in_two_splits(level):
     questions = {split: {p.question for p in drawn(split, level)} for split in SPLITS}
-    questions["train"] |= {problem.question for problem in problems(level=level)[600:3000]}
-    assert len(questions["train"]) >= 1000
+    questions["train"] |= {problem.question for problem in problems(level=level)[300:1500]}
     assert sum(map(len, questions.values())) == len(set.union(*questions.values()))
 
 
@@ -230,26 +217,18 @@ def facts(problem):
         yield sign in "+-", frozenset(map(int, parts))
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_each_step_of_heldout_rests_on_a_fact_that_no_other_split_computes(level):
-    known = {
-        split: {fact for problem in drawn(split, level) for fact in facts(problem)}
-        for split in SPLITS
-    }
+def test_each_step_of_heldout_rests_on_a_fact_that_no_other_split_of_any_level_computes():
+    known = defaultdict(set)
+    for split, level in PARTS:
+        known[split] |= {fact for problem in drawn(split, level) for fact in facts(problem)}
     assert not known["heldout"] & (known["train"] | known["test"] | known["heldout_phrasings"])
     assert known["train"] & known["test"] & known["heldout_phrasings"]
-
-
-def test_held_out_facts_are_so_in_all_levels():
-    train = [fact for level in LEVELS for p in drawn("train", level) for fact in facts(p)]
-    heldout = {fact for level in LEVELS for p in drawn("heldout", level) for fact in facts(p)}
-    assert not heldout & {*train}
 
 
 def test_at_level_1_nine_sums_and_seven_products_are_held_out():
     known = defaultdict(set)
     for split in SPLITS:
-        for problem in problems(split)[:3000]:
+        for problem in problems(split)[:1200]:
             known[split] |= {*facts(problem)}
     assert sum(is_sum for is_sum, _ in known["heldout"]) == 9
     assert sum(not is_sum for is_sum, _ in known["heldout"]) == 7
@@ -257,13 +236,6 @@ def test_at_level_1_nine_sums_and_seven_products_are_held_out():
     for is_sum in (True, False):
         digits = set().union(*(parts for kind, parts in known["train"] if kind == is_sum))
         assert digits == {*range(2, 10)}
-
-
-@pytest.mark.parametrize(("split", "level"), PARTS)
-def test_phrasings_of_heldout_phrasings_are_in_no_other_split(split, level):
-    for problem in drawn(split, level):
-        count = len(FAMILIES[problem.metadata["family"]].phrasings)
-        assert (problem.metadata["phrasing"] >= count) == (split == "heldout_phrasings")
 
 
 def test_a_fact_has_no_order_and_no_direction():
@@ -298,8 +270,10 @@ SLIPS = {
 
 
 @pytest.mark.parametrize(("split", "level"), PARTS)
-def test_questions_are_grammatical(split, level):
+def test_questions_are_grammatical_and_held_out_phrasings_are_in_their_split_alone(split, level):
     for problem in drawn(split, level):
+        count = len(FAMILIES[problem.metadata["family"]].phrasings)
+        assert (problem.metadata["phrasing"] >= count) == (split == "heldout_phrasings")
         question = problem.question
         assert question[-1] in ".?", question
         for slip, pattern in SLIPS.items():
@@ -319,23 +293,14 @@ def test_pronouns_go_with_a_name_of_the_question_and_names_differ(level):
         assert not re.search(r"\b([A-Z]\w+) (?:and|gives|to) \1\b", problem.question)
 
 
-def test_the_article_of_a_noun_is_that_of_its_first_letter():
-    questions = {problem.question for problem in problems(families=["price"])[:3000]}
-    assert any("An apple pie costs" in question for question in questions)
-    assert any("A pen costs" in question for question in questions)
-
-
 @pytest.mark.parametrize(("split", "level"), PARTS)
 def test_the_solution_earns_the_maximum_and_its_neighbours_nothing(split, level):
-    for problem in drawn(split, level)[:60]:
+    for problem in drawn(split, level)[:30]:
         verdict = grade(problem.solution, problem.answer)
-        assert verdict.correct, problem.solution
         rewards = {"accuracy": (1.0, accuracy)}
         assert total(rewards, problem.solution, problem, verdict)[0] == maximum(rewards)
         for distance in (-1, 1, 10):
-            neighbour = str(int(problem.answer) + distance)
-            assert not grade(problem.solution, neighbour).correct
-            assert not grade(f"The answer is {neighbour}.", problem.answer).correct
+            assert not grade(problem.solution, str(int(problem.answer) + distance)).correct
 
 
 @pytest.mark.parametrize(
@@ -359,16 +324,6 @@ def test_a_solution_has_its_steps_in_words_and_then_the_answer(level):
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_environment_keeps_the_contract(split):
     check_env(partial(reasonenv.make, "WordProblems-v0", split=split, num_workers=1))
-
-
-def test_a_prompt_is_the_question_alone():
-    envs = reasonenv.make("WordProblems-v0", num_envs=4, num_workers=1)
-    observations, infos = envs.reset(seed=0)
-    assert set(observations["system"]) == {""}
-    assert set(observations["images"]) == {()}
-    own = {problem.id: problem.question for problem in envs.problems[:100]}
-    assert all(id not in own or own[id] in observations["question"] for id in infos["problem_id"])
-    envs.close()
 
 
 CHECKSUMS = (1782475275, 1947566393, 3665277010, 3082073154)
