@@ -67,7 +67,8 @@ def _address(path: str) -> str:
         return path.removeprefix("docs/")
     if path.startswith("tutorials/"):
         return re.sub(r"\.py$", ".ipynb", path)
-    return path if path.startswith("benchmarks/") else REPOSITORY + path
+    is_page = path.startswith("benchmarks/") and path.endswith((".md", ".png"))
+    return path if is_page else REPOSITORY + path
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

@@ -46,18 +46,15 @@ serve(*parameters)
 
 
 class Judgement(NamedTuple):
-    """A verdict on a pair.
-
-    Args:
-        correct: True for equal values.
-        status: As of a `Grade`.
-        exit_code: Of a worker that ended or stopped, so that there is no verdict. The pair need not
-            be the cause: a worker can be killed from outside.
-    """
+    """A verdict on a pair."""
 
     correct: bool
+    """True for equal values."""
     status: str
+    """As of a `Grade`."""
     exit_code: int | None = None
+    """Of a worker that ended or stopped, so that there is no verdict. The pair need not be the
+    cause: a worker can be killed from outside."""
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ LINK = re.compile(r"<link rel=\"(?:canonical|next|prev|alternate)\"[^>]*>")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
     done = subprocess.run(
         command, cwd=ROOT, check=False, timeout=500, capture_output=True, text=True
     )
