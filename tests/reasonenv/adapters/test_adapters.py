@@ -13,6 +13,7 @@ from PIL import Image
 
 import reasonenv
 from reasonenv.adapters import shared_grader
+from reasonenv.adapters.env_prompts import EnvPrompts
 from reasonenv.adapters.trl import AccuracyReward, dataset, format_reward, text
 from reasonenv.adapters.verl import compute_score, compute_scores, write
 from reasonenv.workers import Grader
@@ -237,6 +238,14 @@ def test_trl_gets_conversations_whose_images_are_drawn_when_a_row_is_asked_for()
     np.testing.assert_array_equal(np.asarray(image), problem.images[0])
     assert row["prompt"][-1]["content"][0] == {"type": "image"}
     assert (row["answer"], row["problem_id"]) == (problem.answer, problem.id)
+
+
+def test_a_score_decodes_no_image(tmp_path):
+    row = {"id": "r", "question": "?", "answer": "4", "subject": "math"}
+    folder = hub(tmp_path / "mmk12", "train", [{**row, "image": {"bytes": b"none", "path": None}}])
+    prompts = EnvPrompts("MMK12-v0", data=folder, rewards={"accuracy": 2.0})
+    assert prompts.score(0, "<answer>4</answer>") == (2.0, {"accuracy": 1.0, "format": 0.0})
+    assert prompts.score(0, "<answer>5</answer>") == (0.0, {"accuracy": 0.0, "format": 0.0})
 
 
 def test_trl_gets_a_place_for_each_image_and_a_system_message(school):

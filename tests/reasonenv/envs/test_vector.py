@@ -13,7 +13,6 @@ import reasonenv
 from reasonenv.errors import DataError, UsageError
 from reasonenv.ordering import ProblemOrder
 from reasonenv.problem import Problem
-from reasonenv.rewards import unjudged
 from reasonenv.testing import check_env
 from reasonenv.vector import ReasonVectorEnv
 
@@ -122,17 +121,6 @@ def test_infos_tell_the_outcome_of_each_grading_and_its_counts(envs):
     np.testing.assert_equal(infos["final_info"]["grade"], grade)
 
 
-def test_gymnasium_makes_a_list_of_infos_with_their_outcomes():
-    envs = gymnasium.wrappers.vector.DictInfoToList(make_toy(num_envs=2))
-    envs.reset(options={"indices": [0]})
-    right, silent = envs.step(["20", ""])[4]
-    assert right["grade"]["ok"]
-    assert not right["grade"]["no_answer"]
-    assert silent["grade"]["no_answer"]
-    assert silent["final_info"]["grade"]["no_answer"]
-    envs.close()
-
-
 def test_rewards_are_chosen_by_name_and_weight():
     rewards = {"accuracy": 2, "format": 0.5, "repetition": {"weight": 0.1, "n": 1}}
     envs = reasonenv.make("Figures-v2", num_envs=3, group_size=3, rewards=rewards, unjudged=-0.4)
@@ -147,15 +135,6 @@ def test_rewards_are_chosen_by_name_and_weight():
     assert infos["unjudged"].tolist() == [0.0, 0.0, 1.0]
     assert envs.spec.kwargs["rewards"] == rewards
     assert json.loads(envs.spec.to_json())["kwargs"]["unjudged"] == -0.4
-    envs.close()
-
-
-def test_what_no_verdict_is_paid_comes_on_top_of_an_environments_own_rewards():
-    own = reasonenv.make("Figures-v2", num_envs=1)
-    envs = reasonenv.make("Figures-v2", num_envs=1, unjudged=0.25)
-    assert {**envs.rewards} == {**own.rewards, "unjudged": (0.25, unjudged)}
-    assert "unjudged" not in own.rewards
-    own.close()
     envs.close()
 
 
@@ -179,20 +158,12 @@ def test_rewards_that_do_not_fit_are_told_when_the_environment_is_made(kwargs, m
         reasonenv.make("Figures-v2", num_envs=num_envs, **kwargs)
 
 
-def test_consecutive_sub_environments_share_the_very_same_problem(envs):
-    observations, infos = envs.reset(seed=0)
-    first, second = np.array(infos["problem_id"]).reshape(2, 3)
-    assert len(set(first)) == len(set(second)) == 1
-    assert first[0] != second[0]
-    assert observations["images"][0] is observations["images"][2]
-
-
 def test_a_step_poses_the_next_problems_and_tells_about_the_last(envs):
-    posed, before = envs.reset(seed=0)
-    after, _, _, _, infos = envs.step(["1"] * 6)
-    assert ids(infos) == ids(infos["final_info"]) == ids(before)
-    assert tuple(each["question"] for each in infos["final_obs"]) == posed["question"]
-    assert after["question"] != posed["question"]
+    first = ids(envs.reset(seed=0)[1])
+    infos = envs.step(["1"] * 6)[4]
+    assert ids(infos) == ids(infos["final_info"]) == first
+    assert "next_problem_id" not in infos["final_info"]
+    assert ids(envs.step(["1"] * 6)[4]) == list(infos["next_problem_id"]) != first
     assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
 
 
@@ -215,11 +186,6 @@ def test_a_subset_is_shuffled_anew_in_each_pass():
     passes = [[order[position] for position in range(k * 4, k * 4 + 4)] for k in range(9)]
     assert all(sorted(numbers) == [2, 7, 7, 9] for numbers in passes)
     assert len({tuple(numbers) for numbers in passes}) > 3
-
-
-def test_a_subset_of_all_problems_is_all_of_them():
-    order, whole = ProblemOrder(10, seed=3, subset=range(10)), ProblemOrder(10, seed=3)
-    assert [order[position] for position in range(35)] == [whole[k] for k in range(35)]
 
 
 def test_a_reset_draws_from_a_subset_until_another_reset(envs):
@@ -283,15 +249,6 @@ def test_a_reset_without_a_seed_continues_the_order():
     after_a_step = ids(one.step(["", ""])[4])
     two.reset(seed=0)
     assert ids(two.reset()[1]) == after_a_step
-
-
-def test_position_tells_where_to_resume():
-    one, two = make_toy(num_envs=4, group_size=2), make_toy(num_envs=4, group_size=2)
-    one.reset(seed=2)
-    one.step([""] * 4)
-    assert one.position == 2
-    resumed = ids(two.reset(seed=2, options={"start": one.position})[1])
-    assert ids(one.step([""] * 4)[4]) == resumed
 
 
 def test_submitted_responses_are_graded_while_others_are_written():
@@ -404,23 +361,6 @@ def test_gymnasiums_own_vectorisation_takes_the_single_environment():
     assert observations in envs.observation_space
     assert envs.step(("1", "2"))[2].all()
     envs.close()
-
-
-def test_gymnasiums_episode_statistics_wrap_it():
-    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make_toy(num_envs=2))
-    observations, _ = envs.reset(seed=0)
-    answers = [str(2 * int(question[:2])) for question in observations["question"]]
-    infos = envs.step([answers[0], "0"])[4]
-    assert infos["episode"]["r"].tolist() == [1.0, 0.0]
-
-
-def test_infos_name_the_problems_that_are_posed_next(envs):
-    first = envs.reset(seed=0)[1]["problem_id"]
-    infos = envs.step(["1"] * 6)[4]
-    assert list(infos["problem_id"]) == list(first) == list(infos["final_info"]["problem_id"])
-    assert list(infos["next_problem_id"]) != list(first)
-    assert "next_problem_id" not in infos["final_info"]
-    assert list(envs.step(["1"] * 6)[4]["problem_id"]) == list(infos["next_problem_id"])
 
 
 def test_many_observations_and_infos_are_a_few_words_and_pictures(envs):

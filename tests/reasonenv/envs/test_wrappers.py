@@ -1,6 +1,4 @@
-import gymnasium
 import numpy as np
-import pytest
 from gymnasium import wrappers
 
 import reasonenv
@@ -25,17 +23,6 @@ def test_wrappers_of_one_environment_stack():
     assert (reward, terminated, truncated) == (11.0, True, False)
     assert infos["episode"]["r"] == 11.0
     assert infos["episode"]["l"] == 1
-    env.close()
-
-
-def test_order_is_enforced_and_the_next_problem_needs_a_reset():
-    env = wrappers.OrderEnforcing(reasonenv.make("Figures-v2").unwrapped)
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        env.step("7")
-    env.reset(seed=0)
-    env.step("7")
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        env.step("7")
     env.close()
 
 
