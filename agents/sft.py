@@ -206,13 +206,17 @@ def _engine(settings: FineTuning) -> TorchEngine:
     model, chat = load_model(folder, device, torch.float32, chat_options=options, **trust)
     for line in chat.remarks():
         print_line(line, sys.stderr)
-    # The number format and the gradient checkpointing of the model's runs.
-    policy = Policy(model, computation_dtype("auto", device, model.num_parameters()))
-    if defaults(settings.env, settings.model).gradient_checkpointing:
-        policy.checkpoint_activations()
     rate, steps = settings.learning_rate, settings.num_steps
     optimization = Optimization(rate, steps, warmup_steps=50, betas=(0.9, 0.98))
-    return TorchEngine(policy, chat, Sampling(1.0, chat.banned), optimization)
+    return TorchEngine(_policy(settings, model), chat, Sampling(1.0, chat.banned), optimization)
+
+
+def _policy(settings: FineTuning, model: Any) -> Policy:
+    """The model with the number format and the gradient checkpointing of its runs."""
+    policy = Policy(model, computation_dtype("auto", model.device, model.num_parameters()))
+    if defaults(settings.env, settings.model).gradient_checkpointing:
+        policy.checkpoint_activations()
+    return policy
 
 
 @standard_streams()

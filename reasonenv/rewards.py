@@ -197,7 +197,9 @@ def _number(name: str, reward: Reward, value: Any, problem: Problem) -> float:
         return math.nan
     try:
         number = math.nan if isinstance(value, str | bytes) else float(cast("float", value))
-    except (OverflowError, TypeError, ValueError, RuntimeError):  # the last one of a tensor
+    except OverflowError:  # of an integer, of which Python may refuse to write the digits
+        number = value = math.inf
+    except (TypeError, ValueError, RuntimeError):  # the last one of a tensor
         number = math.nan
     where = f"reward {name!r} of problem {problem.id!r} is"
     if not abs(number) <= _LARGEST:

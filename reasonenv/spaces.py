@@ -18,7 +18,7 @@ class UnboundedSpace(Space[Value_co]):
     """All values of a type; two such spaces of one class are equal.
 
     Args:
-        seed: Seeds the samples, which know neither masks nor probabilities.
+        seed: Seeds the samples.
     """
 
     def __init__(self, seed: int | np.random.Generator | None = None) -> None:
@@ -57,7 +57,8 @@ class TextSpace(UnboundedSpace[str]):
     """All strings: any alphabet, any length. Samples have at most 64 characters."""
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
-        """A random string."""
+        """A random string; masks and probabilities are not supported."""
+        _check_unmasked(mask, probability)
         length = int(self.np_random.integers(0, 65))
         return "".join(_ALPHABET[i] for i in self.np_random.integers(len(_ALPHABET), size=length))
 
@@ -75,7 +76,8 @@ class ImagesSpace(UnboundedSpace[tuple[np.ndarray, ...]]):
     def sample(
         self, mask: Any | None = None, probability: Any | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Random images."""
+        """Random images; masks and probabilities are not supported."""
+        _check_unmasked(mask, probability)
         rng = self.np_random
         sizes = rng.integers(1, 33, size=(int(rng.integers(0, 4)), 2))
         return tuple(rng.integers(256, size=(h, w, 3), dtype=np.uint8) for h, w in sizes)
@@ -83,3 +85,8 @@ class ImagesSpace(UnboundedSpace[tuple[np.ndarray, ...]]):
     def contains(self, x: Any) -> bool:
         """True if x is a tuple of RGB images."""
         return isinstance(x, tuple) and all(map(is_rgb, x))
+
+
+def _check_unmasked(mask: Any | None, probability: Any | None) -> None:
+    if mask is not None or probability is not None:
+        raise ValueError("this space samples without mask or probability")

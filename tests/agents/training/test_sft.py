@@ -73,19 +73,14 @@ def test_the_loss_is_that_of_solutions_by_transformers_and_falls(model_and_envs)
 
 
 @pytest.mark.parametrize(("width", "recomputes"), [(64, False), (1024, True)])
-def test_activations_are_recomputed_where_runs_of_the_model_do_so(
-    tmp_path, tiny_folder, width, recomputes, monkeypatch
-):
+def test_activations_are_recomputed_where_runs_of_the_model_do_so(tmp_path, width, recomputes):
     config = Qwen2Config(
         **{"hidden_size": width, "intermediate_size": 64, "num_hidden_layers": 1},
         **{"num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 64},
     )
     config.save_pretrained(tmp_path)
     model = AutoModelForCausalLM.from_config(config)
-    _, chat = load_model(str(tiny_folder), torch.device("cpu"), torch.float32)
-    monkeypatch.setattr(sft, "load_model", lambda *_, **__: (model, chat))
-    engine = sft._engine(FineTuning(model=str(tmp_path)))
-    assert engine.policy.ready().training == recomputes
+    assert sft._policy(FineTuning(model=str(tmp_path)), model).ready().training == recomputes
 
 
 @torch.no_grad()

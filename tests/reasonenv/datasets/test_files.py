@@ -21,9 +21,9 @@ def as_parquet(rows):
 CONTENTS = {
     "a.jsonl": "\n\n".join(map(json.dumps, ROWS)).encode("utf-8-sig"),
     "a.out": "\r\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS).encode(),
-    "a.jsonl.gz": gzip.compress("\n".join(map(json.dumps, ROWS)).encode()),
+    "a.jsonl.gz": gzip.compress("\n".join(map(json.dumps, ROWS)).encode(), mtime=0),
     "a.json": json.dumps(ROWS, indent=1).encode(),
-    "a.json.gz": gzip.compress(json.dumps({"rows": ROWS}).encode()),
+    "a.json.gz": gzip.compress(json.dumps({"rows": ROWS}).encode(), mtime=0),
     "lines.json": "\n".join(map(json.dumps, ROWS)).encode(),
     "keys.json": json.dumps({"a": ROWS[0], "b": ROWS[1]}).encode(),
     "a.csv": "id,answer\r\n1,½\r\n2,7\r\n".encode("utf-8-sig"),

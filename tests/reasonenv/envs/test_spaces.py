@@ -59,6 +59,19 @@ def test_the_images_space_contains_nothing_else(images):
     assert images not in ImagesSpace()
 
 
+def test_a_batch_of_texts_is_a_tuple_whose_samples_differ():
+    space = batch_space(TextSpace(seed=0), 3)
+    sample = space.sample()
+    assert sample in space
+    assert len(set(sample)) == 3
+
+
+@pytest.mark.parametrize("space", [TextSpace(), ImagesSpace()])
+def test_a_mask_is_refused(space):
+    with pytest.raises(ValueError, match="without mask"):
+        space.sample(mask=np.ones(3))
+
+
 def test_a_batch_of_spaces_has_a_short_repr_and_gymnasiums_samples():
     space = batch_space(TextSpace(seed=3), 1024)
     assert repr(space) == "Tuple(TextSpace() x 1024)"
