@@ -1,16 +1,15 @@
-"""The command `reasonenv-train ALGORITHM`, also `python -m agents ALGORITHM`: runs a learner.
+"""The command `reasonenv-train COMMAND`, also `python -m agents COMMAND`: trains and evaluates.
 
 `reasonenv-train cpgd --env MMK12-v0` is `python -m agents.cpgd --env MMK12-v0`.
 """
 
-import argparse
 import runpy
 import sys
 from collections.abc import Sequence
 
-import agents
 from agents.cli.exit import standard_streams
 from agents.cli.missing_packages import explain_missing_packages
+from reasonenv.console import parse_command
 
 ALGORITHMS = {
     "cpgd": "clipped policy gradient with policy drift",
@@ -26,26 +25,28 @@ ALGORITHMS = {
     "cispo": "REINFORCE with truncated importance weights",
 }
 """Modules of this package that train, each with a summary."""
+COMMANDS = {
+    "evaluate": "accuracy of a model on benchmarks, with intervals",
+    "generate": "responses of a model to a question",
+    "report": "a run, or several side by side, as one HTML page",
+    "plan": "memory of a run, before anything is loaded",
+    "doctor": "checks packages, devices and disks of this machine",
+    "sft": "supervised fine-tuning on worked solutions",
+    "push": "uploads a checkpoint to the hub",
+}
+"""Other commands of this package, each with a summary."""
 
 
 @standard_streams()
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the module of an algorithm with the arguments after its name."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    parser = argparse.ArgumentParser(
-        prog="reasonenv-train",
-        description="Trains a model on an environment.",
-        epilog="reasonenv-train ALGORITHM --help shows the options of an algorithm.",
+    """Runs the module of a command with the arguments after its name; without any, lists them."""
+    about = "Trains a model on an environment, and what belongs to it."
+    name, *words = parse_command(
+        "reasonenv-train", "agents", about, ALGORITHMS | COMMANDS, arguments
     )
-    version = f"reasonenv {agents.__version__}"
-    parser.add_argument("--version", action="version", version=version)
-    algorithms = parser.add_subparsers(dest="algorithm", metavar="ALGORITHM", required=True)
-    for name, summary in ALGORITHMS.items():
-        algorithms.add_parser(name, help=summary)
-    algorithm = parser.parse_args(words[:1]).algorithm
     explain_missing_packages()
-    sys.argv[1:] = words[1:]
-    runpy.run_module(f"agents.{algorithm}", run_name="__main__", alter_sys=True)
+    sys.argv[1:] = words
+    runpy.run_module(f"agents.{name}", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

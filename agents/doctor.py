@@ -229,6 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m agents.doctor", description=__doc__)
     add = parser.add_argument
+    add("--version", action="version", version=f"reasonenv {metadata.version(DISTRIBUTION)}")
     add("--output-dir", type=Path, default=Path("runs"), help="folder for runs (runs)")
     add("--json", action="store_true", help="print the results as JSON")
     with _streams():

@@ -12,9 +12,10 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
@@ -166,6 +167,38 @@ def exit_status(command: Callable[[], int], interrupted: str = "nothing was save
         return INTERRUPTED
 
 
+def parse_command(
+    script: str,
+    package: str,
+    about: str,
+    commands: Mapping[str, str],
+    arguments: Sequence[str] | None,
+) -> list[str]:
+    """Name of a command and the arguments after it; without arguments the program lists all.
+
+    Args:
+        script: Name of the installed program; messages have it or `python -m PACKAGE`, whichever
+            was started.
+        package: Its package.
+        about: Description of the program.
+        commands: Name of each command and its summary.
+        arguments: Arguments of the command line; None for those of this process.
+    """
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    is_module = Path(sys.argv[0]).name == "__main__.py"
+    program = f"python -m {package}" if is_module else script
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description=about,
+        epilog=f"{program} COMMAND --help shows the options of a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"reasonenv {version('reasonenv')}")
+    names = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in commands.items():
+        names.add_parser(name, help=summary)
+    return [parser.parse_args(words[:1] or ["--help"]).command, *words[1:]]
+
+
 def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
     """A parser for `python -m reasonenv.NAME`, with the module's docstring as its description."""
     parser = argparse.ArgumentParser(
@@ -173,6 +206,8 @@ def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    about = f"reasonenv {version('reasonenv')}"
+    parser.add_argument("--version", action="version", version=about)
     # Not in the digits of other scripts, which Python would read too.
     parser.register("type", int, lambda text: int(text.encode("ascii")))
     parser.register("type", float, lambda text: float(text.encode("ascii")))

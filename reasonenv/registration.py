@@ -127,6 +127,11 @@ def find(id: str) -> Environment:
     raise UnknownEnvironmentError(f"no environment is called {id!r}: {hint}")
 
 
+def environments() -> list[Environment]:
+    """All registered environments; those of other libraries once they were used."""
+    return [find(id) for id in registry]
+
+
 def _import(module: str, id: str) -> None:
     try:
         importlib.import_module(module)

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from agents.cli import foreign_flags
 from agents.errors import UsageError
 from reasonenv.console import short
 from reasonenv.files import read_regular, unique_keys
@@ -70,6 +71,8 @@ def as_arguments(
         if name not in defaults:
             matches = difflib.get_close_matches(name, defaults, n=1, cutoff=0.6)
             hint = f"; did you mean {matches[0]}?" if matches else ", see --help-all"
+            if line := foreign_flags.advice(name):
+                hint = f": {line}"
             raise UsageError(f"--config: there is no setting {short(name)}{hint}")
         flag = name.replace("_", "-")
         if isinstance(value, list) and isinstance(defaults[name], tuple):

@@ -7,15 +7,16 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, fields, make_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 import tyro
 
+import agents
 from agents import advantages, divergences, losses, reductions, references
-from agents.cli import config_file
+from agents.cli import config_file, foreign_flags
 from agents.cli.defaults import defaults
 from agents.cli.exit import errors_in_one_line
 from agents.cli.settings import COMMON, Run
@@ -77,8 +78,9 @@ def parse(
 ) -> C:
     """An instance of a dataclass from the command line.
 
-    A field that is a dataclass adds its own fields. The program ends after `--help`, with status 2
-    on a flag that does not exist or takes another type, and with 1 on a value out of range.
+    A field that is a dataclass adds its own fields. The program ends after `--help` and
+    `--version`, with status 2 on a flag that does not exist or takes another type, and with 1 on a
+    value out of range or a flag of TRL or verl, in a line with ours.
 
     Args:
         command: The dataclass.
@@ -87,8 +89,11 @@ def parse(
         default: Instance with the defaults; None for those of the fields.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if "--version" in words:
+        print(f"reasonenv {agents.__version__}")
+        sys.exit(0)
     with errors_in_one_line():
-        _check_words(words)
+        _check_words(words, _setting_names(command))
     words = ["--help" if word == "--help-all" else word for word in words]
     registry = tyro.constructors.ConstructorRegistry()
     registry.primitive_rule(_named_function)
@@ -98,9 +103,23 @@ def parse(
         return tyro.cli(command, prog=f"python -m {module}", args=words, **extra)
 
 
-def _check_words(words: Sequence[str]) -> None:
-    """Raises UsageError for a misspelt --help, or a number in the digits of another script."""
+def _setting_names(command: Any) -> set[str]:
+    """Names of the settings of a dataclass and of those in its fields."""
+    nested = [field.type for field in fields(command) if is_dataclass(field.type)]
+    return {field.name for field in fields(command)}.union(*map(_setting_names, nested))
+
+
+def _check_words(words: Sequence[str], names: Container[str]) -> None:
+    """Raises UsageError for a misspelt --help, a flag of TRL or verl, or digits of other scripts.
+
+    Args:
+        words: Arguments of the command line.
+        names: Settings that the command has.
+    """
     for word in words:
+        name = word.partition("=")[0].removeprefix("--").replace("-", "_")
+        if word.startswith("--") and name not in names and (line := foreign_flags.advice(name)):
+            raise UsageError(f"there is no flag {word.partition('=')[0]}: {line}")
         if word not in HELP and word[:3] == "--h" and difflib.get_close_matches(word, HELP):
             raise UsageError(f"there is no flag {word}: did you mean --help?")
         if re.fullmatch(r"(--[\w-]+=)?[-+.\de]+", word) and not word.isascii():

@@ -33,7 +33,7 @@ def test_help_lists_every_algorithm(capsys):
     with pytest.raises(SystemExit, match="0"):
         command.main(["--help"])
     text = capsys.readouterr().out
-    assert all(f"    {name}" in text for name in command.ALGORITHMS)
+    assert all(f"    {name}" in text for name in command.ALGORITHMS | command.COMMANDS)
 
 
 def test_the_version_is_that_of_the_installed_distribution(capsys):
@@ -42,6 +42,26 @@ def test_the_version_is_that_of_the_installed_distribution(capsys):
     version = importlib.metadata.version("reasonenv")
     assert agents.__version__ == version
     assert capsys.readouterr().out == f"reasonenv {version}\n"
+
+
+def test_without_arguments_the_commands_are_listed_by_the_program_that_was_started(
+    capsys, monkeypatch
+):
+    for program, name in (("bin/reasonenv-train", "reasonenv-train"), ("__main__.py", "python -m")):
+        monkeypatch.setattr(sys, "argv", [program])
+        with pytest.raises(SystemExit, match="0"):
+            command.main()
+        text = capsys.readouterr().out
+        assert text.startswith(f"usage: {name}")
+        assert all(f"    {name}" in text for name in command.COMMANDS)
+
+
+@pytest.mark.parametrize("name", command.COMMANDS)
+def test_every_command_has_the_version(name, capsys):
+    inner = {"evaluate": "evaluate.command", "plan": "plan.__main__"}.get(name, name)
+    with pytest.raises(SystemExit, match="0"):
+        importlib.import_module(f"agents.{inner}").main(["--version"])
+    assert capsys.readouterr().out == f"reasonenv {agents.__version__}\n"
 
 
 def test_an_unknown_algorithm_is_an_error_of_use(capsys):

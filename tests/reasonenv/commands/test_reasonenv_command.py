@@ -6,6 +6,7 @@ import pytest
 
 import reasonenv
 from reasonenv.__main__ import COMMANDS, main
+from reasonenv.registration import environments
 
 
 def output(capsys, *words):
@@ -32,16 +33,35 @@ def test_help_lists_every_command(capsys):
 def test_a_command_shows_its_own_help(name, capsys):
     status, text = output(capsys, name, "--help")
     assert status == 0
-    assert importlib.import_module(f"reasonenv.{name}").__doc__.splitlines()[0] in text.out
+    module = "envs.__main__" if name == "envs" else name
+    assert importlib.import_module(f"reasonenv.{module}").__doc__.splitlines()[0] in text.out
 
 
-@pytest.mark.parametrize(
-    ("words", "fault"), [([], "required: COMMAND"), (["mend"], "invalid choice: 'mend'")]
-)
-def test_a_missing_or_unknown_command_is_an_error_of_use(words, fault, capsys):
-    status, text = output(capsys, *words)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_the_version(name, capsys):
+    status, text = output(capsys, name, "--version")
+    assert (status, text.out) == (0, f"reasonenv {reasonenv.__version__}\n")
+
+
+def test_without_arguments_the_commands_are_listed(capsys):
+    status, text = output(capsys)
+    assert status == 0
+    assert all(f"    {name} " in text.out for name in COMMANDS)
+
+
+def test_an_unknown_command_is_an_error_of_use(capsys):
+    status, text = output(capsys, "mend")
     assert status == 2
-    assert fault in text.err
+    assert "invalid choice: 'mend'" in text.err
+
+
+def test_the_environments_are_listed_with_data_set_splits_licence_and_model(capsys):
+    assert main(["envs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(environments())
+    (row,) = (line.split() for line in lines if line.startswith("MMK12-v0 "))
+    model = reasonenv.registry["MMK12-v0"].model
+    assert row[1:] == [model, "FanqingM/MMK12", "Apache-2.0", "train,", "test"]
 
 
 def test_arguments_and_status_are_those_of_the_command(tmp_path, capsys):

@@ -1,0 +1,84 @@
+"""Flags of TRL and verl, by which a user of these looks for ours."""
+
+_SIZES = "--minibatch-size (responses of an optimizer step, over all ranks) and --microbatch-size"
+_CLIP = "--clip-low and --clip-high, where the algorithm clips"
+_STEPS = "--num-steps, each a rollout of --num-prompts prompts and its update"
+_ADAPTERS = """--lora '{"r": 16, "target_modules": "all-linear"}'"""
+_OPTIMIZER = """--optimizer-options '{"weight_decay": 0.1}'"""
+TRL = {
+    "adam_beta1": _OPTIMIZER,
+    "adam_beta2": _OPTIMIZER,
+    "bf16": "--dtype",
+    "dataset_name": "--env, or --env file --data FILE for your own questions",
+    "delta": "--dual-clip, where the algorithm clips",
+    "epsilon": _CLIP,
+    "epsilon_high": _CLIP,
+    "eval_steps": "--evaluate-every",
+    "generation_batch_size": "--num-prompts",
+    "gradient_accumulation_steps": _SIZES,
+    "logging_steps": "nothing: metrics.jsonl has every step",
+    "lora_alpha": _ADAPTERS,
+    "lora_r": _ADAPTERS,
+    "loss_type": "--reduction",
+    "lr": "--learning-rate",
+    "lr_scheduler_type": "--learning-rate-schedule",
+    "max_completion_length": "--max-response-length",
+    "max_new_tokens": "--max-response-length",
+    "max_steps": _STEPS,
+    "model_name_or_path": "--model",
+    "num_generations": "--group-size",
+    "num_iterations": "--epochs",
+    "num_train_epochs": _STEPS,
+    "per_device_train_batch_size": _SIZES,
+    "report_to": "--track",
+    "resume_from_checkpoint": "--resume",
+    "reward_funcs": """--env-options '{"rewards": {"module:function": 1.0}}'""",
+    "run_name": "--output-dir",
+    "save_steps": "--save-every",
+    "save_total_limit": "--keep-checkpoints",
+    "scale_rewards": "--advantage-function, centered or standardized",
+    "steps_per_generation": "--num-prompts",
+    "use_peft": _ADAPTERS,
+    "use_vllm": "--sampler vllm",
+    "vllm_mode": "--sampler vllm, or --vllm-server URL",
+    "vllm_server_base_url": "--vllm-server",
+    "warmup_ratio": "--warmup-steps",
+    "weight_decay": _OPTIMIZER,
+}
+VERL = {
+    "adv_estimator": "the algorithm's module, such as python -m agents.rloo",
+    "clip_ratio": _CLIP,
+    "clip_ratio_c": "--dual-clip, where the algorithm clips",
+    "clip_ratio_high": "--clip-high",
+    "clip_ratio_low": "--clip-low",
+    "filter_groups": "--max-generations",
+    "kl_coef": "--beta, where the algorithm has a penalty",
+    "kl_loss_coef": "--beta, where the algorithm has a penalty",
+    "kl_loss_type": "--divergence, where the algorithm has one",
+    "logger": "--track",
+    "loss_agg_mode": "--reduction",
+    "n_gpus_per_node": "torchrun --nproc-per-node",
+    "ppo_epochs": "--epochs",
+    "ppo_max_token_len_per_gpu": "--tokens-per-microbatch",
+    "ppo_micro_batch_size_per_gpu": "--microbatch-size",
+    "ppo_mini_batch_size": "--minibatch-size, which counts responses",
+    "save_freq": "--save-every",
+    "test_freq": "--evaluate-every",
+    "total_epochs": _STEPS,
+    "total_training_steps": _STEPS,
+    "train_batch_size": "--num-prompts",
+}
+PEERS = {"TRL": TRL, "verl": VERL}
+
+
+def advice(name: str) -> str:
+    """What to give in place of a setting of TRL or verl, in a line; "" for any other name.
+
+    Args:
+        name: Of a flag or a setting, with dashes or underscores.
+    """
+    name = name.lstrip("-").replace("-", "_").rpartition(".")[2]
+    for peer, table in PEERS.items():
+        if name in table:
+            return f"that is a name of {peer}, here it is {table[name]}"
+    return ""

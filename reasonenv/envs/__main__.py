@@ -1,0 +1,33 @@
+"""The environments, with default model, data set, licence and splits: python -m reasonenv.envs."""
+
+import sys
+from collections.abc import Sequence
+
+from reasonenv.console import new_parser, print_line, standard_streams
+from reasonenv.environment import Environment
+from reasonenv.registration import environments
+
+
+@standard_streams()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints a line for each environment."""
+    new_parser("envs", __doc__).parse_args(arguments)
+    rows = [("environment", "default model", "data set", "licence", "splits")]
+    rows += map(_row, environments())
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        print_line("  ".join(cell.ljust(width) for cell, width in cells).rstrip())
+    return 0
+
+
+def _row(environment: Environment) -> tuple[str, ...]:
+    schema = environment.schema
+    data = schema.hub if schema else "see its page" if "data" in environment.parameters else "drawn"
+    depends = callable(environment.splits)
+    splits = "those of its data" if depends else ", ".join(environment.split_names())
+    return environment.id, environment.model, data, environment.licence or "-", splits
+
+
+if __name__ == "__main__":
+    sys.exit(main())
