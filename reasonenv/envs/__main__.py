@@ -12,7 +12,9 @@ from reasonenv.registration import environments
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints a line for each environment."""
     new_parser("envs", __doc__).parse_args(arguments)
-    rows = [("environment", "default model", "data set", "licence", "splits")]
+    rows: list[tuple[str, ...]] = [
+        ("environment", "default model", "data set", "licence", "splits")
+    ]
     rows += map(_row, environments())
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
