@@ -6,13 +6,13 @@ import pytest
 from helpers.tiny_runs import train
 
 from agents.monitoring.collapse import (
+    RULES,
     CollapseMonitor,
     CollapseWarning,
     all_warnings,
     checkpoint_before,
     current_warnings,
 )
-from agents.monitoring.collapse_rules import RULES
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 CALM = {

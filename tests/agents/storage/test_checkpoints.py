@@ -12,10 +12,18 @@ import pytest
 import torch
 
 from agents.errors import RecordError, UsageError
-from agents.storage import checkpoints
-from agents.storage.checkpoints import latest, save, start
-from agents.storage.integrity import fingerprint, read_state
-from agents.storage.resumed_settings import describe_changes, recorded_settings
+from agents.storage import digests
+from agents.storage.checkpoints import (
+    Rollback,
+    fingerprint,
+    last_rollback,
+    latest,
+    outdated,
+    read_state,
+    save,
+    start,
+)
+from agents.storage.provenance import describe_changes, recorded_settings
 
 SETTINGS = {"run": {"seed": 0, "num_steps": 10, "output_dir": "a"}, "learner": {"clip_low": 0.2}}
 
@@ -259,10 +267,10 @@ def test_a_run_whose_checkpoints_are_all_damaged_is_refused_with_what_to_do(tmp_
 
 def test_no_checkpoint_is_read_twice(tmp_path, monkeypatch):
     begin(tmp_path)
-    seen, damage = [], checkpoints.damage
+    seen, damage = [], digests.damage
     for step in (1, 2):
         flip(save(tmp_path, step, write(b"abc")) / "model")
-    monkeypatch.setattr(checkpoints, "damage", lambda path: seen.append(path.name) or damage(path))
+    monkeypatch.setattr(digests, "damage", lambda path: seen.append(path.name) or damage(path))
     with pytest.raises(ValueError, match="every checkpoint of"):
         start(tmp_path, SETTINGS, resume=True)
     assert seen == ["step-2", "step-1"]
@@ -463,5 +471,15 @@ def test_settings_of_a_run_without_results_bind_nobody(tmp_path, result):
     ],
 )
 def test_the_newest_the_regular_and_the_best_checkpoints_are_kept(steps, options, kept):
-    outdated = checkpoints.outdated(steps, **options)
-    assert [step for step in steps if step not in outdated] == kept
+    removed = outdated(steps, **options)
+    assert [step for step in steps if step not in removed] == kept
+
+
+def test_a_new_run_begins_without_the_last_rollback_of_an_earlier_one(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    Rollback(4, 80, 1).write(tmp_path)
+    Rollback(6, 160, 2).write(tmp_path)
+    assert last_rollback(tmp_path) == Rollback(6, 160, 2)
+    (tmp_path / "run.json").write_text(json.dumps({"settings": {}}))
+    assert start(tmp_path, {}, resume=True) is None
+    assert last_rollback(tmp_path).count == 0

@@ -16,12 +16,11 @@ from agents.cli.flags import parse_run
 from agents.cli.settings import Run
 from agents.cpgd import CPGD
 from agents.grpo import GRPO
-from agents.storage import integrity
-from agents.storage.checkpoints import latest, remove_after
+from agents.storage.checkpoints import latest, read_state, remove_after
+from agents.storage.digests import write_digests
 from agents.storage.json_files import json_value, read_json_lines
 from agents.storage.lock import locked
-from agents.storage.provenance import write_run
-from agents.storage.resumed_settings import check_settings, describe_changes
+from agents.storage.provenance import check_settings, describe_changes, write_run
 from agents.training.setup import run_settings
 from benchmarks.tiny import model as tiny_model
 
@@ -202,9 +201,9 @@ def test_a_run_that_was_saved_on_other_ranks_goes_on_with_a_line(
     shutil.copytree(whole, folder)
     remove_after(folder, 4)
     checkpoint = latest(folder)
-    state = integrity.read_state(checkpoint) | {"num_ranks": 4}
-    (checkpoint / integrity.STATE).unlink()
-    integrity.seal(checkpoint, state)
+    state = read_state(checkpoint) | {"num_ranks": 4}
+    (checkpoint / "trainer_state.json").write_text(json.dumps(state))
+    write_digests(checkpoint)
     train(tiny_folder, folder, **LONG, resume=True)
     assert "ranks: 1, not 4 as before: responses have other seeds\n" in capsys.readouterr().err
     assert len(numbers(folder)) == LONG["num_steps"]

@@ -19,8 +19,7 @@ from agents.cpgd import CPGD
 from agents.grpo import GRPO
 from agents.run import EXIT_COLLAPSED, MAX_ROLLBACKS
 from agents.storage import checkpoints
-from agents.storage.checkpoints import latest, steps
-from agents.storage.integrity import read_state
+from agents.storage.checkpoints import latest, read_state, steps
 from agents.storage.json_files import read_json_lines
 
 PER_STEP = 16
