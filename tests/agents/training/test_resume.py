@@ -155,26 +155,19 @@ def test_a_run_that_stops_before_its_first_checkpoint_begins_again(
     assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_resuming_a_run_that_is_done_changes_nothing(tiny_folder, tmp_path, capsys):
-    rows = train(tiny_folder, tmp_path, num_steps=1)
-    assert train(tiny_folder, tmp_path, num_steps=1, resume=True) == rows
+def test_a_run_that_is_done_can_be_made_longer_and_follows_the_longer_schedule(
+    whole, tiny_folder, tmp_path, capsys
+):
+    rows = train(tiny_folder, tmp_path, num_steps=2)
+    assert train(tiny_folder, tmp_path, num_steps=2, resume=True) == rows
     assert "done" in capsys.readouterr().err
-
-
-def test_a_run_can_be_made_longer_and_follows_the_longer_schedule(whole, tiny_folder, tmp_path):
-    train(tiny_folder, tmp_path, num_steps=2)
     rows = train(tiny_folder, tmp_path, num_steps=6, resume=True)
     assert [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert [entry["step"] for entry in record["resumed"]] == [2, 2]
+    assert record["settings"]["run"]["num_steps"] == 6
     rates = [row["train/lr"] for row in numbers(whole)]
     assert [row["train/lr"] for row in rows[2:]] == pytest.approx(rates[2:])
-
-
-def test_resuming_is_on_the_record(tiny_folder, tmp_path):
-    train(tiny_folder, tmp_path, num_steps=1)
-    train(tiny_folder, tmp_path, num_steps=2, resume=True)
-    record = json.loads((tmp_path / "run.json").read_text())
-    assert [entry["step"] for entry in record["resumed"]] == [1]
-    assert record["settings"]["run"]["num_steps"] == 2
 
 
 def test_the_folder_is_enough_to_resume(whole, tmp_path, capsys):
