@@ -37,7 +37,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class MetricHistory:
+class _MetricHistory:
     """Metrics of the first steps of a run. A missing value is NaN, and comparisons with it fail."""
 
     columns: Mapping[str, Sequence[float]]
@@ -46,7 +46,7 @@ class MetricHistory:
     """Steps to consider."""
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Row]) -> "MetricHistory":
+    def from_rows(cls, rows: Sequence[Row]) -> "_MetricHistory":
         """Metrics of all steps of a run."""
         names = {name for row in rows for name in row}
         columns = {name: [_number(row.get(name)) for row in rows] for name in names}
@@ -81,11 +81,11 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-class Rule(NamedTuple):
+class _Rule(NamedTuple):
     """A check of the metrics and the advice that it gives."""
 
     kind: str
-    evidence: Callable[[MetricHistory], str]
+    evidence: Callable[[_MetricHistory], str]
     """Metrics, their values and thresholds in words; empty if the rule does not fire."""
     collapse: bool
     """True if the run is lost unless it changes, False if it only wastes compute."""
@@ -95,7 +95,7 @@ class Rule(NamedTuple):
     """Likely cause and remedy."""
 
 
-RULES: list[Rule] = []
+RULES: list[_Rule] = []
 """All rules."""
 
 
@@ -104,8 +104,8 @@ def _rule(
 ) -> Callable[..., Any]:
     """Decorator that makes a rule of the function of its evidence."""
 
-    def add(evidence: Callable[[MetricHistory], str]) -> Callable[[MetricHistory], str]:
-        RULES.append(Rule(kind, evidence, collapse, window, advice))
+    def add(evidence: Callable[[_MetricHistory], str]) -> Callable[[_MetricHistory], str]:
+        RULES.append(_Rule(kind, evidence, collapse, window, advice))
         return evidence
 
     return add
@@ -116,7 +116,7 @@ def _rule(
     "The policy moves too far within an update: lower --learning-rate, use a clip that bounds "
     "the ratio (CPGD, or a dual clip), or larger minibatches",
 )
-def _ratio(history: MetricHistory) -> str:
+def _ratio(history: _MetricHistory) -> str:
     """Importance ratios beyond every cap in use: 3 in CPGD's drift and dual clip, 10 in RPG's.
 
     A loss that is linear in the ratio has the variance of the largest ratio. A small ratio is
@@ -133,7 +133,7 @@ def _ratio(history: MetricHistory) -> str:
     "The updates are too large for the KL term or the clip to hold: lower --learning-rate, "
     "clip, or raise beta or the drift coefficient",
 )
-def _kl(history: MetricHistory) -> str:
+def _kl(history: _MetricHistory) -> str:
     """KL above 0.1 nats per token in one update, or above 1 from the reference policy.
 
     Successful runs nearly always stay below 0.01 per update.
@@ -148,7 +148,7 @@ def _kl(history: MetricHistory) -> str:
     "entropy_rise",
     "Responses turn into noise: lower --learning-rate, or subtract the group's mean reward",
 )
-def _entropy_rise(history: MetricHistory) -> str:
+def _entropy_rise(history: _MetricHistory) -> str:
     """Entropy above three times its initial value, and at least 0.2 nats above it."""
     initial, recent = history.initial("policy/entropy"), history.recent("policy/entropy")
     if not recent > max(3 * initial, initial + 0.2):
@@ -162,7 +162,7 @@ def _entropy_rise(history: MetricHistory) -> str:
     "--learning-rate, check --temperature, or give more varied problems",
     collapse=False,
 )
-def _entropy_fall(history: MetricHistory) -> str:
+def _entropy_fall(history: _MetricHistory) -> str:
     """Entropy below 0.05 nats and a twentieth of its initial value, at an accuracy below 0.9.
 
     At a higher accuracy, low entropy is the normal end of learning; above 0.05 nats a token, groups
@@ -180,7 +180,7 @@ def _entropy_fall(history: MetricHistory) -> str:
     "The policy has collapsed: look at the other warnings and at the responses, go back to a "
     "checkpoint, and lower --learning-rate or add a clip",
 )
-def _accuracy(history: MetricHistory) -> str:
+def _accuracy(history: _MetricHistory) -> str:
     """Accuracy below half of its best, where the best is above 0.1: a lower one may be luck."""
     best, recent = history.best("reward/accuracy"), history.recent("reward/accuracy")
     is_low = best > 0.1 and recent < best / 2
@@ -192,7 +192,7 @@ def _accuracy(history: MetricHistory) -> str:
     "The format reward is earned without right answers: lower its weight, or pay it only "
     "with a right answer; look at the responses",
 )
-def _hacking(history: MetricHistory) -> str:
+def _hacking(history: _MetricHistory) -> str:
     """Accuracy down by a fifth while the format reward rises, or by half while it stays high."""
     initial, recent = history.initial("reward/format"), history.recent("reward/format")
     best, accuracy = history.best("reward/accuracy"), history.recent("reward/accuracy")
@@ -210,7 +210,7 @@ def _hacking(history: MetricHistory) -> str:
     "Short responses earn as much, as with a format reward alone or without a clip: look at "
     "the responses, clip (--clip-low, --clip-high), lower the weight of format",
 )
-def _shrinking(history: MetricHistory) -> str:
+def _shrinking(history: _MetricHistory) -> str:
     """Responses below a third of their initial length without a gain in accuracy.
 
     Where a quarter or more of the first ones were cut off at the length limit, they have to become
@@ -230,7 +230,7 @@ def _shrinking(history: MetricHistory) -> str:
     "Truncated responses earn no reward: raise --max-response-length, or use --overlong-buffer",
     collapse=False,
 )
-def _truncated(history: MetricHistory) -> str:
+def _truncated(history: _MetricHistory) -> str:
     """At least half of the responses cut off at the length limit, before their answer.
 
     Not within the first two windows, in which a model may still learn the limit.
@@ -246,7 +246,7 @@ def _truncated(history: MetricHistory) -> str:
     collapse=False,
     window=1,
 )
-def _no_signal(history: MetricHistory) -> str:
+def _no_signal(history: _MetricHistory) -> str:
     """No optimizer step of the last update had a signal: there was nothing to learn."""
     if history.last("train/no_signal") != 1:
         return ""
@@ -261,7 +261,7 @@ def _no_signal(history: MetricHistory) -> str:
     "--top-k, or use --sampler-correction",
     collapse=False,
 )
-def _sampler(history: MetricHistory) -> str:
+def _sampler(history: _MetricHistory) -> str:
     """Sampler and trainer more than 0.05 nats per token apart; in float32 it is about 1e-6."""
     recent = history.recent("sampler/log_prob_diff_mean")
     return f"sampler/log_prob_diff_mean is {recent:.3g} nats, above 0.05" if recent > 0.05 else ""
@@ -270,7 +270,7 @@ def _sampler(history: MetricHistory) -> str:
 @_rule(
     "skipped", "Gradients overflow: look at the loss and the ratios before, lower --learning-rate"
 )
-def _skipped(history: MetricHistory) -> str:
+def _skipped(history: _MetricHistory) -> str:
     """Non-finite gradients in most of the last updates."""
     is_common = history.recent("train/skipped") > 0
     return "most of the last updates skipped a step (train/skipped)" if is_common else ""
@@ -307,20 +307,20 @@ def current_warnings(rows: Sequence[Row]) -> list[CollapseWarning]:
     Args:
         rows: Metrics of all steps so far, in order, each with its `step`.
     """
-    return _warnings(rows, MetricHistory.from_rows(rows))
+    return _warnings(rows, _MetricHistory.from_rows(rows))
 
 
 def all_warnings(rows: Sequence[Row]) -> list[CollapseWarning]:
     """Warnings of a whole run, each kind at its first detection."""
     warnings: dict[str, CollapseWarning] = {}
-    history = MetricHistory.from_rows(rows)
+    history = _MetricHistory.from_rows(rows)
     for num_steps in range(1, len(rows) + 1):
         for warning in _warnings(rows, replace(history, num_steps=num_steps)):
             warnings.setdefault(warning.kind, warning)
     return list(warnings.values())
 
 
-def _warnings(rows: Sequence[Row], history: MetricHistory) -> list[CollapseWarning]:
+def _warnings(rows: Sequence[Row], history: _MetricHistory) -> list[CollapseWarning]:
     end = history.num_steps
     return [
         CollapseWarning(
