@@ -21,7 +21,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from agents.storage.cache import user_cache
+from agents.storage.cache import cache_folder
 
 DISTRIBUTION = "reasonenv"
 EXTRAS = ("", "train")
@@ -70,7 +70,7 @@ def run_checks(folder: Path) -> Iterator[CheckResult]:
     yield check_memory(*(file.read_text() if file.exists() else "" for file in files))
     yield check_shared_memory(Path("/dev/shm"), is_required=num_gpus > 1)
     yield check_disk("output", folder, required=1, recommended=20)
-    cache = os.environ.get("REASONENV_CACHE") or os.environ.get("HF_HOME") or user_cache()
+    cache = os.environ.get("REASONENV_CACHE") or os.environ.get("HF_HOME") or cache_folder().parent
     yield check_disk("cache", Path(cache).expanduser(), required=1, recommended=40)
 
 

@@ -24,7 +24,6 @@ from agents.storage import checkpoints, hub
 from agents.storage.json_files import read_steps
 from agents.storage.lock import locked
 from agents.storage.provenance import write_run
-from agents.storage.rollbacks import Rollback
 from agents.training.dynamic_sampling import balance_tokens, select_groups
 from agents.training.rollouts import Rollout, count, reward_metrics, sample_rollout
 from agents.training.setup import length_penalty, prepare, run_settings
@@ -240,7 +239,7 @@ def roll_back(
         log.say("no rollback: no checkpoint from before the collapse; lower --save-every")
         return False
     if rank == 0:
-        Rollback(step, state.position, state.num_rollbacks + 1).write(state.folder)
+        checkpoints.Rollback(step, state.position, state.num_rollbacks + 1).write(state.folder)
     checkpoints.remove_after(state.folder, step, rank=rank, barrier=state.barrier)
     state.restore(checkpoints.path_of(state.folder, step))
     log.remove_after(step)

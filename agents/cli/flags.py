@@ -23,7 +23,7 @@ from agents.cli.settings import COMMON, Run
 from agents.cli.types import json_fields
 from agents.errors import UsageError
 from agents.learner import Learner
-from agents.storage.resumed_settings import recorded_settings
+from agents.storage.provenance import recorded_settings
 
 Functions = Mapping[str, Callable[..., Any]]
 SIZES = ("num_prompts", "group_size", "max_response_length")

@@ -20,7 +20,7 @@ these lines are not those of the run:
 
 import math
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,11 @@ import numpy as np
 from PIL import Image
 
 from agents.monitoring.progress_bar import ProgressBar
-from agents.monitoring.shown_responses import response_lines
 from agents.monitoring.timing import Interval
 from agents.monitoring.trackers import COLUMNS, Name, Tracker, start_tracker
 from agents.storage.atomic_files import append, write_atomically
 from agents.storage.json_files import json_line, json_value, read_steps
+from reasonenv.console import printable
 
 _INFO_NAMES = ("problem_id", "accuracy", "format", "answer", "reference", "status")
 """Infos of the environment in the row of a response."""
@@ -41,6 +41,8 @@ EVALUATION_METRICS = ("accuracy", "standard_error", "length_mean", "truncated")
 """Numbers of an evaluation that are metrics."""
 _SHOWN_SECONDS = 60.0
 """Least time between two responses on the terminal."""
+_SHOWN_LINES = 2
+"""Lines of a question, and of a response, on the terminal."""
 
 
 class RunLog:
@@ -251,3 +253,29 @@ def best_step(folder: Path, metric: str, steps: Collection[int]) -> int | None:
     rows = [row for row in read_steps(folder / "evaluations.jsonl") if row["step"] in steps]
     values = [(evaluation_metrics(row).get(metric), -row["step"]) for row in rows]
     return -max(pairs)[1] if (pairs := [pair for pair in values if pair[0] is not None]) else None
+
+
+def response_lines(step: int, rollout: Any, indices: Sequence[int], width: int) -> Iterator[str]:
+    """Some responses of a `Rollout` with problem and grade, cut to the columns of a terminal."""
+    for i in indices:
+        problem, answer, reference, status = (
+            rollout.infos[name][i] for name in ("problem_id", "answer", "reference", "status")
+        )
+        count = len(rollout.observations["images"][i])
+        images = f" [{count} image{'s' * (count > 1)}]" if count else ""
+        question = " ".join(rollout.observations["question"][i].split())
+        response = " ".join(rollout.responses.texts[i].split())
+        grade = f"reward {rollout.rewards[i]:.3g}, answer {answer}, reference {reference}"
+        yield cut(f"step {step}, problem {problem}", width)
+        yield cut(f"  question: {question}{images}", _SHOWN_LINES * width)
+        yield cut(f"  response: {response}", _SHOWN_LINES * width)
+        yield cut(f"  {grade} ({status})", width)
+
+
+def cut(text: str, width: int) -> str:
+    """A text without control characters in so many; "…" stands for what is left out.
+
+    A third of what is kept is the end of the text, where the answer is.
+    """
+    text, end = printable(text), max(1, width // 3)
+    return text if len(text) <= width else f"{text[: max(0, width - end - 1)]}…{text[-end:]}"

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from agents.monitoring.collapse import all_warnings
-from agents.monitoring.collapse_rules import WINDOW
+from agents.monitoring.collapse import WINDOW, all_warnings
 from agents.report.runs import RunFolder
 from agents.storage.provenance import commands
 from reasonenv.console import printable

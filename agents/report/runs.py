@@ -10,8 +10,7 @@ from typing import Any
 from agents.errors import RecordError
 from agents.storage import provenance
 from agents.storage.json_files import read_json_lines, read_steps
-from agents.storage.provenance import GRADER
-from agents.storage.resumed_settings import flat_settings
+from agents.storage.provenance import GRADER, flat_settings
 
 Row = dict[str, Any]
 _SEED_SETTINGS = {

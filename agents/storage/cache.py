@@ -5,13 +5,8 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """`$REASONENV_CACHE`, else the folder `reasonenv` of the user's cache."""
+    """`$REASONENV_CACHE`, else `reasonenv` in `$XDG_CACHE_HOME`, if absolute, or in `~/.cache`."""
     if own := os.environ.get("REASONENV_CACHE"):
         return Path(own)
-    return user_cache() / "reasonenv"
-
-
-def user_cache() -> Path:
-    """`$XDG_CACHE_HOME`, which counts where it is absolute, else `~/.cache`."""
     folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return folder if folder.is_absolute() else Path.home() / ".cache"
+    return (folder if folder.is_absolute() else Path.home() / ".cache") / "reasonenv"

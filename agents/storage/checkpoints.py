@@ -1,30 +1,42 @@
 """Checkpoints, atomic even if a run is killed, and the start or resumption of a run."""
 
+import hashlib
+import json
+import math
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
+from torch import Tensor
 
 from agents.errors import (
     AgentsError,
     CheckpointError,
+    RecordError,
     SaveError,
     UsageError,
     typed_errors,
 )
-from agents.storage import rollbacks
-from agents.storage.atomic_files import sync
-from agents.storage.integrity import NAME, damage, read_state, seal, step_of
-from agents.storage.resumed_settings import check_settings
+from agents.storage import digests
+from agents.storage.atomic_files import sync, sync_all, write_atomically
+from agents.storage.json_files import read_json
+from agents.storage.provenance import check_settings
 from reasonenv.console import print_line
+
+_STATE = "trainer_state.json"
+_NAME = re.compile(r"step-(0|[1-9][0-9]{0,17})")
+"""Name of a checkpoint."""
 
 _RUN_FILES = ("run.json", "metrics.jsonl", "checkpoints")
 """Entries of a folder that has a run."""
 WRITE_ERRORS = (OSError, RuntimeError, SafetensorError)
 """Errors of a full disk in Python, torch and safetensors."""
+_ROLLBACK = Path("checkpoints", "rollback.json")
 
 
 def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int = 0) -> Path | None:
@@ -63,9 +75,9 @@ def start(folder: Path, settings: Mapping[str, Any], resume: bool, *, rank: int 
         return None
     checkpoint = recover(folder) if has_run else None
     if checkpoint is None:
-        rollbacks.clear(folder)
+        (folder / _ROLLBACK).unlink(missing_ok=True)
         return None
-    last = rollbacks.last_rollback(folder)
+    last = last_rollback(folder)
     is_before = read_state(checkpoint).get("num_rollbacks", 0) < last.count
     # A rollback was recorded, and then interrupted.
     if is_before and step_of(checkpoint) > last.step and (goal := recover(folder, last.step)):
@@ -124,7 +136,7 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
             write(temporary)
             barrier()
         if rank == 0:
-            seal(temporary, {"step": step, **(state or {})})
+            _seal(temporary, {"step": step, **(state or {})})
             temporary.rename(final)
             sync(final.parent)
             old = outdated(steps(folder), keep, every, best) if keep else []
@@ -138,6 +150,21 @@ def save(  # noqa: PLR0913 - optional ones are keywords, and no caller needs all
         raise SaveError(f"cannot save the checkpoint of step {step}: {reason}") from error
     barrier()
     return final
+
+
+def _seal(folder: Path, state: Mapping[str, Any]) -> None:
+    """Syncs all files to disk, then writes the state and the digests."""
+    sync_all(folder)
+    write_atomically(folder / _STATE, json.dumps(state, indent=2, allow_nan=False).encode())
+    digests.write_digests(folder)
+
+
+def _damage(checkpoint: Path) -> str:
+    """Damage of a checkpoint in a few words; empty if there is none."""
+    if reason := digests.damage(checkpoint):
+        return reason
+    step = read_state(checkpoint)["step"]
+    return "" if step == step_of(checkpoint) else f"{_STATE} is of step {step}"
 
 
 def failed_write(error: Exception, folder: Path) -> str:
@@ -206,7 +233,7 @@ def _newest_intact(folder: Path, last: int | None = None) -> tuple[Path | None, 
     damages: dict[Path, str] = {}
     for path in reversed(_all(folder)):
         if last is None or step_of(path) <= last:
-            if not (reason := damage(path)):
+            if not (reason := _damage(path)):
                 return path, damages
             damages[path] = reason
     if damages and last is None:
@@ -233,11 +260,79 @@ def remove_after(
     barrier()
 
 
+@dataclass(frozen=True)
+class Rollback:
+    """Record of the last rollback of a run, written before it begins.
+
+    A checkpoint has digests and is never written again, so what a rollback changes is in a file
+    beside. It counts where it is of a later rollback than the checkpoint. A rollback that a kill
+    interrupts is completed when the run resumes.
+    """
+
+    step: int
+    """Of the checkpoint that it goes to."""
+    position: int
+    """Index of the next problem in the problem order, over all ranks."""
+    count: int
+    """Rollbacks of the run up to this one."""
+
+    def write(self, folder: Path) -> None:
+        """Records it for the run in a folder, durably on return."""
+        write_atomically(folder / _ROLLBACK, json.dumps(asdict(self)).encode() + b"\n")
+
+
+def last_rollback(folder: Path) -> Rollback:
+    """The last rollback of the run in a folder; one to nowhere, with the count 0, if none."""
+    path = folder / _ROLLBACK
+    return Rollback(**read_json(path)) if path.exists() else Rollback(0, 0, 0)
+
+
 def resume_hint(folder: Path) -> str:
     """The way to continue an interrupted run, in words."""
     paths = _all(folder)
     where = f"from {paths[-1].name}" if paths else "from the beginning: nothing was saved yet"
     return f"--resume continues {where}"
+
+
+def read_state(checkpoint: Path, expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The state passed to `save`, and `step`.
+
+    Args:
+        checkpoint: Folder of a checkpoint.
+        expected: Entries that must have these values: the learner, the `fingerprint` of the
+            model, the number of ranks.
+
+    Raises:
+        CheckpointError: The file is damaged, or entries differ; the message names all of them.
+    """
+    try:
+        state = read_json(checkpoint / _STATE)
+    except RecordError as error:
+        raise CheckpointError(f"{checkpoint} is damaged: {error}") from error
+    differences = [
+        f"{name} is {state.get(name)} in the checkpoint and {value} in the run"
+        for name, value in (expected or {}).items()
+        if state.get(name) != value
+    ]
+    if differences:
+        raise CheckpointError(f"{checkpoint} does not fit this run: {'; '.join(differences)}")
+    return state
+
+
+def fingerprint(weights: Iterable[tuple[str, Tensor]]) -> str:
+    """Number of tensors and values of a model, and a digest of their names and shapes.
+
+    Independent of the order of the tensors and of their partition by ZeRO.
+    """
+    shapes = {name: list(getattr(weight, "ds_shape", weight.shape)) for name, weight in weights}
+    count = sum(math.prod(shape) for shape in shapes.values())
+    digest = hashlib.sha256(json.dumps(shapes, sort_keys=True).encode()).hexdigest()[:8]
+    return f"{len(shapes)} tensors of {count:,} values ({digest})"
+
+
+def step_of(checkpoint: Path) -> int:
+    """Step in the name of a checkpoint."""
+    return int(checkpoint.name.removeprefix("step-"))
 
 
 def path_of(folder: Path, step: int) -> Path:
@@ -248,7 +343,7 @@ def path_of(folder: Path, step: int) -> Path:
 def _all(folder: Path) -> list[Path]:
     """Checkpoints of the run in `folder`, in the order of steps."""
     paths = (folder / "checkpoints").glob("step-*")
-    return sorted((path for path in paths if NAME.fullmatch(path.name)), key=step_of)
+    return sorted((path for path in paths if _NAME.fullmatch(path.name)), key=step_of)
 
 
 def _remove(checkpoints: Iterable[Path]) -> None:

@@ -22,11 +22,8 @@ def check_properties(learner: Learner, max_examples: int, reward_parts: Sequence
 def _check_property(
     learner: Learner, title: str, holds: Property, max_examples: int, reward_parts: Sequence[str]
 ) -> None:
-    """Searches for the smallest example on which a property fails.
-
-    Raises:
-        AssertionError: Title, difference, learner and tensors.
-    """
+    """Raises AssertionError with the smallest example on which a property fails."""
+    cause: Exception | None = None
 
     @settings(
         max_examples=max_examples,
@@ -39,35 +36,26 @@ def _check_property(
     )
     @given(st.data())
     def search(data: Any) -> None:
-        draw = Draw(data.draw, reward_parts, reference=learner.uses_reference)
-        error = _failure(learner, holds, draw)
-        causes[:] = [error]
-        # Not within an `except`: hypothesis distinguishes failures by their cause.
-        if error:
-            message = str(error)
-            if not isinstance(error, PropertyError):
-                message = f"{type(error).__name__}: {message}"
-            raise AssertionError(f"{title}: {message}\n  {_repr(learner)}\n{draw.example}")
+        nonlocal cause
+        draw, cause = Draw(data.draw, reward_parts, reference=learner.uses_reference), None
+        try:
+            holds(learner, draw)
+        except errors.HypothesisException:
+            raise
+        except Exception as error:
+            cause = error
+        # Not within the `except`: hypothesis distinguishes failures by their cause.
+        if cause:
+            kind = "" if isinstance(cause, PropertyError) else f"{type(cause).__name__}: "
+            raise AssertionError(f"{title}: {kind}{cause}\n  {_repr(learner)}\n{draw.example}")
 
-    causes: list[Exception | None] = []
     try:
         search()
     except errors.Flaky as error:
         raise AssertionError(f"{title}: equal numbers gave others\n  {_repr(learner)}") from error
     except AssertionError as error:
         # A new error, without the notes that hypothesis adds.
-        raise AssertionError(str(error)) from causes[0]
-
-
-def _failure(learner: Learner, holds: Property, draw: Draw) -> Exception | None:
-    """The error of a property on one example."""
-    try:
-        holds(learner, draw)
-    except errors.HypothesisException:
-        raise
-    except Exception as error:
-        return error
-    return None
+        raise AssertionError(str(error)) from cause
 
 
 def _repr(learner: Learner) -> str:

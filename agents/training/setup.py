@@ -30,8 +30,7 @@ from agents.plan.text import short_text
 from agents.storage import checkpoints
 from agents.storage.digests import data_digest
 from agents.storage.json_files import json_value
-from agents.storage.provenance import grader_change, last_num_threads
-from agents.storage.resumed_settings import describe_changes
+from agents.storage.provenance import describe_changes, grader_change, last_num_threads
 from agents.training import parity
 from agents.training.build import Engines, build, describe_engines
 from agents.training.parity import Parity

@@ -13,7 +13,7 @@ from agents.evaluate.evaluator import EvaluationTask, evaluate
 from agents.learner import Learner
 from agents.monitoring.logs import RunLog, best_step
 from agents.monitoring.timing import Interval
-from agents.storage import checkpoints, integrity, rollbacks
+from agents.storage import checkpoints
 from agents.storage.json_files import read_steps
 from agents.storage.model_card import write_model_card
 from agents.training.build import Engines
@@ -55,7 +55,7 @@ class RunState:
         """Values that must be equal in a checkpoint and a run that resumes from it."""
         return {
             "learner": type(self.learner).__name__,
-            "model": integrity.fingerprint(
+            "model": checkpoints.fingerprint(
                 self.engines.policy.model.state_dict(keep_vars=True).items()
             ),
         }
@@ -123,7 +123,7 @@ class RunState:
                 has sharded over another number of ranks.
             RecordError: The record of the last rollback is damaged.
         """
-        state, engine = integrity.read_state(checkpoint, self.identity()), self.engines.train
+        state, engine = checkpoints.read_state(checkpoint, self.identity()), self.engines.train
         before = state.get("num_ranks", engine.num_ranks)
         if before != engine.num_ranks and engine.rank == 0:
             line = f"ranks: {engine.num_ranks}, not {before} as before: responses have other seeds"
@@ -131,7 +131,7 @@ class RunState:
         check_template(checkpoint, self.engines.chat.tokenizer)
         self.step, self.position = state["step"], state["position"]
         self.num_rollbacks = state["num_rollbacks"]
-        last = rollbacks.last_rollback(self.folder)
+        last = checkpoints.last_rollback(self.folder)
         if last.count > self.num_rollbacks:
             self.position, self.num_rollbacks = last.position, last.count
         engine.load(checkpoint)

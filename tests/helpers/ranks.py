@@ -1,12 +1,14 @@
 """Training on two ranks against one rank: run by torchrun from test_ranks.py, writes its findings.
 
-Usage: torchrun --nproc-per-node 2 ranks.py MODEL_FOLDER FOLDER few|many|uneven
+Usage: [torchrun --nproc-per-node 2] ranks.py MODEL_FOLDER FOLDER few|many|uneven
 """
 
 import copy
 import json
 import math
 import os
+import signal
+import socket
 import sys
 from functools import partial
 from importlib.util import find_spec
@@ -339,8 +341,33 @@ def many(folder: Path, results: Path) -> dict:
     return found
 
 
+def forked() -> list[int]:
+    """Forks two ranks of this process, which imports once for both, and waits for them.
+
+    Returns:
+        Statuses of the ranks; in a rank, none.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    children = []
+    for rank in range(2):
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        if not (child := os.fork()):
+            return []
+        children.append(child)
+    child, status = os.wait()
+    children.remove(child)
+    if status:  # or the other would wait for it
+        os.kill(children[0], signal.SIGKILL)
+    return [status, os.wait()[1]]
+
+
 if __name__ == "__main__":
     model, results, part = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    if "RANK" not in os.environ and (statuses := forked()):
+        sys.exit(any(statuses))
     found = {"few": few, "many": many, "uneven": uneven}[part](model, results)
     (results / f"{part}-{os.environ['RANK']}.json").write_text(json.dumps(found))
     distributed.destroy_process_group()

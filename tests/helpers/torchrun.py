@@ -11,7 +11,9 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, _PATH))}
 
 
 def command(script: str, *words: object, num_ranks: int = 2) -> list[str]:
-    """That starts the script with these words on ranks of this machine."""
+    """That starts the script with these words on ranks of this machine; 0: it forks its own."""
+    if not num_ranks:
+        return [sys.executable, str(HELPERS / script), *map(str, words)]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     return [*torchrun, "--nproc-per-node", str(num_ranks), str(HELPERS / script), *map(str, words)]
 

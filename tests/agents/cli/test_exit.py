@@ -23,7 +23,7 @@ from agents import generate, run, sft
 from agents.cli.exit import errors_in_one_line
 from agents.cpgd import CPGD
 from agents.errors import AgentsError, LostRankError, OutOfMemoryError, typed_errors
-from agents.storage import checkpoints, integrity
+from agents.storage import checkpoints
 from agents.storage.json_files import read_json_lines
 from reasonenv.errors import ReasonEnvError
 from reasonenv.registration import UnknownEnvironmentError
@@ -305,7 +305,7 @@ def test_a_run_with_a_killed_rank_lost_nothing_and_goes_on(killed, tiny_folder):
     folder, _ = killed
     last = checkpoints.latest(folder)
     assert last is not None
-    step = integrity.read_state(last, {"num_ranks": 2})["step"]
+    step = checkpoints.read_state(last, {"num_ranks": 2})["step"]
     torchrun.run("ranks_killed.py", tiny_folder, folder, step + 1, "--resume")
     steps = [row["step"] for row in read_json_lines(folder / "metrics.jsonl")]
     assert steps == list(range(1, step + 2))

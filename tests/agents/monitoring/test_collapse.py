@@ -3,16 +3,15 @@ import math
 from pathlib import Path
 
 import pytest
-from helpers.tiny_runs import train
 
 from agents.monitoring.collapse import (
+    RULES,
     CollapseMonitor,
     CollapseWarning,
     all_warnings,
     checkpoint_before,
     current_warnings,
 )
-from agents.monitoring.collapse_rules import RULES
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 CALM = {
@@ -201,17 +200,7 @@ def test_the_metrics_of_a_long_run_are_read_once():
     assert len(rows) <= len(reads) < 2 * len(rows) * len(rows[0])
 
 
-def test_a_real_run_at_a_hundred_times_its_learning_rate_collapses(tiny_folder, tmp_path):
-    free = {"clip_low": "None", "clip_high": "None", "drift_coefficient": "None"}
-    rows = train(tiny_folder, tmp_path / "hot", num_steps=6, learning_rate=0.03, **free)
-    assert {"ratio", "kl"} & {warning.kind for warning in all_warnings(rows) if warning.collapse}
-    rows = train(tiny_folder, tmp_path / "calm", num_steps=6, learning_rate=3e-4)
-    assert not any(warning.collapse for warning in all_warnings(rows))
-
-
-STEADY = {"policy/ratio_max": 1.2, "policy/ratio_min": 0.8, "policy/kl_old": 1e-3}
-STEADY |= {"policy/entropy": 0.5, "reward/accuracy": 0.4, "train/skipped": 0.0}
-WILD = STEADY | {"policy/ratio_max": 1e6, "policy/kl_old": 50.0}
+WILD = CALM | {"policy/ratio_max": 1e6, "policy/kl_old": 50.0}
 
 
 def monitored(mode="warn", max_skipped=3, rows=()):
@@ -222,15 +211,10 @@ def decide(monitor, metrics, steps):
     return [monitor.update(len(monitor.rows) + 1, metrics) for _ in range(steps)]
 
 
-def test_a_calm_run_continues_without_a_warning():
-    for decision in decide(monitored("stop"), STEADY, 40):
-        assert (decision.action, decision.warnings) == ("continue", [])
-
-
 @pytest.mark.parametrize("mode", ["warn", "stop", "rollback"])
 def test_a_collapse_is_reported_once_with_the_action_of_the_mode(mode):
     monitor = monitored(mode)
-    decide(monitor, STEADY, 10)
+    decide(monitor, CALM, 10)
     decisions = decide(monitor, WILD, 10)
     first = next(decision for decision in decisions if decision.warnings)
     assert first.action == ("continue" if mode == "warn" else mode)
@@ -241,7 +225,7 @@ def test_a_collapse_is_reported_once_with_the_action_of_the_mode(mode):
 
 def test_a_resumed_run_does_not_repeat_its_warnings():
     monitor = monitored()
-    decide(monitor, STEADY, 10)
+    decide(monitor, CALM, 10)
     decide(monitor, WILD, 10)
     resumed = monitored(rows=monitor.rows)
     assert not any(decision.warnings for decision in decide(resumed, WILD, 5))
@@ -249,23 +233,16 @@ def test_a_resumed_run_does_not_repeat_its_warnings():
 
 def test_a_run_stops_after_so_many_steps_without_a_finite_gradient():
     monitor = monitored(max_skipped=3)
-    decide(monitor, STEADY, 2)
-    bad = STEADY | {"train/skipped": 1.0, "train/grad_norm": math.inf}
+    decide(monitor, CALM, 2)
+    bad = CALM | {"train/skipped": 1.0, "train/grad_norm": math.inf}
     first, second, third = decide(monitor, bad, 3)
     assert (first.action, second.action, third.action) == ("continue", "continue", "stop")
     assert "--learning-rate" in third.reason
 
 
-def test_a_finite_gradient_in_between_counts_anew():
-    monitor = monitored(max_skipped=2)
-    bad = STEADY | {"train/skipped": 1.0}
-    for metrics in (bad, STEADY, bad, STEADY):
-        assert monitor.update(len(monitor.rows) + 1, metrics).action == "continue"
-
-
 def test_a_second_collapse_after_a_rollback_is_reported_again():
     monitor = monitored("rollback")
-    decide(monitor, STEADY, 10)
+    decide(monitor, CALM, 10)
     for _ in range(2):
         decision = next(decision for decision in decide(monitor, WILD, 10) if decision.warnings)
         assert decision.action == "rollback"
@@ -274,7 +251,7 @@ def test_a_second_collapse_after_a_rollback_is_reported_again():
 
 
 def test_an_update_counts_as_many_steps_as_it_skipped_where_it_made_none():
-    lost = STEADY | {"train/skipped": 2.0, "train/grad_norm": math.nan}
+    lost = CALM | {"train/skipped": 2.0, "train/grad_norm": math.nan}
     half = lost | {"train/grad_norm": 0.3}
     monitor = monitored(max_skipped=4)
     for metrics in (lost, half, half, half, lost):

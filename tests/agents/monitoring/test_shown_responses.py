@@ -3,8 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from agents.monitoring.logs import RunLog
-from agents.monitoring.shown_responses import cut, response_lines
+from agents.monitoring.logs import RunLog, cut, response_lines
 
 INFOS = {
     "problem_id": np.array(["a", "a", "b", "b"], dtype=object),

@@ -23,7 +23,7 @@ def found(folders):
 
     @cache
     def part(name):
-        torchrun.run("ranks.py", *folders, name)
+        torchrun.run("ranks.py", *folders, name, num_ranks=0 if name == "few" else 2)
         texts = [(folders[1] / f"{name}-{rank}.json").read_text() for rank in range(2)]
         return [json.loads(text) for text in texts]
 

@@ -236,15 +236,3 @@ def test_a_resumed_run_is_held_to_the_reference_of_one_that_was_not_stopped(tiny
     ]
     assert states[0]["token_kl"] == states[1]["token_kl"]
     assert equal(states[0]["model"], states[1]["model"])
-
-
-def test_references_differ_in_what_they_do(tiny_folder, tmp_path):
-    ends = {}
-    sizes = {"num_prompts": 2, "minibatch_size": 4, "max_response_length": 4}
-    for name in ("fixed", "every(1)", "old"):
-        train(tiny_folder, tmp_path / name, beta=0.5, reference=name, num_steps=2, **sizes)
-        ends[name] = tmp_path / name
-    assert not same(ends["fixed"], ends["every(1)"])
-    assert not same(ends["fixed"], ends["old"])
-    assert not same(ends["every(1)"], ends["old"])
-    assert not (ends["old"] / "checkpoints" / "step-2" / STATE).exists()

@@ -19,8 +19,7 @@ from agents.cpgd import CPGD
 from agents.grpo import GRPO
 from agents.run import EXIT_COLLAPSED, MAX_ROLLBACKS
 from agents.storage import checkpoints
-from agents.storage.checkpoints import latest, steps
-from agents.storage.integrity import read_state
+from agents.storage.checkpoints import latest, read_state, steps
 from agents.storage.json_files import read_json_lines
 
 PER_STEP = 16
@@ -32,7 +31,7 @@ WILD = {
     "drift_coefficient": "None",
     "epochs": 2,
 }
-CALM_UPDATES = 12
+CALM_UPDATES = 8
 BACK = WILD | {
     "on_collapse": "rollback",
     "num_steps": 30,
@@ -141,7 +140,7 @@ def walk(count) -> list[str]:
 
 def test_a_run_that_has_gone_back_goes_on_with_problems_not_yet_posed(gone_back):
     *_, posed = gone_back
-    assert len(posed) > PER_STEP * 20
+    assert len(posed) > PER_STEP * 15
     assert posed == walk(len(posed))
 
 
