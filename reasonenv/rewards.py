@@ -34,7 +34,6 @@ Rewards = Mapping[str, tuple[float, Reward]]
 _LARGEST = 1e15
 _WARNED: set[str] = set()
 _TAGS = ("<think>", "</think>", "<answer>", "</answer>")
-_BLOCKS = re.compile(r"<think>(.*)</think>\s*<answer>(.*)</answer>", re.DOTALL)
 # Words between white space; of Chinese, which has none, single characters.
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 
@@ -71,9 +70,12 @@ def think_answer_format(response: str, problem: Problem, grade: Grade) -> float:
 
 def in_think_answer_format(response: str) -> bool:
     """True if a response is one think block and then one answer block."""
-    is_once = all(response.count(tag) == 1 for tag in _TAGS)
-    blocks = _BLOCKS.search(response) if is_once else None
-    return blocks is not None and all(block.strip() for block in blocks.groups())
+    if any(response.count(tag) != 1 for tag in _TAGS):
+        return False
+    thoughts, _, rest = response.partition("<think>")[2].partition("</think>")
+    gap, _, rest = rest.partition("<answer>")
+    answer, end, _ = rest.partition("</answer>")
+    return bool(end and thoughts.strip() and answer.strip()) and not gap.strip()
 
 
 @dataclass(frozen=True)

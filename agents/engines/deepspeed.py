@@ -166,15 +166,15 @@ class DeepSpeedEngine:
         from deepspeed.runtime.zero.utils import ZeRORuntimeException
 
         path = checkpoint_path(folder, STATE)
-        try:
-            with checkpoint_errors(folder), _weights_only():
-                is_whole = len(self._trained()) == len(list(self.policy.parameters()))
+        is_whole = len(self._trained()) == len(list(self.policy.parameters()))
+        with checkpoint_errors(folder), _weights_only():
+            try:
                 self.engine.load_checkpoint(str(path), STATE, load_module_strict=is_whole)
-        except ZeRORuntimeException as error:
-            raise CheckpointError(
-                f"the checkpoint {folder} does not fit this run: {one_line(error)} Resume on "
-                "as many ranks as before."
-            ) from error
+            except ZeRORuntimeException as error:
+                raise CheckpointError(
+                    f"the checkpoint {folder} does not fit this run: {one_line(error)} Resume on "
+                    "as many ranks as before."
+                ) from error
         if self._ratio is not None:
             # DeepSpeed restores the old run's rate; this run's schedule may be longer.
             schedule, groups = self.engine.lr_scheduler, self.engine.optimizer.param_groups
