@@ -115,11 +115,11 @@ def _batches(run: Run, num_problems: int | None) -> str:
     num_ranks, responses = ranks()[1], run.num_prompts * run.group_size
     prompts = run.num_steps * run.num_prompts
     lines = [
-        f"rollout: {run.num_prompts} prompts x {run.group_size} responses = {responses:,} responses "
-        f"of up to {run.max_response_length:,} tokens",
-        f"each of {num_ranks} ranks: {run.num_prompts // num_ranks} prompts, "
+        f"rollout: {run.num_prompts} prompts x {run.group_size} responses = {responses:,} "
+        f"responses of up to {run.max_response_length:,} tokens",
+        f"each rank, of {num_ranks}: {run.num_prompts // num_ranks} prompts, "
         f"{responses // num_ranks} responses, {run.minibatch_size // num_ranks} in a minibatch",
-        f"optimizer steps: {responses:,} / {run.minibatch_size} x {run.epochs} = "
+        f"minibatches of {run.minibatch_size} responses, epochs: {run.epochs}; optimizer steps: "
         f"{run.optimizer_steps() // run.num_steps} a rollout, {run.optimizer_steps():,} in all",
         f"data: {run.num_steps} steps x {run.num_prompts} prompts = {prompts:,} prompts",
     ]
