@@ -12,7 +12,7 @@ the environment and in the rollout, whatever the batches of sampler and trainer 
 
 
 def check_run(run: Run) -> Run:
-    """The settings, of which each is valid and all fit together and the number of ranks.
+    """The settings, of which each is valid, and all fit together and to the number of ranks.
 
     Raises:
         UsageError: In one line, with the flag, its value and the values that are valid.
