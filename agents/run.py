@@ -12,6 +12,7 @@ from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse_run
 from agents.cli.interrupt import Interrupt
 from agents.cli.lasting_output import lasting_output
+from agents.dry_run import DryRun, dry_run
 from agents.engines import ON_ALL_RANKS, all_gather_object, error_on_all_ranks, ranks
 from agents.errors import SaveError, typed_errors
 from agents.learner import Learner
@@ -259,7 +260,10 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
         learner: The algorithm.
         arguments: Command-line arguments; None for those of this process.
     """
-    run, algorithm = parse_run(learner, arguments)
+    run, algorithm, look = parse_run(learner, arguments, DryRun)
+    if look.dry_run or look.dry_run_response is not None:
+        with errors_in_one_line():
+            return dry_run(run, algorithm, look.dry_run_response)
     folder = run.folder(type(algorithm).__name__)
     with contextlib.ExitStack() as stack:
         stack.enter_context(lasting_output())

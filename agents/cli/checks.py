@@ -2,6 +2,7 @@
 
 from agents.cli.settings import Run
 from agents.cli.types import validated
+from agents.engines import ranks
 from agents.errors import UsageError
 from agents.monitoring.trackers import check_installed
 
@@ -11,7 +12,7 @@ the environment and in the rollout, whatever the batches of sampler and trainer 
 
 
 def check_run(run: Run) -> Run:
-    """The settings, of which each is valid and all fit together.
+    """The settings, of which each is valid, and all fit together and to the number of ranks.
 
     Raises:
         UsageError: In one line, with the flag, its value and the values that are valid.
@@ -43,5 +44,13 @@ def check_run(run: Run) -> Run:
         raise UsageError(
             f"--minibatch-size {run.minibatch_size} must be a multiple of --group-size "
             f"{run.group_size} and divide the {responses} responses of a rollout"
+        )
+    num_ranks = ranks()[1]
+    if run.num_prompts % num_ranks:
+        raise UsageError(f"--num-prompts {run.num_prompts} does not divide among {num_ranks} ranks")
+    if run.minibatch_size % (num_ranks * run.group_size):
+        raise UsageError(
+            f"--minibatch-size {run.minibatch_size} must hold whole groups of {run.group_size} on "
+            f"each of {num_ranks} ranks"
         )
     return run

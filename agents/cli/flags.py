@@ -143,12 +143,9 @@ def parse_run(
         settings = config_file.read_config(first.pop("config")) if "config" in first else {}
         settings = _resumed_settings(learner, settings | first) | settings
         given = settings | first
-        run = defaults(given.get("env"), given.get("model"))
-        run = _fitting(run, {name: given[name] for name in SIZES if name in given})
-        run = replace(run, **learner.run_defaults(run.max_response_length))
-        values = {"run": run, "learner": learner(), "file": ConfigFile()}
+        values = {"run": default_run(learner, given), "learner": learner(), "file": ConfigFile()}
         values |= {kind.__name__.lower(): kind() for kind in others}
-        known = vars(run) | vars(values["learner"])
+        known = vars(values["run"]) | vars(values["learner"])
         words = config_file.as_arguments(settings, known, json_fields(Run)) + words
     kinds = {name: type(value) for name, value in values.items()}
     if {"-h", "--help"} & set(words):
@@ -159,6 +156,13 @@ def parse_run(
     command.__doc__ = f"{about}\n\n--help shows the flags of most runs, --help-all every flag."
     parsed: Any = parse(command, _module(learner), words, command(**values))
     return tuple(getattr(parsed, name) for name in values if name != "file")
+
+
+def default_run(learner: type[Learner], given: Mapping[str, Any]) -> Run:
+    """Default settings of a run, from the environment, model and sizes among those given."""
+    run = defaults(given.get("env"), given.get("model"))
+    run = _fitting(run, {name: given[name] for name in SIZES if name in given})
+    return replace(run, **learner.run_defaults(run.max_response_length))
 
 
 def _abridged(kind: type, names: Container[str]) -> type:

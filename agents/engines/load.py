@@ -80,18 +80,21 @@ def load_model(
     check_model(Path(name))
     config, tokenizer, images = load_parts(name, trust_remote_code=trust_remote_code)
     model = load_pretrained(name, config, dtype, trust_remote_code=trust_remote_code).to(device)
-    if images is not None:
-        _check_patches(name, images, config)
-        if max_pixels is not None:
-            least = images.size["shortest_edge"]
-            images.size = {"shortest_edge": least, "longest_edge": max_pixels}
+    fit_images(name, images, config, max_pixels)
     chat = Chat(tokenizer, images, model.config, model.generation_config, chat_options)
     _check_forward(name, model, chat)
     return model, chat
 
 
-def _check_patches(name: str, images: Any, config: Any) -> None:
-    """Rejects an image processor of another kind than Qwen2-VL's, or with patches of other size."""
+def fit_images(name: str, images: Any | None, config: Any, max_pixels: int | None) -> None:
+    """Sets the largest size of images; None for the limit of the image processor.
+
+    Raises:
+        ModelError: The image processor is of another kind than Qwen2-VL's, or has patches of
+            another size than the vision tower.
+    """
+    if images is None:
+        return
     vision = config.vision_config
     if not hasattr(vision, "spatial_merge_size"):
         raise ModelError(
@@ -105,6 +108,9 @@ def _check_patches(name: str, images: Any, config: Any) -> None:
             f"the image processor of {name}, a {type(images).__name__} with {values}, does not fit "
             f"its vision tower with {expected}"
         )
+    if max_pixels is not None:
+        least = images.size["shortest_edge"]
+        images.size = {"shortest_edge": least, "longest_edge": max_pixels}
 
 
 def _check_forward(name: str, model: Any, chat: Chat) -> None:

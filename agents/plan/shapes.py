@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformers import Qwen2_5_VLConfig, Qwen2Config, Qwen3Config
+from transformers import LlamaConfig, Qwen2_5_VLConfig, Qwen2Config, Qwen3Config
 
 from agents.engines import attention
 from agents.engines.pretrained import empty_model, load_config, model_folder
@@ -48,6 +48,7 @@ class Shape:
 
 
 _SMALL = (Qwen2Config, 1536, 8960, 28, 12, 2, 151936, True)
+_SMOL = (LlamaConfig, 576, 1536, 30, 9, 3, 49152, True)
 KNOWN: dict[str, tuple[Any, ...]] = {
     "Qwen/Qwen2.5-VL-7B-Instruct": (Qwen2_5_VLConfig, 3584, 18944, 28, 28, 4, 152064, False),
     "Qwen/Qwen2.5-VL-3B-Instruct": (Qwen2_5_VLConfig, 2048, 11008, 36, 16, 2, 151936, True),
@@ -57,6 +58,8 @@ KNOWN: dict[str, tuple[Any, ...]] = {
     "Qwen/Qwen2.5-1.5B-Instruct": _SMALL,
     "Qwen/Qwen2.5-1.5B": _SMALL,
     "Qwen/Qwen2.5-Math-1.5B": _SMALL,
+    "HuggingFaceTB/SmolLM2-135M-Instruct": _SMOL,
+    "HuggingFaceTB/SmolLM2-135M": _SMOL,
 }
 """The default models and their siblings, so that a plan needs no network.
 

@@ -23,7 +23,7 @@ def locked(folder: Path) -> Iterator[None]:
     Raises:
         UsageError: The folder is not writable, or another process uses it.
     """
-    _check_writable(folder)
+    check_writable(folder)
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
@@ -48,7 +48,8 @@ def locked(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-def _check_writable(folder: Path) -> None:
+def check_writable(folder: Path) -> None:
+    """Raises UsageError for a folder that cannot be written."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: give another --output-dir")
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())

@@ -64,8 +64,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
     """
     run = check_run(run)
     folder = run.folder(type(learner).__name__)
-    _check_correction(run, learner)
-    _check_group_size(run, learner)
+    check_learner(run, learner)
     settings = json_value(run_settings(run, learner), str)
     checkpoint = checkpoints.start(folder, settings, run.resume, rank=ranks()[0])
     if checkpoint and checkpoints.step_of(checkpoint) > run.num_steps:
@@ -87,7 +86,7 @@ def prepare(run: Run, learner: Learner) -> RunState:
     with ExitStack() as stack:  # closes everything after an error
         envs, splits = make_envs(run)
         stack.enter_context(closing(envs))
-        _check_best(run.keep_best, splits)
+        check_best(run.keep_best, splits)
         options = run if run.model == "tiny" else planned(run, learner)
         engines = build(options, model_folder(run.model), learner.reference_schedule)
         stack.enter_context(closing(engines.sampler))
@@ -101,18 +100,19 @@ def prepare(run: Run, learner: Learner) -> RunState:
     return state
 
 
-def _check_correction(run: Run, learner: Learner) -> None:
-    """Raises UsageError for a correction by log-probabilities that the sampler is not to give."""
+def check_learner(run: Run, learner: Learner) -> None:
+    """Checks that settings of a run fit its learner.
+
+    Raises:
+        UsageError: It corrects by log-probabilities that the sampler is not to give, or the
+            advantages of groups of one response would all be zero.
+    """
     is_vllm = run.vllm_server is not None or uses_vllm(run.sampler)
     if learner.sampler_correction is not None and is_vllm and not run.sampler_log_probs:
         raise UsageError(
             f"--sampler-correction {learner.sampler_correction} needs the log-probabilities of the "
             "sampler: drop it, or --no-sampler-log-probs"
         )
-
-
-def _check_group_size(run: Run, learner: Learner) -> None:
-    """Raises UsageError for groups of one response whose advantages would all be zero."""
     # The components of the reward are not known before there is an environment.
     if run.group_size > 1 or "reward_parts" in learner.reads:
         return
@@ -127,7 +127,7 @@ def _check_group_size(run: Run, learner: Learner) -> None:
         )
 
 
-def _check_best(metric: str | None, splits: Sequence[str]) -> None:
+def check_best(metric: str | None, splits: Sequence[str]) -> None:
     """Validates --keep-best; raises UsageError for a metric that no evaluation has."""
     metrics = [f"evaluation/{split}/{name}" for split in splits for name in EVALUATION_METRICS]
     if metric is not None and metric not in metrics:
@@ -233,13 +233,6 @@ def run_settings(run: Run, learner: Learner) -> dict[str, Any]:
 def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
     """Training environment of this rank, and the names of the evaluation splits."""
     rank, num_ranks = ranks()
-    if run.num_prompts % num_ranks:
-        raise UsageError(f"--num-prompts {run.num_prompts} does not divide among {num_ranks} ranks")
-    if run.minibatch_size % (num_ranks * run.group_size):
-        raise UsageError(
-            f"--minibatch-size {run.minibatch_size} must hold whole groups of {run.group_size} on "
-            f"each of {num_ranks} ranks"
-        )
     options = environment_options(run.env_options, run.data)
     envs = reasonenv.make(
         run.env,
@@ -250,7 +243,7 @@ def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
         **options,
     )
     envs.left_out = {}
-    return envs, tuple(_evaluation_splits(run, options)) if run.num_test_problems else ()
+    return envs, tuple(evaluation_splits(run, options)) if run.num_test_problems else ()
 
 
 def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[str]:
@@ -280,7 +273,7 @@ def keep_short_problems(envs: Any, chat: Chat, max_length: int | None) -> list[s
     return [title, *listed(list(lines.values()))]
 
 
-def _evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
+def evaluation_splits(run: Run, options: dict[str, Any]) -> Iterator[str]:
     """All splits except the training split and, with a message, those missing in local data."""
     environment = find(run.env)
     training_split = options.get("split") or environment.resolve_split(None, options)

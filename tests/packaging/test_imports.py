@@ -120,7 +120,7 @@ def test_importing_a_learner_loads_torch_and_the_mathematics_alone():
     assert modules & (extras | {"deepspeed", "vllm", "sympy", "matplotlib"}) == set()
 
 
-COMMANDS = ("run", "evaluate", "generate", "sft", "report", "plan", "doctor")
+COMMANDS = ("run", "dry_run", "evaluate", "generate", "sft", "report", "plan", "doctor")
 USERS = (
     *(
         "agents.training.setup",

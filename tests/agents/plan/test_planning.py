@@ -118,6 +118,7 @@ PUBLISHED = {
     "Qwen/Qwen3-4B": 4_022_468_096,
     "Qwen/Qwen3-1.7B": 1_720_574_976,
     "Qwen/Qwen2.5-1.5B-Instruct": 1_543_714_304,
+    "HuggingFaceTB/SmolLM2-135M-Instruct": 134_515_008,
 }
 
 
