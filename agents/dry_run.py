@@ -1,9 +1,10 @@
 """A look at a run that loads no weights and writes no file: --dry-run of a learner's command."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import torch
 import yaml
@@ -46,7 +47,18 @@ class DryRun:
     """Print the reward of this response to the first problem too; implies --dry-run."""
 
 
-@patch.object(constants, "HF_HUB_OFFLINE", True)
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Context, and decorator, in which the hub's cache is read and nothing is requested."""
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+@_offline()
 def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
     """Prints what a run would be, on rank 0.
 
