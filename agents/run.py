@@ -1,6 +1,7 @@
 """Training loop of every learner, and its command line."""
 
 import contextlib
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 
 from agents import report
 from agents.cli.exit import errors_in_one_line, standard_streams
-from agents.cli.flags import parse_run
+from agents.cli.flags import module_name, parse_run
 from agents.cli.interrupt import Interrupt
 from agents.cli.lasting_output import lasting_output
 from agents.dry_run import DryRun, dry_run
@@ -291,6 +292,15 @@ def main(learner: type[L], arguments: Sequence[str] | None = None) -> None:
         sys.exit(status)
 
 
+def _resumption(state: RunState) -> str:
+    """The command that goes on with the run, as far as it does not depend on a launcher."""
+    module = module_name(type(state.learner))
+    if state.engines.train.num_ranks > 1 or module == "__main__":
+        return "--resume"
+    words = ("python", "-m", module, "--output-dir", str(state.folder), "--resume")
+    return shlex.join(words)
+
+
 def open_log(state: RunState) -> RunLog:
     """Log of the run, from its current step on."""
     run = state.run
@@ -319,5 +329,5 @@ def finish(state: RunState, log: RunLog, interrupt: Interrupt, reason: str) -> i
         log.say(f"done: {state.folder}")
         return 0
     name = "collapse" if reason else interrupt.name or "SIGTERM"
-    log.say(f"{name}: saved step {state.step}; {reason or 'continue with --resume'}")
+    log.say(f"{name}: saved step {state.step}; {reason or f'continue with {_resumption(state)}'}")
     return EXIT_COLLAPSED if reason else 128 + signal.Signals[name]

@@ -154,7 +154,7 @@ def parse_run(
     command = make_dataclass("Command", kinds.items(), frozen=True)
     about = (inspect.getdoc(learner) or "").split("\n\n")[0]
     command.__doc__ = f"{about}\n\n--help shows the flags of most runs, --help-all every flag."
-    parsed: Any = parse(command, _module(learner), words, command(**values))
+    parsed: Any = parse(command, module_name(learner), words, command(**values))
     return tuple(getattr(parsed, name) for name in values if name != "file")
 
 
@@ -276,7 +276,7 @@ def _named_function(info: tyro.constructors.PrimitiveTypeInfo) -> Any:
     )
 
 
-def _module(learner: type) -> str:
+def module_name(learner: type) -> str:
     """The module that `python -m` runs, also where the learner is defined in `__main__`."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     return spec.name if spec and learner.__module__ == "__main__" else learner.__module__

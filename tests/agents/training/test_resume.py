@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -84,9 +85,10 @@ def test_a_run_that_is_told_to_stop_saves_and_goes_on(
             train(tiny_folder, tmp_path, **LONG)
     assert stopped.value.code == 128 + number
     last_line = capsys.readouterr().err.strip().splitlines()[-1]
-    assert last_line == f"{number.name}: saved step 3; continue with --resume"
+    start = f"{number.name}: saved step 3; continue with python -m agents.cpgd "
+    assert last_line.startswith(start)
     assert latest(tmp_path) == tmp_path / "checkpoints" / "step-3"
-    train(tiny_folder, tmp_path, **LONG, resume=True)
+    run.main(CPGD, shlex.split(last_line.removeprefix(start)))
     assert numbers(tmp_path) == numbers(whole)
     assert same(tmp_path, whole)
 

@@ -239,7 +239,7 @@ def test_a_run_with_vllm_that_was_stopped_goes_on_exactly(by_vllm, words, tmp_pa
         interrupted_runs.command("terminate", in_step_1, **settings)
     )
     assert status == 143
-    assert said.splitlines()[-1] == "SIGTERM: saved step 1; continue with --resume"
+    assert said.splitlines()[-1].startswith("SIGTERM: saved step 1; continue with python -m ")
     status, said = interrupted_runs.end(
         interrupted_runs.command("nothing", 0, **settings, resume=True)
     )
