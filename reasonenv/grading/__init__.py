@@ -12,7 +12,7 @@ process. `fallback` has no bound on time: on untrusted text it runs in a process
 `reasonenv.workers`, under a deadline. So do the rules on the rare pair that is over their budget.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,6 +44,7 @@ __all__ = [
     "OverBudget",
     "Span",
     "check_kind",
+    "check_texts",
     "final_answer",
     "final_span",
     "grade",
@@ -103,6 +104,22 @@ def check_kind(kind: str | None) -> None:
         raise UsageError(f"kind={kind!r}: give one of {', '.join(KINDS)}, or None to guess it")
 
 
+def check_texts(name: str, values: Iterable[str]) -> list[str]:
+    """The list of texts itself.
+
+    Raises:
+        UsageError: It is one text or a mapping, or holds anything else.
+    """
+    if isinstance(values, str | Mapping):
+        what = "one text" if isinstance(values, str) else "a mapping"
+        raise UsageError(f"{name} is {what}, {values!r:.60}: give a list of texts")
+    texts = list(values)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"{name} has {text!r:.60}, of type {type(text).__name__}: give texts")
+    return texts
+
+
 def grade(
     response: str,
     reference: str,
@@ -125,9 +142,11 @@ def grade(
         prose: True to take the only value of a last sentence without a box, tag or marker.
 
     Raises:
-        UsageError: There is no such kind.
+        UsageError: There is no such kind, or an argument is no text, such as the number 12.
     """
     check_kind(kind)
+    check_texts("response and reference", (response, reference))
+    options = check_texts("options", options)
     span = final_span(response, prose)
     if span is None:
         return Grade(False, None, "no_answer")

@@ -21,6 +21,7 @@ from reasonenv.grading import (
     OverBudget,
     Span,
     check_kind,
+    check_texts,
     explained,
     final_span,
     grade_by_rules,
@@ -95,9 +96,9 @@ class Grader:
         """
         choices = [()] * len(responses) if options is None else options
         lists: dict[str, list[Any]] = {
-            "responses": _texts("responses", responses),
-            "references": _texts("references", references),
-            "options": [_texts("options", each) for each in choices],
+            "responses": check_texts("responses", responses),
+            "references": check_texts("references", references),
+            "options": [check_texts("options", each) for each in choices],
             "kinds": [None] * len(responses) if kinds is None else list(kinds),
         }
         if len({len(values) for values in lists.values()}) > 1:
@@ -114,8 +115,8 @@ class Grader:
         kind: str | None = None,
     ) -> Future[Grade]:
         """Starts grading one response and returns at once; `.result()` waits for its grade."""
-        _texts("response and reference", (response, reference))
-        grade = self._grade(response, reference, _texts("options", options), kind)
+        check_texts("response and reference", (response, reference))
+        grade = self._grade(response, reference, check_texts("options", options), kind)
         if isinstance(grade, Future):
             return grade
         future: Future[Grade] = Future()
@@ -191,21 +192,6 @@ def _store(cache: _Cache, key: _Key, grade: Grade) -> None:
         cache.clear()
     if len(key[0]) <= _MAX_CACHED_LENGTH:
         cache[key] = grade
-
-
-def _texts(name: str, values: Sequence[str]) -> list[str]:
-    """The list of texts itself.
-
-    Raises:
-        UsageError: It is one text, or holds anything else.
-    """
-    if isinstance(values, str):
-        raise UsageError(f"{name} is one text, {values!r:.60}: give a list of texts")
-    texts = list(values)
-    for text in texts:
-        if not isinstance(text, str):
-            raise UsageError(f"{name} has {text!r:.60}, of type {type(text).__name__}: give texts")
-    return texts
 
 
 def _num_cores() -> int:

@@ -169,6 +169,21 @@ def test_an_unknown_kind_is_refused_in_one_line():
 
 
 @pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("12", 12), r"response and reference has 12, of type int: give texts"),
+        (("12", None), r"response and reference has None, of type NoneType: give texts"),
+        (("A", "A", "AB"), r"options is one text, 'AB': give a list of texts"),
+        (("A", "A", {"A": "1"}), r"options is a mapping, {'A': '1'}: give a list of texts"),
+        (("A", "A", [1, 2]), r"options has 1, of type int: give texts"),
+    ],
+)
+def test_what_is_no_text_is_refused_in_one_line(arguments, message):
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        grade(*arguments)
+
+
+@pytest.mark.parametrize(
     ("response", "is_right"),
     [
         ("Ann bought 12 eggs there.", True),
