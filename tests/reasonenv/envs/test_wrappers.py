@@ -1,4 +1,6 @@
+import gymnasium
 import numpy as np
+import pytest
 from gymnasium import wrappers
 
 import reasonenv
@@ -47,4 +49,16 @@ def test_wrappers_of_a_vector_stack_and_keep_groups():
     np.testing.assert_allclose(infos["episode"]["r"], [-1.1, 0, 0, 0])
     assert terminations.all()
     assert observations["question"][0] == observations["question"][1]
+    envs.close()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_gymnasium_imports_the_package_and_runs_a_process_for_each_environment():
+    id = "reasonenv:reasonenv/WordProblems-v0"
+    options = {"vectorization_mode": "async", "vector_kwargs": {"shared_memory": False}}
+    envs = gymnasium.make_vec(id, num_envs=2, num_workers=1, **options)
+    _, infos = envs.reset(seed=0)
+    with gymnasium.make(id, num_workers=1) as env:
+        assert env.reset(seed=0)[1]["problem_id"] == infos["problem_id"][0]
+    assert envs.step(("no", "no"))[1].tolist() == [0.0, 0.0]
     envs.close()
