@@ -13,7 +13,7 @@ from agents.cli.flags import parse
 from agents.cli.types import validated
 from agents.engines.process import Precision
 from agents.errors import UsageError, typed_errors
-from agents.evaluate.arguments import EvaluationArguments, check_arguments
+from agents.evaluate.arguments import EvaluationArguments, check_arguments, checkpoint_of
 from agents.evaluate.sampler import loaded_sampler
 from agents.rollout import Responses
 from reasonenv.console import print_line
@@ -33,7 +33,7 @@ class GenerationArguments:
     question: str
     """The question; "<image 1>" in it is the place of the first image, else images come first."""
     model: str = "tiny"
-    """Hub name, folder in Hugging Face format such as a checkpoint, or 'tiny'."""
+    """Hub name, folder in Hugging Face format, directory of a run, or 'tiny'."""
     image: tuple[Path, ...] = ()
     """Files of the images, such as PNG or JPEG."""
     prompt: Literal[
@@ -71,7 +71,7 @@ class GenerationArguments:
                 "would be the same"
             )
         arguments = EvaluationArguments(
-            model=self.model,
+            model=checkpoint_of(self.model),
             trust_remote_code=self.trust_remote_code,
             chat_template=self.chat_template,
             temperature=self.temperature,

@@ -4,11 +4,17 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.errors import typed_errors
-from agents.evaluate.arguments import EvaluationArguments, default_arguments, envs_and_model
+from agents.evaluate.arguments import (
+    EvaluationArguments,
+    checkpoint_of,
+    default_arguments,
+    envs_and_model,
+)
 from agents.evaluate.sampler import loaded_sampler
 from agents.evaluate.session import Stopped, run_evaluation
 from agents.evaluate.tables import evaluation_tables
@@ -23,8 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     An evaluation that SIGINT, SIGTERM or SIGHUP ends exits with 128 plus the signal's number.
     """
     with errors_in_one_line():
-        default = default_arguments(*envs_and_model(arguments))
+        envs, model = envs_and_model(arguments)
+        default = default_arguments(envs, checkpoint_of(model) if model else None)
     options = parse(EvaluationArguments, "agents.evaluate", arguments, default)
+    options = replace(options, model=checkpoint_of(options.model))
     folder = options.folder()
     try:
         with errors_in_one_line(), typed_errors("sampling"):

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from helpers import text_models
+from helpers.tiny_runs import train
 from PIL import Image
 
 from agents import generate
+from agents.errors import UsageError
+from agents.evaluate.arguments import checkpoint_of
 
 
 @pytest.fixture
@@ -84,3 +87,15 @@ def test_a_model_of_words_refuses_an_image_in_one_line(said, tmp_path, figure):
 def test_a_missing_model_is_one_line(said):
     with pytest.raises(SystemExit, match="there is no such folder"):
         said(model="/no/such/model")
+
+
+def test_a_directory_of_a_run_is_its_last_checkpoint(said, tiny_folder, tmp_path):
+    train(tiny_folder, tmp_path / "run", num_steps=1, num_test_problems=0)
+    last = tmp_path / "run" / "checkpoints" / "step-1"
+    lines, remarks = said(model=tmp_path / "run")
+    assert f"model: {last}, the last checkpoint of the run" in remarks
+    assert said(model=last)[0] == lines
+    checkpoint_of.cache_clear()
+    (tmp_path / "run" / "checkpoints").rename(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match=r"^--model .* this run has no checkpoint yet$"):
+        checkpoint_of(str(tmp_path / "run"))
