@@ -1,14 +1,12 @@
 """A look at a run that loads no weights and writes no file: --dry-run of a learner's command."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 import yaml
-from huggingface_hub import constants, try_to_load_from_cache
+from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 
 import reasonenv
@@ -20,7 +18,7 @@ from agents.engines import ranks
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import fit_images
-from agents.engines.pretrained import load_parts, model_folder
+from agents.engines.pretrained import hub_offline, load_parts, model_folder
 from agents.learner import Learner
 from agents.plan.memory import local_plan, machine_text, plan_run
 from agents.plan.shapes import KNOWN, UnplannableError, read_shape
@@ -47,18 +45,7 @@ class DryRun:
     """Print the reward of this response to the first problem too; implies --dry-run."""
 
 
-@contextmanager
-def _offline() -> Iterator[None]:
-    """Context, and decorator, in which the hub's cache is read and nothing is requested."""
-    before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        constants.HF_HUB_OFFLINE = before
-
-
-@_offline()
+@hub_offline()
 def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
     """Prints what a run would be, on rank 0.
 

@@ -7,13 +7,17 @@ whatever transformers raises on it is a `ModelError` of one line.
 import os
 import pickle
 import re
+import socket
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import torch
+from huggingface_hub import constants
 from torch import Tensor, nn
 from transformers import (
     AutoConfig,
@@ -177,12 +181,37 @@ def _shapes(name: str) -> dict[str, torch.Size]:
 
 
 @contextmanager
-def model_errors(name: str) -> Iterator[None]:
-    """Turns errors of any type that transformers raises into a `ModelError`, and mutes its log."""
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()
+def hub_offline() -> Iterator[None]:
+    """Context, or decorator, in which the hub's cache is read and nothing is requested."""
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
     try:
         yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+def _has_hub() -> bool:
+    """False if the hub's name cannot be resolved, where each request would take half a minute."""
+    if getproxies():
+        return True
+    try:
+        return bool(socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, None))
+    except OSError:
+        return False
+
+
+@contextmanager
+def model_errors(name: str) -> Iterator[None]:
+    """Turns errors of any type that transformers raises into a `ModelError`, and mutes its log.
+
+    Without a network a model on the hub is looked for in the cache alone.
+    """
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    is_here = Path(name).is_dir() or _has_hub()
+    try:
+        with nullcontext() if is_here else hub_offline():
+            yield
     except (AgentsError, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import tiny_engines, tiny_runs
+from huggingface_hub import constants
 from safetensors.torch import load_file, save_file
 
 from agents import evaluate, run, sft
 from agents.cli.exit import errors_in_one_line
 from agents.cpgd import CPGD
+from agents.engines import pretrained
 from agents.engines import vllm_server as server
 from agents.engines.load import load_model
 from agents.engines.pretrained import load_config
@@ -251,3 +253,24 @@ def test_a_tokenizer_without_an_end_token_is_told(folder):
     del content["eos_token"]
     (folder / "tokenizer_config.json").write_text(json.dumps(content))
     assert "no end token" in failure(folder)
+
+
+def test_without_a_network_the_cache_alone_is_read_at_once(monkeypatch):
+    seen = []
+
+    def no_address(*_):
+        raise OSError("no such host")
+
+    def from_pretrained(*_, **__):
+        seen.append(constants.HF_HUB_OFFLINE)
+        raise OSError("not in the cache")
+
+    monkeypatch.setattr(pretrained, "getproxies", dict)
+    monkeypatch.setattr(pretrained.AutoConfig, "from_pretrained", from_pretrained)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    for resolve in (no_address, lambda *_: ["an address"]):
+        monkeypatch.setattr(pretrained.socket, "getaddrinfo", resolve)
+        with pytest.raises(ModelError, match="not in the cache"):
+            load_config("nobody/nothing")
+    assert seen == [True, False]
+    assert not constants.HF_HUB_OFFLINE
