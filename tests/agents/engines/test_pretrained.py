@@ -20,7 +20,7 @@ from agents.engines import pretrained
 from agents.engines import vllm_server as server
 from agents.engines.load import load_model
 from agents.engines.pretrained import load_config
-from agents.errors import AgentsError
+from agents.errors import AgentsError, ModelError
 from agents.plan import __main__ as plan
 
 CODE = """
