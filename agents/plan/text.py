@@ -74,7 +74,7 @@ def short_text(plan: MemoryPlan) -> str:
     unit = f"GiB {'per GPU' if plan.num_gpus else 'in all'}"
     text = f"plan: {title(plan)}\n      {totals} {unit}: {plan.verdict}"
     if plan.verdict != "fits":
-        text += "\n      python -m agents.plan with the same flags shows what takes it"
+        text += "\n      agents.plan with the same flags shows what takes it"
     return text
 
 

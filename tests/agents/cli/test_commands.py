@@ -70,6 +70,7 @@ def stopped(monkeypatch, tmp_path):
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", after(parse_args))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.yaml").write_text("num-steps: 3\n")
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
 
 
 OWN = """
