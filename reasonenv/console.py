@@ -206,8 +206,7 @@ def new_parser(name: str, about: str | None) -> argparse.ArgumentParser:
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    about = f"reasonenv {version('reasonenv')}"
-    parser.add_argument("--version", action="version", version=about)
+    parser.add_argument("--version", action="version", version=f"reasonenv {version('reasonenv')}")
     # Not in the digits of other scripts, which Python would read too.
     parser.register("type", int, lambda text: int(text.encode("ascii")))
     parser.register("type", float, lambda text: float(text.encode("ascii")))

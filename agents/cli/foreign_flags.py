@@ -1,10 +1,11 @@
 """Flags of TRL and verl, by which a user of these looks for ours."""
 
 _SIZES = "--minibatch-size (responses of an optimizer step, over all ranks) and --microbatch-size"
+_ROLLOUT = "--num-prompts and --group-size, which are the responses of a rollout"
 _CLIP = "--clip-low and --clip-high, where the algorithm clips"
 _STEPS = "--num-steps, each a rollout of --num-prompts prompts and its update"
 _ADAPTERS = """--lora '{"r": 16, "target_modules": "all-linear"}'"""
-_OPTIMIZER = """--optimizer-options '{"weight_decay": 0.1}'"""
+_OPTIMIZER = """--optimizer-options '{"betas": [0.9, 0.99], "weight_decay": 0.1}'"""
 TRL = {
     "adam_beta1": _OPTIMIZER,
     "adam_beta2": _OPTIMIZER,
@@ -14,7 +15,7 @@ TRL = {
     "epsilon": _CLIP,
     "epsilon_high": _CLIP,
     "eval_steps": "--evaluate-every",
-    "generation_batch_size": "--num-prompts",
+    "generation_batch_size": _ROLLOUT,
     "gradient_accumulation_steps": _SIZES,
     "logging_steps": "nothing: metrics.jsonl has every step",
     "lora_alpha": _ADAPTERS,
@@ -37,7 +38,7 @@ TRL = {
     "save_steps": "--save-every",
     "save_total_limit": "--keep-checkpoints",
     "scale_rewards": "--advantage-function, centered or standardized",
-    "steps_per_generation": "--num-prompts",
+    "steps_per_generation": _ROLLOUT,
     "use_peft": _ADAPTERS,
     "use_vllm": "--sampler vllm",
     "vllm_mode": "--sampler vllm, or --vllm-server URL",

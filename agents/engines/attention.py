@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import varlen
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.weak import WeakTensorKeyDictionary
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -179,13 +180,18 @@ def image_attention(  # noqa: PLR0913 - as transformers calls it
     if max_length_q is not None and _has_kernel(*parts, dropout):
         ends = cu_seq_lens_q, cu_seq_lens_q, max_length_q, max_length_q
         return cast(Tensor, varlen.varlen_attn(*parts, *ends, scale=scaling))[None], None
-    lengths = cu_seq_lens_q.diff().tolist()
-    images = (part.split(lengths, 2) for part in (query, key, value))
+    if cu_seq_lens_q not in _lengths:
+        _lengths[cu_seq_lens_q] = cu_seq_lens_q.diff().tolist()
+    images = (part.split(_lengths[cu_seq_lens_q], 2) for part in (query, key, value))
     outputs = [
         sdpa_attention_forward(module, q, k, v, None, is_causal=False, **options)[0]
         for q, k, v in zip(*images, strict=True)
     ]
     return torch.cat(outputs, 1), None
+
+
+_lengths = WeakTensorKeyDictionary()
+"""Lengths of images by the tensor that transformers passes to each layer."""
 
 
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor, dropout: float) -> bool:

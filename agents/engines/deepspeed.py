@@ -294,7 +294,7 @@ def complete(
         num_weights: That are trained; no gradient buffer needs to be larger.
 
     Raises:
-        UsageError: A part is no object.
+        UsageError: A part is no object, or the stage is none.
     """
     options, limit = _without_auto(config), optimization.max_grad_norm
     half = cuda if half is None else half
@@ -303,6 +303,11 @@ def complete(
             raise UsageError(f"--deepspeed: {name} is {options[name]!r}: give an object")
     defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(BUCKET, num_weights)}
     zero = defaults | options.get("zero_optimization", {})
+    if zero["stage"] not in range(4):
+        raise UsageError(f"--deepspeed: stage is {zero['stage']!r}: give 0 to 3")
+    for name, part in zero.items():
+        if name.startswith("offload_") and not isinstance(part, Mapping):
+            raise UsageError(f"--deepspeed: {name} is {part!r}: give an object")
     adamw = {
         "lr": optimization.learning_rate,
         "betas": list(optimization.betas),

@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -190,12 +191,17 @@ def hub_offline() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def _has_hub() -> bool:
-    """False if the hub's name cannot be resolved, where each request would take half a minute."""
-    if getproxies():
+@cache
+def _is_reachable(endpoint: str) -> bool:
+    """False if the hub's name cannot be resolved, where each request would take half a minute.
+
+    A lookup can take seconds itself, hence one a process. Behind a proxy, which may know names that
+    this machine does not, it is True.
+    """
+    if getproxies().keys() & {"all", "https"}:
         return True
     try:
-        return bool(socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, None))
+        return bool(socket.getaddrinfo(urlsplit(endpoint).hostname, None))
     except OSError:
         return False
 
@@ -208,7 +214,7 @@ def model_errors(name: str) -> Iterator[None]:
     """
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
-    is_here = Path(name).is_dir() or _has_hub()
+    is_here = Path(name).is_dir() or _is_reachable(constants.ENDPOINT)
     try:
         with nullcontext() if is_here else hub_offline():
             yield

@@ -56,7 +56,8 @@ def computation_dtype(precision: Precision, device: torch.device, num_weights: i
     """
     if precision != "auto":
         return torch.bfloat16 if precision == "bfloat16" else torch.float32
-    capabilities = torch.cpu.get_capabilities()  # other processors emulate bfloat16
+    # Not in every PyTorch; other processors emulate bfloat16.
+    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
     is_fast = any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))
     is_half = device.type != "cpu" or (is_fast and num_weights >= LEAST_WEIGHTS)
     return torch.bfloat16 if is_half else torch.float32

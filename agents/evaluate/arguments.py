@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -175,7 +174,6 @@ def envs_and_model(arguments: Sequence[str] | None) -> tuple[list[str], str | No
     return options.env, options.model
 
 
-@cache
 def checkpoint_of(model: str) -> str:
     """The best kept or else the last checkpoint of a run's directory; other models as they are.
 

@@ -30,9 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     with errors_in_one_line():
         envs, model = envs_and_model(arguments)
-        default = default_arguments(envs, checkpoint_of(model) if model else None)
+        model = checkpoint_of(model) if model else None
+        default = default_arguments(envs, model)
     options = parse(EvaluationArguments, "agents.evaluate", arguments, default)
-    options = replace(options, model=checkpoint_of(options.model))
+    options = replace(options, model=model or options.model)
     folder = options.folder()
     try:
         with errors_in_one_line(), typed_errors("sampling"):

@@ -159,6 +159,8 @@ class VLLMClient:
                     group.create_task(stream(number, body))
         except BaseExceptionGroup as errors:
             result = errors.exceptions[0]
+        except Exception as error:  # of the client: the reader of the queue would wait for ever
+            result = error
         results.put(result)
 
     async def _stream(

@@ -40,6 +40,11 @@ def test_deepspeed_is_asked_for_in_one_line(folder, monkeypatch):
         ({"zero_optimization": 3}, "--deepspeed: zero_optimization is 3: give an object"),
         ({"optimizer": "Adam"}, "--deepspeed: optimizer is 'Adam': give an object"),
         ({"bf16": True}, "--deepspeed: bf16 is True: give an object"),
+        ({"zero_optimization": {"stage": "x"}}, "--deepspeed: stage is 'x': give 0 to 3"),
+        (
+            {"zero_optimization": {"offload_optimizer": "cpu"}},
+            "--deepspeed: offload_optimizer is 'cpu': give an object",
+        ),
     ],
 )
 def test_a_file_that_configures_nothing_of_deepspeed_is_refused_in_one_line(

@@ -68,6 +68,18 @@ def test_the_features_of_images_are_exactly_those_of_transformers(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_no_layer_of_a_vision_tower_asks_for_the_lengths_of_images(kind, monkeypatch):
+    counts = []
+    for depth in (2, 6):
+        packed = make_models(kind, depth)[1]
+        with monkeypatch.context() as patch:
+            lists = count_calls(patch, torch.Tensor, "tolist")
+            features(packed)
+        counts.append(len(lists))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_where_there_is_a_kernel_it_computes_all_images_of_a_layer(kind, monkeypatch):
     plain, packed = make_models(kind)
     monkeypatch.setattr(attention, "_has_kernel", lambda *_: True)

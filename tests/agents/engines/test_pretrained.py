@@ -269,8 +269,10 @@ def test_without_a_network_the_cache_alone_is_read_at_once(monkeypatch):
     monkeypatch.setattr(pretrained.AutoConfig, "from_pretrained", from_pretrained)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     for resolve in (no_address, lambda *_: ["an address"]):
+        pretrained._is_reachable.cache_clear()
         monkeypatch.setattr(pretrained.socket, "getaddrinfo", resolve)
         with pytest.raises(ModelError, match="not in the cache"):
             load_config("nobody/nothing")
+    pretrained._is_reachable.cache_clear()
     assert seen == [True, False]
     assert not constants.HF_HUB_OFFLINE

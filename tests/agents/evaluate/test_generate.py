@@ -95,7 +95,6 @@ def test_a_directory_of_a_run_is_its_last_checkpoint(said, tiny_folder, tmp_path
     lines, remarks = said(model=tmp_path / "run")
     assert f"model: {last}, the last checkpoint of the run" in remarks
     assert said(model=last)[0] == lines
-    checkpoint_of.cache_clear()
     (tmp_path / "run" / "checkpoints").rename(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match=r"^--model .* this run has no checkpoint yet$"):
         checkpoint_of(str(tmp_path / "run"))
