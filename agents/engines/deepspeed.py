@@ -88,6 +88,11 @@ class DeepSpeedEngine:
         except (AssertionError, ValueError) as error:
             raise UsageError(f"DeepSpeed rejects its configuration: {one_line(error)}") from error
         except RuntimeError as error:
+            if "Duplicate GPU" in str(error):
+                raise UsageError(
+                    "several ranks see one GPU: CUDA_VISIBLE_DEVICES must name another GPU for "
+                    "each rank, or all GPUs for all of them"
+                ) from error
             if "failed to build" not in str(error):
                 raise
             raise UsageError(
@@ -298,16 +303,9 @@ def complete(
     """
     options, limit = _without_auto(config), optimization.max_grad_norm
     half = cuda if half is None else half
-    for name in ("optimizer", "scheduler", "bf16", "fp16", "zero_optimization"):
-        if not isinstance(options.get(name, {}), Mapping):
-            raise UsageError(f"--deepspeed: {name} is {options[name]!r}: give an object")
+    _check_parts(options)
     defaults = {"stage": 2 if cuda else 0, "reduce_bucket_size": min(BUCKET, num_weights)}
     zero = defaults | options.get("zero_optimization", {})
-    if zero["stage"] not in range(4):
-        raise UsageError(f"--deepspeed: stage is {zero['stage']!r}: give 0 to 3")
-    for name, part in zero.items():
-        if name.startswith("offload_") and not isinstance(part, Mapping):
-            raise UsageError(f"--deepspeed: {name} is {part!r}: give an object")
     adamw = {
         "lr": optimization.learning_rate,
         "betas": list(optimization.betas),
@@ -335,6 +333,20 @@ def complete(
         settings.setdefault("data_types", {"grad_accum_dtype": "fp32"})
     settings.pop("train_batch_size", None)
     return settings
+
+
+def _check_parts(options: Mapping[str, Any]) -> None:
+    """Raises UsageError for a part of a configuration that is no object, or a stage that is none."""
+    zero = options.get("zero_optimization", {})
+    names = ("optimizer", "scheduler", "bf16", "fp16", "zero_optimization")
+    parts = {name: options[name] for name in names if name in options}
+    if isinstance(zero, Mapping):
+        parts |= {name: part for name, part in zero.items() if name.startswith("offload_")}
+        if zero.get("stage", 0) not in range(4):
+            raise UsageError(f"--deepspeed: stage is {zero['stage']!r}: give 0 to 3")
+    for name, part in parts.items():
+        if not isinstance(part, Mapping):
+            raise UsageError(f"--deepspeed: {name} is {part!r}: give an object")
 
 
 def _without_auto(config: Mapping[str, Any]) -> dict[str, Any]:

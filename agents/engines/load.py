@@ -29,8 +29,7 @@ from agents.rollout import Prompt
 from agents.storage.digests import check_model
 
 _TOLERANCE = 1e-3
-"""Largest mean difference of a response in nats; `_ROUNDING` times the precision if that is more.
-"""
+"""Largest mean difference of a response in nats, or `_ROUNDING` times the precision if more."""
 _ROUNDING = 64
 """So .5 nats in bfloat16, where SmolLM2-135M differs by .07, and .06 in float16, where by .009."""
 

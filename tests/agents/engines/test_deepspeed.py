@@ -260,6 +260,18 @@ def test_what_cannot_be_compiled_is_one_line(folder, tmp_path, monkeypatch):
         offload(2, {"offload_optimizer": {"device": "cpu"}}, folder)
 
 
+def test_ranks_that_share_a_gpu_are_one_line(folder, monkeypatch):
+    def initialize(**_):
+        raise torch.distributed.DistBackendError(
+            "NCCL error in: ProcessGroupNCCL.cpp:1\nLast error:\n"
+            "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000"
+        )
+
+    monkeypatch.setattr("deepspeed.initialize", initialize)
+    with pytest.raises(ValueError, match=r"^several ranks see one GPU: [^\n]*$"):
+        tiny_engines.build("deepspeed-2", folder)
+
+
 def test_deepspeed_prints_nothing_on_standard_output(folder, capsys):
     tiny_engines.build("deepspeed-2", folder, config={"bf16": {"enabled": True}})
     assert capsys.readouterr().out == ""
