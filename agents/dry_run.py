@@ -1,4 +1,4 @@
-"""A look at a run that loads no weights and writes no file: --dry-run of a learner's command."""
+"""Dry run of a training command, without weights and files: --dry-run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ GPU_MEMORY = 80.0
 
 @dataclass(frozen=True, kw_only=True)
 class DryRun:
-    """A look at the run before it starts."""
+    """Dry run before training."""
 
     dry_run: bool = False
     """Print settings, batches, memory, first prompts and rewards, and end: no weights are loaded,

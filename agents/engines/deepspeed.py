@@ -336,7 +336,7 @@ def complete(
 
 
 def _check_parts(options: Mapping[str, Any]) -> None:
-    """Raises UsageError for a part of a configuration that is no object, or a stage that is none."""
+    """Raises UsageError for a part of a configuration that is no object, or an unknown stage."""
     zero = options.get("zero_optimization", {})
     names = ("optimizer", "scheduler", "bf16", "fp16", "zero_optimization")
     parts = {name: options[name] for name in names if name in options}
