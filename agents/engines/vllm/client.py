@@ -139,7 +139,6 @@ class VLLMClient:
         self, bodies: Sequence[Callable[[], dict[str, Any]]], results: SimpleQueue[Any]
     ) -> None:
         """Puts all pieces into a queue, then None, or the error of the first request that fails."""
-        transport = httpx2.AsyncHTTPTransport(**self._transport)
         timeout = httpx2.Timeout(None, connect=_CONNECT_TIMEOUT)
         result, slots = None, asyncio.Semaphore(CONNECTIONS)
 
@@ -149,6 +148,7 @@ class VLLMClient:
                     results.put((number, piece))
 
         try:
+            transport = httpx2.AsyncHTTPTransport(**self._transport)
             async with (
                 httpx2.AsyncClient(
                     transport=transport, headers=self._headers, timeout=timeout

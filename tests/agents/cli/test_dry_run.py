@@ -8,7 +8,7 @@ import pytest
 import yaml
 from helpers.tiny_runs import CPGD, SMALL, flags
 
-from agents import run
+from agents import dry_run, run
 from agents.cli.flags import parse_run
 from agents.dapo import DAPO
 from agents.engines import load
@@ -174,3 +174,12 @@ def test_a_run_is_looked_at_before_it_goes_on(tmp_path, capsys, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in Path(tmp_path).rglob("*")} == files
     with pytest.raises(SystemExit, match="has another run"):
         run.main(CPGD, [word for word in words if word != "--resume"])
+
+
+def test_nothing_is_requested_from_the_hub(look, monkeypatch):
+    seen = []
+    constants = huggingface_hub.constants
+    monkeypatch.setattr(dry_run, "_memory", lambda *_: seen.append(constants.HF_HUB_OFFLINE) or "")
+    look()
+    assert seen == [True]
+    assert not constants.HF_HUB_OFFLINE

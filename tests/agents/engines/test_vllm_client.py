@@ -393,3 +393,12 @@ def test_classes_that_vllm_imports_by_name_exist(path):
     source = Path(find_spec(module).origin).read_text()
     classes = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
     assert name in classes
+
+
+def test_an_error_before_the_first_request_ends_the_iteration(monkeypatch):
+    def fail(**_):
+        raise LookupError("no transport")
+
+    monkeypatch.setattr("httpx2.AsyncHTTPTransport", fail)
+    with pytest.raises(LookupError, match="no transport"):
+        list(VLLMClient("http://localhost:1", 5.0).generate([dict]))
