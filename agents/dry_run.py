@@ -83,7 +83,7 @@ def dry_run(run: Run, learner: Learner, response: str | None = None) -> None:
 
 def _environment(run: Run) -> tuple[Any, str]:
     """The environment; None, and a line, where its data set would be downloaded."""
-    options = environment_options(run.env_options, run.data)
+    options = environment_options(run.env_options, run.data, run.reward)
     try:
         env = reasonenv.make(run.env, **options).unwrapped
     except DownloadError as error:

@@ -233,7 +233,7 @@ def run_settings(run: Run, learner: Learner) -> dict[str, Any]:
 def make_envs(run: Run) -> tuple[Any, tuple[str, ...]]:
     """Training environment of this rank, and the names of the evaluation splits."""
     rank, num_ranks = ranks()
-    options = environment_options(run.env_options, run.data)
+    options = environment_options(run.env_options, run.data, run.reward)
     envs = reasonenv.make(
         run.env,
         num_envs=run.num_prompts // num_ranks * run.group_size,
