@@ -159,7 +159,12 @@ def _chat(run: Run) -> Chat:
     name = model_folder(run.model)
     config, tokenizer, images = load_parts(name, trust_remote_code=run.trust_remote_code)
     fit_images(name, images, config, run.max_pixels)
-    return Chat(tokenizer, images, config, options=ChatOptions(run.chat_template, run.stop))
+    return Chat(
+        tokenizer,
+        images,
+        config,
+        options=ChatOptions(run.chat_template, run.stop, run.chat_template_kwargs),
+    )
 
 
 def _prompts(run: Run, env: Any, response: str | None) -> str:

@@ -24,7 +24,15 @@ from agents.cli.exit import errors_in_one_line, standard_streams
 from agents.cli.flags import parse
 from agents.cli.lasting_output import lasting_output
 from agents.cli.settings import environment_options
-from agents.cli.types import Amount, Count, EnvOptions, Seed, StopStrings, validated
+from agents.cli.types import (
+    Amount,
+    Count,
+    EnvOptions,
+    JSONObject,
+    Seed,
+    StopStrings,
+    validated,
+)
 from agents.engines.chat import Chat
 from agents.engines.chat_template import ChatOptions
 from agents.engines.load import check_size, load_model, local_device, save_model
@@ -75,6 +83,9 @@ class FineTuning:
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'. Saved with the model."""
+    chat_template_kwargs: JSONObject = field(default_factory=dict)
+    """Variables of the chat template as JSON, such as '{"enable_thinking": false}'. Saved with the
+    model."""
     stop: StopStrings = None
     """Strings that end a response of the model when it samples, besides end tokens, as JSON:
     '["\\nQuestion:", "</answer>"]'. Training does not read them. By default the model's own, or
@@ -202,7 +213,7 @@ def _engine(settings: FineTuning) -> TorchEngine:
     device, folder = local_device(), model_folder(settings.model)
     trust: Any = {"trust_remote_code": settings.trust_remote_code}
     check_size(folder, device, trains=True, **trust)
-    options = ChatOptions(settings.chat_template, settings.stop)
+    options = ChatOptions(settings.chat_template, settings.stop, settings.chat_template_kwargs)
     model, chat = load_model(folder, device, torch.float32, chat_options=options, **trust)
     for line in chat.remarks():
         print_line(line, sys.stderr)

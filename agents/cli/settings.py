@@ -77,6 +77,9 @@ class Run:
     chat_template: Path | None = None
     """File with a chat template in Jinja, instead of the model's; a model without one gets prompts
     of plain text, 'Question: ... Answer:'. Saved in every checkpoint."""
+    chat_template_kwargs: JSONObject = field(default_factory=dict)
+    """Variables of the chat template as JSON, such as '{"enable_thinking": false}'. Saved in every
+    checkpoint."""
     stop: StopStrings = None
     """Strings that end a response, besides end tokens, as JSON: '["\\nQuestion:", "</answer>"]'. A
     closing tag stays in the text. By default the model's own, or "\\nQuestion:" where it has no
